@@ -1,0 +1,66 @@
+# Two commands matter: `make demo` runs the main job, `make test` passes the tests.
+# Both make their own environment first; nothing needs to be installed beforehand.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Bytecode is written here once: with PYTHONDONTWRITEBYTECODE set, every start would compile anew.
+INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
+          $(BIN)/python -m compileall -q src
+
+.PHONY: demo test check format lint types rooms bench lock clean
+
+demo: $(VENV)/.run
+	@echo "The model in this demo is scripted: its answers come from examples/research-and-brief.script.yaml."
+	@$(BIN)/weft run examples/research-and-brief.yaml -i topic="weaving and workflows" \
+	  --model scripted:examples/research-and-brief.script.yaml
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.dev lint types rooms test
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check src tests benchmarks scripts
+	$(BIN)/ruff format --check src tests benchmarks scripts
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+rooms: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format src tests benchmarks scripts
+	$(BIN)/ruff check --fix src tests benchmarks scripts
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/speed.py
+
+# The locks are universal: one file for every platform and Python that we support.
+lock: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate pyproject.toml --group build -o requirements/run.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate pyproject.toml --group build --group dev -o requirements/dev.lock
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Weft needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements/run.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Weft into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/run.lock
+	@$(INSTALL)
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing Weft and its test tools into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
+	@$(INSTALL)
+	@touch $@ $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build

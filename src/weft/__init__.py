@@ -1,0 +1,3 @@
+"""Weft weaves LLM subagents into workflows."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,3 @@
+from weft.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""Where journals are kept: in SQLite, or in memory."""

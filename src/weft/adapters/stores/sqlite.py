@@ -1,0 +1,417 @@
+"""A store of journals in one SQLite file. In: events. Out: the same, after a crash too.
+
+    append ─┐                  ┌ one thread ─────────────────┐
+    append ─┼→ queue → batch → │ BEGIN, each change, COMMIT  │ → all futures at once
+    lease  ─┘                  └─────────────────────────────┘
+
+What is asked while one transaction commits goes into the next: many appends, one fsync. Reading
+needs no queue, for in WAL mode readers and the writer never wait for each other.
+"""
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeAlias, TypeVar, cast
+
+from weft.events.codec import UnknownEvent, decode, encode
+from weft.events.model import Event, RunEnded, RunResumed, RunStarted
+from weft.ports.journal import Fenced, JournalFull, Leased, RunRow, StoredEvent
+from weft.problems.errors import WeftError
+from weft.vocabulary.ids import RunId
+from weft.vocabulary.statuses import RunStatus
+
+# One script a version: never change one that was released. No statement may hold a semicolon.
+MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        run_id TEXT NOT NULL UNIQUE,
+        fence INTEGER NOT NULL,
+        owner TEXT, -- null: nobody drives it
+        leased_until REAL NOT NULL,
+        workflow TEXT,
+        status TEXT,
+        started_at REAL, -- null: leased, but nothing has happened yet
+        ended_at REAL
+    ) STRICT;
+    CREATE INDEX runs_by_start ON runs (started_at DESC, id DESC);
+    CREATE TABLE events (
+        run INTEGER NOT NULL REFERENCES runs (id),
+        seq INTEGER NOT NULL,
+        event TEXT NOT NULL,
+        PRIMARY KEY (run, seq)
+    ) STRICT
+    """,
+)
+_LISTED = (RunStarted, RunResumed, RunEnded)  # what the list of runs is made of
+_LOCK_SECONDS = 10.0  # how long to wait for another process that writes
+
+_T = TypeVar("_T")
+_Change: TypeAlias = "Callable[[_Ledger], object]"
+
+
+class SqliteJournal:
+    """Open it with `await SqliteJournal.open(path)`; it belongs to the loop it was opened in."""
+
+    def __init__(self, path: Path, writer: "_Writer", now: Callable[[], float]) -> None:
+        self._path = path
+        self._writer = writer
+        self._now = now
+
+    @classmethod
+    async def open(cls, path: Path, now: Callable[[], float] = time.time) -> "SqliteJournal":
+        writer = _Writer(path)
+        await writer.start()
+        return cls(path, writer, now)
+
+    async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
+        # Here and not in the thread: what is not JSON fails before it meets its neighbours.
+        rows = [encode(event) for event in events]
+        listings = [event for event in events if isinstance(event, _LISTED)]
+        await self._writer.submit(lambda ledger: ledger.append(run_id, fence, rows, listings))
+
+    async def read(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
+        return await self._in_reader(lambda db: _read(db, run_id, after))
+
+    async def runs(self, limit: int = 50) -> list[RunRow]:
+        return await self._in_reader(lambda db: _runs(db, limit))
+
+    async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
+        now = self._now()
+        change: Callable[[_Ledger], int] = lambda ledger: ledger.lease(run_id, owner, now, seconds)
+        return cast(int, await self._writer.submit(change))
+
+    async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
+        until = self._now() + seconds
+        await self._writer.submit(lambda ledger: ledger.renew(run_id, fence, until))
+
+    async def release(self, run_id: RunId, *, fence: int) -> None:
+        await self._writer.submit(lambda ledger: ledger.release(run_id, fence))
+
+    async def close(self) -> None:
+        await self._writer.close()
+
+    async def _in_reader(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        self._writer.check_open()
+
+        def read() -> _T:
+            # A connection of its own each time: opening takes less than a thread's hand-over,
+            # and there is none to be shared, or to be left behind.
+            try:
+                with closing(_connect(self._path)) as db:
+                    return work(db)
+            except sqlite3.Error as error:
+                raise WeftError(f"the journal {self._path} cannot be read: {error}") from error
+
+        return await asyncio.to_thread(read)
+
+
+@dataclass(slots=True)  # not frozen: that would double the cost of making one
+class _Request:
+    change: _Change
+    done: "asyncio.Future[Any]"
+
+
+class _Writer:
+    """The one thread that writes. A commit may take long, so none is made on the loop's thread:
+    half a millisecond as a rule, but many when the disk is busy or another process writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._loop = asyncio.get_running_loop()
+        self._queue = SimpleQueue[_Request | None]()  # None: no more will come
+        self._opened = self._loop.create_future()
+        # A daemon: who forgets to close loses nothing that was acknowledged, and may still exit.
+        self._thread = Thread(target=self._work, name="weft-journal", daemon=True)
+        self._is_closed = False
+
+    async def start(self) -> None:
+        self._thread.start()
+        try:
+            await self._opened
+        except BaseException:
+            await self.close()
+            raise
+
+    def submit(self, change: _Change) -> "asyncio.Future[Any]":
+        self.check_open()
+        done = self._loop.create_future()
+        self._queue.put(_Request(change, done))
+        return done
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("this journal is closed")
+
+    async def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        try:
+            db = _open(self._path)
+        except Exception as error:
+            self._settle([(self._opened, _explained(error))])
+            return
+        self._settle([(self._opened, None)])
+        ledger = _Ledger(db)
+        with closing(db):
+            for batch in self._batches():
+                outcomes = _commit(ledger, [request.change for request in batch])
+                self._settle([(r.done, o) for r, o in zip(batch, outcomes, strict=True)])
+
+    def _batches(self) -> Iterator[list[_Request]]:
+        is_last = False
+        while not is_last:
+            taken = [self._queue.get()]
+            while not self._queue.empty():
+                taken.append(self._queue.get())
+            is_last = taken[-1] is None
+            if batch := [request for request in taken if request]:
+                yield batch
+
+    def _settle(self, outcomes: "list[tuple[asyncio.Future[Any], object]]") -> None:
+        # All at once: waking the loop costs more than a row.
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(_resolve, outcomes)
+
+
+def _resolve(outcomes: "list[tuple[asyncio.Future[Any], object]]") -> None:
+    for done, outcome in outcomes:
+        if done.done():  # cancelled while it waited
+            continue
+        if isinstance(outcome, Exception):
+            done.set_exception(outcome)
+        else:
+            done.set_result(outcome)
+
+
+def _commit(ledger: "_Ledger", changes: Sequence[_Change]) -> list[object]:
+    """What came of each: its result, or an exception. All in one transaction, if that can be."""
+    try:
+        ledger.begin()
+    except sqlite3.Error as error:
+        return [_explained(error) for _ in changes]
+    try:
+        outcomes = [_outcome(ledger, change) for change in changes]
+        ledger.commit()
+    except Exception as error:
+        ledger.roll_back()
+        if len(changes) == 1:
+            return [_explained(error)]
+        # One of them may be at fault, or too large: by itself, each answers only for itself.
+        return [outcome for change in changes for outcome in _commit(ledger, [change])]
+    return outcomes
+
+
+def _outcome(ledger: "_Ledger", change: _Change) -> object:
+    try:
+        return change(ledger)
+    except WeftError as refused:  # and it has written nothing: changes look before they write
+        return refused
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):  # a full disk may have rolled it back already
+        db.execute("ROLLBACK")
+
+
+def _explained(error: Exception) -> Exception:
+    if not isinstance(error, sqlite3.Error | OSError):
+        return error
+    full = JournalFull(
+        f"the journal cannot be written: {error}",
+        hint="see to the disk's space and health; what was acknowledged is safe",
+    )
+    full.__cause__ = error
+    return full
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """The writer's connection, to a file that is made if need be and brought up to date."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Only when it is new: closing a file that SQLite has open elsewhere would drop its locks.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    db = _connect(path)
+    try:
+        _use_wal(db)
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        _migrate(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # isolation_level=None: transactions begin where we say so.
+    return sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    # Two processes that make one file at once may deadlock here, and SQLite then does not wait.
+    give_up_at = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.01)
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    db.execute("BEGIN IMMEDIATE")  # two processes may open a new file at once
+    try:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise WeftError(f"the journal {path} was written by a newer Weft (version {version})")
+        for script in MIGRATIONS[version:]:
+            for statement in script.split(";"):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        db.execute("COMMIT")
+    except BaseException:
+        _roll_back(db)
+        raise
+
+
+@dataclass(slots=True)
+class _Held:
+    id: int
+    fence: int
+    last_seq: int
+
+
+class _Ledger:
+    """The writer's side of the file, used between `begin` and `commit`.
+
+    It remembers the runs that it appends to, so that an append costs one row and no question. What
+    it remembers holds until another connection writes, which SQLite tells by `data_version`.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._held: dict[RunId, _Held] = {}
+        self._rows: list[tuple[int, int, str]] = []  # not yet inserted
+        self._version: int | None = None
+
+    def begin(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            self._held.clear()
+            self._version = version
+
+    def commit(self) -> None:
+        self._insert()
+        self._db.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        self._rows.clear()
+        self._held.clear()
+        _roll_back(self._db)
+
+    def append(
+        self, run_id: RunId, fence: int, rows: Sequence[str], listings: Sequence[Event]
+    ) -> None:
+        run = self._find(run_id, fence)
+        for row in rows:
+            run.last_seq += 1
+            self._rows.append((run.id, run.last_seq, row))
+        for event in listings:
+            self._list(run.id, event)
+
+    def lease(self, run_id: RunId, owner: str, now: float, seconds: float) -> int:
+        held = "SELECT owner, leased_until FROM runs WHERE run_id = ? AND owner != ?"
+        row = self._db.execute(held, (run_id, owner)).fetchone()
+        if row is not None and row[1] > now:
+            raise Leased(run_id, row[0], row[1])
+        self._held.pop(run_id, None)
+        take = """
+            INSERT INTO runs (run_id, fence, owner, leased_until) VALUES (?, 1, ?, ?)
+            ON CONFLICT (run_id) DO UPDATE
+            SET fence = fence + 1, owner = excluded.owner, leased_until = excluded.leased_until
+            RETURNING fence
+            """
+        ((fence,),) = self._db.execute(take, (run_id, owner, now + seconds)).fetchall()
+        return cast(int, fence)
+
+    def renew(self, run_id: RunId, fence: int, until: float) -> None:
+        run = self._find(run_id, fence)
+        self._db.execute("UPDATE runs SET leased_until = ? WHERE id = ?", (until, run.id))
+
+    def release(self, run_id: RunId, fence: int) -> None:
+        self._held.pop(run_id, None)
+        sql = "UPDATE runs SET owner = NULL WHERE run_id = ? AND fence = ?"
+        self._db.execute(sql, (run_id, fence))
+
+    def _find(self, run_id: RunId, fence: int) -> _Held:
+        run = self._held.get(run_id) or self._look_up(run_id)
+        if run is None or run.fence != fence:
+            raise Fenced(run_id, fence)
+        return run
+
+    def _look_up(self, run_id: RunId) -> _Held | None:
+        self._insert()  # or the last seq would not be the last
+        sql = """
+            SELECT id, fence, (SELECT coalesce(max(seq), 0) FROM events WHERE run = runs.id)
+            FROM runs WHERE run_id = ? AND owner IS NOT NULL
+            """
+        row = self._db.execute(sql, (run_id,)).fetchone()
+        if row is None:
+            return None
+        return self._held.setdefault(run_id, _Held(*row))
+
+    def _insert(self) -> None:
+        if self._rows:
+            self._db.executemany("INSERT INTO events VALUES (?, ?, ?)", self._rows)
+            self._rows.clear()
+
+    def _list(self, run: int, event: Event) -> None:
+        match event:
+            case RunStarted():
+                sql = "UPDATE runs SET workflow = ?, status = ?, started_at = ? WHERE id = ?"
+                self._db.execute(sql, (event.workflow, RunStatus.RUNNING.value, event.at, run))
+            case RunResumed():
+                sql = "UPDATE runs SET status = ?, ended_at = NULL WHERE id = ?"
+                self._db.execute(sql, (RunStatus.RUNNING.value, run))
+            case RunEnded():
+                sql = "UPDATE runs SET status = ?, ended_at = ? WHERE id = ?"
+                self._db.execute(sql, (str(event.status), event.at, run))
+
+
+def _read(db: sqlite3.Connection, run_id: RunId, after: int) -> list[StoredEvent]:
+    db.text_factory = bytes  # a torn row may not even be text
+    sql = """
+        SELECT seq, event FROM events
+        WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq > ? ORDER BY seq
+        """
+    return [StoredEvent(seq, _decoded(raw)) for seq, raw in db.execute(sql, (run_id, after))]
+
+
+def _decoded(raw: bytes) -> Event | UnknownEvent:
+    try:
+        return decode(raw.decode())
+    except UnicodeDecodeError:
+        return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
+
+
+def _runs(db: sqlite3.Connection, limit: int) -> list[RunRow]:
+    sql = """
+        SELECT run_id, workflow, status, started_at, ended_at FROM runs
+        WHERE started_at IS NOT NULL ORDER BY started_at DESC, id DESC LIMIT ?
+        """
+    return [RunRow(*row) for row in db.execute(sql, (limit,))]

@@ -1,0 +1,124 @@
+"""The only wiring: settings and folders into a Weft, which every surface talks to."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weft.agents.catalog import agent_files, load_catalog
+from weft.agents.definition import AgentFile
+from weft.config.settings import Settings, load_settings
+from weft.plan.build import Problems, build
+from weft.plan.catalog import Catalog
+from weft.plan.inputs import bind
+from weft.plan.model import Plan
+from weft.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage, NotFound
+from weft.problems.render import count
+from weft.recipe.model import Recipe
+from weft.recipe.read import read_recipe, read_recipe_file
+from weft.registry.folders import Folder
+from weft.registry.workflows import SUFFIXES, Workflows
+from weft.vocabulary.ids import AgentId
+from weft.vocabulary.names import did_you_mean, listed
+from weft.vocabulary.values import Json
+
+if TYPE_CHECKING:
+    from weft.ports.clock import Clock
+    from weft.ports.runner import Runner
+    from weft.run.driver import Listener
+    from weft.schedule.state import RunState
+
+
+class Weft:
+    """One project as one user sees it."""
+
+    def __init__(self, start: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
+        environ = os.environ if environ is None else environ
+        self.settings: Settings = load_settings(start or Path.cwd(), environ)
+        self.workflows = Workflows(
+            (
+                Folder(self.settings.user_workflows_dir, "user"),
+                Folder(self.settings.workflows_dir, "project"),
+            ),
+            self.catalog,
+            self.settings.limits,
+            self.settings.max_concurrency,
+            self.shown,
+        )
+
+    def catalog(self) -> Catalog:
+        return load_catalog(self.settings.agents_dirs, self.settings.project)
+
+    def agents(self) -> dict[AgentId, AgentFile]:
+        return agent_files(self.settings.agents_dirs, self.settings.project)
+
+    def shown(self, file: Path) -> str:
+        """A path as a person would type it here."""
+        try:
+            return str(file.resolve().relative_to(Path.cwd()))
+        except ValueError:
+            return str(file)
+
+    def recipe(self, name_or_file: str) -> Recipe:
+        """A saved recipe by its name, or any file. Its problems, if any, are inside it."""
+        path = Path(name_or_file)
+        if path.suffix in SUFFIXES or path.is_file() or os.sep in name_or_file:
+            entry = None if path.suffix in SUFFIXES else self.workflows.get(name_or_file)
+            if entry is None:
+                return read_recipe_file(path, self.settings.limits, name_or_file)
+            return entry.recipe
+        entry = self.workflows.get(name_or_file)
+        if entry is not None:
+            return entry.recipe
+        known = [each.name for each in self.workflows.entries()]
+        hint = did_you_mean(name_or_file, known) or f"weft list shows them: {listed(known)}"
+        raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
+
+    def recipe_from_text(self, text: str | bytes, shown_as: str = "") -> Recipe:
+        return read_recipe(text, shown_as, self.settings.limits)
+
+    def check(self, recipe: Recipe) -> Plan | Problems:
+        return build(recipe, self.catalog(), self.settings.limits, self.settings.max_concurrency)
+
+    def plan(self, recipe: Recipe) -> Plan:
+        built = self.check(recipe)
+        if isinstance(built, Problems):
+            message = f"{recipe.source.file or recipe.name} has {count(built.problems)}"
+            raise InvalidRecipe(message, built.problems)
+        return built
+
+    async def run(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, Json],
+        model: str | None = None,
+        listener: "Listener | None" = None,
+    ) -> "RunState":
+        # Imported on use: checking a recipe needs no store and no event loop.
+        from weft.adapters.clock import SystemClock
+        from weft.adapters.stores.sqlite import SqliteJournal
+        from weft.run.start import start_run
+
+        clock = SystemClock()
+        runner = self._runner(model or self.settings.model, clock)
+        store = await SqliteJournal.open(self.settings.home / "runs.db")
+        try:
+            return await start_run(plan, inputs, store, runner, clock, listener)
+        finally:
+            await store.close()
+
+    def _runner(self, model: str | None, clock: "Clock") -> "Runner":
+        from weft.testing.runner import ScriptedRunner
+        from weft.testing.script import read_script
+
+        if model is not None and model.startswith("scripted:"):
+            return ScriptedRunner(read_script(Path(model.removeprefix("scripted:"))), clock)
+        named = f"model '{model}' cannot be used yet" if model else "no model is named"
+        raise InvalidUsage(named, hint="--model scripted:FILE answers from a file")
+
+    def inputs(self, plan: Plan, given: Mapping[str, Json]) -> dict[str, Json]:
+        values, problems = bind(plan.inputs, given, self.settings.project)
+        if problems:
+            words = "; ".join(problem.message for problem in problems)
+            raise InvalidInputs(f"{plan.name}: {words}", problems)
+        return values

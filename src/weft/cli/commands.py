@@ -1,0 +1,57 @@
+"""All commands. A command's module is imported only when that command is called."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+# name → what --help says of it; the module has the same name (`list` is list_.py).
+COMMANDS = {
+    "init": "Make a project here: weft.yaml, a first recipe, completion for editors.",
+    "new": "Write a new recipe from one of the built-in templates.",
+    "validate": "Check recipes and show every problem at once.",
+    "plan": "Show what a run would do, without calling a model.",
+    "run": "Run a recipe to its report.",
+    "explain": "Say in prose what a recipe does.",
+    "graph": "Draw a recipe: ascii, mermaid, dot or svg.",
+    "list": "List the saved recipes.",
+    "show": "Show a saved recipe.",
+    "schema": "Print the JSON Schema of recipes, for editors.",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"weft.cli.{name}_" if name == "list" else f"weft.cli.{name}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # From the table, so that `weft --help` imports no command.
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            from weft.vocabulary.names import did_you_mean
+
+            hint = did_you_mean(name, COMMANDS) or "weft --help lists the commands"
+            raise click.UsageError(f"there is no command '{name}'; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="weft", message="weft %(version)s")
+def commands() -> None:
+    """Weft weaves LLM subagents into workflows.
+
+    A recipe is data: inputs, agents, steps. Weft checks all of it before any model is called,
+    runs the steps as soon as their edges and their files allow, and reports.
+    """

@@ -1,0 +1,25 @@
+"""`weft explain`: a recipe in prose."""
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.graph import terminal_width
+from weft.cli.options import json_option
+from weft.cli.printing import print_json
+from weft.cli.recipes import open_plan
+from weft.report.diagrams import draw
+from weft.report.prose import explain
+
+
+@click.command("explain")
+@click.argument("recipe", metavar="NAME|FILE")
+@json_option
+def command(recipe: str, as_json: bool) -> None:
+    """Say in prose what a recipe does: each step, who does it, and what if it fails."""
+    plan = open_plan(Weft(), recipe)
+    width = terminal_width()
+    if as_json:
+        prose = explain(plan, 80)
+        print_json({"ok": True, "workflow": plan.name, "text": prose, "graph": draw(plan, "ascii")})
+        return
+    click.echo(explain(plan, min(width, 100), draw(plan, "ascii", width).rstrip("\n")))

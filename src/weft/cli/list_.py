@@ -1,0 +1,53 @@
+"""`weft list`: the saved recipes, broken ones too."""
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.options import json_option
+from weft.cli.printing import columns, print_json
+from weft.problems.render import as_json as problem_as_json
+from weft.problems.render import count
+from weft.registry.workflows import Entry
+
+
+@click.command("list")
+@json_option
+def command(as_json: bool) -> None:
+    """List the saved recipes: the project's, your own and the bundled ones."""
+    weft = Weft()
+    entries = weft.workflows.entries()
+    if as_json:
+        print_json({"ok": True, "workflows": [_row(weft, entry) for entry in entries]})
+        return
+    rows = [("NAME", "FROM", "STEPS", "DESCRIPTION"), *(_cells(entry) for entry in entries)]
+    click.echo("\n".join(columns(rows)))
+    if any(entry.problems for entry in entries):
+        click.echo("\nweft validate FILE shows what is wrong.")
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    if entry.problems:
+        return (
+            entry.name,
+            entry.layer,
+            "-",
+            f"{count(entry.problems)} in {entry.recipe.source.file}",
+        )
+    lines = entry.recipe.description.strip().splitlines() or [""]
+    return (entry.name, entry.layer, str(len(entry.recipe.steps)), lines[0])
+
+
+def _row(weft: Weft, entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "layer": entry.layer,
+        "file": weft.shown(entry.file),
+        "description": entry.recipe.description.strip(),
+        "version": entry.recipe.version,
+        "ok": not entry.problems,
+        "steps": len(entry.recipe.steps),
+        "inputs": [
+            {"name": i.name, "type": i.type, "required": i.is_required} for i in entry.recipe.inputs
+        ],
+        "problems": [problem_as_json(problem) for problem in entry.problems],
+    }

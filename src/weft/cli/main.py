@@ -1,0 +1,73 @@
+"""The `weft` command. In: argv. Out: an exit code; errors as text or, with --json, as JSON."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weft.problems.errors import WeftError
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in (["--version"], ["-V"]):
+        # Answered before anything is imported: scripts ask this more often than anything.
+        from weft import __version__
+
+        print(f"weft {__version__}")
+        return
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    import click
+
+    from weft.cli.commands import commands
+    from weft.problems.errors import InvalidUsage, WeftError
+
+    wants_json = "--json" in arguments
+    try:
+        code = commands.main(_flags_last(arguments), prog_name="weft", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except WeftError as error:
+        return _say(error, wants_json)
+    except click.UsageError as error:
+        usage = error.ctx.get_usage() if error.ctx else ""
+        return _say(InvalidUsage(error.format_message(), hint=usage), wants_json)
+    except click.ClickException as error:
+        return _say(InvalidUsage(error.format_message()), wants_json)
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough. Python would complain again while closing.
+        sys.stdout = None
+        return 0
+
+
+def _flags_last(arguments: list[str]) -> list[str]:
+    """`weft --json validate x` means `weft validate --json x`: flags are accepted anywhere."""
+    from weft.cli.commands import COMMANDS
+
+    known = [i for i, word in enumerate(arguments) if word in COMMANDS]
+    words = [i for i, word in enumerate(arguments) if not word.startswith("-")]
+    at = next(iter(known or words), None)
+    if at is None or any(word in ("--help", "-h", "--version") for word in arguments[:at]):
+        return arguments
+    return [arguments[at], *arguments[:at], *arguments[at + 1 :]]
+
+
+def _say(error: "WeftError", wants_json: bool) -> int:
+    from weft.problems.render import error_as_json, error_as_text
+
+    if wants_json:
+        from weft.cli.printing import print_json
+
+        print_json(error_as_json(error))
+    else:
+        print(error_as_text(error), file=sys.stderr)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    main()

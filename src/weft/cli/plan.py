@@ -1,0 +1,105 @@
+"""`weft plan`: what a run would do, without calling a model."""
+
+import textwrap
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.asking import ask_missing
+from weft.cli.options import given_inputs, input_options, json_option
+from weft.cli.printing import columns, print_json, print_warnings
+from weft.cli.recipes import open_plan
+from weft.plan.dry_run import dry_run
+from weft.plan.model import Plan
+from weft.templates.render import as_text
+
+_PROMPT_LINES = 12
+
+
+@click.command("plan")
+@click.argument("recipe", metavar="NAME|FILE")
+@input_options
+@click.option("--full", is_flag=True, help="Show whole prompts.")
+@json_option
+def command(
+    recipe: str, pairs: tuple[str, ...], input_json: str | None, full: bool, as_json: bool
+) -> None:
+    """Show what a run would do: inputs, prompts, order and cost. No model is called."""
+    show_dry_run(recipe, pairs, input_json, as_json, full)
+
+
+def show_dry_run(
+    recipe: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, full: bool
+) -> None:
+    weft = Weft()
+    plan = open_plan(weft, recipe)
+    given = given_inputs(pairs, input_json)
+    if not as_json:
+        given = ask_missing(plan.inputs, given)
+    found = dry_run(plan, weft.inputs(plan, given))
+    if as_json:
+        print_json(found)
+    else:
+        print_warnings(plan.warnings)
+        click.echo("\n".join(_text(plan, found, full)))
+
+
+def _text(plan: Plan, found: dict, full: bool) -> list[str]:  # type: ignore[type-arg]
+    summary = found["summary"]
+    lines = [f"{plan.name}: dry run, no model was called", ""]
+    if found["inputs"]:
+        lines.append("Inputs")
+        rows = [(name, as_text(value) or "(empty)") for name, value in found["inputs"].items()]
+        lines += [f"  {line}" for line in columns(rows)] + [""]
+    lines.append(f"Waves, {summary['max_concurrency']} at once, if every step took equally long")
+    lines += [f"  {i}. {', '.join(wave)}" for i, wave in enumerate(found["waves"], start=1)] + [""]
+    for number, step in enumerate(found["would_run"], start=1):
+        lines += _step_lines(number, step, full)
+    lines.append(
+        f"{summary['steps']} steps, at most {summary['max_delegations']:,} subagents "
+        f"and {summary['max_model_calls']:,} model calls"
+    )
+    return lines
+
+
+def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: ignore[type-arg]
+    title = f"{number}. {step['id']} ({step['type']})"
+    facts = [
+        ("waits for", ", ".join(step["depends_on"])),
+        ("runs when", step["when"] or ""),
+        ("gate", "a person must allow it" if step["gate"] else ""),
+        ("files", _files(step)),
+        ("if it fails", step["on_failure"]),
+        ("decides", _decision(step["decides"])),
+    ]
+    lines = [title, *(f"   {line}" for line in columns([(k, v) for k, v in facts if v]))]
+    for each in step["delegations"]:
+        model = f", model {each['model']}" if each["model"] else ""
+        tools = f", tools {' '.join(each['tools'])}" if each["tools"] else ""
+        lines.append(f"   {each['role']}: {each['agent']}{model}{tools}")
+        lines += [f"     │ {line}" for line in _shortened(each["prompt"], full)]
+    return [*lines, ""]
+
+
+def _files(step: dict) -> str:  # type: ignore[type-arg]
+    if step["posture"] == "read_only":
+        return f"reads {', '.join(step['read_set'])}"
+    return f"writes {', '.join(step['write_set'])} ({step['workspace_mode']})"
+
+
+def _decision(decides: dict | None) -> str:  # type: ignore[type-arg]
+    if not decides:
+        return ""
+    ways = decides.get("cases") or {key: decides[key] for key in ("true", "false")}
+    if decides.get("default"):
+        ways = {**ways, "otherwise": decides["default"]}
+    spelt = ", ".join(f"{way} → {target or 'nothing'}" for way, target in ways.items())
+    return f"{decides.get('eval') or decides.get('value')}: {spelt}"
+
+
+def _shortened(prompt: str, full: bool) -> list[str]:
+    lines = [piece for line in prompt.splitlines() for piece in textwrap.wrap(line, 92) or [""]]
+    if full or len(lines) <= _PROMPT_LINES:
+        return lines
+    left = len(lines) - _PROMPT_LINES + 1
+    return [*lines[: _PROMPT_LINES - 1], f"… {left} more lines; --full shows them"]

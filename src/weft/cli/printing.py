@@ -1,0 +1,43 @@
+"""What commands print. In: values. Out: text on stdout, one JSON object with --json."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+
+from weft.problems import Problem
+from weft.problems.render import as_text
+
+
+def print_json(value: object) -> None:
+    # ASCII when the terminal cannot show more: JSON says the same either way.
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    print(json.dumps(value, ensure_ascii=encoding != "utf8"))
+
+
+def print_problems(problems: Iterable[Problem], to_stderr: bool = False) -> None:
+    for problem in problems:
+        text = as_text(problem)
+        code, _, rest = text.partition(" ")
+        # click drops the colours when the output is not a terminal.
+        click.echo(f"{click.style(code, fg='red', bold=True)} {rest}\n", err=to_stderr)
+
+
+def print_warnings(warnings: Iterable[Problem]) -> None:
+    for warning in warnings:
+        code, _, rest = as_text(warning).partition(" ")
+        click.echo(f"{click.style(code, fg='yellow', bold=True)} warning: {rest}\n", err=True)
+
+
+def columns(rows: Sequence[tuple[str, ...]], gap: str = "  ") -> list[str]:
+    """Rows as aligned text; the last column runs free."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return [
+        gap.join(
+            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
+        ).rstrip()
+        for row in rows
+    ]

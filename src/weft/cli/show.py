@@ -1,0 +1,43 @@
+"""`weft show`: a saved recipe as it is written."""
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.options import json_option
+from weft.cli.printing import print_json, print_problems
+from weft.cli.recipes import open_recipe
+from weft.documents.node import plain
+from weft.plan.build import Problems
+from weft.problems.errors import InvalidRecipe
+from weft.problems.render import as_json as problem_as_json
+
+
+@click.command("show")
+@click.argument("recipe", metavar="NAME|FILE")
+@json_option
+def command(recipe: str, as_json: bool) -> int:
+    """Show a recipe as it is written, and what is wrong with it if anything is."""
+    weft = Weft()
+    found = open_recipe(weft, recipe)
+    built = weft.check(found)
+    problems = built.problems if isinstance(built, Problems) else ()
+    if found.root is None:
+        raise InvalidRecipe(f"{recipe} cannot be read", problems)
+    if as_json:
+        print_json(
+            {
+                "ok": not problems,
+                "workflow": found.name,
+                "file": found.source.file,
+                "dialect": found.dialect.name,
+                "recipe": plain(found.root),
+                "problems": [problem_as_json(problem) for problem in problems],
+            }
+        )
+    else:
+        click.echo(f"# {found.source.file}")
+        click.echo(found.source.text.rstrip("\n"))
+        if problems:
+            click.echo()
+            print_problems(problems, to_stderr=True)
+    return InvalidRecipe.exit_code if problems else 0

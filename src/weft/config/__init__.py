@@ -1,0 +1,1 @@
+"""Settings: `weft.yaml` of the user and of the project, the environment, defaults."""

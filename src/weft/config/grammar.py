@@ -1,0 +1,47 @@
+"""Every key that `weft.yaml` may have."""
+
+from weft.documents.kinds import AnyMap, Choice, Count, Flag, ListOf, ShapeOf, Text
+from weft.documents.shapes import Fields, Key, Reading, Shape
+from weft.recipe.grammar import BUDGET
+from weft.recipe.parts import make_budget
+
+_LINE = Text("one line of text", may_be_blank=False, one_line=True)
+
+
+def _fields(fields: Fields, reading: Reading) -> Fields:
+    return fields
+
+
+WORKFLOWS = Shape("'workflows'", "Where recipes are kept.", (
+    Key("dir", _LINE, "the project's folder of recipes"),
+    Key("enabled", Flag(), "may agents run saved workflows?"),
+))  # fmt: skip
+SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
+    Key("max_concurrency", Count(1, 1000), "how many steps may run at once; 4 by default"),
+))  # fmt: skip
+FOLDERS = Shape("'dirs'", "More folders to look into.", (
+    Key("dirs", ListOf(_LINE, or_one=True), "folders, relative to this file"),
+))  # fmt: skip
+LIMITS = Shape("'limits'", "How much a recipe may ask for. Only the user's own file may say.", (
+    Key("text_bytes", Count(1, 2**30), "bytes of a recipe's text"),
+    Key("depth", Count(1, 200), "levels of nesting"),
+    Key("nodes", Count(1, 10**7), "values in a file"),
+    Key("steps", Count(1, 10**6), "steps of a recipe"),
+    Key("map_items", Count(1, 10**6), "elements of a map that says nothing itself"),
+    Key("map_items_ceiling", Count(1, 10**6), "elements that `max_items` may allow"),
+    Key("branches", Count(1, 10**4), "branches of a parallel step"),
+))  # fmt: skip
+CONFIG = Shape("weft.yaml", "Settings. Everything is optional.", (
+    Key("model", _LINE, "the model for agents that name none: provider:name"),
+    Key("workflows", ShapeOf(WORKFLOWS, _fields), "where recipes are kept"),
+    Key("subagents", ShapeOf(SUBAGENTS, _fields), "how subagents are run"),
+    Key("permission", Choice("read_only", "ask", "auto"), "what a run may do to files"),
+    Key("agents", ShapeOf(FOLDERS, _fields), "more folders with agents"),
+    Key("playbooks", ShapeOf(FOLDERS, _fields), "more folders with playbooks"),
+    Key("mcp_servers", AnyMap(), "MCP servers by name"),
+    Key("budget", ShapeOf(BUDGET, make_budget), "what a run may cost"),
+    Key("engine", Choice("local", "temporal"), "what carries out runs"),
+    Key("store", _LINE, "where runs are kept"),
+    Key("server", AnyMap(), "the HTTP server"),
+    Key("limits", ShapeOf(LIMITS, _fields), "limits on recipes; the user's own file only"),
+))  # fmt: skip

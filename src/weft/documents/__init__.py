@@ -1,0 +1,1 @@
+"""Text with positions: YAML, JSON and front matter into nodes, within limits."""

@@ -1,0 +1,145 @@
+"""What happened. A run's journal is a list of these, and its state is their fold.
+
+Only facts from outside are events: that an attempt ended, a timer fired, a person decided.
+What follows from them is decided by `schedule.advance` and needs no row of its own, except
+AttemptStarted, which is written so that a crash can tell a started attempt from a planned one.
+`at` is seconds since the epoch, stamped by the driver: the scheduler has no clock.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+FailureKind: TypeAlias = Literal[
+    "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    type: ClassVar[str] = "run_started"
+    at: float
+    run_id: str
+    workflow: str
+    digest: str  # of the recipe's text
+    plan: dict[str, Json]  # plan.codec reads it back: editing the file never changes a run
+    inputs: dict[str, Json]
+    seed: int  # the only chance there is: jitter follows from it
+    parent: str | None = None  # the run this one was forked or retried from
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    type: ClassVar[str] = "attempt_started"
+    at: float
+    step: StepId
+    part: str  # which delegation of the step: "" | branch key | "try.2" | "item.7.stage.0" …
+    attempt: int  # from 1; goes on counting over retries and fallbacks of one part
+    agent: AgentId
+    key: str  # digest of agent, prompt, tools, model, schema: equal keys, equal work
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSucceeded:
+    type: ClassVar[str] = "attempt_succeeded"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    output: Json
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+    model: str = ""
+    reused_from: str | None = None  # a run whose equal attempt gave this output
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    type: ClassVar[str] = "attempt_failed"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    kind: FailureKind
+    error: str
+    usage: Usage = Usage()
+    retry_after_seconds: float | None = None  # what a provider asked for
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCancelled:
+    """It was told to stop, and did. What it cost still counts."""
+
+    type: ClassVar[str] = "attempt_cancelled"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    type: ClassVar[str] = "timer_fired"
+    at: float
+    timer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    type: ClassVar[str] = "approved"
+    at: float
+    step: StepId
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    type: ClassVar[str] = "rejected"
+    at: float
+    step: StepId
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    type: ClassVar[str] = "cancel_requested"
+    at: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """A new process drives the run. Attempts that were under way are in doubt."""
+
+    type: ClassVar[str] = "run_resumed"
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The driver's last row. It repeats what the fold says, for those who only list runs."""
+
+    type: ClassVar[str] = "run_ended"
+    at: float
+    status: str
+
+
+Event: TypeAlias = (
+    RunStarted
+    | AttemptStarted
+    | AttemptSucceeded
+    | AttemptFailed
+    | AttemptCancelled
+    | TimerFired
+    | Approved
+    | Rejected
+    | CancelRequested
+    | RunResumed
+    | RunEnded
+)

@@ -1,0 +1,31 @@
+"""What a recipe may refer to besides itself: registered agents and known tools."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weft.problems import Problem
+from weft.recipe.model import Agent
+from weft.vocabulary.ids import AgentId
+
+# Tools that can change files make their agent a writer (RECIPES §9).
+CHANGING_TOOLS = frozenset({"Write", "Edit", "Bash", "MultiEdit", "NotebookEdit"})
+KNOWN_TOOLS = CHANGING_TOOLS | {"Read", "Glob", "Grep", "WebFetch", "WebSearch"}
+# Only the lead agent delegates, so delegation is one level deep by construction.
+DELEGATING_TOOLS = frozenset({"task", "task_batch", "run_workflow", "save_workflow"})
+# The same powers under the names that other tools give them.
+DELEGATING_ALIASES = frozenset({"Task", "Agent"})
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    agents: Mapping[AgentId, Agent] = field(default_factory=dict)
+    tools: frozenset[str] = KNOWN_TOOLS
+    broken: Mapping[AgentId, Problem] = field(default_factory=dict)  # files that cannot be read
+
+
+EMPTY_CATALOG = Catalog()
+
+
+def tool_name(written: str) -> str:
+    """`Bash(git diff:*)` is Bash with a filter."""
+    return written.split("(", 1)[0].strip()

@@ -1,0 +1,23 @@
+"""Every dependency exists."""
+
+from weft.plan.draft import Draft
+from weft.vocabulary.names import did_you_mean, listed
+
+
+def check(draft: Draft) -> None:
+    for step in draft.recipe.steps:
+        seen: set[str] = set()
+        for position, before in enumerate(step.depends_on or ()):
+            at = (*step.at, "depends_on", position)
+            if before not in draft.by_id:
+                message = (
+                    f"step '{step.id}' depends on '{before}', which this recipe does not define"
+                )
+                known = [id for id in draft.step_ids() if id != step.id]
+                hint = did_you_mean(before, known)
+                if hint is None and known:
+                    hint = f"its steps: {listed(known)}"
+                draft.say("RCP104", at, message, hint)
+            elif before in seen:
+                draft.warn("RCP901", at, f"'{before}' is listed twice in depends_on")
+            seen.add(before)

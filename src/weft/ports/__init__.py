@@ -1,0 +1,1 @@
+"""One Protocol for each plug point. Adapters fulfil them; nothing here touches the world."""

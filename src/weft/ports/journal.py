@@ -1,0 +1,102 @@
+"""Where the journals of all runs are kept. In: events, in order. Out: the same, after a crash too.
+
+Who drives a run leases it and gets a fence: a number that grows with each lease of that run. Every
+append shows its fence, so a driver that slept through the end of its lease can do no harm.
+
+WeftError
+├── Leased         leased          somebody else drives the run
+├── Fenced         fenced          somebody else has taken the run over, or it was let go
+└── JournalFull    journal_full    the store cannot write: no space, an I/O error, a lock
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from weft.events.codec import UnknownEvent
+from weft.events.model import Event
+from weft.problems.errors import WeftError
+from weft.vocabulary.ids import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    seq: int  # its place in the run's journal, from 1, without gaps
+    event: Event | UnknownEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as lists show it. What is not in RunStarted, RunResumed or RunEnded is not here."""
+
+    run_id: RunId
+    workflow: str
+    status: str
+    started_at: float
+    ended_at: float | None
+
+
+class Leased(WeftError):
+    kind = "leased"
+
+    def __init__(self, run_id: RunId, by: str, until: float) -> None:
+        hint = "wait until it ends, or until its lease does"
+        super().__init__(f"run {run_id} is driven by {by}", hint=hint)
+        self.by = by
+        self.until = until  # seconds since the epoch
+
+
+class Fenced(WeftError):
+    kind = "fenced"
+
+    def __init__(self, run_id: RunId, fence: int) -> None:
+        super().__init__(f"run {run_id} is no longer driven from here (fence {fence})")
+        self.fence = fence
+
+
+class JournalFull(WeftError):
+    """Nothing of the append was written. What was acknowledged before is safe."""
+
+    kind = "journal_full"
+
+
+class Journal(Protocol):
+    """One open store. Of an append, a lease or a renewal all takes effect, or nothing does."""
+
+    async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
+        """Returns when the events are durable; appends that wait together may share one fsync.
+
+        Raises Fenced, JournalFull, or ValueError for an event that is not JSON. Who is cancelled
+        while waiting does not know: the events may be written or not.
+        """
+        ...
+
+    async def read(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
+        """The events whose seq is greater than `after`; none for a run that is not known."""
+        ...
+
+    async def runs(self, limit: int = 50) -> list[RunRow]:
+        """The runs that started, newest first."""
+        ...
+
+    async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
+        """The fence, greater than any before. Raises Leased while another owner's lease lasts.
+
+        An owner that leases again gets a new fence too: it may be a new process by an old name.
+        """
+        ...
+
+    async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
+        """The lease lasts `seconds` from now. A lease that ran out is renewed if nobody took it.
+
+        Raises Fenced.
+        """
+        ...
+
+    async def release(self, run_id: RunId, *, fence: int) -> None:
+        """Others may lease the run at once. Of no effect when it is no longer held."""
+        ...
+
+    async def close(self) -> None:
+        """Waits for what was asked before; then the store takes no more. Twice is as good as once."""
+        ...

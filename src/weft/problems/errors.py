@@ -1,0 +1,62 @@
+"""Problems as exceptions, for the edge.
+
+WeftError                  kind          exit code
+├── InvalidRecipe          invalid_recipe       2
+├── InvalidInputs          invalid_inputs       2
+├── InvalidConfig          invalid_config       2
+├── InvalidUsage           usage                2
+├── NotFound               not_found            2
+├── RefusedToOverwrite     exists               2
+└── PermissionDenied       permission_denied    4
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from weft.problems.problem import Problem
+
+
+class WeftError(Exception):
+    kind: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, problems: Sequence[Problem] = (), hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.sort_key))
+        self.hint = hint
+
+
+class InvalidRecipe(WeftError):
+    kind = "invalid_recipe"
+    exit_code = 2
+
+
+class InvalidInputs(WeftError):
+    kind = "invalid_inputs"
+    exit_code = 2
+
+
+class InvalidConfig(WeftError):
+    kind = "invalid_config"
+    exit_code = 2
+
+
+class InvalidUsage(WeftError):
+    kind = "usage"
+    exit_code = 2
+
+
+class NotFound(WeftError):
+    kind = "not_found"
+    exit_code = 2
+
+
+class RefusedToOverwrite(WeftError):
+    kind = "exists"
+    exit_code = 2
+
+
+class PermissionDenied(WeftError):
+    kind = "permission_denied"
+    exit_code = 4

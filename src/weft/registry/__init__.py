@@ -1,0 +1,1 @@
+"""Saved recipes: found by name in layered folders, read afresh whenever they change."""

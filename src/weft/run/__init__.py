@@ -1,0 +1,1 @@
+"""The driver: journals events, carries out commands, and starts, resumes and ends runs."""

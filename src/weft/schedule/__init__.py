@@ -1,0 +1,1 @@
+"""What must happen next: RunState and `advance`, a pure function of a run's events."""

@@ -1,0 +1,111 @@
+"""The whole scheduler. In: a RunState and an event. Out: the same state, and the commands."""
+
+from typing import TypeAlias, assert_never
+
+from weft.events.model import (
+    Approved,
+    AttemptCancelled,
+    AttemptFailed,
+    AttemptStarted,
+    AttemptSucceeded,
+    CancelRequested,
+    Event,
+    Rejected,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    TimerFired,
+)
+from weft.schedule.commands import Command
+from weft.schedule.finish import finish
+from weft.schedule.outcomes import stop_run
+from weft.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
+from weft.schedule.people import approve, reject
+from weft.schedule.progress import progress
+from weft.schedule.recovery import doubt, resume
+from weft.schedule.state import Failure, RunState, Timer
+from weft.schedule.timers import fire
+from weft.schedule.turn import Turn
+from weft.vocabulary.statuses import RunStatus
+
+AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
+
+
+def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...]]:
+    """Synchronous, total, deterministic. An event about nothing that is known changes nothing."""
+    turn = Turn(state, event.at)
+    if isinstance(event, RunStarted):
+        _start(turn, event)
+    elif state.started_at is not None:
+        _receive(turn, event)
+    if state.started_at is not None and not state.has_ended:
+        state.now = event.at
+        progress(turn)
+        finish(turn)
+    return state, tuple(turn.commands)
+
+
+def _start(turn: Turn, event: RunStarted) -> None:
+    state = turn.state
+    if state.started_at is not None:
+        return
+    state.started_at = event.at
+    state.run_id = state.scope.run_id = event.run_id
+    state.inputs = state.scope.inputs = event.inputs
+    state.seed = event.seed
+    if state.plan.timeout_seconds is not None:
+        turn.set_timer("run", Timer("run", event.at + state.plan.timeout_seconds))
+
+
+def _receive(turn: Turn, event: Event) -> None:
+    state = turn.state
+    match event:
+        case AttemptStarted() | AttemptSucceeded() | AttemptFailed() | AttemptCancelled():
+            _receive_attempt(turn, event)
+        case TimerFired():
+            fire(turn, event.timer)
+        case Approved():
+            if step := state.steps.get(event.step):
+                approve(turn, step)
+        case Rejected():
+            if step := state.steps.get(event.step):
+                reject(turn, step, event.by, event.reason)
+        case CancelRequested():
+            if not state.has_ended:
+                said = f"cancelled: {event.reason}" if event.reason else "cancelled"
+                stop_run(turn, RunStatus.CANCELLED, said)
+        case RunResumed():
+            resume(turn)
+        case RunEnded():
+            state.is_recorded = True
+        case RunStarted():
+            pass
+        case _:
+            assert_never(event)
+
+
+def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
+    step = turn.state.steps.get(event.step)
+    part = step.parts.get(event.part) if step else None
+    if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
+        return
+    attempt = part.attempts[event.attempt - 1]
+    match event:
+        case AttemptStarted():
+            begin_attempt(turn, step, part, attempt, event.key)
+        case AttemptSucceeded():
+            attempt.model, attempt.reused_from = event.model, event.reused_from
+            step.warnings.update(dict.fromkeys(event.warnings))
+            succeed_attempt(turn, step, part, attempt, event.output, event.usage)
+        case AttemptFailed():
+            attempt.model = event.model
+            if event.kind == "in_doubt" and step.planned.recovery != "rerun":
+                doubt(turn, step, part, attempt, event.usage)
+                return
+            failure = Failure(event.kind, event.error)
+            retry_after = event.retry_after_seconds
+            fail_attempt(turn, step, part, attempt, failure, event.usage, retry_after)
+        case AttemptCancelled():
+            cancel_attempt(turn, step, part, attempt, event.usage)
+        case _:
+            assert_never(event)

@@ -1,0 +1,50 @@
+"""End a step, or keep a run from starting anything new. Who depends on it is not looked at here."""
+
+from weft.schedule.state import StepState
+from weft.schedule.turn import Turn
+from weft.templates.scope import StepValue
+from weft.vocabulary.statuses import RunStatus, StepStatus
+
+
+def step_timer(step: StepState) -> str:
+    return f"step:{step.id}"
+
+
+def end_step(turn: Turn, step: StepState, status: StepStatus) -> None:
+    state = turn.state
+    if step.status is StepStatus.RUNNING:
+        del state.running[step.id]
+        state.startable.leave()
+        if step.planned.timeout_seconds is not None:
+            turn.clear_timer(step_timer(step))
+        # What was told to stop may write until it says that it did.
+        if step.open_attempts == 0:
+            state.startable.let_go(step.index)
+    stop_asking(turn, step)
+    step.status = status
+    step.ended_at = turn.at
+    state.values[step.id] = StepValue(
+        step.output, step.outputs, status.value, step.error, step.validation
+    )
+
+
+def stop_asking(turn: Turn, step: StepState) -> None:
+    if step.waits_for_person:
+        step.waits_for_person = False
+        del turn.state.people[step.id]
+
+
+def close_run(turn: Turn, status: RunStatus, reason: str) -> None:
+    """Nothing new starts; what runs goes on. The first reason to close is the one that counts."""
+    state = turn.state
+    if state.closed_as is not None:
+        return
+    state.closed_as = status
+    if reason:
+        state.warnings[reason] = None
+    state.startable.clear()
+    state.arrived.clear()
+    for step in state.order:
+        if step.status is StepStatus.WAITING:
+            step.reason = reason
+            end_step(turn, step, StepStatus.CANCELLED)

@@ -1,0 +1,115 @@
+"""A map: every element through its stages, a batch at a time, and then the reducer."""
+
+from weft.plan.model import Each
+from weft.schedule.outcomes import fail, policy_for, stand_in, succeed
+from weft.schedule.parts import start_part
+from weft.schedule.state import Failure, Items, PartState, StepState
+from weft.schedule.turn import Turn
+from weft.templates.json_text import find_json
+from weft.templates.render import whole_value
+from weft.templates.value import MISSING, Missing, kind_of
+from weft.vocabulary.values import Json
+
+# As many equal failures in a row mean that the cause is not in the elements.
+MOST_EQUAL_FAILURES = 5
+
+
+def begin(turn: Turn, step: StepState, work: Each) -> None:
+    found = whole_value(work.over, turn.state.scope)
+    values = find_json(found) if isinstance(found, str) else found
+    if not isinstance(values, list):
+        _fail(turn, step, f"{work.over.text} is {_kind(values)}, not a list")
+    elif len(values) > work.max_items:
+        _fail(turn, step, f"{len(values):,} elements are more than max_items ({work.max_items:,})")
+    else:
+        step.items = Items(values, [None] * len(values))
+        _go_on(turn, step, work, step.items)
+
+
+def end_part(turn: Turn, step: StepState, work: Each, part: PartState) -> None:
+    items = step.items
+    assert items is not None, "only a list that was read has parts"
+    if part.brief is work.reducer:
+        if part.failure is None:
+            succeed(turn, step, part.output)
+        else:
+            fail(turn, step, part.failure, policy_for(step, part.brief))
+    elif part.failure is not None:
+        _fail_item(turn, step, work, items, part, part.failure)
+    else:
+        index, stage = _place(part)
+        items.last_failure, items.repeats = None, 0
+        if stage + 1 < len(work.stages):
+            _enter_stage(turn, step, work, index, stage + 1, part.output)
+        else:
+            items.results[index] = part.output
+            items.ended += 1
+            _go_on(turn, step, work, items)
+
+
+def _go_on(turn: Turn, step: StepState, work: Each, items: Items) -> None:
+    while items.entered < len(items.values) and items.entered - items.ended < work.batch_size:
+        index = items.entered
+        items.entered += 1
+        _enter_stage(turn, step, work, index, 0, items.values[index])
+    if items.ended < len(items.values):
+        return
+    if items.failures:
+        _fail(turn, step, _said(items))
+    elif work.reducer is not None:
+        start_part(turn, step, "reduce", work.reducer, handed=items.results)
+    else:
+        succeed(turn, step, items.results)
+
+
+def _enter_stage(
+    turn: Turn, step: StepState, work: Each, index: int, stage: int, item: Json
+) -> None:
+    local: dict[str, Json] = {"item": item, "index": index}
+    name = f"item.{index}.stage.{stage}"
+    start_part(turn, step, name, work.stages[stage], local, handed=item)
+
+
+def _place(part: PartState) -> tuple[int, int]:
+    _, index, _, stage = part.name.split(".")
+    return int(index), int(stage)
+
+
+def _fail_item(
+    turn: Turn, step: StepState, work: Each, items: Items, part: PartState, failure: Failure
+) -> None:
+    index, _ = _place(part)
+    said = f"item {index}: {failure.error}"
+    step.warnings[f"{said[0].upper()}{said[1:]}"] = None
+    items.ended += 1
+    items.repeats = items.repeats + 1 if failure == items.last_failure else 1
+    items.last_failure = failure
+    policy = work.on_item_failure or part.brief.on_failure
+    instead = stand_in(policy, failure)
+    if items.repeats >= MOST_EQUAL_FAILURES:
+        _fail(turn, step, f"stopped after {items.repeats} equal failures: {failure.error}")
+        return
+    if policy == "abort":
+        _fail(turn, step, said, failure)
+        return
+    if instead is None:
+        items.failures.append(said)
+    else:
+        items.results[index] = instead.output
+        turn.state.is_partial = True
+    _go_on(turn, step, work, items)
+
+
+def _fail(turn: Turn, step: StepState, error: str, cause: Failure | None = None) -> None:
+    kind = cause.kind if cause else "error"
+    fail(turn, step, Failure(kind, error), step.planned.on_failure)
+
+
+def _said(items: Items) -> str:
+    count, most = len(items.failures), 5
+    shown = "; ".join(items.failures[:most]) + ("; …" if count > most else "")
+    return f"{count} of {len(items.values)} items failed: {shown}"
+
+
+def _kind(value: Json | Missing) -> str:
+    return "missing" if value is MISSING else kind_of(value)

@@ -1,0 +1,61 @@
+"""A step of branches that run together, until as many have succeeded as it waits for."""
+
+from weft.plan.model import Fan
+from weft.schedule.outcomes import fail, stand_in, succeed
+from weft.schedule.parts import start_part
+from weft.schedule.state import Failure, PartState, StepState
+from weft.schedule.turn import Turn
+from weft.vocabulary.values import Json
+
+
+def begin(turn: Turn, step: StepState, work: Fan) -> None:
+    step.outputs = {}
+    for branch in work.branches:
+        start_part(turn, step, branch.key, branch.brief)
+
+
+def end_part(turn: Turn, step: StepState, work: Fan, part: PartState) -> None:
+    if part.failure is not None:
+        step.warnings[f"branch {part.name} failed: {part.failure.error}"] = None
+    step.outputs = _outputs(step)
+    parts = step.parts.values()
+    succeeded = sum(part.status == "succeeded" for part in parts)
+    under_way = sum(part.status not in ("succeeded", "failed") for part in parts)
+    if work.wait == "all":
+        # The others finish even if one has failed: what they find is kept.
+        if under_way == 0:
+            _end_all(turn, step)
+    elif succeeded >= work.needed:
+        succeed(turn, step, dict(step.outputs))
+    elif succeeded + under_way < work.needed:
+        fail(turn, step, _failure(step), step.planned.on_failure)
+
+
+def _end_all(turn: Turn, step: StepState) -> None:
+    outputs = step.outputs or {}
+    if len(outputs) < len(step.parts):
+        fail(turn, step, _failure(step), step.planned.on_failure)
+        return
+    if any(part.failure for part in step.parts.values()):
+        turn.state.is_partial = True
+    succeed(turn, step, dict(outputs))
+
+
+def _outputs(step: StepState) -> dict[str, Json]:
+    """In the order of the branches, not of their endings: a prompt may show all of it."""
+    outputs: dict[str, Json] = {}
+    for part in step.parts.values():
+        if part.status == "succeeded":
+            outputs[part.name] = part.output
+        elif part.status == "failed" and part.failure is not None:
+            instead = stand_in(part.brief.on_failure, part.failure)
+            if instead is not None:
+                outputs[part.name] = instead.output
+    return outputs
+
+
+def _failure(step: StepState) -> Failure:
+    failed = [part for part in step.parts.values() if part.failure and part.status == "failed"]
+    errors = "; ".join(f"{part.name}: {part.failure.error}" for part in failed if part.failure)
+    kind = failed[0].failure.kind if failed and failed[0].failure else "error"
+    return Failure(kind, f"{len(failed)} of {len(step.parts)} branches failed: {errors}")

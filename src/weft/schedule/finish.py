@@ -1,0 +1,31 @@
+"""How a run stands, and how it ends (RECIPES §6). In: a Turn. Out: its EndRun, once."""
+
+from weft.schedule.commands import EndRun
+from weft.schedule.state import RunState
+from weft.schedule.turn import Turn
+from weft.vocabulary.statuses import RunStatus, StepStatus
+
+_AS_WANTED = (StepStatus.SUCCEEDED, StepStatus.SKIPPED)
+
+
+def finish(turn: Turn) -> None:
+    """A run ends when nothing is under way: whatever could start was started before this."""
+    state = turn.state
+    if state.open_attempts or state.retrying:
+        state.status = RunStatus.RUNNING
+    elif state.people:
+        state.status = RunStatus.WAITING
+    else:
+        state.status = state.closed_as or _status(state)
+        state.has_ended = True
+        state.ended_at = turn.at
+        for timer in list(state.timers):
+            turn.clear_timer(timer)
+        turn.say(EndRun(state.status))
+
+
+def _status(state: RunState) -> RunStatus:
+    # A step that failed, was held or cancelled is never as wanted, so a run whose output needs
+    # what that step did not give is never complete.
+    is_complete = all(step.status in _AS_WANTED for step in state.order) and not state.is_partial
+    return RunStatus.COMPLETE if is_complete else RunStatus.PARTIAL

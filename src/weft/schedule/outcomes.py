@@ -1,0 +1,108 @@
+"""How a step ends, and what that means for those that depend on it (RECIPES §4, §6)."""
+
+from dataclasses import dataclass
+from heapq import heappush
+
+from weft.plan.model import Brief
+from weft.recipe.model import Policy
+from weft.schedule.closing import close_run, end_step
+from weft.schedule.parts import stop_parts
+from weft.schedule.state import Failure, StepState
+from weft.schedule.turn import Turn
+from weft.vocabulary.statuses import RunStatus, StepStatus
+from weft.vocabulary.values import Json
+
+
+def succeed(turn: Turn, step: StepState, output: Json) -> None:
+    step.output = output
+    stop_parts(turn, step)
+    end_step(turn, step, StepStatus.SUCCEEDED)
+    _free_dependents(turn, step, is_live=True)
+
+
+def skip(turn: Turn, step: StepState, reason: str) -> None:
+    step.reason = reason
+    end_step(turn, step, StepStatus.SKIPPED)
+    _free_dependents(turn, step, is_live=False)
+
+
+def fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
+    state = turn.state
+    step.error = failure.error
+    step.failure_kind = failure.kind
+    step.output = failure.error if policy == "inline" else None
+    stop_parts(turn, step)
+    if state.closed_as is not None:
+        # A run that is closing has no dependents left to think of, and what never began has
+        # not failed: it was called off.
+        has_begun = any(step.attempts)
+        end_step(turn, step, StepStatus.FAILED if has_begun else StepStatus.CANCELLED)
+        return
+    end_step(turn, step, StepStatus.FAILED)
+    match policy:
+        case "inline" | "skip":
+            _free_dependents(turn, step, is_live=True)
+        case "block":
+            _hold_dependents(turn, step)
+        case "abort":
+            stop_run(turn, RunStatus.FAILED, f"step '{step.id}' failed: {failure.error}")
+
+
+def policy_for(step: StepState, brief: Brief) -> Policy:
+    """What the failure of this one part means, when the step cannot go on without it."""
+    return "abort" if brief.fallback else brief.on_failure or step.planned.on_failure
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    output: Json
+
+
+def stand_in(policy: Policy | None, failure: Failure) -> StandIn | None:
+    """What stands for the output of a branch or element that may fail, if it may."""
+    match policy:
+        case "inline":
+            return StandIn(failure.error)
+        case "skip":
+            return StandIn(None)
+        case _:
+            return None
+
+
+def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
+    """Nothing new starts, and what runs is cancelled. What has ended stays."""
+    close_run(turn, status, reason)
+    for step in list(turn.state.running.values()):
+        step.reason = reason
+        stop_parts(turn, step)
+        end_step(turn, step, StepStatus.CANCELLED)
+
+
+def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:
+    arrived = turn.state.arrived
+    for target in step.targets:
+        target.undecided -= 1
+        target.is_chosen |= is_live and target.id == step.choice
+        # Once no condition can choose it any more, there is nothing left to wait for.
+        if target.undecided == 0 and not target.is_chosen and target.unmet > 1:
+            heappush(arrived, target.index)
+    for dependent in step.dependents:
+        dependent.unmet -= 1
+        if is_live and not _is_routed_away(step, dependent):
+            dependent.live += 1
+        if dependent.unmet == 0:
+            heappush(arrived, dependent.index)
+
+
+def _is_routed_away(condition: StepState, step: StepState) -> bool:
+    return step.is_target and step in condition.targets and step.id != condition.choice
+
+
+def _hold_dependents(turn: Turn, failed: StepState) -> None:
+    held = [failed]
+    while held:
+        for step in held.pop().dependents:
+            if step.status is StepStatus.WAITING:
+                step.reason = f"{failed.id} failed"
+                end_step(turn, step, StepStatus.HELD)
+                held.append(step)

@@ -1,0 +1,236 @@
+"""One delegation of a step: attempt, retry, fall back, give up (RECIPES §6).
+
+Every kind of work is made of parts, and this is the only place where an attempt begins or ends.
+A part that has ended is left in `turn.ended_parts`, where its step finds it.
+"""
+
+from weft.plan.model import Brief
+from weft.schedule.budget import refusal
+from weft.schedule.closing import close_run
+from weft.schedule.commands import CancelAttempt
+from weft.schedule.delays import chance_of, retry_delay
+from weft.schedule.prompt import command_for
+from weft.schedule.state import (
+    NO_USAGE,
+    AttemptOutcome,
+    AttemptState,
+    Failure,
+    PartState,
+    StepState,
+    Timer,
+)
+from weft.schedule.turn import Turn
+from weft.templates.value import MISSING, Missing
+from weft.vocabulary.durations import format_duration
+from weft.vocabulary.statuses import RunStatus, StepStatus
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+
+def start_part(
+    turn: Turn,
+    step: StepState,
+    name: str,
+    brief: Brief,
+    local: dict[str, Json] | None = None,
+    handed: Json | Missing = MISSING,
+) -> None:
+    part = PartState(name, brief, brief.agent, local or {}, handed)
+    step.parts[name] = part
+    start_attempt(turn, step, part)
+
+
+def start_attempt(turn: Turn, step: StepState, part: PartState) -> None:
+    """Or end the part, if the run cannot afford it."""
+    state = turn.state
+    refused = refusal(state)
+    if refused is not None:
+        close_run(turn, RunStatus.FAILED, refused)
+        give_up(turn, step, part, part.failure or Failure("refused", refused))
+        return
+    command = command_for(state, step, part)
+    part.attempts.append(AttemptState(command.attempt, command.agent, command.key, command))
+    part.status = "running"
+    part.tries += 1
+    step.open_attempts += 1
+    state.open_attempts += 1
+    state.deployed += 1
+    turn.say(command)
+
+
+def begin_attempt(
+    turn: Turn, step: StepState, part: PartState, attempt: AttemptState, key: str
+) -> None:
+    """The driver says that it has started."""
+    if attempt.stage != "planned":
+        # It was called off on the way; the driver may not have noticed in time.
+        if attempt.stage == "ended" and attempt.outcome == "cancelled":
+            turn.say(CancelAttempt(step.id, part.name, attempt.number))
+        return
+    attempt.stage = "running"
+    attempt.key = key
+    attempt.command = None
+    attempt.started_at = turn.at
+    timeout_seconds = turn.state.plan.agents[attempt.agent].timeout_seconds
+    if timeout_seconds is not None:
+        due_at = turn.at + timeout_seconds
+        timer = Timer("attempt", due_at, step.id, part.name, attempt.number)
+        turn.set_timer(_attempt_timer(step, part, attempt), timer)
+
+
+def succeed_attempt(
+    turn: Turn, step: StepState, part: PartState, attempt: AttemptState, output: Json, usage: Usage
+) -> None:
+    if close_attempt(turn, step, part, attempt, "succeeded", usage):
+        part.status = "succeeded"
+        part.output = output
+        part.failure = None
+        turn.ended_parts.append((step, part))
+
+
+def fail_attempt(
+    turn: Turn,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    failure: Failure,
+    usage: Usage,
+    retry_after_seconds: float | None,
+) -> None:
+    if close_attempt(turn, step, part, attempt, "failed", usage):
+        attempt.failure = failure
+        fail_part(turn, step, part, failure, retry_after_seconds)
+
+
+def cancel_attempt(
+    turn: Turn, step: StepState, part: PartState, attempt: AttemptState, usage: Usage
+) -> None:
+    """It stopped. If nobody told it to, that is a failure like any other."""
+    if close_attempt(turn, step, part, attempt, "cancelled", usage):
+        failure = Failure("error", "the attempt was cancelled")
+        attempt.failure = failure
+        fail_part(turn, step, part, failure)
+
+
+def time_out_attempt(turn: Turn, step: StepState, part: PartState, attempt: AttemptState) -> None:
+    seconds = turn.state.plan.agents[attempt.agent].timeout_seconds or 0.0
+    attempt.failure = Failure("timeout", f"timed out after {format_duration(seconds)}")
+    attempt.stage = "stopping"
+    attempt.outcome = "failed"
+    attempt.ended_at = turn.at
+    turn.say(CancelAttempt(step.id, part.name, attempt.number))
+    fail_part(turn, step, part, attempt.failure)
+
+
+def close_attempt(
+    turn: Turn,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    outcome: AttemptOutcome,
+    usage: Usage = NO_USAGE,
+) -> bool:
+    """Count what it cost. Whether the outcome matters: not once the attempt was told to stop."""
+    state = turn.state
+    was = attempt.stage
+    if was == "ended":
+        return False
+    attempt.stage = "ended"
+    attempt.command = None
+    attempt.usage = usage
+    state.usage += usage
+    state.open_attempts -= 1
+    step.open_attempts -= 1
+    if step.status is not StepStatus.RUNNING and step.open_attempts == 0:
+        state.startable.let_go(step.index)
+    if was == "stopping":
+        return False
+    attempt.outcome = outcome
+    attempt.ended_at = turn.at
+    turn.clear_timer(_attempt_timer(step, part, attempt))
+    return True
+
+
+def fail_part(
+    turn: Turn,
+    step: StepState,
+    part: PartState,
+    failure: Failure,
+    retry_after_seconds: float | None = None,
+) -> None:
+    """An attempt failed: try again, let the fallback try, or give up."""
+    part.failure = failure
+    if failure.kind == "validation":
+        part.not_accepted = failure.error
+    brief, number = part.brief, len(part.attempts)
+    if not part.has_fallen_back and part.tries < brief.retry.max_attempts:
+        chance = chance_of(turn.state.seed, step.id, part.name, number)
+        delay = retry_delay(brief.retry.backoff, number, chance, retry_after_seconds)
+        _retry(turn, step, part, delay)
+    elif brief.fallback is not None and not part.has_fallen_back:
+        step.warnings[f"{brief.agent} failed, {brief.fallback} took over: {failure.error}"] = None
+        part.agent, part.has_fallen_back = brief.fallback, True
+        part.not_accepted = ""
+        start_attempt(turn, step, part)
+    else:
+        give_up(turn, step, part, failure)
+
+
+def give_up(turn: Turn, step: StepState, part: PartState, failure: Failure) -> None:
+    part.status = "failed"
+    part.failure = failure
+    turn.ended_parts.append((step, part))
+
+
+def retry_now(turn: Turn, step: StepState, part: PartState) -> None:
+    turn.state.retrying -= 1
+    start_attempt(turn, step, part)
+
+
+def start_again(turn: Turn, step: StepState, part: PartState) -> None:
+    """After an interruption, which costs the part none of its attempts."""
+    part.tries -= 1
+    start_attempt(turn, step, part)
+
+
+def stop_part(turn: Turn, step: StepState, part: PartState) -> None:
+    """Whatever it is doing, its step does not want it any more."""
+    if part.status == "retrying":
+        turn.state.retrying -= 1
+        turn.clear_timer(_retry_timer(step, part))
+    elif part.status == "running":
+        attempt = part.attempts[-1]
+        turn.say(CancelAttempt(step.id, part.name, attempt.number))
+        if attempt.stage == "planned":
+            close_attempt(turn, step, part, attempt, "cancelled")
+        else:
+            attempt.stage = "stopping"
+            attempt.outcome = "cancelled"
+            attempt.ended_at = turn.at
+            turn.clear_timer(_attempt_timer(step, part, attempt))
+    elif part.status != "asking":
+        return
+    part.status = "cancelled"
+
+
+def stop_parts(turn: Turn, step: StepState) -> None:
+    for part in step.parts.values():
+        stop_part(turn, step, part)
+
+
+def _retry(turn: Turn, step: StepState, part: PartState, delay_seconds: float) -> None:
+    if delay_seconds <= 0:
+        start_attempt(turn, step, part)
+        return
+    part.status = "retrying"
+    turn.state.retrying += 1
+    timer = Timer("retry", turn.at + delay_seconds, step.id, part.name, len(part.attempts))
+    turn.set_timer(_retry_timer(step, part), timer)
+
+
+def _attempt_timer(step: StepState, part: PartState, attempt: AttemptState) -> str:
+    return f"attempt:{step.id}:{part.name}:{attempt.number}"
+
+
+def _retry_timer(step: StepState, part: PartState) -> str:
+    return f"retry:{step.id}:{part.name}:{len(part.attempts)}"

@@ -1,0 +1,39 @@
+"""What a person decides: whether a gated step starts, and whether work in doubt is done again."""
+
+from weft.schedule.closing import stop_asking
+from weft.schedule.commands import AskApproval
+from weft.schedule.outcomes import fail
+from weft.schedule.parts import give_up, start_again
+from weft.schedule.state import Failure, StepState
+from weft.schedule.turn import Turn
+from weft.vocabulary.statuses import StepStatus
+
+
+def ask(turn: Turn, step: StepState) -> None:
+    if not step.waits_for_person:
+        step.waits_for_person = True
+        turn.state.people[step.id] = step
+        turn.say(AskApproval(step.id))
+
+
+def approve(turn: Turn, step: StepState) -> None:
+    if not step.waits_for_person:
+        return
+    stop_asking(turn, step)
+    if step.status is StepStatus.WAITING:
+        turn.state.startable.push(step.index)
+    for part in list(step.parts.values()):
+        if part.status == "asking":
+            start_again(turn, step, part)
+
+
+def reject(turn: Turn, step: StepState, by: str, reason: str) -> None:
+    if not step.waits_for_person:
+        return
+    stop_asking(turn, step)
+    said = f"rejected by {by or 'a person'}" + (f": {reason}" if reason else "")
+    if step.status is StepStatus.WAITING:
+        fail(turn, step, Failure("refused", said), step.planned.on_failure)
+    for part in list(step.parts.values()):
+        if part.status == "asking":
+            give_up(turn, step, part, Failure("in_doubt", said))

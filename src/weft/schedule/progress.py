@@ -1,0 +1,67 @@
+"""Do everything that has become possible. In: a Turn. Out: the same, when nothing is left to do.
+
+One flat loop: parts that ended first, then steps whose dependencies have ended, then, in listing
+order, steps that fit. A plan of ten thousand steps that skip each other needs no stack.
+"""
+
+from heapq import heappop
+
+from weft.schedule.closing import step_timer
+from weft.schedule.outcomes import skip
+from weft.schedule.people import ask
+from weft.schedule.state import StepState, Timer
+from weft.schedule.turn import Turn
+from weft.schedule.work import begin_work, end_part
+from weft.templates.evaluate import Undecided, decide
+from weft.vocabulary.statuses import StepStatus
+
+
+def progress(turn: Turn) -> None:
+    state = turn.state
+    while True:
+        if turn.ended_parts:
+            step, part = turn.ended_parts.popleft()
+            if step.status is StepStatus.RUNNING:
+                end_part(turn, step, part)
+        elif state.arrived:
+            _arrive(turn, state.order[heappop(state.arrived)])
+        elif (index := state.startable.take()) is not None:
+            _start(turn, state.order[index])
+        else:
+            return
+
+
+def _arrive(turn: Turn, step: StepState) -> None:
+    """Nothing before the step is left to wait for: is it to run at all, and who must agree?"""
+    if step.status is not StepStatus.WAITING:
+        return
+    planned = step.planned
+    if step.is_target and not step.is_chosen:
+        skip(turn, step, "no condition chose it")
+    elif planned.edges and step.live == 0:
+        skip(turn, step, "all steps before it were skipped")
+    elif planned.when is not None and not _is_wanted(turn, step):
+        skip(turn, step, f"its condition is not met: {planned.when.text}")
+    elif planned.is_gated:
+        ask(turn, step)
+    else:
+        turn.state.startable.push(step.index)
+
+
+def _is_wanted(turn: Turn, step: StepState) -> bool:
+    assert step.planned.when is not None
+    claim = decide(step.planned.when, turn.state.scope)
+    if isinstance(claim, Undecided):
+        step.warnings[f"'when' is undecided and counts as false: {claim.reason}"] = None
+        return False
+    return claim
+
+
+def _start(turn: Turn, step: StepState) -> None:
+    step.status = StepStatus.RUNNING
+    step.started_at = turn.at
+    turn.state.running[step.id] = step
+    if step.planned.timeout_seconds is not None:
+        due_at = turn.at + step.planned.timeout_seconds
+        turn.set_timer(step_timer(step), Timer("step", due_at, step.id))
+    begin_work(turn, step)

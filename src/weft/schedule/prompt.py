@@ -1,0 +1,125 @@
+"""What a subagent is told. In: a part of a step. Out: the command that starts its next attempt.
+
+prompt   what the step says; the agent's own prompt is its instructions
+input    the agent's own prompt, then what it gets under "Input"
+task     what the step says, then what the steps before it found
+"""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from json import JSONEncoder
+
+from weft.plan.model import PlannedAgent
+from weft.schedule.commands import StartAttempt
+from weft.schedule.state import PartState, RunState, StepState
+from weft.templates.reference import Reference
+from weft.templates.render import as_text, render
+from weft.templates.scope import Scope
+from weft.templates.template import Template
+from weft.templates.value import MISSING
+from weft.vocabulary.statuses import StepStatus
+
+_CANONICAL = JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
+def command_for(state: RunState, step: StepState, part: PartState) -> StartAttempt:
+    agent = state.plan.agents[part.agent]
+    prompt, instructions = _composed(state, step, part, agent)
+    model = _model(state, part, agent)
+    return StartAttempt(
+        step=step.id,
+        part=part.name,
+        attempt=len(part.attempts) + 1,
+        agent=agent.id,
+        prompt=prompt,
+        instructions=instructions,
+        model=model,
+        timeout_seconds=agent.timeout_seconds,
+        key=_key(step, agent, prompt, instructions, model),
+    )
+
+
+def scope_for(state: RunState, part: PartState) -> Scope:
+    if not part.local:
+        return state.scope
+    return Scope(state.inputs, state.values, state.plan.stored, part.local, state.run_id)
+
+
+def _composed(
+    state: RunState, step: StepState, part: PartState, agent: PlannedAgent
+) -> tuple[str, str]:
+    brief, scope = part.brief, scope_for(state, part)
+    own = _filled(state, step, agent.prompt, scope)
+    told = _filled(state, step, brief.told, scope) if brief.told is not None else None
+    if told is None or brief.style == "input":
+        given = told if told is not None else _given(state, part, agent)
+        prompt = own if given is None else _joined(own, f"## Input\n\n{given}")
+        instructions = ""
+    else:
+        prompt, instructions = told, own
+        if brief.style == "task":
+            results = _results(state.steps[before] for before in step.planned.depends_on)
+            prompt = _joined(prompt, f"## Results so far\n\n{results}") if results else prompt
+    feedback = part.local.get("feedback")
+    if feedback is not None and not any(_uses(t, "feedback") for t in (agent.prompt, brief.told)):
+        prompt = _joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
+    if part.not_accepted:
+        prompt = _joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
+    return prompt, instructions
+
+
+def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
+    """The input of somebody to whom the step says nothing itself."""
+    if part.brief.gets_all_prior:
+        return _results(state.order)
+    # An agent whose own prompt names the item has it already.
+    if part.handed is MISSING or ("item" in part.local and _uses(agent.prompt, "item")):
+        return None
+    return as_text(part.handed)
+
+
+def _results(steps: Iterable[StepState]) -> str:
+    """The outputs of those that have ended and have one."""
+    ended = (step for step in steps if step.ended_at is not None and step.output is not None)
+    return "\n\n".join(f"### {step.id}\n{as_text(step.output)}" for step in ended)
+
+
+def _filled(state: RunState, step: StepState, template: Template, scope: Scope) -> str:
+    rendered = render(template, scope)
+    for reference in rendered.missing:
+        if not _was_skipped(state, reference):
+            step.warnings[f"{{{{{reference.text}}}}} is not there and was left empty"] = None
+    return rendered.text
+
+
+def _was_skipped(state: RunState, reference: Reference) -> bool:
+    # A step that was routed away has nothing to give, and everybody knows it.
+    step = reference.step or state.plan.stored.get(str(reference.path[0]))
+    value = state.values.get(step) if step else None
+    return value is not None and value.status == StepStatus.SKIPPED
+
+
+def _uses(template: Template | None, name: str) -> bool:
+    return template is not None and any(r.path[0] == name for r in template.references)
+
+
+def _joined(text: str, section: str) -> str:
+    return f"{text}\n\n{section}" if text else section
+
+
+def _model(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
+    # The brief's model is the step's, or else that of the agent who was asked first.
+    first = state.plan.agents[part.brief.agent]
+    is_first_agents = part.has_fallen_back and part.brief.model == first.model
+    return agent.model if is_first_agents else part.brief.model
+
+
+def _key(
+    step: StepState, agent: PlannedAgent, prompt: str, instructions: str, model: str | None
+) -> str:
+    output, validation = step.planned.output, agent.validation
+    told = [
+        *(agent.id, instructions, prompt, sorted(agent.tools), model),
+        *(output.format, output.schema, validation.schema, validation.rules),
+    ]
+    return sha256(_CANONICAL.encode(told).encode()).hexdigest()[:32]

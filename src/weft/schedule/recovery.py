@@ -1,0 +1,56 @@
+"""Take up a run that another process left. In: its state. Out: what that process still owed.
+
+Nobody knows what became of an attempt that was under way; its step's `recovery` decides.
+"""
+
+from weft.schedule.commands import AskApproval, EndRun, SetTimer
+from weft.schedule.parts import close_attempt, give_up, start_again
+from weft.schedule.people import ask
+from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, StepState
+from weft.schedule.turn import Turn
+from weft.vocabulary.usage import Usage
+
+_IN_DOUBT = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
+
+
+def resume(turn: Turn) -> None:
+    state = turn.state
+    if state.has_ended:
+        if not state.is_recorded:
+            turn.say(EndRun(state.status))
+        return
+    for name in [name for name, timer in state.timers.items() if timer.kind == "attempt"]:
+        del state.timers[name]
+    for name, timer in state.timers.items():
+        turn.say(SetTimer(name, timer.due_at))
+    for step in sorted(state.people.values(), key=lambda step: step.index):
+        turn.say(AskApproval(step.id))
+    for step in state.order:
+        if step.open_attempts:
+            _take_up(turn, step)
+
+
+def doubt(
+    turn: Turn, step: StepState, part: PartState, attempt: AttemptState, usage: Usage = NO_USAGE
+) -> None:
+    if not close_attempt(turn, step, part, attempt, "in_doubt", usage):
+        return
+    match step.planned.recovery:
+        case "rerun":
+            start_again(turn, step, part)
+        case "ask":
+            part.status = "asking"
+            ask(turn, step)
+        case "skip":
+            give_up(turn, step, part, _IN_DOUBT)
+
+
+def _take_up(turn: Turn, step: StepState) -> None:
+    for part in list(step.parts.values()):
+        for attempt in list(part.attempts):
+            if attempt.stage == "running":
+                doubt(turn, step, part, attempt)
+            elif attempt.stage == "stopping":
+                close_attempt(turn, step, part, attempt, "cancelled")
+            elif attempt.command is not None:
+                turn.say(attempt.command)

@@ -1,0 +1,208 @@
+"""Where a run stands. In: Plan. Out: RunState, the fold of its events.
+
+    RunState ── steps: StepState ── parts: PartState ── attempts: AttemptState
+
+One driver owns a RunState, and `advance` changes it in place; whoever else wants one folds the
+journal for himself. Nothing outside this room may change it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from weft.events.model import FailureKind
+from weft.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
+from weft.schedule.commands import StartAttempt
+from weft.schedule.startable import Startable
+from weft.templates.scope import Scope, StepValue
+from weft.templates.value import MISSING, Missing
+from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.statuses import RunStatus, StepStatus
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+# planned: the command was given, and nobody said yet that it was begun
+# stopping: it was told to stop, or took too long; only its cost is still awaited
+AttemptStage: TypeAlias = Literal["planned", "running", "stopping", "ended"]
+AttemptOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "in_doubt"]
+PartStatus: TypeAlias = Literal["running", "retrying", "asking", "succeeded", "failed", "cancelled"]
+TimerKind: TypeAlias = Literal["run", "step", "attempt", "retry"]
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    kind: FailureKind
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    kind: TimerKind
+    due_at: float
+    step: str = ""
+    part: str = ""
+    attempt: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class AttemptState:
+    number: int
+    agent: AgentId
+    key: str
+    command: StartAttempt | None  # kept while it is planned, to be given again after a crash
+    stage: AttemptStage = "planned"
+    outcome: AttemptOutcome | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    failure: Failure | None = None
+    usage: Usage = NO_USAGE
+    model: str = ""
+    reused_from: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class PartState:
+    """One delegation of a step, with all its attempts."""
+
+    name: str
+    brief: Brief
+    agent: AgentId  # who is in charge: the brief's agent, later perhaps its fallback
+    local: Mapping[str, Json] = field(default_factory=dict)  # item, index, feedback, iteration
+    handed: Json | Missing = MISSING  # work of others that stands under its "Input" heading
+    status: PartStatus = "running"
+    attempts: list[AttemptState] = field(default_factory=list)
+    tries: int = 0  # attempts that count against max_attempts: a crash costs none
+    has_fallen_back: bool = False
+    not_accepted: str = ""  # why the last answer failed validation
+    output: Json = None
+    failure: Failure | None = None  # the last one; None once it has succeeded
+
+
+@dataclass(slots=True, eq=False)
+class Items:
+    """The elements of a map on their way."""
+
+    values: list[Json]
+    results: list[Json]
+    entered: int = 0
+    ended: int = 0
+    failures: list[str] = field(default_factory=list)
+    last_failure: Failure | None = None
+    repeats: int = 0  # how often the last failure came in a row
+
+
+@dataclass(slots=True, eq=False)
+class StepState:
+    planned: PlannedStep
+    status: StepStatus = StepStatus.WAITING
+    output: Json = None
+    outputs: dict[str, Json] | None = None  # by branch key
+    validation: Json = None
+    error: str | None = None
+    failure_kind: FailureKind | None = None
+    reason: str = ""  # why it was skipped, held or cancelled
+    started_at: float | None = None
+    ended_at: float | None = None
+    parts: dict[str, PartState] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
+    iteration: int = 0
+    items: Items | None = None
+    waits_for_person: bool = False
+    open_attempts: int = 0  # planned, running or stopping
+    # How the edges stand, counted so that an event costs only what it changes.
+    unmet: int = 0
+    live: int = 0  # dependencies that were not skipped
+    undecided: int = 0  # conditions that may still choose this step
+    is_target: bool = False
+    is_chosen: bool = False
+    choice: StepId | None = None  # of a condition: the step it chose
+    dependents: list["StepState"] = field(default_factory=list, repr=False)
+    targets: list["StepState"] = field(default_factory=list, repr=False)
+
+    @property
+    def id(self) -> StepId:
+        return self.planned.id
+
+    @property
+    def index(self) -> int:
+        return self.planned.index
+
+    @property
+    def attempts(self) -> Iterator[AttemptState]:
+        return (attempt for part in self.parts.values() for attempt in part.attempts)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((attempt.usage for attempt in self.attempts), NO_USAGE)
+
+
+@dataclass(slots=True, eq=False)
+class RunState:
+    plan: Plan
+    steps: dict[StepId, StepState]  # in listing order
+    order: list[StepState]  # the same, by index
+    startable: Startable
+    scope: Scope  # what templates see; its steps are those that have ended
+    values: dict[str, StepValue]  # the same steps
+    run_id: str = ""
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    seed: int = 0
+    status: RunStatus = RunStatus.RUNNING
+    started_at: float | None = None
+    ended_at: float | None = None
+    now: float = 0.0  # when the last event happened
+    usage: Usage = NO_USAGE
+    deployed: int = 0  # subagents, counted when their command is given
+    warnings: dict[str, None] = field(default_factory=dict)
+    timers: dict[str, Timer] = field(default_factory=dict)
+    arrived: list[int] = field(default_factory=list)  # a heap: their dependencies have ended
+    running: dict[StepId, StepState] = field(default_factory=dict)
+    people: dict[StepId, StepState] = field(default_factory=dict)  # steps that wait for a person
+    open_attempts: int = 0
+    retrying: int = 0  # parts that wait for their next attempt
+    is_partial: bool = False  # a branch or an element failed, and its step went on without it
+    closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
+    has_ended: bool = False
+    is_recorded: bool = False  # the driver wrote RunEnded
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        told = (f"{step.id}: {text}" for step in self.order for text in step.warnings)
+        return (*self.warnings, *told)
+
+
+def begin(plan: Plan) -> RunState:
+    order = [StepState(planned) for planned in plan.steps]
+    steps = {step.id: step for step in order}
+    for step in order:
+        befores = step.planned.depends_on
+        step.unmet = len(befores)
+        for before in befores:
+            steps[before].dependents.append(step)
+        # Asked of the work, not of the edges: an edge that is also written says only "written".
+        for target in _step_targets(step.planned):
+            step.targets.append(steps[target])
+            steps[target].is_target = True
+            steps[target].undecided += 1
+    values: dict[str, StepValue] = {}
+    return RunState(
+        plan=plan,
+        steps=steps,
+        order=order,
+        startable=Startable([planned.claims for planned in plan.steps], plan.width),
+        scope=Scope(steps=values, stored=plan.stored),
+        values=values,
+        arrived=[step.index for step in order if step.unmet == 0],
+    )
+
+
+def _step_targets(planned: PlannedStep) -> dict[StepId, None]:
+    work = planned.work
+    targets: tuple[Target | None, ...] = ()
+    if isinstance(work, Route):
+        targets = (work.if_true, work.if_false)
+    elif isinstance(work, Choose):
+        targets = (*(target for _, target in work.cases), work.default)
+    return {target.step: None for target in targets if target and target.step}

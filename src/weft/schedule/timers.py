@@ -1,0 +1,42 @@
+"""A timer fired: of the run, of a step, of an attempt or of a retry (RECIPES §6)."""
+
+from typing import assert_never
+
+from weft.schedule.outcomes import fail, stop_run
+from weft.schedule.parts import retry_now, time_out_attempt
+from weft.schedule.state import Failure
+from weft.schedule.turn import Turn
+from weft.vocabulary.durations import format_duration
+from weft.vocabulary.ids import StepId
+from weft.vocabulary.statuses import RunStatus, StepStatus
+
+
+def fire(turn: Turn, name: str) -> None:
+    state = turn.state
+    timer = state.timers.pop(name, None)
+    if timer is None:
+        return
+    if timer.kind == "run":
+        _time_out_run(turn)
+        return
+    # A timer lives no longer than what it is for, so step, part and attempt are there.
+    step = state.steps[StepId(timer.step)]
+    if timer.kind == "step":
+        said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
+        fail(turn, step, Failure("timeout", said), step.planned.on_failure)
+        return
+    part = step.parts[timer.part]
+    match timer.kind:
+        case "attempt":
+            time_out_attempt(turn, step, part, part.attempts[timer.attempt - 1])
+        case "retry":
+            retry_now(turn, step, part)
+        case _:
+            assert_never(timer.kind)
+
+
+def _time_out_run(turn: Turn) -> None:
+    state = turn.state
+    has_success = any(step.status is StepStatus.SUCCEEDED for step in state.order)
+    said = f"the run timed out after {format_duration(state.plan.timeout_seconds or 0)}"
+    stop_run(turn, RunStatus.PARTIAL if has_success else RunStatus.FAILED, said)

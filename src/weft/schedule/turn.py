@@ -1,0 +1,27 @@
+"""One event being worked off. In: RunState, which it changes. Out: the commands that follow."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from weft.schedule.commands import ClearTimer, Command, SetTimer
+from weft.schedule.state import PartState, RunState, StepState, Timer
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    state: RunState
+    at: float  # when the event happened: the only time there is
+    commands: list[Command] = field(default_factory=list)
+    # Parts that ended wait here for their step, so that no ending runs inside another.
+    ended_parts: deque[tuple[StepState, PartState]] = field(default_factory=deque)
+
+    def say(self, command: Command) -> None:
+        self.commands.append(command)
+
+    def set_timer(self, name: str, timer: Timer) -> None:
+        self.state.timers[name] = timer
+        self.say(SetTimer(name, timer.due_at))
+
+    def clear_timer(self, name: str) -> None:
+        if self.state.timers.pop(name, None) is not None:
+            self.say(ClearTimer(name))

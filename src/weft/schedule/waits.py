@@ -1,0 +1,47 @@
+"""Why a step is not at work. In: RunState and a step. Out: a few words, or none."""
+
+from weft.plan.model import PlannedStep
+from weft.schedule.state import RunState, StepState
+from weft.vocabulary.durations import format_duration
+from weft.vocabulary.ids import StepId
+from weft.vocabulary.names import listed
+from weft.vocabulary.statuses import StepStatus
+
+
+def why_waiting(state: RunState, step: StepId) -> str:
+    """Empty when it is at work, or has ended."""
+    found = state.steps.get(step)
+    if found is None or found.ended_at is not None:
+        return ""
+    if found.waits_for_person:
+        return "waits for a person"
+    if found.status is StepStatus.RUNNING:
+        return _why_paused(state, found)
+    if state.started_at is None:
+        return "waits for the run to start"
+    if found.unmet:
+        befores = (state.steps[before] for before in found.planned.depends_on)
+        return f"waits for {listed(step.id for step in befores if step.ended_at is None)}"
+    return _why_ready(state, found)
+
+
+def _why_paused(state: RunState, step: StepState) -> str:
+    if any(part.status == "running" for part in step.parts.values()):
+        return ""
+    due = [t.due_at for t in state.timers.values() if t.kind == "retry" and t.step == step.id]
+    return f"retries in {format_duration(max(0.0, min(due) - state.now))}" if due else ""
+
+
+def _why_ready(state: RunState, step: StepState) -> str:
+    startable = state.startable
+    if startable.running >= startable.width:
+        return f"waits for a free place ({startable.running} of {startable.width} running)"
+    blocker = startable.blocker_of(step.index)
+    if blocker is None:
+        return ""
+    planned = state.order[blocker].planned
+    return f"waits for the files of {planned.id} ({listed(_files(planned), most=3)})"
+
+
+def _files(planned: PlannedStep) -> tuple[str, ...]:
+    return planned.write_set or planned.read_set

@@ -1,0 +1,40 @@
+"""The kinds of work, and who does each. In: a step. Out: its parts begun, and ended."""
+
+from typing import assert_never
+
+from weft.plan.model import Choose, Delegate, Each, Fan, Refine, Route
+from weft.schedule import delegation, each, fan, refine, route
+from weft.schedule.state import PartState, StepState
+from weft.schedule.turn import Turn
+
+
+def begin_work(turn: Turn, step: StepState) -> None:
+    work = step.planned.work
+    match work:
+        case Delegate():
+            delegation.begin(turn, step, work)
+        case Fan():
+            fan.begin(turn, step, work)
+        case Route() | Choose():
+            route.begin(turn, step, work)
+        case Refine():
+            refine.begin(turn, step, work)
+        case Each():
+            each.begin(turn, step, work)
+        case _:
+            assert_never(work)
+
+
+def end_part(turn: Turn, step: StepState, part: PartState) -> None:
+    work = step.planned.work
+    match work:
+        case Delegate() | Route() | Choose():
+            delegation.end_part(turn, step, part)
+        case Fan():
+            fan.end_part(turn, step, work, part)
+        case Refine():
+            refine.end_part(turn, step, work, part)
+        case Each():
+            each.end_part(turn, step, work, part)
+        case _:
+            assert_never(work)

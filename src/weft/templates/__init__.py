@@ -1,0 +1,1 @@
+"""`{{ }}` and expressions: parse, check, render, evaluate (RECIPES §5)."""

@@ -1,0 +1,67 @@
+"""Fill a template. In: a Template and a Scope. Out: text, with what was missing from it."""
+
+import json
+from dataclasses import dataclass
+
+from weft.templates.reference import Reference
+from weft.templates.scope import MISSING, Json, Missing, Scope, resolve
+from weft.templates.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    text: str
+    missing: tuple[Reference, ...]
+
+
+def render(template: Template, scope: Scope) -> Rendered:
+    """One pass: what is inserted is never scanned again. Missing and null insert nothing."""
+    pieces: list[str] = []
+    missing: list[Reference] = []
+    for part in template.parts:
+        if isinstance(part, str):
+            pieces.append(part)
+            continue
+        value = resolve(part, scope)
+        if value is MISSING:
+            missing.append(part)
+        elif value is not None:
+            pieces.append(as_text(value))
+    return Rendered("".join(pieces), tuple(missing))
+
+
+def render_known(template: Template, scope: Scope) -> str:
+    """For dry runs: what cannot be known yet stays as it was written."""
+    return "".join(
+        part if isinstance(part, str) else _known(part, scope) for part in template.parts
+    )
+
+
+def whole_value(template: Template, scope: Scope) -> Json | Missing:
+    """The value itself where the template is one reference and nothing else, else the text."""
+    parts = [part for part in template.parts if not (isinstance(part, str) and part.isspace())]
+    if len(parts) == 1 and isinstance(parts[0], Reference):
+        return resolve(parts[0], scope)
+    return render(template, scope).text
+
+
+def as_text(value: Json) -> str:
+    """Text verbatim, everything else as compact JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return _compact(value)
+    except ValueError:
+        # NaN and infinity are not JSON; like JavaScript, we write null for them.
+        return _compact(json.loads(json.dumps(value), parse_constant=lambda _: None))
+
+
+def _known(reference: Reference, scope: Scope) -> str:
+    value = resolve(reference, scope)
+    if value is MISSING:
+        return f"{{{{{reference.text}}}}}"
+    return "" if value is None else as_text(value)
+
+
+def _compact(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

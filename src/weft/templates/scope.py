@@ -1,0 +1,87 @@
+"""What a reference means during a run. In: a Reference and a Scope. Out: a value, or MISSING."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from weft.templates.json_text import find_json
+from weft.templates.reference import PathPart, Reference
+from weft.templates.value import MISSING, Json, Missing
+
+__all__ = ["MISSING", "Json", "Missing", "Scope", "StepValue", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepValue:
+    """What an ended step left behind."""
+
+    output: Json
+    outputs: Mapping[str, Json] | None = None  # by output key; only a parallel step has them
+    status: str = "succeeded"
+    error: str | None = None
+    validation: Json = None
+
+
+@dataclass(slots=True)
+class Scope:
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    steps: Mapping[str, StepValue] = field(default_factory=dict)
+    stored: Mapping[str, str] = field(default_factory=dict)  # store_as name -> step id
+    local: Mapping[str, Json] = field(default_factory=dict)  # item, index, feedback, iteration
+    run_id: str = ""
+
+
+def resolve(reference: Reference, scope: Scope) -> Json | Missing:
+    """Never raises: what is not there is MISSING."""
+    match reference.path:
+        case ("inputs", str(name), *rest):
+            return _walk(scope.inputs.get(name, MISSING), rest)
+        case ("steps", str(step), str(facet), *rest) if step in scope.steps:
+            return _facet(scope.steps[step], facet, rest)
+        case ("run", "id"):
+            return scope.run_id or MISSING
+        case ("inputs" | "steps" | "run", *_):
+            return MISSING
+        case (str(name), *rest):
+            return _walk(_bare(name, scope), rest)
+        case _:
+            return MISSING
+
+
+def _facet(step: StepValue, facet: str, rest: Sequence[PathPart]) -> Json | Missing:
+    match facet:
+        case "output":
+            return _walk(step.output, rest)
+        case "outputs":
+            return _walk(MISSING if step.outputs is None else dict(step.outputs), rest)
+        case "validation":
+            return _walk(step.validation, rest)
+        case "status":
+            return MISSING if rest else step.status
+        case "error":
+            return MISSING if rest else step.error
+        case _:
+            return MISSING
+
+
+def _bare(name: str, scope: Scope) -> Json | Missing:
+    if name in scope.local:
+        return scope.local[name]
+    if name in scope.stored:
+        step = scope.steps.get(scope.stored[name])
+        return MISSING if step is None else step.output
+    return scope.inputs.get(name, MISSING)
+
+
+def _walk(value: Json | Missing, parts: Sequence[PathPart]) -> Json | Missing:
+    opened = False
+    for part in parts:
+        # One text on the way may hold JSON; text inside that JSON is text.
+        if isinstance(value, str) and not opened:
+            value, opened = find_json(value), True
+        if isinstance(value, dict) and isinstance(part, str):
+            value = value.get(part, MISSING)
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return MISSING
+    return value

@@ -1,0 +1,105 @@
+"""A scripted model. In: a YAML file of replies. Out: what each attempt answers.
+
+default: "An answer from the script."     # anyone who is not named below
+replies:
+  gather: "Three sources: …"               # a step, whatever the attempt
+  score/firmographic: {reply: {score: 80}} # a branch, an iteration, an element
+  brief:                                   # attempt by attempt; the last one stays
+    - {fail: "rate limited", delay: 200ms}
+    - {reply: "A brief.", tokens: 120}
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from weft.documents.document import Document, read_file
+from weft.documents.kinds import Anything, AnyMap, Choice, Count, Duration, Text
+from weft.documents.node import ListNode, MapNode, Node, ScalarNode, plain
+from weft.documents.node import Path as NodePath
+from weft.documents.shapes import Key, Reading, Shape
+from weft.events.model import FailureKind
+from weft.problems.errors import InvalidUsage
+from weft.vocabulary.values import Json
+
+_KINDS = ("error", "timeout", "empty", "validation", "unavailable")
+REPLY = Shape("a reply", "What one attempt answers.", (
+    Key("reply", Anything(), "the answer: text or any JSON"),
+    Key("fail", Text("an error"), "fail with this error instead"),
+    Key("kind", Choice(*_KINDS), "how it fails; error by default"),
+    Key("delay", Duration(), "how long it takes"),
+    Key("tokens", Count(0, 10**9), "tokens it reports"),
+    Key("retry_after", Duration(), "what a provider asks for"),
+))  # fmt: skip
+SCRIPT = Shape("a script", "What a scripted model answers.", (
+    Key("default", Anything(), "the answer of whoever is not named"),
+    Key("replies", AnyMap(), "answers by step, or step/part"),
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    output: Json = ""
+    error: str | None = None
+    kind: FailureKind = "error"
+    delay_seconds: float = 0.0
+    tokens: int = 0
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    default: tuple[Reply, ...] = ()
+    replies: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)
+
+    def reply(self, step: str, part: str, attempt: int) -> Reply | None:
+        """The nearest that is written: step/part, then step, then the default."""
+        written = self.replies.get(f"{step}/{part}") or self.replies.get(step) or self.default
+        return written[min(attempt, len(written)) - 1] if written else None
+
+
+def read_script(file: Path) -> Script:
+    document = read_file(file)
+    reading = Reading(document.source, list(document.problems))
+    script = _script(document, reading)
+    if reading.problems:
+        raise InvalidUsage(f"the script {file} cannot be used", reading.problems)
+    return script
+
+
+def _script(document: Document, reading: Reading) -> Script:
+    root = document.root
+    if root is None or SCRIPT.read(root, (), reading) is None:
+        return Script()
+    assert isinstance(root, MapNode)
+    replies = root.entries.get("replies")
+    named = replies.entries if isinstance(replies, MapNode) else {}
+    default = root.entries.get("default")
+    return Script(
+        _attempts(default, ("default",), reading) if default else (),
+        {name: _attempts(node, ("replies", name), reading) for name, node in named.items()},
+    )
+
+
+def _attempts(node: Node, at: NodePath, reading: Reading) -> tuple[Reply, ...]:
+    if isinstance(node, ListNode):
+        return tuple(_reply(item, (*at, i), reading) for i, item in enumerate(node.items))
+    return (_reply(node, at, reading),)
+
+
+def _reply(node: Node, at: NodePath, reading: Reading) -> Reply:
+    if isinstance(node, ScalarNode):
+        return Reply(node.value)
+    fields = REPLY.read(node, at, reading)
+    if fields is None:
+        return Reply()
+    answer = fields.node.entries.get("reply")
+    return Reply(
+        output=plain(answer) if answer else "",
+        error=fields.get("fail", str),
+        kind=cast(FailureKind, fields.get("kind", str) or "error"),
+        delay_seconds=fields.get("delay", float) or 0.0,
+        tokens=fields.get("tokens", int) or 0,
+        retry_after_seconds=fields.get("retry_after", float),
+    )

@@ -1,0 +1,1 @@
+"""The words every other room speaks: ids, statuses, durations, usage."""

@@ -1,0 +1,47 @@
+"""Durations as authors write them. In: `90s`, `1h30m`, 2.5. Out: seconds (RECIPES §6)."""
+
+import re
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?\Z")
+# A year: nothing that a person meant is longer, and every sum stays an exact float.
+LONGEST_SECONDS = 366 * 86400.0
+
+
+def parse_duration(written: str | int | float) -> float | None:
+    """Seconds, or None when this is no duration. Zero and negative ones are none."""
+    if isinstance(written, bool):
+        return None
+    seconds = _seconds(written.strip()) if isinstance(written, str) else float(written)
+    if seconds is None or not 0 < seconds <= LONGEST_SECONDS:
+        return None
+    return seconds
+
+
+def _seconds(text: str) -> float | None:
+    if _NUMBER.match(text):
+        return float(text)
+    total, at, smallest = 0.0, 0, float("inf")
+    while at < len(text):
+        part = _PART.match(text, at)
+        # Units must fall: `1h30m` is a duration, `30m1h` and `1s1s` are slips.
+        if part is None or _SECONDS[part[2]] >= smallest:
+            return None
+        smallest = _SECONDS[part[2]]
+        total += float(part[1]) * smallest
+        at = part.end()
+    return total if at else None
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest way to write it: `1h30m`, `45s`, `250ms`."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms"
+    whole = round(seconds)
+    if abs(seconds - whole) > 0.05 and seconds < 60:
+        return f"{seconds:.1f}s"
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    parts = ((hours, "h"), (minutes, "m"), (left, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"

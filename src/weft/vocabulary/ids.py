@@ -1,0 +1,18 @@
+"""The names things go by. In: text. Out: typed ids."""
+
+import re
+from typing import NewType
+
+RecipeName = NewType("RecipeName", str)
+StepId = NewType("StepId", str)
+AgentId = NewType("AgentId", str)
+InputName = NewType("InputName", str)
+RunId = NewType("RunId", str)
+
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
+# \Z, not $: in Python `$` also matches before a final newline.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+
+
+def is_id(text: str) -> bool:
+    return _ID.match(text) is not None

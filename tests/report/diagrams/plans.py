@@ -1,0 +1,102 @@
+"""Plans to draw. In: recipe text, or who waits for whom. Out: a Plan."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.plan.build import Problems, build
+from weft.plan.catalog import Catalog
+from weft.plan.claims import Claims
+from weft.plan.model import Brief, Delegate, Edge, Plan, PlannedStep, PlannedWork, StepType
+from weft.recipe.model import Agent, Budget, Output
+from weft.recipe.read import read_recipe
+from weft.vocabulary.ids import AgentId, StepId
+
+_AGENTS = [
+    "researcher",
+    "writer",
+    "reviewer",
+    "worker",
+    "threat_scanner",
+    "vuln_analyst",
+    "intel_reporter",
+]
+_EXAMPLES = Path(__file__).parents[3] / "examples"
+_CATALOG = Catalog({AgentId(id): Agent(AgentId(id)) for id in _AGENTS})
+
+
+def planned(text: str) -> Plan:
+    plan = build(read_recipe(text), _CATALOG)
+    assert not isinstance(plan, Problems), plan.problems
+    return plan
+
+
+def flat(steps: str, input: str = "") -> Plan:
+    """Steps of a flat recipe, one `{…}` a line."""
+    lines = [f"  - {line.strip()}" for line in steps.strip().splitlines()]
+    declared = [f"inputs: [{{name: {input}}}]"] if input else []
+    return planned("\n".join(["name: drawn", *declared, "steps:", *lines]))
+
+
+def example(name: str) -> Plan:
+    return planned((_EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def brief(agent: str = "worker") -> Brief:
+    return Brief(AgentId(agent), None, "prompt")
+
+
+def graph(
+    waits: Sequence[Sequence[int]],
+    ids: Sequence[str] = (),
+    works: Sequence[tuple[StepType, PlannedWork]] = (),
+    name: str = "drawn",
+) -> Plan:
+    """Any graph at all, ids that no recipe may have included."""
+    names = [StepId(ids[i] if i < len(ids) else f"s{i}") for i in range(len(waits))]
+    delegated: tuple[StepType, PlannedWork] = ("sequential", Delegate(brief()))
+    steps = tuple(
+        _step(i, names[i], *(works[i] if i < len(works) else delegated), [names[b] for b in before])
+        for i, before in enumerate(waits)
+    )
+    return Plan(
+        name=name,
+        description="",
+        version="",
+        dialect="flat",
+        digest="",
+        file="",
+        inputs=(),
+        agents={},
+        steps=steps,
+        output=None,
+        stored={},
+        width=4,
+        timeout_seconds=None,
+        budget=Budget(),
+        warnings=(),
+    )
+
+
+def _step(
+    index: int, id: StepId, type: StepType, work: PlannedWork, before: Sequence[StepId]
+) -> PlannedStep:
+    return PlannedStep(
+        id=id,
+        index=index,
+        type=type,
+        work=work,
+        edges=tuple(Edge(other, "written") for other in before),
+        when=None,
+        timeout_seconds=None,
+        on_failure="inline",
+        is_gated=False,
+        posture="read_only",
+        read_set=(),
+        write_set=(),
+        workspace_mode="shared",
+        merge_back="auto",
+        recovery="rerun",
+        claims=Claims((), (), is_writer=False, is_isolated=False),
+        output=Output(),
+        is_cached=False,
+    )

@@ -1,0 +1,242 @@
+"""Drive a run without a process: scripted replies, and a time that only events move.
+
+    drive(plan, {"draft": "text", "check": [Fail("bad"), "good"]}) → Driven
+
+A reply is looked up by "step/part", then by the step, then by the agent; a list is used up from
+attempt to attempt and its last reply stays. What has no reply answers with its own name.
+"""
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeAlias
+
+from weft.events.model import (
+    AttemptCancelled,
+    AttemptFailed,
+    AttemptStarted,
+    AttemptSucceeded,
+    Event,
+    FailureKind,
+    RunStarted,
+    TimerFired,
+)
+from weft.plan.build import Problems, build
+from weft.plan.catalog import Catalog
+from weft.plan.model import Plan
+from weft.recipe.model import Agent
+from weft.recipe.read import read_recipe
+from weft.schedule.advance import advance
+from weft.schedule.commands import (
+    AskApproval,
+    CancelAttempt,
+    ClearTimer,
+    Command,
+    EndRun,
+    SetTimer,
+    StartAttempt,
+)
+from weft.schedule.result import output_of
+from weft.schedule.state import RunState, begin
+from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
+from weft.vocabulary.statuses import RunStatus
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+AGENTS = Catalog({AgentId(name): Agent(AgentId(name)) for name in ("worker", "default", "other")})
+
+
+@dataclass(frozen=True)
+class Fail:
+    error: str = "it broke"
+    kind: FailureKind = "error"
+    after: float = 1.0
+    retry_after: float | None = None
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True)
+class Give:
+    output: Json
+    after: float = 1.0
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Never answers, unless it is told to stop."""
+
+
+Reply: TypeAlias = Fail | Give | Hang | Json
+Script: TypeAlias = Mapping[str, Reply | Sequence[Reply]]
+
+
+def plan_of(text: str, limits: Limits = DEFAULT_LIMITS, width: int = 4) -> Plan:
+    plan = build(read_recipe(text, limits=limits), AGENTS, limits, width)
+    assert not isinstance(plan, Problems), "\n".join(f"{p.code} {p.message}" for p in plan.problems)
+    return plan
+
+
+@dataclass
+class Driven:
+    """A run on its way. Everything that happened is in `journal`, everything asked in `commands`."""
+
+    plan: Plan
+    script: Script = field(default_factory=dict)
+    inputs: dict[str, Json] = field(default_factory=dict)
+    seed: int = 0
+    state: RunState = field(init=False)
+    now: float = 0.0
+    journal: list[Event] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    asked: list[StepId] = field(default_factory=list)
+    ended: list[RunStatus] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.state = begin(self.plan)
+        self._due: list[tuple[float, int, Callable[[], Event | None]]] = []
+        self._order = count()
+        self._timers: dict[str, float] = {}
+        self._open: dict[tuple[str, str, int], StartAttempt] = {}
+        self._used: dict[str, int] = {}
+
+    def start(self) -> "Driven":
+        at = self.now
+        self.see(RunStarted(at, "run-1", self.plan.name, "", {}, self.inputs, self.seed))
+        return self
+
+    def see(self, event: Event) -> tuple[Command, ...]:
+        """One event, and what follows from it at once."""
+        self.now = max(self.now, event.at)
+        self.journal.append(event)
+        same, commands = advance(self.state, event)
+        assert same is self.state
+        self.commands.extend(commands)
+        for command in commands:
+            self._carry_out(command)
+        return commands
+
+    def run(self, most_events: int = 100_000) -> "Driven":
+        """Until nothing more happens by itself."""
+        for _ in range(most_events):
+            if not self.step():
+                return self
+        raise AssertionError("the run does not end")
+
+    def step(self) -> bool:
+        while self._due:
+            at, _, happen = heapq.heappop(self._due)
+            self.now = max(self.now, at)
+            event = happen()
+            if event is not None:
+                self.see(event)
+                return True
+        return False
+
+    @property
+    def status(self) -> RunStatus:
+        return self.state.status
+
+    @property
+    def output(self) -> Json:
+        return output_of(self.state)
+
+    @property
+    def starts(self) -> list[StartAttempt]:
+        return [command for command in self.commands if isinstance(command, StartAttempt)]
+
+    @property
+    def started(self) -> list[str]:
+        return [start.step for start in self.starts]
+
+    def prompt(self, step: str, part: str = "", attempt: int = 1) -> str:
+        return self.command(step, part, attempt).prompt
+
+    def command(self, step: str, part: str = "", attempt: int = 1) -> StartAttempt:
+        wanted = (step, part, attempt)
+        return next(s for s in self.starts if (s.step, s.part, s.attempt) == wanted)
+
+    def statuses(self) -> dict[str, str]:
+        return {id: step.status.value for id, step in self.state.steps.items()}
+
+    def warnings(self) -> str:
+        return "\n".join(self.state.all_warnings)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case StartAttempt():
+                self._start(command)
+            case CancelAttempt(step, part, attempt):
+                if self._open.pop((step, part, attempt), None):
+                    self._later(0, lambda: AttemptCancelled(self.now, step, part, attempt))
+            case SetTimer(timer, due_at):
+                self._timers[timer] = due_at
+                self._at(due_at, lambda: self._fire(timer, due_at))
+            case ClearTimer(timer):
+                self._timers.pop(timer, None)
+            case AskApproval(step):
+                self.asked.append(step)
+            case EndRun(status):
+                self.ended.append(status)
+
+    def _start(self, start: StartAttempt) -> None:
+        where = (start.step, start.part, start.attempt)
+        self._open[where] = start
+        self._later(0, lambda: self._begin(where, start))
+        reply = self._reply(start)
+        if not isinstance(reply, Hang):
+            self._later(reply.after, lambda: self._end(where, reply))
+
+    def _begin(self, where: tuple[str, str, int], start: StartAttempt) -> Event | None:
+        if where not in self._open:
+            return None
+        key = start.key
+        return AttemptStarted(self.now, start.step, start.part, start.attempt, start.agent, key)
+
+    def _end(self, where: tuple[str, str, int], reply: Fail | Give) -> Event | None:
+        if self._open.pop(where, None) is None:
+            return None
+        step, part, attempt = StepId(where[0]), where[1], where[2]
+        if isinstance(reply, Give):
+            return AttemptSucceeded(self.now, step, part, attempt, reply.output, reply.usage)
+        return AttemptFailed(
+            *(self.now, step, part, attempt, reply.kind, reply.error),
+            usage=reply.usage,
+            retry_after_seconds=reply.retry_after,
+        )
+
+    def _fire(self, timer: str, due_at: float) -> Event | None:
+        if self._timers.get(timer) != due_at:
+            return None
+        del self._timers[timer]
+        return TimerFired(self.now, timer)
+
+    def _reply(self, start: StartAttempt) -> Fail | Give | Hang:
+        names = (f"{start.step}/{start.part}", start.step, start.agent)
+        name = next((name for name in names if name in self.script), None)
+        if name is None:
+            return Give(f"{start.step}/{start.part}" if start.part else start.step)
+        scripted = self.script[name]
+        if isinstance(scripted, list):
+            used = self._used.get(name, 0)
+            self._used[name] = used + 1
+            scripted = scripted[min(used, len(scripted) - 1)]
+        if isinstance(scripted, Fail | Give | Hang):
+            return scripted
+        return Give(scripted)  # type: ignore[arg-type]
+
+    def _later(self, seconds: float, happen: Callable[[], Event | None]) -> None:
+        self._at(self.now + seconds, happen)
+
+    def _at(self, at: float, happen: Callable[[], Event | None]) -> None:
+        heapq.heappush(self._due, (at, next(self._order), happen))
+
+
+def drive(
+    recipe: str | Plan, script: Script | None = None, width: int = 4, **inputs: Json
+) -> Driven:
+    """The whole run, from its start to where nothing more happens by itself."""
+    plan = plan_of(recipe, width=width) if isinstance(recipe, str) else recipe
+    return Driven(plan, script or {}, inputs).start().run()

@@ -1,0 +1,89 @@
+import json
+import time
+
+import pytest
+
+from weft.templates.json_text import DEEPEST_JSON, find_json
+from weft.templates.value import MISSING
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        (" [1, 2]\n", [1, 2]),
+        ("7", 7),
+        ("null", None),
+        ('{"a": 1, "a": 2}', {"a": 2}),
+        ('Sure!\n```json\n{"a": 1}\n```\nDone.', {"a": 1}),
+        ("```JSON\n42\n```", 42),
+        ("```\n[1]\n```", [1]),
+        ("```py\nx = [1]\n```\n```json\n[2]\n```", [2]),
+        ('```json\n{"code": "```py\\nx\\n```"}\n```', {"code": "```py\nx\n```"}),
+        ('The answer is {"a": {"b": [1]}}, I think.', {"a": {"b": [1]}}),
+        ('[see below] {"a": 1}', {"a": 1}),
+        ('[5" pipe] {"a": 1}', {"a": 1}),
+        ('A set {x} and then {"a": 1} and {"b": 2}', {"a": 1}),
+        ('```json\n{"a": 1}', {"a": 1}),
+        ('[NaN] but {"a": 1}', {"a": 1}),
+    ],
+)
+def test_json_is_found_in_what_agents_say(text, value):
+    assert find_json(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "plain words",
+        "NaN",
+        "[Infinity]",
+        "[1e999]",
+        "{'a': 1}",
+        '{"a": 1',
+        "```\nword\n```",
+        "{",
+    ],
+)
+def test_what_is_not_json_is_missing(text):
+    assert find_json(text) is MISSING
+
+
+def test_a_lone_value_in_an_unmarked_fence_is_not_an_answer():
+    assert find_json("Run this:\n```\n42\n```\n") is MISSING
+
+
+def test_nesting_is_bounded_alike_in_whole_and_in_prose():
+    fits = "[" * DEEPEST_JSON + "]" * DEEPEST_JSON
+    assert find_json(fits) == find_json(f"so: {fits}.") == json.loads(fits)
+    assert find_json(f"[{fits}]") is find_json(f"so: [{fits}].") is MISSING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 500_000,
+        "{" * 500_000,
+        '[{"a":' * 100_000,
+        "[1 " * 300_000,
+        "[1," * 300_000,
+        '["' * 500_000,
+        "x[" + "1," * 500_000,
+        "[[[[[[[[[[" + "1," * 400_000 + "NaN",
+        "```\n" * 250_000,
+        "```a\n" + "\n " * 500_000,
+        'x{"' + '\\"[' * 300_000,
+    ],
+    ids=lambda text: text[:8],
+)
+def test_a_hostile_megabyte_is_given_up_on_quickly(text):
+    began = time.process_time()
+    assert find_json(text) is MISSING
+    # What it must not be is quadratic: that would be minutes.
+    assert time.process_time() - began < 1
+
+
+def test_a_large_answer_in_prose_is_still_found_whole():
+    rows = [{"n": n, "text": "x" * 10} for n in range(20_000)]
+    assert find_json(f"Here: {json.dumps(rows)} Done.") == rows
