@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,11 @@ from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.values import Json
 
 if TYPE_CHECKING:
-    from weft.ports.clock import Clock
+    from collections.abc import AsyncIterator
+
     from weft.ports.runner import Runner
     from weft.run.driver import Listener
+    from weft.run.runs import Runs
     from weft.schedule.state import RunState
 
 
@@ -70,7 +73,7 @@ class Weft:
         entry = self.workflows.get(name_or_file)
         if entry is not None:
             return entry.recipe
-        known = [each.name for each in self.workflows.entries()]
+        known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
         hint = did_you_mean(name_or_file, known) or f"weft list shows them: {listed(known)}"
         raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
 
@@ -94,25 +97,33 @@ class Weft:
         model: str | None = None,
         listener: "Listener | None" = None,
     ) -> "RunState":
+        from weft.run.runs import Start
+
+        async with self.runs() as runs:
+            return await runs.start(Start(plan, inputs), self.runner(model), listener)
+
+    @asynccontextmanager
+    async def runs(self) -> "AsyncIterator[Runs]":
+        """The runs of this user; whoever opens it may drive them."""
         # Imported on use: checking a recipe needs no store and no event loop.
         from weft.adapters.clock import SystemClock
         from weft.adapters.stores.sqlite import SqliteJournal
-        from weft.run.start import start_run
+        from weft.run.runs import Runs
 
-        clock = SystemClock()
-        runner = self._runner(model or self.settings.model, clock)
         store = await SqliteJournal.open(self.settings.home / "runs.db")
         try:
-            return await start_run(plan, inputs, store, runner, clock, listener)
+            yield Runs(store, SystemClock())
         finally:
             await store.close()
 
-    def _runner(self, model: str | None, clock: "Clock") -> "Runner":
+    def runner(self, model: str | None) -> "Runner":
+        from weft.adapters.clock import SystemClock
         from weft.testing.runner import ScriptedRunner
         from weft.testing.script import read_script
 
+        model = model or self.settings.model
         if model is not None and model.startswith("scripted:"):
-            return ScriptedRunner(read_script(Path(model.removeprefix("scripted:"))), clock)
+            return ScriptedRunner(read_script(Path(model.removeprefix("scripted:"))), SystemClock())
         named = f"model '{model}' cannot be used yet" if model else "no model is named"
         raise InvalidUsage(named, hint="--model scripted:FILE answers from a file")
 

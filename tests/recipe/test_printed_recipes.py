@@ -3,8 +3,8 @@
 from hashlib import sha256
 
 import pytest
-from make import CATALOG, RECIPES, edges_of, plan_of, problems_of, step_of
 
+from make import CATALOG, RECIPES, edges_of, plan_of, problems_of, step_of
 from weft.plan.build import Problems, build
 from weft.plan.model import Delegate, Fan, Plan, Refine
 from weft.plan.waves import waves
@@ -173,7 +173,9 @@ def test_research_to_proposal_is_wrapped_and_every_step_follows_another():
 
 def test_research_to_proposal_takes_its_policies_and_postures_from_its_agents():
     plan = printed("research-to-proposal")
-    assert [(step.id, step.on_failure, step.posture, step.workspace_mode) for step in plan.steps] == [
+    assert [
+        (step.id, step.on_failure, step.posture, step.workspace_mode) for step in plan.steps
+    ] == [
         ("research", "skip", "writer", "isolated"),
         ("identify_pains", "abort", "read_only", "shared"),
         ("pricing", "abort", "read_only", "shared"),

@@ -38,7 +38,7 @@ from weft.schedule.commands import (
     StartAttempt,
 )
 from weft.schedule.result import output_of
-from weft.schedule.state import RunState, begin
+from weft.schedule.state import NO_USAGE, RunState, begin
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
 from weft.vocabulary.statuses import RunStatus
@@ -54,14 +54,14 @@ class Fail:
     kind: FailureKind = "error"
     after: float = 1.0
     retry_after: float | None = None
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True)
 class Give:
     output: Json
     after: float = 1.0
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def plan_of(text: str, limits: Limits = DEFAULT_LIMITS, width: int = 4) -> Plan:
 
 @dataclass
 class Driven:
-    """A run on its way. Everything that happened is in `journal`, everything asked in `commands`."""
+    """A run on its way: what happened is in `journal`, what was asked for in `commands`."""
 
     plan: Plan
     script: Script = field(default_factory=dict)
@@ -128,11 +128,12 @@ class Driven:
     def step(self) -> bool:
         while self._due:
             at, _, happen = heapq.heappop(self._due)
-            self.now = max(self.now, at)
+            before, self.now = self.now, max(self.now, at)
             event = happen()
             if event is not None:
                 self.see(event)
                 return True
+            self.now = before
         return False
 
     @property

@@ -16,6 +16,16 @@ COMMANDS = {
     "graph": "Draw a recipe: ascii, mermaid, dot or svg.",
     "list": "List the saved recipes.",
     "show": "Show a saved recipe.",
+    "runs": "List the runs, newest first.",
+    "watch": "Watch a run as it goes.",
+    "report": "Show what a run did: md, json or html.",
+    "events": "Print a run's journal.",
+    "resume": "Go on with a run that was cut off.",
+    "retry": "Run again and reuse what is unchanged.",
+    "fork": "A new run that parts ways at a step.",
+    "cancel": "Stop a run and keep what ended.",
+    "approve": "Let a step go on that waits for a person.",
+    "reject": "Refuse a step that waits for a person.",
     "schema": "Print the JSON Schema of recipes, for editors.",
 }
 

@@ -16,6 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 
+model_option = click.option("--model", metavar="MODEL", help="provider:name, or scripted:FILE.")
+
+
 def input_options(function: F) -> F:
     given = click.option(
         "-i", "--input", "pairs", multiple=True, metavar="NAME=VALUE", help="An input."

@@ -49,7 +49,10 @@ def _text(plan: Plan, found: dict, full: bool) -> list[str]:  # type: ignore[typ
     lines = [f"{plan.name}: dry run, no model was called", ""]
     if found["inputs"]:
         lines.append("Inputs")
-        rows = [(name, as_text(value) or "(empty)") for name, value in found["inputs"].items()]
+        rows = [
+            (name, "(empty)" if value in (None, "") else as_text(value))
+            for name, value in found["inputs"].items()
+        ]
         lines += [f"  {line}" for line in columns(rows)] + [""]
     lines.append(f"Waves, {summary['max_concurrency']} at once, if every step took equally long")
     lines += [f"  {i}. {', '.join(wave)}" for i, wave in enumerate(found["waves"], start=1)] + [""]

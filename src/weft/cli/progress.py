@@ -1,23 +1,21 @@
 """A run as it goes, one line a change. In: events and the state after them. Out: lines."""
 
+import sys
+from collections.abc import Callable
+
 import click
 
+from weft.cli.changes import Changes
+from weft.cli.live_rows import one_line
+from weft.cli.stages import Stage, signs_for, stage_of
 from weft.events.codec import encode
-from weft.events.model import AttemptFailed, AttemptStarted, Event, RunStarted
+from weft.events.model import AttemptFailed, AttemptStarted, Event, RunResumed, RunStarted
 from weft.plan.model import Plan
 from weft.schedule.state import RunState, StepState
 from weft.vocabulary.durations import format_duration
-from weft.vocabulary.statuses import StepStatus
+from weft.vocabulary.ids import StepId
 
-# A word with every sign: colour and shape alone tell nothing to a screen reader or a log.
-_SIGNS = {
-    StepStatus.RUNNING: "▶",
-    StepStatus.SUCCEEDED: "✓",
-    StepStatus.FAILED: "✗",
-    StepStatus.SKIPPED: "-",
-    StepStatus.HELD: "-",
-    StepStatus.CANCELLED: "-",
-}
+_RETRYING: tuple[Stage, Stage] = ("running", "retrying")
 
 
 class JsonLines:
@@ -26,32 +24,51 @@ class JsonLines:
 
 
 class Lines:
-    def __init__(self, plan: Plan) -> None:
-        self._told = dict.fromkeys((step.id for step in plan.steps), StepStatus.WAITING)
+    def __init__(self, plan: Plan, say: Callable[[str], None] = click.echo) -> None:
+        self._write = say
+        self._changes = Changes()
+        self._told: dict[StepId, Stage] = {}  # nobody needs to be told that a step waits
         self._width = max((len(step.id) for step in plan.steps), default=0)
+        self._encoding = sys.stdout.encoding or "ascii"
+        self._signs = signs_for(self._encoding)
 
     def __call__(self, event: Event, state: RunState) -> None:
         match event:
             case RunStarted():
-                self._say(f"run {event.run_id} of {event.workflow} started")
+                self._say(f"run {one_line(event.run_id)} of {one_line(event.workflow)} started")
+            case RunResumed():
+                self._resume(event, state)
             case AttemptStarted() if event.attempt > 1:
-                self._say(f"  {event.step}: attempt {event.attempt} by {event.agent}")
+                self._say(f"  {event.step}: attempt {event.attempt} by {one_line(event.agent)}")
             case AttemptFailed():
-                self._say(f"  {event.step}: attempt {event.attempt} failed: {event.error}")
+                error = one_line(event.error)
+                self._say(f"  {event.step}: attempt {event.attempt} failed: {error}")
             case _:
                 pass
-        for step in state.order:
-            if step.status != self._told[step.id]:
-                self._told[step.id] = step.status
-                self._say(self._line(step))
+        for step in self._changes.after(event, state):
+            self._tell(step)
 
-    def _line(self, step: StepState) -> str:
-        line = f"{_SIGNS.get(step.status, '·')} {step.id.ljust(self._width)} {step.status.value}"
-        if step.status is StepStatus.SUCCEEDED and step.started_at is not None:
+    def _resume(self, event: RunResumed, state: RunState) -> None:
+        before = [s for s in state.order if s.ended_at is not None and s.ended_at < event.at]
+        self._told.update((step.id, stage_of(step)) for step in before)
+        ended = f"{len(before)} of {len(state.order)} steps had ended"
+        self._say(f"run {one_line(state.run_id)} of {one_line(state.plan.name)} goes on: {ended}")
+
+    def _tell(self, step: StepState) -> None:
+        stage, told = stage_of(step), self._told.get(step.id, "waiting")
+        self._told[step.id] = stage
+        # That an attempt failed and that another began have lines of their own.
+        if stage != told and not (stage in _RETRYING and told in _RETRYING):
+            self._say(self._line(step, stage))
+
+    def _line(self, step: StepState, stage: Stage) -> str:
+        if stage == "asking":
+            return f"{self._signs[stage]} {step.id.ljust(self._width)} waits for a person"
+        line = f"{self._signs[stage]} {step.id.ljust(self._width)} {stage}"
+        if stage == "succeeded" and step.started_at is not None:
             line += f" in {format_duration((step.ended_at or step.started_at) - step.started_at)}"
-        if step.error:
-            line += f": {step.error}"
-        return f"{line}: {step.reason}" if step.reason and not step.error else line
+        why = one_line(step.error or step.reason)
+        return f"{line}: {why}" if why else line
 
     def _say(self, line: str) -> None:
-        click.echo(line)
+        self._write(line.encode(self._encoding, "replace").decode(self._encoding))

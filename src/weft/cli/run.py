@@ -1,29 +1,26 @@
 """`weft run`: a recipe to its report."""
 
-import asyncio
-
 import click
 
 from weft.assembly import Weft
 from weft.cli.asking import ask_missing
-from weft.cli.options import given_inputs, input_options, json_option
+from weft.cli.detaching import detach
+from weft.cli.driving import drive
+from weft.cli.options import given_inputs, input_options, json_option, model_option
 from weft.cli.plan import show_dry_run
-from weft.cli.printing import print_json, print_warnings
-from weft.cli.progress import JsonLines, Lines
+from weft.cli.printing import print_warnings
 from weft.cli.recipes import open_plan
-from weft.report.markdown import as_markdown
-from weft.report.report import report_as_json, report_of
-from weft.schedule.state import RunState
-from weft.vocabulary.statuses import RunStatus
-
-_EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: 3, RunStatus.RUNNING: 3}
+from weft.run.runs import Start
+from weft.vocabulary.ids import RunId
 
 
 @click.command("run")
 @click.argument("recipe", metavar="NAME|FILE")
 @input_options
-@click.option("--model", metavar="MODEL", help="provider:name, or scripted:FILE.")
+@model_option
 @click.option("--dry-run", is_flag=True, help="The same as weft plan.")
+@click.option("--detach", "is_detached", is_flag=True, help="Leave it to a background process.")
+@click.option("--run-id", hidden=True)
 @json_option
 def command(
     recipe: str,
@@ -31,11 +28,14 @@ def command(
     input_json: str | None,
     model: str | None,
     dry_run: bool,
+    is_detached: bool,
+    run_id: str | None,
     as_json: bool,
 ) -> int:
     """Run a recipe to its report.
 
-    Every event is kept in the journal before anything follows from it.
+    Every event is kept in the journal before anything follows from it, so a run that is cut
+    off goes on with weft resume.
     """
     if dry_run:
         show_dry_run(recipe, pairs, input_json, as_json, full=False)
@@ -44,17 +44,10 @@ def command(
     plan = open_plan(weft, recipe)
     given = given_inputs(pairs, input_json)
     inputs = weft.inputs(plan, given if as_json else ask_missing(plan.inputs, given))
+    runner = weft.runner(model)
     if not as_json:
         print_warnings(plan.warnings)
-    listener = JsonLines() if as_json else Lines(plan)
-    state = asyncio.run(weft.run(plan, inputs, model, listener))
-    _print_report(state, as_json)
-    return _EXIT_CODES.get(state.status, 1)
-
-
-def _print_report(state: RunState, as_json: bool) -> None:
-    report = report_of(state)
-    if as_json:
-        print_json(report_as_json(report))
-    else:
-        click.echo(f"\n{as_markdown(report)}")
+    if is_detached:
+        return detach(weft, recipe, inputs, model, as_json)
+    start = Start(plan, inputs, RunId(run_id) if run_id else None)
+    return drive(weft, plan, as_json, lambda runs, listener: runs.start(start, runner, listener))

@@ -27,6 +27,7 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
     """
     weft = Weft()
     checked = {name: weft.check(open_recipe(weft, name)) for name in _names(weft, files)}
+    checked.update(_clashes(weft, checked))
     bad = [
         problem
         for built in checked.values()
@@ -53,6 +54,18 @@ def _names(weft: Weft, files: tuple[str, ...]) -> list[str]:
             )
         names.extend(found)
     return list(dict.fromkeys(names))
+
+
+def _clashes(weft: Weft, checked: dict[str, Plan | Problems]) -> dict[str, Problems]:
+    """Two saved recipes of one name: each is fine, and nobody could say which one would run."""
+    if len(checked) < 2:
+        return {}
+    named = {Path(name).resolve(): name for name in checked}
+    return {
+        named[entry.file.resolve()]: Problems(entry.problems)
+        for entry in weft.workflows.entries()
+        if entry.is_clash and entry.file.resolve() in named
+    }
 
 
 def _print_json(checked: dict[str, Plan | Problems], bad: list[Problem]) -> None:

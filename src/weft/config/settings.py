@@ -12,6 +12,7 @@ from weft.documents.document import read_file
 from weft.documents.shapes import Fields, Reading
 from weft.problems import Problem
 from weft.problems.errors import InvalidConfig
+from weft.problems.render import count
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 CONFIG_FILE = "weft.yaml"
@@ -54,7 +55,7 @@ def load_settings(start: Path, environ: Mapping[str, str]) -> Settings:
             settings = _with_file(settings, file, is_users_own, problems)
     settings = _with_environment(settings, environ, problems)
     if problems:
-        raise InvalidConfig(f"weft.yaml has {len(problems)} problem(s)", problems)
+        raise InvalidConfig(f"weft.yaml has {count(problems)}", problems)
     return settings
 
 

@@ -56,7 +56,8 @@ class _Composer:
     def _value(self, depth: int) -> Node:
         self.nodes += 1
         if self.nodes > self.limits.nodes:
-            self._refuse("RCP009", f"the file has more than {self.limits.nodes:,} values")
+            most = f"the file has more than {self.limits.nodes:,} values"
+            self._refuse("RCP009", most, "split the recipe")
         first = self.text[self.at : self.at + 1]
         if first in ("{", "["):
             if depth > self.limits.depth:
@@ -71,7 +72,8 @@ class _Composer:
         self._take("{")
         while not self._ended("}", bool(node.keys)):
             if self.text[self.at : self.at + 1] != '"':
-                self._refuse("RCP007", "not JSON: a key in double quotes is expected here")
+                message = "not JSON: a key in double quotes is expected here"
+                self._refuse("RCP007", message, self._after_comma())
             key = self._string()
             self._skip()
             self._take(":")
@@ -132,11 +134,15 @@ class _Composer:
         else:
             word = next((w for w in _WORDS if self.text.startswith(w, start)), None)
             if word is None:
-                self._refuse("RCP007", "not JSON: a value is expected here")
+                self._refuse("RCP007", "not JSON: a value is expected here", self._after_comma())
             self.at += len(word)
             value = _WORDS[word]
         written = self.text[start : self.at]
         return ScalarNode(start, self.at, *self._position(start), value, written)
+
+    def _after_comma(self) -> str:
+        is_closing = self.text[self.at : self.at + 1] in ("]", "}")
+        return "remove the comma before it" if is_closing else ""
 
     def _skip(self) -> None:
         blank = _BLANK.match(self.text, self.at)

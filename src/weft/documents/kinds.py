@@ -161,10 +161,11 @@ class Choice(Kind[str]):
         if not isinstance(node, ScalarNode) or node.value is None:
             return self.mistyped(node, at, reading)
         written = self.same.get(node.written, node.written)
-        if written in self.choices and not isinstance(node.value, bool):
+        is_known = written in self.choices or node.written in self.same
+        if is_known and not isinstance(node.value, bool):
             return written
         hint = did_you_mean(node.written, self.choices) or f"it must be {self.called}"
-        reading.say("RCP109", node, at, f"'{node.written[:60]}' is not a '{at[-1]}'", hint)
+        reading.say("RCP109", node, at, f"'{node.written[:60]}' is not a value of '{at[-1]}'", hint)
         return None
 
     def schema(self) -> JsonSchema:

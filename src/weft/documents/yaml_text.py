@@ -96,7 +96,7 @@ class _Composer:
             self._say(
                 "RCP014",
                 event,
-                f"tag '{event.tag}': tags are not read",
+                f"tag '{self._tag(event)}': tags are not read",
                 "remove it; quote the value to keep it text",
             )
         if name == "ScalarEvent":
@@ -107,6 +107,10 @@ class _Composer:
         if name == "SequenceStartEvent":
             return self._list(event, events, depth)
         return self._map(event, events, depth)
+
+    def _tag(self, event: Any) -> str:
+        written = self.source.text[event.start_mark.index : event.end_mark.index].split()
+        return next((word for word in written if word.startswith("!")), event.tag)
 
     def _scalar(self, event: Any) -> ScalarNode:
         start, written = event.start_mark, event.value

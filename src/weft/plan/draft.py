@@ -180,14 +180,13 @@ def _uses(draft: Draft, step: Step) -> Iterator[Use]:
     at = step.at
     match step.work:
         case Delegation(agent):
-            written = "subagent" if draft.is_written((*at, "subagent")) else "agent"
             named = agent or draft.recipe.dialect.default_agent
             if named:
-                yield Use((*at, written), named)
+                yield Use(_agent_at(draft, at), named)
         case Parallel(branches):
             for branch in branches:
                 if branch.agent:
-                    yield Use((*branch.at, "agent"), branch.agent)
+                    yield Use(_agent_at(draft, branch.at), branch.agent)
         case Loop():
             if step.work.agent:
                 yield Use((*at, "loop", "agent"), step.work.agent, IN_LOOP)
@@ -198,7 +197,7 @@ def _uses(draft: Draft, step: Step) -> Iterator[Use]:
                 yield Use((*at, "map", "agent"), step.work.agent, IN_MAP)
             for stage in step.work.stages:
                 if stage.agent:
-                    yield Use((*stage.at, "agent"), stage.agent, IN_MAP)
+                    yield Use(_agent_at(draft, stage.at), stage.agent, IN_MAP)
             if step.work.reduce:
                 yield Use((*at, "map", "reduce"), step.work.reduce)
         case Condition() | Switch():
@@ -206,6 +205,10 @@ def _uses(draft: Draft, step: Step) -> Iterator[Use]:
                 # A step's id wins over an agent's: steps are what conditions are for.
                 if name not in {s.id for s in draft.recipe.steps} and draft.agent(AgentId(name)):
                     yield Use(target_at, AgentId(name))
+
+
+def _agent_at(draft: Draft, at: Path) -> Path:
+    return (*at, "subagent" if draft.is_written((*at, "subagent")) else "agent")
 
 
 def _sayings(draft: Draft, step: Step) -> Iterator[Saying]:
@@ -262,5 +265,15 @@ def _targets(step: Step) -> Iterator[tuple[Path, str]]:
             return
 
 
-def gets_all_prior(step: Step) -> bool:
-    return step.instruction is not None and step.instruction.strip() == ALL_PRIOR_CONTEXT
+def asks_for_all_prior(step: Step) -> Path | None:
+    """Where it says `all prior context`: the step itself, a branch, a map or one of its stages."""
+    said = [(step.instruction, step.instruction_at)]
+    match step.work:
+        case Parallel(branches):
+            said += [(branch.instruction, branch.instruction_at) for branch in branches]
+        case Map():
+            said.append((step.work.instruction, step.work.instruction_at))
+            said += [(stage.instruction, stage.instruction_at) for stage in step.work.stages]
+        case _:
+            pass
+    return next((at for text, at in said if text and text.strip() == ALL_PRIOR_CONTEXT), None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from weft.documents.node import Path
-from weft.plan.draft import Draft, DraftStep, Saying, gets_all_prior
+from weft.plan.draft import Draft, DraftStep, Saying, asks_for_all_prior
 from weft.plan.model import EdgeReason
 from weft.templates.reference import Reference
 from weft.vocabulary.ids import AgentId, StepId
@@ -83,9 +83,10 @@ def _context(draft: Draft, index: int) -> Iterator[DraftEdge]:
     # "All prior context" waits for all that is listed before it; otherwise what it holds would
     # depend on who happened to be quick. A written depends_on says so itself.
     step = draft.steps[index]
-    if gets_all_prior(step.step) and step.step.depends_on is None:
+    at = asks_for_all_prior(step.step)
+    if at is not None and step.step.depends_on is None:
         for earlier in draft.steps[:index]:
-            yield DraftEdge(earlier.id, "context", step.step.instruction_at)
+            yield DraftEdge(earlier.id, "context", at)
 
 
 def _references(draft: Draft, step: DraftStep, stored: dict[str, StepId]) -> Iterator[DraftEdge]:

@@ -38,7 +38,9 @@ def convert(declared: Input, value: Json, workspace: FilePath | None = None) -> 
     converted = _converted(declared, value)
     if isinstance(converted, Misfit):
         return converted
-    if declared.enum and not any(_same(converted, allowed) for allowed in declared.enum):
+    # `enum: [1, 2]` of a string means the texts: its options are values of this type too.
+    options = [_converted(declared, option) for option in declared.enum]
+    if options and not any(_same(converted, option) for option in options):
         allowed = listed([_shown(option) for option in declared.enum])
         hint = did_you_mean(str(value), [str(o) for o in declared.enum]) or f"one of {allowed}"
         return Misfit("RCP304", f"input '{declared.name}' cannot be {_shown(value)}", hint)
@@ -121,7 +123,7 @@ def _path_inside(declared: Input, written: str, workspace: FilePath) -> Json | M
     return found.relative_to(root).as_posix()
 
 
-def _same(a: Json, b: Json) -> bool:
+def _same(a: Json, b: Json | Misfit) -> bool:
     # In Python 1 == True; in a recipe they are different values.
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
@@ -161,8 +163,10 @@ def bind(
             continue
         value = given.get(each.name)
         if value is None:
-            values[each.name] = _default(each)
-            continue
+            if not each.has_default:
+                values[each.name] = None
+                continue
+            value = each.default
         converted = convert(each, value, workspace)
         if isinstance(converted, Misfit):
             path = f"inputs.{each.name}"
@@ -172,14 +176,6 @@ def bind(
         else:
             values[each.name] = converted
     return values, tuple(problems)
-
-
-def _default(declared: Input) -> Json:
-    if not declared.has_default:
-        return None
-    converted = convert(declared, declared.default)
-    assert not isinstance(converted, Misfit), "checked when the plan was built"
-    return converted
 
 
 def _misnamed(declared: tuple[Input, ...], given: Mapping[str, Json]) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ class RunRow:
     status: str
     started_at: float
     ended_at: float | None
+    leased_until: float | None = None  # None: nobody drives it
 
 
 class Leased(WeftError):
@@ -98,5 +99,5 @@ class Journal(Protocol):
         ...
 
     async def close(self) -> None:
-        """Waits for what was asked before; then the store takes no more. Twice is as good as once."""
+        """Waits for what was asked before, then takes no more. Twice is as good as once."""
         ...

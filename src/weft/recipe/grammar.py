@@ -56,7 +56,7 @@ BUDGET = Shape("'budget'", "What a run may cost; it stops before the call that w
 INPUT = Shape("an input", "A named parameter of the recipe.", (
     Key("name", _ID, "the name templates use: {{inputs.NAME}}"),
     Key("type", Choice(*parts.INPUT_TYPES, same={"object": "object", "array": "array"}),
-        "string, number, boolean, json or file_path"),
+        "what its values are; string by default"),
     Key("required", Flag(), "must it be given?"),
     Key("default", Anything(), "the value when it is not given"),
     Key("description", Text(), "what it is for"),
@@ -158,7 +158,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("gate", Choice("human"), "a person must allow it before it starts"),
     Key("posture", Choice("read_only", "writer"), "may it change files?"),
     Key("permission_mode", Choice("read_only", "auto", "ask", same={"read-only": "read_only"}),
-        "posture in the words of seed 002: read_only, or else a writer"),
+        "another word for posture: read_only, or else a writer"),
     Key("read_set", _GLOBS, "globs of the files it may read"),
     Key("write_set", _GLOBS, "globs of the files it may write"),
     Key("workspace_mode", Choice("shared", "isolated"), "the workspace itself, or its own copy"),
@@ -180,7 +180,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
 
 _HEAD = (
     Key("name", _LINE, "the recipe's name"),
-    Key("id", _LINE, "the same as name, as seed 002 writes it"),
+    Key("id", _LINE, "the same as name"),
     Key("description", Text(), "what it does, in a line"),
     Key("version", Version(), "a number or a version such as 1.2.0"),
     Key("inputs", INPUTS, "its parameters", may_be_empty=True),

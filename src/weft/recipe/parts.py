@@ -299,7 +299,7 @@ def make_step(fields: Fields, reading: Reading) -> Step:
         retry=fields.get("retry", Retry) or Retry(),
         on_failure=fields.get("on_failure", OnFailure),
         is_gated=fields.get("gate", str) == "human",
-        posture=_posture(fields),
+        posture=_posture(fields, reading),
         read_set=fields.many("read_set"),
         write_set=fields.many("write_set"),
         workspace_mode=cast(WorkspaceMode | None, fields.get("workspace_mode", str)),
@@ -407,7 +407,15 @@ def timeout_of(fields: Fields, reading: Reading) -> float | None:
     return fields.get("timeout", float) or fields.get("timeout_ms", float)
 
 
-def _posture(fields: Fields) -> Posture | None:
+def _posture(fields: Fields, reading: Reading) -> Posture | None:
+    if len(fields.written("posture", "permission_mode")) == 2:
+        reading.say(
+            "RCP114",
+            fields.key("permission_mode"),
+            fields.path("permission_mode"),
+            "'posture' and 'permission_mode' say the same",
+            "keep one of them",
+        )
     mode = fields.get("permission_mode", str)
     from_mode = None if mode is None else "read_only" if mode == "read_only" else "writer"
     return cast(Posture | None, fields.get("posture", str) or from_mode)

@@ -78,7 +78,16 @@ def _recipe(
     name = _either(body, envelope, "name", str) or _either(body, envelope, "id", str)
     if name is None and dialect.needs_name and not body.written("name", "id"):
         first = next(iter(body.node.keys.values()), body.node)
-        reading.say("RCP102", first, body.at, "a recipe needs 'name'", "what it is called")
+        reading.say("RCP102", first, body.at, "a recipe needs 'name'", "write what it is called")
+    for one, other in (("name", "id"), ("inputs", "parameters")):
+        if len(body.written(one, other)) == 2:
+            reading.say(
+                "RCP114",
+                body.key(other),
+                body.path(other),
+                f"'{one}' and '{other}' are the same word",
+                "keep one of them",
+            )
     inputs: tuple[Input, ...] = ()
     for key in ("inputs", "parameters"):
         inputs += body.many(key) or ()

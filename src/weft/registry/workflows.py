@@ -32,6 +32,11 @@ class Entry:
     plan: Plan | None
     problems: tuple[Problem, ...]
 
+    @property
+    def is_clash(self) -> bool:
+        """Another recipe of the same layer has its name."""
+        return any(problem.code == "RCP401" for problem in self.problems)
+
 
 class Workflows:
     def __init__(

@@ -1,37 +1,63 @@
 """The report as Markdown: seed 004's "Workflow Execution Report"."""
 
-from weft.report.report import Report, StepReport
-from weft.templates.render import as_text
-from weft.vocabulary.durations import format_duration
-from weft.vocabulary.statuses import StepStatus
+import re
+from collections.abc import Iterator
 
-_WORDS = {"succeeded": "SUCCESS"}
+from weft.report.model import PathStep, Report, StepReport
+from weft.report.text import cost, length, moment, one_line, shown, size, status_word, tokens
+from weft.vocabulary.statuses import StepStatus
+from weft.vocabulary.values import Json
+
+# What a reader of the whole report would see as something else than text. Underscores within a
+# word are none of it, so `identify_pains` stays as it is.
+_SPECIAL = re.compile(r"[\\`*<\[\]|]|(?<!\w)_|_(?!\w)|^[>#+-]")
+# Lines of an output that would be taken for part of the report, or hide what follows them.
+_BREAKS_OUT = re.compile(
+    r"^\s*(#{1,6}(\s|$)|=+\s*$|-+\s*$|```|~~~|\[[^\]]*\]:)|<[A-Za-z/!?]|!\[", re.MULTILINE
+)
+_MOST_CHARACTERS = 1000
 
 
 def as_markdown(report: Report) -> str:
     sections = [
-        f"## Workflow Execution Report: {report.workflow}",
-        "### Execution Summary\n" + "\n".join(_summary(report)),
+        f"## Workflow Execution Report: {_inline(report.workflow)}",
+        "### Execution Summary\n" + "\n".join(f"- {line}" for line in _summary(report)),
         "### Step-by-Step Results\n" + "\n".join(_table(report)),
-        "### Final Output\n" + (as_text(report.output) if report.output is not None else "(none)"),
+        "### Final Output\n" + _block(report.output),
         "### Issues and Warnings\n" + "\n".join(_issues(report)),
     ]
+    if len(report.critical_path) > 1:
+        sections.insert(3, "### Critical Path\n" + "\n".join(_path(report)))
     return "\n\n".join(sections)
 
 
-def _summary(report: Report) -> list[str]:
-    return [
-        f"- Status: {report.status.upper()}",
-        f"- Total steps: {len(report.steps)}",
-        f"- Steps completed: {report.count(StepStatus.SUCCEEDED)}",
-        f"- Steps failed: {report.count(StepStatus.FAILED)}",
-        f"- Steps skipped: {report.count(StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)}",
-        f"- Total agents deployed: {report.deployed}",
-        f"- Total time: {format_duration(report.duration_seconds)}",
-        f"- Retries used: {report.retries}",
-        f"- Tokens: {report.usage.tokens:,}",
-        f"- Run: {report.run_id}",
-    ]
+def _summary(report: Report) -> Iterator[str]:
+    yield f"Status: {report.status.upper()}"
+    yield f"Total steps: {len(report.steps)}"
+    yield f"Steps completed: {report.count(StepStatus.SUCCEEDED)}"
+    yield f"Steps failed: {report.count(StepStatus.FAILED)}"
+    yield f"Steps skipped: {_skipped(report)}"
+    unfinished = report.count(StepStatus.WAITING, StepStatus.RUNNING)
+    if unfinished:
+        yield f"Steps not ended: {unfinished}"
+    yield f"Total agents deployed: {report.agents_deployed}"
+    yield f"Total time: {length(report.duration_seconds)}"
+    yield f"Retries used: {report.retries}"
+    yield f"Tokens: {tokens(report.usage)}"
+    yield f"Cost: {cost(report.usage) if report.usage.usd > 0 else 'unknown'}"
+    yield f"Run: {_inline(report.run_id)}"
+    if report.parent:
+        yield f"Continues run: {_inline(report.parent)}"
+    if report.started_at is not None:
+        yield f"Started: {moment(report.started_at)}"
+
+
+def _skipped(report: Report) -> str:
+    held, cancelled = report.count(StepStatus.HELD), report.count(StepStatus.CANCELLED)
+    of_these = [f"{count} {word}" for count, word in ((held, "held"), (cancelled, "cancelled"))]
+    said = ", ".join(each for each in of_these if not each.startswith("0 "))
+    total = report.count(StepStatus.SKIPPED) + held + cancelled
+    return f"{total} ({said})" if said else str(total)
 
 
 def _table(report: Report) -> list[str]:
@@ -46,24 +72,44 @@ def _table(report: Report) -> list[str]:
 
 
 def _cells(step: StepReport) -> list[str]:
-    duration = step.duration_seconds
     return [
-        step.id,
-        ", ".join(step.agents) or "-",
-        _WORDS.get(step.status, step.status.upper()),
-        "-" if duration is None else format_duration(duration),
+        _inline(step.id),
+        _inline(", ".join(step.agents)) or "-",
+        status_word(step.status),
+        length(step.duration_seconds),
         str(step.retries),
-        _size(step),
+        size(step.output),
     ]
 
 
-def _size(step: StepReport) -> str:
-    if step.output is None:
-        return "-"
-    size = len(as_text(step.output).encode())
-    return f"{size}B" if size < 1000 else f"{size / 1000:.1f}KB"
+def _path(report: Report) -> Iterator[str]:
+    total = report.duration_seconds
+    for number, step in enumerate(report.critical_path, 1):
+        share = f" ({step.duration_seconds / total:.0%})" if total > 0 else ""
+        yield f"{number}. {_inline(step.step)}: {length(step.duration_seconds)}{share}{_wait(step)}"
+
+
+def _wait(step: PathStep) -> str:
+    if not step.waited_for:
+        return ""
+    return f", after {length(step.waited_seconds)} of waiting for {_inline(step.waited_for)}"
+
+
+def _block(output: Json) -> str:
+    """As it is, if it is text that stays within its section; else between fences."""
+    if output is None:
+        return "(none)"
+    text = shown(output).strip("\n")
+    if isinstance(output, str) and not _BREAKS_OUT.search(text):
+        return text.strip() or "(empty)"
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{'text' if isinstance(output, str) else 'json'}\n{text}\n{fence}"
 
 
 def _issues(report: Report) -> list[str]:
-    failed = [f"- {step.id}: {step.error}" for step in report.steps if step.error]
-    return [*failed, *(f"- {warning}" for warning in report.warnings)] or ["- None"]
+    return [f"- {_inline(issue.text)}" for issue in report.issues] or ["- None"]
+
+
+def _inline(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", one_line(text, _MOST_CHARACTERS))

@@ -1,128 +1,120 @@
 """What a run did. In: RunState. Out: Report. Nothing is in it that the journal does not hold."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import json
+from collections.abc import Iterable, Sequence
 
+from weft.events.model import Event, RunStarted
+from weft.plan.model import Brief, Plan, PlannedStep, briefs
+from weft.report.critical_path import critical_path
+from weft.report.happenings import Happenings, happenings_of
+from weft.report.issues import issues_of
+from weft.report.json_form import iso, report_as_json
+from weft.report.model import AttemptReport, AttemptStatus, Issue, Report, StepReport, Told
 from weft.schedule.result import output_of
-from weft.schedule.state import RunState, StepState
-from weft.vocabulary.statuses import RunStatus, StepStatus
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json
+from weft.schedule.state import AttemptState, PartState, RunState, StepState
+
+__all__ = ["Issue", "Report", "StepReport", "iso", "report_as_json", "report_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class StepReport:
-    id: str
-    agents: tuple[str, ...]
-    status: str
-    output: Json
-    outputs: dict[str, Json] | None
-    attempts: int
-    retries: int
-    started_at: float | None
-    ended_at: float | None
-    error: str | None
-    usage: Usage
-
-    @property
-    def duration_seconds(self) -> float | None:
-        if self.started_at is None or self.ended_at is None:
-            return None
-        return self.ended_at - self.started_at
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    run_id: str
-    workflow: str
-    status: str
-    output: Json
-    steps: tuple[StepReport, ...]
-    warnings: tuple[str, ...]
-    deployed: int
-    retries: int
-    usage: Usage
-    duration_seconds: float
-
-    def count(self, *statuses: StepStatus) -> int:
-        return sum(step.status in statuses for step in self.steps)
-
-
-def report_of(state: RunState) -> Report:
-    steps = tuple(_step(step) for step in state.order)
-    ended = state.ended_at if state.ended_at is not None else state.now
+def report_of(state: RunState, events: Sequence[Event] = ()) -> Report:
+    """`events` is the same run's journal: it knows who decided, and when the run was resumed."""
+    steps = tuple(_step(state.plan, step) for step in state.order)
+    happened = happenings_of(state.plan, events) if events else Happenings()
+    started = next((event for event in events if isinstance(event, RunStarted)), None)
     return Report(
         run_id=state.run_id,
         workflow=state.plan.name,
         status=state.status.value,
         output=output_of(state),
+        inputs=dict(state.inputs),
         steps=steps,
-        warnings=state.all_warnings,
-        deployed=state.deployed,
-        retries=sum(step.retries for step in steps),
+        issues=tuple(issues_of(state, steps, happened)),
+        agents_deployed=sum(_was_deployed(each) for step in steps for each in step.attempts),
         usage=state.usage,
-        duration_seconds=max(0.0, ended - (state.started_at or ended)),
+        started_at=state.started_at,
+        ended_at=state.ended_at,
+        as_of=state.now,
+        resumed_at=tuple(each.resumed_at for each in happened.resumptions),
+        parent=started.parent if started else None,
+        critical_path=critical_path(state),
     )
 
 
-def _step(step: StepState) -> StepReport:
-    attempts = list(step.attempts)
+def _was_deployed(attempt: AttemptReport) -> bool:
+    return attempt.started_at is not None and attempt.status != "reused"
+
+
+def _step(plan: Plan, step: StepState) -> StepReport:
+    attempts = tuple(
+        _attempt(part, attempt) for part in step.parts.values() for attempt in part.attempts
+    )
+    asked = [attempt.agent for attempt in attempts]
+    told = tuple(_told(plan, step.planned, brief) for brief in briefs(step.planned.work))
     return StepReport(
         id=step.id,
-        agents=tuple(dict.fromkeys(attempt.agent for attempt in attempts)),
+        type=step.planned.type,
+        depends_on=step.planned.depends_on,
+        agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
         status=step.status.value,
         output=step.output,
         outputs=step.outputs,
-        attempts=len(attempts),
-        # The first attempt of each part is no retry.
-        retries=sum(max(0, len(part.attempts) - 1) for part in step.parts.values()),
+        validation=step.validation,
+        reason=step.reason,
+        error=step.error,
+        warnings=tuple(step.warnings),
         started_at=step.started_at,
         ended_at=step.ended_at,
-        error=step.error,
+        attempts=attempts,
         usage=step.usage,
+        told=told,
     )
 
 
-def report_as_json(report: Report) -> dict[str, object]:
-    return {
-        "type": "report",
-        "ok": report.status == RunStatus.COMPLETE,
-        "run_id": report.run_id,
-        "workflow": report.workflow,
-        "status": report.status,
-        "output": report.output,
-        "steps": {step.id: _step_as_json(step) for step in report.steps},
-        "warnings": list(report.warnings),
-        "usage": _usage(report.usage),
-        "duration_seconds": round(report.duration_seconds, 3),
-    }
-
-
-def _step_as_json(step: StepReport) -> dict[str, object]:
-    duration = step.duration_seconds
-    return {
-        "status": step.status,
-        "output": step.output,
-        "outputs": step.outputs,
-        "attempts": step.attempts,
-        "started_at": iso(step.started_at),
-        "ended_at": iso(step.ended_at),
-        "duration_seconds": None if duration is None else round(duration, 3),
-        "error": step.error,
-        "usage": _usage(step.usage),
-    }
-
-
-def _usage(usage: Usage) -> dict[str, object]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "usd": usage.usd,
-        "model_calls": usage.model_calls,
-    }
-
-
-def iso(at: float | None) -> str | None:
-    return (
-        None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+def _attempt(part: PartState, attempt: AttemptState) -> AttemptReport:
+    failure = attempt.failure
+    return AttemptReport(
+        part=part.name,
+        number=attempt.number,
+        agent=attempt.agent,
+        key=attempt.key,
+        status=_status(attempt),
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        failure=failure.kind if failure else "",
+        error=failure.error if failure else "",
+        usage=attempt.usage,
+        model=attempt.model,
+        reused_from=attempt.reused_from,
     )
+
+
+def _status(attempt: AttemptState) -> AttemptStatus:
+    match attempt.outcome:
+        case None:
+            return "planned" if attempt.stage == "planned" else "running"
+        case "in_doubt":
+            return "in doubt"
+        case "succeeded" if attempt.reused_from is not None:
+            return "reused"
+        case _:
+            return attempt.outcome
+
+
+def _told(plan: Plan, step: PlannedStep, brief: Brief) -> Told:
+    agent, output = plan.agents[brief.agent], step.output
+    validation = agent.validation
+    templates = [agent.prompt, *((brief.told,) if brief.told else ())]
+    held_to = [output.format, output.schema, validation.schema, validation.rules]
+    return Told(
+        agent=brief.agent,
+        prompt=brief.told.text if brief.told else "",
+        instructions=agent.prompt.text,
+        reads=_unique(each.text for template in templates for each in template.references),
+        tools=tuple(sorted(agent.tools)),
+        model=brief.model or "",
+        held_to=json.dumps(held_to, sort_keys=True, default=dict),
+    )
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

@@ -8,9 +8,12 @@ and no effect before its cause is safe (docs/decisions/0002).
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from weft.events.model import (
+    Approved,
     AttemptCancelled,
     AttemptFailed,
     AttemptStarted,
@@ -20,8 +23,10 @@ from weft.events.model import (
     TimerFired,
 )
 from weft.ports.clock import Clock
-from weft.ports.runner import AttemptRequest, Failure, Runner, Success
+from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success
+from weft.problems.errors import WeftError
 from weft.run.journaling import RunJournal
+from weft.run.reuse import NOTHING, Found, Reusable
 from weft.run.timers import Timers
 from weft.schedule.advance import advance
 from weft.schedule.commands import (
@@ -34,9 +39,10 @@ from weft.schedule.commands import (
     StartAttempt,
 )
 from weft.schedule.state import RunState
+from weft.vocabulary.ids import StepId
 
 Listener = Callable[[Event, RunState], None]
-_AttemptId = tuple[str, str, int]
+_AttemptId: TypeAlias = tuple[StepId, str, int]
 
 
 class Driver:
@@ -47,15 +53,19 @@ class Driver:
         runner: Runner,
         clock: Clock,
         listener: Listener | None = None,
+        reusable: Reusable = NOTHING,
     ) -> None:
         self._state = state
         self._journal = journal
         self._runner = runner
         self._clock = clock
         self._listener = listener
+        self._reusable = reusable
         self._inbox: list[Event] = []
         self._arrived = asyncio.Event()
-        self._attempts: dict[_AttemptId, asyncio.Task[None]] = {}
+        self._is_stopped = False
+        self._lost: WeftError | None = None
+        self._attempts: dict[_AttemptId, asyncio.Task[Event]] = {}
         self._timers = Timers(clock, self._on_timer)
 
     def tell(self, event: Event) -> None:
@@ -63,15 +73,28 @@ class Driver:
         self._inbox.append(event)
         self._arrived.set()
 
+    def stop(self) -> None:
+        """Drive no further. What was under way is in doubt, as after a crash."""
+        self._is_stopped = True
+        self._arrived.set()
+
+    def lose(self, error: WeftError) -> None:
+        """The run is somebody else's now."""
+        self._lost = error
+        self.stop()
+
     async def drive(self, first: Event) -> RunState:
-        """Until the run has ended, or waits for a person and nothing else."""
+        """Until the run has ended, is stopped, or waits for a person and nothing else."""
         try:
             await self._turn([first])
-            while not self._state.has_ended and not self.is_waiting:
+            while not (self._state.has_ended or self._is_stopped or self.is_waiting):
                 await self._arrived.wait()
                 self._arrived.clear()
                 events, self._inbox = self._inbox, []
-                await self._turn(events)
+                if events:
+                    await self._turn(events)
+            if self._lost is not None:
+                raise self._lost
             return self._state
         finally:
             await self._stop()
@@ -83,24 +106,54 @@ class Driver:
 
     async def _turn(self, events: Sequence[Event]) -> None:
         rows: list[Event] = []
-        commands: list[Command] = []
+        decided: deque[Command] = deque()
         for event in events:
-            self._fold(event, rows, commands)
-        for command in tuple(commands):
-            if isinstance(command, StartAttempt):
-                self._fold(self._started(command), rows, commands)
-            elif isinstance(command, EndRun):
-                self._fold(RunEnded(self._clock.now(), command.status.value), rows, commands)
+            self._fold(event, rows, decided)
+        # What the same batch starts and calls off again never starts.
+        called_off = {_id(each) for each in decided if isinstance(each, CancelAttempt)}
+        commands: list[Command] = []
+        while decided:
+            command = decided.popleft()
+            if isinstance(command, EndRun):
+                self._fold(RunEnded(self._clock.now(), command.status.value), rows, decided)
+            elif not isinstance(command, StartAttempt):
+                commands.append(command)
+            elif _id(command) not in called_off:
+                self._fold(self._started(command), rows, decided)
+                found = self._reusable.find(command) or await self._kept(command)
+                if found is None:
+                    commands.append(command)
+                else:
+                    self._fold(self._reused(command, found), rows, decided)
         await self._journal.append(rows)
         for row in rows:
             if self._listener:
                 self._listener(row, self._state)
+            if isinstance(row, AttemptSucceeded) and row.reused_from is None:
+                await self._keep(row)
         for command in commands:
             self._carry_out(command)
 
-    def _fold(self, event: Event, rows: list[Event], commands: list[Command]) -> None:
+    def _fold(self, event: Event, rows: list[Event], decided: deque[Command]) -> None:
         rows.append(event)
-        commands.extend(advance(self._state, event)[1])
+        decided.extend(advance(self._state, event)[1])
+
+    async def _keep(self, ended: AttemptSucceeded) -> None:
+        step = self._state.steps[ended.step]
+        if step.planned.is_cached:
+            attempt = step.parts[ended.part].attempts[ended.attempt - 1]
+            await self._journal.keep(attempt.key, ended.output)
+
+    async def _kept(self, command: StartAttempt) -> Found | None:
+        if not self._state.steps[command.step].planned.is_cached:
+            return None
+        kept = await self._journal.kept(command.key)
+        return Found(kept.output, kept.run_id) if kept else None
+
+    def _reused(self, command: StartAttempt, found: Found) -> AttemptSucceeded:
+        return AttemptSucceeded(
+            self._clock.now(), *_id(command), output=found.output, reused_from=found.run_id
+        )
 
     def _started(self, command: StartAttempt) -> AttemptStarted:
         return AttemptStarted(
@@ -115,39 +168,50 @@ class Driver:
     def _carry_out(self, command: Command) -> None:
         match command:
             case StartAttempt():
-                id = (command.step, command.part, command.attempt)
-                self._attempts[id] = asyncio.create_task(self._attempt(command))
+                task = asyncio.create_task(self._attempt(command))
+                self._attempts[_id(command)] = task
+                # Not inside the attempt: one that is cancelled before it begins never runs at all.
+                task.add_done_callback(lambda done: self._on_done(command, done))
             case CancelAttempt():
-                task = self._attempts.get((command.step, command.part, command.attempt))
-                if task is not None:
-                    task.cancel()
+                if _id(command) in self._attempts:
+                    self._attempts[_id(command)].cancel()
             case SetTimer():
                 self._timers.set(command.timer, command.due_at)
             case ClearTimer():
                 self._timers.clear(command.timer)
-            case AskApproval() | EndRun():
-                pass  # the state says so; whoever watches shows it
+            case AskApproval():
+                # The state says so, and whoever watches shows it.
+                if command.step in self._reusable.approved:
+                    by = f"a person, in run {self._reusable.run_id}"
+                    self.tell(Approved(self._clock.now(), command.step, by))
+            case EndRun():
+                pass  # it is on record already
 
-    async def _attempt(self, command: StartAttempt) -> None:
-        id = (command.step, command.part, command.attempt)
-        event: Event
+    async def _attempt(self, command: StartAttempt) -> Event:
         try:
             result = await self._runner.run(self._request(command))
-            event = self._ended(command, result)
-        except asyncio.CancelledError:
-            event = AttemptCancelled(self._clock.now(), *id)
         except Exception as error:  # a bug in an adapter must not hang the run
-            said = f"{type(error).__name__}: {error}"
-            event = AttemptFailed(self._clock.now(), *id, kind="error", error=said)
-        self._attempts.pop(id, None)
-        self.tell(event)
+            result = Failure("error", f"{type(error).__name__}: {error}")
+        return self._ended(command, result)
 
-    def _ended(self, command: StartAttempt, result: Success | Failure) -> Event:
-        id = (command.step, command.part, command.attempt)
+    def _on_done(self, command: StartAttempt, done: "asyncio.Task[Event]") -> None:
+        self._attempts.pop(_id(command), None)
+        if done.cancelled():
+            self.tell(AttemptCancelled(self._clock.now(), *_id(command)))
+        else:
+            self.tell(done.result())
+
+    def _ended(self, command: StartAttempt, result: AttemptResult) -> Event:
+        id = _id(command)
         now = self._clock.now()
         if isinstance(result, Success):
             return AttemptSucceeded(
-                now, *id, result.output, result.usage, result.warnings, result.model
+                now,
+                *id,
+                output=result.output,
+                usage=result.usage,
+                warnings=result.warnings,
+                model=result.model,
             )
         return AttemptFailed(
             now,
@@ -182,8 +246,13 @@ class Driver:
         self.tell(TimerFired(self._clock.now(), timer))
 
     async def _stop(self) -> None:
+        self._is_stopped = True
         self._timers.close()
         tasks = tuple(self._attempts.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _id(command: StartAttempt | CancelAttempt) -> _AttemptId:
+    return (command.step, command.part, command.attempt)

@@ -1,18 +1,26 @@
-"""The journal of one run, as its driver sees it."""
+"""The store as the driver of one run sees it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.events.model import Event
-from weft.ports.journal import Journal
+from weft.ports.cache import KeptOutput
+from weft.run.keeper import Store
 from weft.vocabulary.ids import RunId
+from weft.vocabulary.values import Json
 
 
 @dataclass(frozen=True, slots=True)
 class RunJournal:
-    store: Journal
+    store: Store
     run_id: RunId
     fence: int
 
     async def append(self, events: Sequence[Event]) -> None:
         await self.store.append(self.run_id, events, fence=self.fence)
+
+    async def keep(self, key: str, output: Json) -> None:
+        await self.store.keep(key, KeptOutput(output, self.run_id))
+
+    async def kept(self, key: str) -> KeptOutput | None:
+        return await self.store.kept(key)

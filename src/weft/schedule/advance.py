@@ -16,6 +16,7 @@ from weft.events.model import (
     RunStarted,
     TimerFired,
 )
+from weft.schedule.closing import RUN_TIMER
 from weft.schedule.commands import Command
 from weft.schedule.finish import finish
 from weft.schedule.outcomes import stop_run
@@ -54,7 +55,7 @@ def _start(turn: Turn, event: RunStarted) -> None:
     state.inputs = state.scope.inputs = event.inputs
     state.seed = event.seed
     if state.plan.timeout_seconds is not None:
-        turn.set_timer("run", Timer("run", event.at + state.plan.timeout_seconds))
+        turn.set_timer(RUN_TIMER, Timer("run", event.at + state.plan.timeout_seconds))
 
 
 def _receive(turn: Turn, event: Event) -> None:
@@ -90,6 +91,8 @@ def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
     if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
         return
     attempt = part.attempts[event.attempt - 1]
+    if attempt.stage == "ended" and not isinstance(event, AttemptStarted):
+        return
     match event:
         case AttemptStarted():
             begin_attempt(turn, step, part, attempt, event.key)
@@ -99,10 +102,10 @@ def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
             succeed_attempt(turn, step, part, attempt, event.output, event.usage)
         case AttemptFailed():
             attempt.model = event.model
-            if event.kind == "in_doubt" and step.planned.recovery != "rerun":
-                doubt(turn, step, part, attempt, event.usage)
-                return
             failure = Failure(event.kind, event.error)
+            if event.kind == "in_doubt" and step.planned.recovery != "rerun":
+                doubt(turn, step, part, attempt, failure, event.usage)
+                return
             retry_after = event.retry_after_seconds
             fail_attempt(turn, step, part, attempt, failure, event.usage, retry_after)
         case AttemptCancelled():

@@ -5,6 +5,8 @@ from weft.schedule.turn import Turn
 from weft.templates.scope import StepValue
 from weft.vocabulary.statuses import RunStatus, StepStatus
 
+RUN_TIMER = "run"
+
 
 def step_timer(step: StepState) -> str:
     return f"step:{step.id}"
@@ -37,11 +39,10 @@ def stop_asking(turn: Turn, step: StepState) -> None:
 def close_run(turn: Turn, status: RunStatus, reason: str) -> None:
     """Nothing new starts; what runs goes on. The first reason to close is the one that counts."""
     state = turn.state
+    state.warnings[reason] = None
     if state.closed_as is not None:
         return
     state.closed_as = status
-    if reason:
-        state.warnings[reason] = None
     state.startable.clear()
     state.arrived.clear()
     for step in state.order:

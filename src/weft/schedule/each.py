@@ -1,7 +1,9 @@
 """A map: every element through its stages, a batch at a time, and then the reducer."""
 
+from weft.events.model import FailureKind
 from weft.plan.model import Each
-from weft.schedule.outcomes import fail, policy_for, stand_in, succeed
+from weft.schedule import delegation
+from weft.schedule.outcomes import fail, stand_in, succeed
 from weft.schedule.parts import start_part
 from weft.schedule.state import Failure, Items, PartState, StepState
 from weft.schedule.turn import Turn
@@ -30,10 +32,7 @@ def end_part(turn: Turn, step: StepState, work: Each, part: PartState) -> None:
     items = step.items
     assert items is not None, "only a list that was read has parts"
     if part.brief is work.reducer:
-        if part.failure is None:
-            succeed(turn, step, part.output)
-        else:
-            fail(turn, step, part.failure, policy_for(step, part.brief))
+        delegation.end_part(turn, step, part)
     elif part.failure is not None:
         _fail_item(turn, step, work, items, part, part.failure)
     else:
@@ -79,36 +78,36 @@ def _fail_item(
     turn: Turn, step: StepState, work: Each, items: Items, part: PartState, failure: Failure
 ) -> None:
     index, _ = _place(part)
-    said = f"item {index}: {failure.error}"
-    step.warnings[f"{said[0].upper()}{said[1:]}"] = None
+    step.warnings[f"item {index} failed: {failure.error}"] = None
     items.ended += 1
     items.repeats = items.repeats + 1 if failure == items.last_failure else 1
     items.last_failure = failure
     policy = work.on_item_failure or part.brief.on_failure
-    instead = stand_in(policy, failure)
     if items.repeats >= MOST_EQUAL_FAILURES:
         _fail(turn, step, f"stopped after {items.repeats} equal failures: {failure.error}")
         return
     if policy == "abort":
-        _fail(turn, step, said, failure)
+        _fail(turn, step, f"item {index} failed: {failure.error}", failure.kind)
         return
+    instead = stand_in(policy, failure)
     if instead is None:
-        items.failures.append(said)
+        items.failures[index] = failure.error
     else:
         items.results[index] = instead.output
         turn.state.is_partial = True
     _go_on(turn, step, work, items)
 
 
-def _fail(turn: Turn, step: StepState, error: str, cause: Failure | None = None) -> None:
-    kind = cause.kind if cause else "error"
+def _fail(turn: Turn, step: StepState, error: str, kind: FailureKind = "error") -> None:
     fail(turn, step, Failure(kind, error), step.planned.on_failure)
 
 
 def _said(items: Items) -> str:
-    count, most = len(items.failures), 5
-    shown = "; ".join(items.failures[:most]) + ("; …" if count > most else "")
-    return f"{count} of {len(items.values)} items failed: {shown}"
+    # In the order of the elements: who failed first is chance.
+    failed, most = sorted(items.failures), 5
+    shown = "; ".join(f"item {index}: {items.failures[index]}" for index in failed[:most])
+    rest = f" and {len(failed) - most} more" if len(failed) > most else ""
+    return f"{len(failed)} of {len(items.values)} items failed: {shown}{rest}"
 
 
 def _kind(value: Json | Missing) -> str:

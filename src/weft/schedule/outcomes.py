@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from heapq import heappush
 
-from weft.plan.model import Brief
 from weft.recipe.model import Policy
-from weft.schedule.closing import close_run, end_step
+from weft.schedule.closing import RUN_TIMER, close_run, end_step
 from weft.schedule.parts import stop_parts
-from weft.schedule.state import Failure, StepState
+from weft.schedule.state import Failure, PartState, StepState
 from weft.schedule.turn import Turn
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.values import Json
@@ -48,9 +47,11 @@ def fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
             stop_run(turn, RunStatus.FAILED, f"step '{step.id}' failed: {failure.error}")
 
 
-def policy_for(step: StepState, brief: Brief) -> Policy:
-    """What the failure of this one part means, when the step cannot go on without it."""
-    return "abort" if brief.fallback else brief.on_failure or step.planned.on_failure
+def policy_for(step: StepState, part: PartState) -> Policy:
+    """What the failure of a part means, where its step cannot go on without it."""
+    if part.has_fallen_back:
+        return "abort"
+    return part.brief.on_failure or step.planned.on_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def stand_in(policy: Policy | None, failure: Failure) -> StandIn | None:
 def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
     """Nothing new starts, and what runs is cancelled. What has ended stays."""
     close_run(turn, status, reason)
+    turn.clear_timer(RUN_TIMER)
     for step in list(turn.state.running.values()):
         step.reason = reason
         stop_parts(turn, step)
@@ -80,22 +82,17 @@ def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
 
 def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:
     arrived = turn.state.arrived
-    for target in step.targets:
-        target.undecided -= 1
-        target.is_chosen |= is_live and target.id == step.choice
-        # Once no condition can choose it any more, there is nothing left to wait for.
-        if target.undecided == 0 and not target.is_chosen and target.unmet > 1:
-            heappush(arrived, target.index)
     for dependent in step.dependents:
         dependent.unmet -= 1
-        if is_live and not _is_routed_away(step, dependent):
+        is_target = dependent.id in step.targets
+        is_chosen = is_target and dependent.id == step.choice
+        dependent.is_chosen |= is_chosen
+        if is_live and (is_chosen or not is_target):
             dependent.live += 1
+        # A target that nobody chose waits for all the rest too: whether it is skipped or held
+        # must not depend on who was quick.
         if dependent.unmet == 0:
             heappush(arrived, dependent.index)
-
-
-def _is_routed_away(condition: StepState, step: StepState) -> bool:
-    return step.is_target and step in condition.targets and step.id != condition.choice
 
 
 def _hold_dependents(turn: Turn, failed: StepState) -> None:

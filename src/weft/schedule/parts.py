@@ -62,10 +62,9 @@ def begin_attempt(
     turn: Turn, step: StepState, part: PartState, attempt: AttemptState, key: str
 ) -> None:
     """The driver says that it has started."""
+    if attempt.stage == "ended" and attempt.outcome == "cancelled" and attempt.started_at is None:
+        _call_back(turn, step, part, attempt)
     if attempt.stage != "planned":
-        # It was called off on the way; the driver may not have noticed in time.
-        if attempt.stage == "ended" and attempt.outcome == "cancelled":
-            turn.say(CancelAttempt(step.id, part.name, attempt.number))
         return
     attempt.stage = "running"
     attempt.key = key
@@ -107,18 +106,14 @@ def cancel_attempt(
 ) -> None:
     """It stopped. If nobody told it to, that is a failure like any other."""
     if close_attempt(turn, step, part, attempt, "cancelled", usage):
-        failure = Failure("error", "the attempt was cancelled")
-        attempt.failure = failure
-        fail_part(turn, step, part, failure)
+        attempt.failure = Failure("error", "the attempt was cancelled")
+        fail_part(turn, step, part, attempt.failure)
 
 
 def time_out_attempt(turn: Turn, step: StepState, part: PartState, attempt: AttemptState) -> None:
     seconds = turn.state.plan.agents[attempt.agent].timeout_seconds or 0.0
     attempt.failure = Failure("timeout", f"timed out after {format_duration(seconds)}")
-    attempt.stage = "stopping"
-    attempt.outcome = "failed"
-    attempt.ended_at = turn.at
-    turn.say(CancelAttempt(step.id, part.name, attempt.number))
+    _call_off(turn, step, part, attempt, "failed")
     fail_part(turn, step, part, attempt.failure)
 
 
@@ -132,10 +127,7 @@ def close_attempt(
 ) -> bool:
     """Count what it cost. Whether the outcome matters: not once the attempt was told to stop."""
     state = turn.state
-    was = attempt.stage
-    if was == "ended":
-        return False
-    attempt.stage = "ended"
+    was, attempt.stage = attempt.stage, "ended"
     attempt.command = None
     attempt.usage = usage
     state.usage += usage
@@ -147,7 +139,8 @@ def close_attempt(
         return False
     attempt.outcome = outcome
     attempt.ended_at = turn.at
-    turn.clear_timer(_attempt_timer(step, part, attempt))
+    if state.timers:
+        turn.clear_timer(_attempt_timer(step, part, attempt))
     return True
 
 
@@ -177,6 +170,7 @@ def fail_part(
 
 
 def give_up(turn: Turn, step: StepState, part: PartState, failure: Failure) -> None:
+    """The part has failed, and nobody tries again: what that means is its step's affair."""
     part.status = "failed"
     part.failure = failure
     turn.ended_parts.append((step, part))
@@ -199,15 +193,7 @@ def stop_part(turn: Turn, step: StepState, part: PartState) -> None:
         turn.state.retrying -= 1
         turn.clear_timer(_retry_timer(step, part))
     elif part.status == "running":
-        attempt = part.attempts[-1]
-        turn.say(CancelAttempt(step.id, part.name, attempt.number))
-        if attempt.stage == "planned":
-            close_attempt(turn, step, part, attempt, "cancelled")
-        else:
-            attempt.stage = "stopping"
-            attempt.outcome = "cancelled"
-            attempt.ended_at = turn.at
-            turn.clear_timer(_attempt_timer(step, part, attempt))
+        _call_off(turn, step, part, part.attempts[-1], "cancelled")
     elif part.status != "asking":
         return
     part.status = "cancelled"
@@ -226,6 +212,29 @@ def _retry(turn: Turn, step: StepState, part: PartState, delay_seconds: float) -
     turn.state.retrying += 1
     timer = Timer("retry", turn.at + delay_seconds, step.id, part.name, len(part.attempts))
     turn.set_timer(_retry_timer(step, part), timer)
+
+
+def _call_off(
+    turn: Turn, step: StepState, part: PartState, attempt: AttemptState, outcome: AttemptOutcome
+) -> None:
+    turn.say(CancelAttempt(step.id, part.name, attempt.number))
+    if attempt.stage == "planned":
+        close_attempt(turn, step, part, attempt, outcome)
+        return
+    attempt.stage = "stopping"
+    attempt.outcome = outcome
+    attempt.ended_at = turn.at
+    turn.clear_timer(_attempt_timer(step, part, attempt))
+
+
+def _call_back(turn: Turn, step: StepState, part: PartState, attempt: AttemptState) -> None:
+    """It was called off before it began, and began all the same: its cost counts too."""
+    turn.say(CancelAttempt(step.id, part.name, attempt.number))
+    attempt.started_at = turn.at
+    if not turn.state.has_ended:
+        attempt.stage = "stopping"
+        step.open_attempts += 1
+        turn.state.open_attempts += 1
 
 
 def _attempt_timer(step: StepState, part: PartState, attempt: AttemptState) -> str:

@@ -6,11 +6,10 @@ task     what the step says, then what the steps before it found
 """
 
 from collections.abc import Iterable
-from hashlib import sha256
-from json import JSONEncoder
 
 from weft.plan.model import PlannedAgent
 from weft.schedule.commands import StartAttempt
+from weft.schedule.key import key_of
 from weft.schedule.state import PartState, RunState, StepState
 from weft.templates.reference import Reference
 from weft.templates.render import as_text, render
@@ -18,8 +17,6 @@ from weft.templates.scope import Scope
 from weft.templates.template import Template
 from weft.templates.value import MISSING
 from weft.vocabulary.statuses import StepStatus
-
-_CANONICAL = JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def command_for(state: RunState, step: StepState, part: PartState) -> StartAttempt:
@@ -35,20 +32,14 @@ def command_for(state: RunState, step: StepState, part: PartState) -> StartAttem
         instructions=instructions,
         model=model,
         timeout_seconds=agent.timeout_seconds,
-        key=_key(step, agent, prompt, instructions, model),
+        key=key_of(state, agent, instructions, prompt, model, step.planned.output),
     )
-
-
-def scope_for(state: RunState, part: PartState) -> Scope:
-    if not part.local:
-        return state.scope
-    return Scope(state.inputs, state.values, state.plan.stored, part.local, state.run_id)
 
 
 def _composed(
     state: RunState, step: StepState, part: PartState, agent: PlannedAgent
 ) -> tuple[str, str]:
-    brief, scope = part.brief, scope_for(state, part)
+    brief, scope = part.brief, state.scope_with(part.local)
     own = _filled(state, step, agent.prompt, scope)
     told = _filled(state, step, brief.told, scope) if brief.told is not None else None
     if told is None or brief.style == "input":
@@ -61,7 +52,7 @@ def _composed(
             results = _results(state.steps[before] for before in step.planned.depends_on)
             prompt = _joined(prompt, f"## Results so far\n\n{results}") if results else prompt
     feedback = part.local.get("feedback")
-    if feedback is not None and not any(_uses(t, "feedback") for t in (agent.prompt, brief.told)):
+    if feedback is not None and part.handed is MISSING and not _names_feedback(agent, part):
         prompt = _joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
     if part.not_accepted:
         prompt = _joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
@@ -99,6 +90,10 @@ def _was_skipped(state: RunState, reference: Reference) -> bool:
     return value is not None and value.status == StepStatus.SKIPPED
 
 
+def _names_feedback(agent: PlannedAgent, part: PartState) -> bool:
+    return any(_uses(template, "feedback") for template in (agent.prompt, part.brief.told))
+
+
 def _uses(template: Template | None, name: str) -> bool:
     return template is not None and any(r.path[0] == name for r in template.references)
 
@@ -112,14 +107,3 @@ def _model(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
     first = state.plan.agents[part.brief.agent]
     is_first_agents = part.has_fallen_back and part.brief.model == first.model
     return agent.model if is_first_agents else part.brief.model
-
-
-def _key(
-    step: StepState, agent: PlannedAgent, prompt: str, instructions: str, model: str | None
-) -> str:
-    output, validation = step.planned.output, agent.validation
-    told = [
-        *(agent.id, instructions, prompt, sorted(agent.tools), model),
-        *(output.format, output.schema, validation.schema, validation.rules),
-    ]
-    return sha256(_CANONICAL.encode(told).encode()).hexdigest()[:32]

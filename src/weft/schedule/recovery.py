@@ -10,7 +10,7 @@ from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, Step
 from weft.schedule.turn import Turn
 from weft.vocabulary.usage import Usage
 
-_IN_DOUBT = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
+_INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
 
 
 def resume(turn: Turn) -> None:
@@ -31,10 +31,17 @@ def resume(turn: Turn) -> None:
 
 
 def doubt(
-    turn: Turn, step: StepState, part: PartState, attempt: AttemptState, usage: Usage = NO_USAGE
+    turn: Turn,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    failure: Failure,
+    usage: Usage,
 ) -> None:
+    """Nobody knows what the attempt has done: what now?"""
     if not close_attempt(turn, step, part, attempt, "in_doubt", usage):
         return
+    attempt.failure = failure
     match step.planned.recovery:
         case "rerun":
             start_again(turn, step, part)
@@ -42,14 +49,14 @@ def doubt(
             part.status = "asking"
             ask(turn, step)
         case "skip":
-            give_up(turn, step, part, _IN_DOUBT)
+            give_up(turn, step, part, failure)
 
 
 def _take_up(turn: Turn, step: StepState) -> None:
     for part in list(step.parts.values()):
         for attempt in list(part.attempts):
             if attempt.stage == "running":
-                doubt(turn, step, part, attempt)
+                doubt(turn, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.stage == "stopping":
                 close_attempt(turn, step, part, attempt, "cancelled")
             elif attempt.command is not None:

@@ -1,18 +1,15 @@
 """A loop: produce, judge, produce again with the feedback, until it passes or time is up."""
 
-from collections import ChainMap
-
 from weft.plan.model import Refine
 from weft.schedule.outcomes import fail, policy_for, succeed
 from weft.schedule.parts import start_part
-from weft.schedule.prompt import scope_for
 from weft.schedule.state import PartState, StepState
 from weft.schedule.turn import Turn
 from weft.templates.evaluate import Undecided, decide
 from weft.templates.json_text import find_json
 from weft.templates.operators import truth
 from weft.templates.reference import PathPart, Reference
-from weft.templates.scope import Scope, StepValue, resolve
+from weft.templates.scope import Scope, resolve
 from weft.templates.value import MISSING
 from weft.vocabulary.values import Json
 
@@ -25,10 +22,8 @@ def begin(turn: Turn, step: StepState, work: Refine) -> None:
 
 def end_part(turn: Turn, step: StepState, work: Refine, part: PartState) -> None:
     if part.failure is not None:
-        # The step's policy is its producer's; a judge that fails leaves nothing to go by.
-        is_judge = part.brief is work.validator
-        policy = step.planned.on_failure if is_judge else policy_for(step, part.brief)
-        fail(turn, step, part.failure, policy)
+        # A judge that fails leaves as little to go by as a producer that does.
+        fail(turn, step, part.failure, policy_for(step, part))
     elif part.brief is work.validator:
         _hear_verdict(turn, step, work, part.output)
     elif work.validator is not None:
@@ -58,8 +53,7 @@ def _go_on(turn: Turn, step: StepState, work: Refine, is_done: bool, feedback: J
 def _is_done(turn: Turn, step: StepState, work: Refine, part: PartState) -> bool:
     if work.until is None:
         return True
-    scope = scope_for(turn.state, part)
-    scope.steps = ChainMap({step.id: StepValue(part.output)}, turn.state.values)
+    scope = turn.state.scope_with(part.local, candidate=(step.id, part.output))
     claim = decide(work.until, scope)
     if isinstance(claim, Undecided):
         step.warnings[f"'until' is undecided and counts as false: {claim.reason}"] = None

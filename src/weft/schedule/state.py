@@ -6,6 +6,7 @@ One driver owns a RunState, and `advance` changes it in place; whoever else want
 journal for himself. Nothing outside this room may change it.
 """
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -88,7 +89,7 @@ class Items:
     results: list[Json]
     entered: int = 0
     ended: int = 0
-    failures: list[str] = field(default_factory=list)
+    failures: dict[int, str] = field(default_factory=dict)  # by element
     last_failure: Failure | None = None
     repeats: int = 0  # how often the last failure came in a row
 
@@ -96,6 +97,8 @@ class Items:
 @dataclass(slots=True, eq=False)
 class StepState:
     planned: PlannedStep
+    id: StepId
+    index: int
     status: StepStatus = StepStatus.WAITING
     output: Json = None
     outputs: dict[str, Json] | None = None  # by branch key
@@ -114,20 +117,11 @@ class StepState:
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
     live: int = 0  # dependencies that were not skipped
-    undecided: int = 0  # conditions that may still choose this step
-    is_target: bool = False
-    is_chosen: bool = False
-    choice: StepId | None = None  # of a condition: the step it chose
     dependents: list["StepState"] = field(default_factory=list, repr=False)
-    targets: list["StepState"] = field(default_factory=list, repr=False)
-
-    @property
-    def id(self) -> StepId:
-        return self.planned.id
-
-    @property
-    def index(self) -> int:
-        return self.planned.index
+    is_target: bool = False  # runs only if a condition chooses it
+    is_chosen: bool = False
+    targets: frozenset[StepId] = frozenset()  # of a condition: the steps it may choose
+    choice: StepId | None = None  # and the one it chose
 
     @property
     def attempts(self) -> Iterator[AttemptState]:
@@ -140,6 +134,8 @@ class StepState:
 
 @dataclass(slots=True, eq=False)
 class RunState:
+    """Owned by one driver, and changed in place by `advance` and nobody else."""
+
     plan: Plan
     steps: dict[StepId, StepState]  # in listing order
     order: list[StepState]  # the same, by index
@@ -163,9 +159,21 @@ class RunState:
     open_attempts: int = 0
     retrying: int = 0  # parts that wait for their next attempt
     is_partial: bool = False  # a branch or an element failed, and its step went on without it
+    key_ends: dict[tuple[str | None, ...], str] = field(default_factory=dict, repr=False)
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded
+
+    def scope_with(
+        self, local: Mapping[str, Json], candidate: tuple[StepId, Json] | None = None
+    ) -> Scope:
+        """What templates see besides: loop variables, and what a loop has produced so far."""
+        if not local and candidate is None:
+            return self.scope
+        steps: Mapping[str, StepValue] = self.values
+        if candidate is not None:
+            steps = ChainMap({candidate[0]: StepValue(candidate[1])}, self.values)
+        return Scope(self.inputs, steps, self.plan.stored, local, self.run_id)
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
@@ -174,7 +182,7 @@ class RunState:
 
 
 def begin(plan: Plan) -> RunState:
-    order = [StepState(planned) for planned in plan.steps]
+    order = [StepState(planned, planned.id, planned.index) for planned in plan.steps]
     steps = {step.id: step for step in order}
     for step in order:
         befores = step.planned.depends_on
@@ -182,10 +190,9 @@ def begin(plan: Plan) -> RunState:
         for before in befores:
             steps[before].dependents.append(step)
         # Asked of the work, not of the edges: an edge that is also written says only "written".
-        for target in _step_targets(step.planned):
-            step.targets.append(steps[target])
+        step.targets = _step_targets(step.planned)
+        for target in step.targets:
             steps[target].is_target = True
-            steps[target].undecided += 1
     values: dict[str, StepValue] = {}
     return RunState(
         plan=plan,
@@ -198,11 +205,13 @@ def begin(plan: Plan) -> RunState:
     )
 
 
-def _step_targets(planned: PlannedStep) -> dict[StepId, None]:
-    work = planned.work
-    targets: tuple[Target | None, ...] = ()
-    if isinstance(work, Route):
-        targets = (work.if_true, work.if_false)
-    elif isinstance(work, Choose):
-        targets = (*(target for _, target in work.cases), work.default)
-    return {target.step: None for target in targets if target and target.step}
+def _step_targets(planned: PlannedStep) -> frozenset[StepId]:
+    targets: tuple[Target | None, ...]
+    match planned.work:
+        case Route(_, if_true, if_false):
+            targets = (if_true, if_false)
+        case Choose(_, cases, default):
+            targets = (*(target for _, target in cases), default)
+        case _:
+            return frozenset()
+    return frozenset(target.step for target in targets if target and target.step)

@@ -16,6 +16,7 @@ from weft.templates.tree import (
     Node,
     Unary,
     height,
+    references_in,
 )
 
 LONGEST_EXPRESSION = 4096
@@ -50,8 +51,7 @@ def parse_expression(text: str) -> Expression | Fault:
         tree = _Parser(text, tokens).whole()
     except Refused as refused:
         return refused.fault
-    operands = (token.operand for token in tokens)
-    return Expression(text, tree, tuple(o for o in operands if isinstance(o, Reference)))
+    return Expression(text, tree, tuple(references_in(tree)))
 
 
 def _too_deep(offset: int) -> Refused:

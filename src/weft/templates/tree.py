@@ -1,5 +1,6 @@
 """The shape of an expression: a closed union of nodes, matched with `assert_never`."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
@@ -62,6 +63,14 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case _:
             assert_never(node)
+
+
+def references_in(node: Node) -> Iterator[Reference]:
+    """From left to right; the word of a call is none."""
+    if isinstance(node, Reference):
+        yield node
+    for child in children(node):
+        yield from references_in(child)
 
 
 def written(node: Node) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from weft.documents.document import Document, read_file
-from weft.documents.kinds import Anything, AnyMap, Choice, Count, Duration, Text
+from weft.documents.kinds import AnyMap, Anything, Choice, Count, Duration, Text
 from weft.documents.node import ListNode, MapNode, Node, ScalarNode, plain
 from weft.documents.node import Path as NodePath
 from weft.documents.shapes import Key, Reading, Shape

@@ -31,8 +31,9 @@ def planned(text: str) -> Plan:
 
 
 def flat(steps: str, input: str = "") -> Plan:
-    """Steps of a flat recipe, one `{…}` a line."""
-    lines = [f"  - {line.strip()}" for line in steps.strip().splitlines()]
+    """Steps of a flat recipe, each from `{id: …` on."""
+    lines = [line.strip() for line in steps.strip().splitlines()]
+    lines = [f"  - {line}" if line.startswith("{id:") else f"    {line}" for line in lines]
     declared = [f"inputs: [{{name: {input}}}]"] if input else []
     return planned("\n".join(["name: drawn", *declared, "steps:", *lines]))
 

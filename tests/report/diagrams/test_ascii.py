@@ -58,7 +58,8 @@ def test_steps_that_fan_out_and_join_are_drawn_like_branches():
         {id: firmographic-scorer, agent: worker, prompt: x, depends_on: prepare-data}
         {id: technographic-scorer, agent: worker, prompt: x, depends_on: prepare-data}
         {id: intent-scorer, agent: worker, prompt: x, depends_on: prepare-data}
-        {id: sum, agent: worker, prompt: x, depends_on: [firmographic-scorer, technographic-scorer, intent-scorer]}
+        {id: sum, agent: worker, prompt: x, depends_on: [firmographic-scorer,
+            technographic-scorer, intent-scorer]}
         """
     )
     assert looks(
@@ -112,7 +113,9 @@ def test_a_condition_stands_behind_the_step_that_it_leads_to():
     plan = flat(
         """
         {id: research, agent: researcher, prompt: x}
-        {id: score, depends_on: research, switch: {value: "{{steps.research.output.tier}}", cases: {hot: hot_lead, warm: warm_lead}, default: cold_lead}}
+        {id: score, depends_on: research,
+            switch: {value: "{{steps.research.output.tier}}",
+            cases: {hot: hot_lead, warm: warm_lead}, default: cold_lead}}
         {id: hot_lead, agent: writer, prompt: x}
         {id: warm_lead, agent: writer, prompt: x}
         {id: cold_lead, agent: writer, prompt: x}
@@ -182,7 +185,8 @@ def test_a_loop_that_ends_the_plan_ends_in_done():
 def test_a_loop_without_a_judge_shows_its_test():
     plan = flat(
         """
-        {id: write, prompt: x, loop: {agent: writer, until: "{{steps.write.output.score}} > 7", max_iterations: 5}}
+        {id: write, prompt: x, loop: {agent: writer, until: "{{steps.write.output.score}} > 7",
+            max_iterations: 5}}
         """
     )
     assert looks(
@@ -200,7 +204,8 @@ def test_a_map_says_what_it_goes_through():
     plan = flat(
         """
         {id: split, agent: worker, prompt: x, output: {format: json}}
-        {id: process, prompt: "{{item}}", map: {over: "{{steps.split.output.chunks}}", agent: worker, reduce: writer}}
+        {id: process, prompt: "{{item}}",
+            map: {over: "{{steps.split.output.chunks}}", agent: worker, reduce: writer}}
         """
     )
     assert looks(
@@ -212,7 +217,8 @@ def test_the_stages_of_a_map_are_a_chain_inside_it():
     plan = flat(
         """
         {id: split, agent: worker, prompt: x, output: {format: json}}
-        {id: process, map: {over: "{{steps.split.output}}", stages: [{agent: worker, input: "{{item}}"}, {agent: reviewer, input: x}]}}
+        {id: process, map: {over: "{{steps.split.output}}",
+            stages: [{agent: worker, input: "{{item}}"}, {agent: reviewer, input: x}]}}
         """
     )
     assert looks(
@@ -224,8 +230,10 @@ def test_gates_conditions_and_fallbacks_follow_their_step():
     plan = flat(
         """
         {id: plan, agent: worker, prompt: x, gate: human}
-        {id: act, agent: worker, prompt: x, depends_on: plan, when: "{{steps.plan.status}} == 'succeeded'", on_failure: "fallback:writer"}
-        {id: vote, depends_on: act, parallel: [{agent: writer, input: x}, {agent: worker, input: x}], wait: any}
+        {id: act, agent: worker, prompt: x, depends_on: plan,
+            when: "{{steps.plan.status}} == 'succeeded'", on_failure: "fallback:writer"}
+        {id: vote, depends_on: act,
+            parallel: [{agent: writer, input: x}, {agent: worker, input: x}], wait: any}
         """
     )
     assert looks(
@@ -278,9 +286,12 @@ def test_a_listing_says_what_happens_inside_a_step():
         {id: a, agent: worker, prompt: x, output: {format: json}}
         {id: b, agent: worker, prompt: x, gate: human}
         {id: loop, depends_on: a, prompt: x, loop: {agent: writer, validator: reviewer}}
-        {id: fan, depends_on: [a, b], parallel: [{agent: writer, input: x}, {agent: worker, input: x}]}
-        {id: map, depends_on: loop, prompt: x, map: {over: "{{steps.a.output}}", agent: worker, reduce: writer}}
-        {id: route, depends_on: fan, condition: {eval: "{{steps.a.output.n}} > 1", true: c, false: writer}}
+        {id: fan, depends_on: [a, b],
+            parallel: [{agent: writer, input: x}, {agent: worker, input: x}]}
+        {id: map, depends_on: loop, prompt: x,
+            map: {over: "{{steps.a.output}}", agent: worker, reduce: writer}}
+        {id: route, depends_on: fan,
+            condition: {eval: "{{steps.a.output.n}} > 1", true: c, false: writer}}
         {id: c, agent: worker, prompt: x}
         """
     )

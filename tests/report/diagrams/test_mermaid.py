@@ -62,7 +62,8 @@ def test_equal_stages_of_a_map_stay_apart():
     plan = flat(
         """
         {id: a, agent: worker, prompt: x, output: {format: json}}
-        {id: m, map: {over: "{{steps.a.output}}", stages: [{agent: worker, input: x}, {agent: worker, input: x}], reduce: writer}}
+        {id: m, map: {over: "{{steps.a.output}}", stages: [{agent: worker, input: x},
+            {agent: worker, input: x}], reduce: writer}}
         """
     )
     assert "n2p1 --> n2p2 --> n2p3" in draw(plan, "mermaid")

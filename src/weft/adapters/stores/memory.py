@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from weft.events.codec import decode, encode
 from weft.events.model import Event, RunEnded, RunResumed, RunStarted
+from weft.ports.cache import KeptOutput
 from weft.ports.journal import Fenced, JournalFull, Leased, RunRow, StoredEvent
+from weft.ports.post import Message, Sayable
 from weft.vocabulary.ids import RunId
 from weft.vocabulary.statuses import RunStatus
 
@@ -27,17 +29,18 @@ class _Run:
 class MemoryJournal:
     """`capacity` is how many characters fit, for tests of what happens when no more do."""
 
-    def __init__(
-        self, now: Callable[[], float] = time.time, capacity: int | None = None
-    ) -> None:
+    def __init__(self, now: Callable[[], float] = time.time, capacity: int | None = None) -> None:
         self._now = now
         self._capacity = capacity
         self._runs: dict[RunId, _Run] = {}
+        self._post: dict[int, Message] = {}
+        self._last_number = 0
+        self._kept: dict[str, KeptOutput] = {}
         self._is_closed = False
 
     async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
-        run = self._held(run_id, fence)
         rows = [encode(event) for event in events]
+        run = self._held(run_id, fence)
         if self._capacity is not None:
             self._capacity -= self._fitting(rows)
         run.rows += rows
@@ -52,7 +55,11 @@ class MemoryJournal:
 
     async def runs(self, limit: int = 50) -> list[RunRow]:
         self._check_open()
-        listed = [run.listed for run in reversed(self._runs.values()) if run.listed]
+        listed = [
+            replace(run.listed, leased_until=run.leased_until if run.owner else None)
+            for run in reversed(self._runs.values())
+            if run.listed
+        ]
         return sorted(listed, key=lambda run: run.started_at, reverse=True)[:limit]
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
@@ -72,6 +79,27 @@ class MemoryJournal:
         run = self._runs.get(run_id)
         if run is not None and run.fence == fence:
             run.owner = None
+
+    async def post(self, run_id: RunId, event: Sayable) -> None:
+        self._check_open()
+        self._last_number += 1
+        self._post[self._last_number] = Message(self._last_number, run_id, event)
+
+    async def posted(self) -> list[Message]:
+        self._check_open()
+        return list(self._post.values())
+
+    async def taken(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._post.pop(number, None)
+
+    async def keep(self, key: str, kept: KeptOutput) -> None:
+        self._check_open()
+        self._kept[key] = kept
+
+    async def kept(self, key: str) -> KeptOutput | None:
+        self._check_open()
+        return self._kept.get(key)
 
     async def close(self) -> None:
         self._is_closed = True

@@ -9,20 +9,24 @@ needs no queue, for in WAL mode readers and the writer never wait for each other
 """
 
 import asyncio
+import json
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, TypeVarTuple, cast
 
 from weft.events.codec import UnknownEvent, decode, encode
 from weft.events.model import Event, RunEnded, RunResumed, RunStarted
+from weft.ports.cache import KeptOutput
 from weft.ports.journal import Fenced, JournalFull, Leased, RunRow, StoredEvent
+from weft.ports.post import Message, Sayable
 from weft.problems.errors import WeftError
 from weft.vocabulary.ids import RunId
 from weft.vocabulary.statuses import RunStatus
@@ -49,12 +53,28 @@ MIGRATIONS = (
         PRIMARY KEY (run, seq)
     ) STRICT
     """,
+    """
+    CREATE TABLE post (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        run_id TEXT NOT NULL,
+        event TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE kept_outputs (
+        key TEXT PRIMARY KEY,
+        run_id TEXT NOT NULL,
+        output TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
 )
 _LISTED = (RunStarted, RunResumed, RunEnded)  # what the list of runs is made of
+_ROWS_AT_ONCE = 100
 _LOCK_SECONDS = 10.0  # how long to wait for another process that writes
 
 _T = TypeVar("_T")
-_Change: TypeAlias = "Callable[[_Ledger], object]"
+_Ts = TypeVarTuple("_Ts")
+# Who waits, which method of the ledger, and its arguments. A bare tuple: there are thousands.
+_Request: TypeAlias = tuple[asyncio.Future[Any], Callable[..., object], tuple[Any, ...]]
+_Outcomes: TypeAlias = list[tuple[asyncio.Future[Any], object]]
 
 
 class SqliteJournal:
@@ -74,8 +94,7 @@ class SqliteJournal:
     async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
         # Here and not in the thread: what is not JSON fails before it meets its neighbours.
         rows = [encode(event) for event in events]
-        listings = [event for event in events if isinstance(event, _LISTED)]
-        await self._writer.submit(lambda ledger: ledger.append(run_id, fence, rows, listings))
+        await self._writer.submit(_Ledger.append, run_id, fence, events, rows)
 
     async def read(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
         return await self._in_reader(lambda db: _read(db, run_id, after))
@@ -84,16 +103,29 @@ class SqliteJournal:
         return await self._in_reader(lambda db: _runs(db, limit))
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
-        now = self._now()
-        change: Callable[[_Ledger], int] = lambda ledger: ledger.lease(run_id, owner, now, seconds)
-        return cast(int, await self._writer.submit(change))
+        return await self._writer.submit(_Ledger.lease, run_id, owner, self._now(), seconds)
 
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
-        until = self._now() + seconds
-        await self._writer.submit(lambda ledger: ledger.renew(run_id, fence, until))
+        await self._writer.submit(_Ledger.renew, run_id, fence, self._now() + seconds)
 
     async def release(self, run_id: RunId, *, fence: int) -> None:
-        await self._writer.submit(lambda ledger: ledger.release(run_id, fence))
+        await self._writer.submit(_Ledger.release, run_id, fence)
+
+    async def post(self, run_id: RunId, event: Sayable) -> None:
+        await self._writer.submit(_Ledger.post, run_id, encode(event))
+
+    async def posted(self) -> list[Message]:
+        return await self._in_reader(_posted)
+
+    async def taken(self, numbers: Sequence[int]) -> None:
+        await self._writer.submit(_Ledger.taken, numbers)
+
+    async def keep(self, key: str, kept: KeptOutput) -> None:
+        output = json.dumps(kept.output, separators=(",", ":"))
+        await self._writer.submit(_Ledger.keep, key, kept.run_id, output)
+
+    async def kept(self, key: str) -> KeptOutput | None:
+        return await self._in_reader(lambda db: _kept(db, key))
 
     async def close(self) -> None:
         await self._writer.close()
@@ -102,8 +134,8 @@ class SqliteJournal:
         self._writer.check_open()
 
         def read() -> _T:
-            # A connection of its own each time: opening takes less than a thread's hand-over,
-            # and there is none to be shared, or to be left behind.
+            # A connection of its own each time costs 0.2 ms, and there is none to be shared by
+            # readers or left behind by them.
             try:
                 with closing(_connect(self._path)) as db:
                     return work(db)
@@ -113,21 +145,19 @@ class SqliteJournal:
         return await asyncio.to_thread(read)
 
 
-@dataclass(slots=True)  # not frozen: that would double the cost of making one
-class _Request:
-    change: _Change
-    done: "asyncio.Future[Any]"
-
-
 class _Writer:
-    """The one thread that writes. A commit may take long, so none is made on the loop's thread:
-    half a millisecond as a rule, but many when the disk is busy or another process writes."""
+    """The one thread that writes.
+
+    Handing over to it is a third of what a lone append costs, and still none is committed on the
+    loop's thread: mostly that would take 0.2 ms, but 4 when the disk is busy, and seconds when
+    another process holds the lock. SimpleQueue is the quickest way over that we measured.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._loop = asyncio.get_running_loop()
         self._queue = SimpleQueue[_Request | None]()  # None: no more will come
-        self._opened = self._loop.create_future()
+        self._opened: asyncio.Future[None] = self._loop.create_future()
         # A daemon: who forgets to close loses nothing that was acknowledged, and may still exit.
         self._thread = Thread(target=self._work, name="weft-journal", daemon=True)
         self._is_closed = False
@@ -140,10 +170,12 @@ class _Writer:
             await self.close()
             raise
 
-    def submit(self, change: _Change) -> "asyncio.Future[Any]":
+    def submit(
+        self, change: "Callable[[_Ledger, *_Ts], _T]", *arguments: *_Ts
+    ) -> asyncio.Future[_T]:
         self.check_open()
-        done = self._loop.create_future()
-        self._queue.put(_Request(change, done))
+        done: asyncio.Future[_T] = self._loop.create_future()
+        self._queue.put((done, change, arguments))
         return done
 
     def check_open(self) -> None:
@@ -166,26 +198,26 @@ class _Writer:
         ledger = _Ledger(db)
         with closing(db):
             for batch in self._batches():
-                outcomes = _commit(ledger, [request.change for request in batch])
-                self._settle([(r.done, o) for r, o in zip(batch, outcomes, strict=True)])
+                self._settle(_commit(ledger, batch))
 
     def _batches(self) -> Iterator[list[_Request]]:
-        is_last = False
-        while not is_last:
+        """All that is queued, each time; nothing is queued after None."""
+        is_open = True
+        while is_open:
             taken = [self._queue.get()]
             while not self._queue.empty():
                 taken.append(self._queue.get())
-            is_last = taken[-1] is None
-            if batch := [request for request in taken if request]:
+            is_open = taken[-1] is not None
+            if batch := [request for request in taken if request is not None]:
                 yield batch
 
-    def _settle(self, outcomes: "list[tuple[asyncio.Future[Any], object]]") -> None:
+    def _settle(self, outcomes: _Outcomes) -> None:
         # All at once: waking the loop costs more than a row.
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(_resolve, outcomes)
 
 
-def _resolve(outcomes: "list[tuple[asyncio.Future[Any], object]]") -> None:
+def _resolve(outcomes: _Outcomes) -> None:
     for done, outcome in outcomes:
         if done.done():  # cancelled while it waited
             continue
@@ -195,33 +227,35 @@ def _resolve(outcomes: "list[tuple[asyncio.Future[Any], object]]") -> None:
             done.set_result(outcome)
 
 
-def _commit(ledger: "_Ledger", changes: Sequence[_Change]) -> list[object]:
+def _commit(ledger: "_Ledger", batch: Sequence[_Request]) -> _Outcomes:
     """What came of each: its result, or an exception. All in one transaction, if that can be."""
     try:
         ledger.begin()
-    except sqlite3.Error as error:
-        return [_explained(error) for _ in changes]
+    except sqlite3.Error as error:  # a lock, as a rule: it has been waited for long enough
+        ledger.roll_back()
+        return [(done, _explained(error)) for done, _, _ in batch]
     try:
-        outcomes = [_outcome(ledger, change) for change in changes]
+        outcomes = [_outcome(ledger, request) for request in batch]
         ledger.commit()
     except Exception as error:
         ledger.roll_back()
-        if len(changes) == 1:
-            return [_explained(error)]
+        if len(batch) == 1:
+            return [(batch[0][0], _explained(error))]
         # One of them may be at fault, or too large: by itself, each answers only for itself.
-        return [outcome for change in changes for outcome in _commit(ledger, [change])]
+        return [outcome for request in batch for outcome in _commit(ledger, [request])]
     return outcomes
 
 
-def _outcome(ledger: "_Ledger", change: _Change) -> object:
+def _outcome(ledger: "_Ledger", request: _Request) -> tuple[asyncio.Future[Any], object]:
+    done, change, arguments = request
     try:
-        return change(ledger)
+        return done, change(ledger, *arguments)
     except WeftError as refused:  # and it has written nothing: changes look before they write
-        return refused
+        return done, refused
 
 
 def _roll_back(db: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):  # a full disk may have rolled it back already
+    with suppress(sqlite3.Error):  # it may be rolled back already, by a full disk for one
         db.execute("ROLLBACK")
 
 
@@ -266,8 +300,9 @@ def _use_wal(db: sqlite3.Connection) -> None:
         try:
             db.execute("PRAGMA journal_mode = WAL")
             return
-        except sqlite3.OperationalError:
-            if time.monotonic() > give_up_at:
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > give_up_at:
                 raise
             time.sleep(0.01)
 
@@ -325,14 +360,14 @@ class _Ledger:
         _roll_back(self._db)
 
     def append(
-        self, run_id: RunId, fence: int, rows: Sequence[str], listings: Sequence[Event]
+        self, run_id: RunId, fence: int, events: Sequence[Event], rows: Sequence[str]
     ) -> None:
         run = self._find(run_id, fence)
-        for row in rows:
+        for event, row in zip(events, rows, strict=True):
             run.last_seq += 1
             self._rows.append((run.id, run.last_seq, row))
-        for event in listings:
-            self._list(run.id, event)
+            if isinstance(event, _LISTED):
+                self._list(run.id, event)
 
     def lease(self, run_id: RunId, owner: str, now: float, seconds: float) -> int:
         held = "SELECT owner, leased_until FROM runs WHERE run_id = ? AND owner != ?"
@@ -358,6 +393,16 @@ class _Ledger:
         sql = "UPDATE runs SET owner = NULL WHERE run_id = ? AND fence = ?"
         self._db.execute(sql, (run_id, fence))
 
+    def post(self, run_id: RunId, event: str) -> None:
+        self._db.execute("INSERT INTO post (run_id, event) VALUES (?, ?)", (run_id, event))
+
+    def taken(self, numbers: Sequence[int]) -> None:
+        self._db.executemany("DELETE FROM post WHERE number = ?", [(n,) for n in numbers])
+
+    def keep(self, key: str, run_id: str, output: str) -> None:
+        sql = "INSERT OR REPLACE INTO kept_outputs VALUES (?, ?, ?)"
+        self._db.execute(sql, (key, run_id, output))
+
     def _find(self, run_id: RunId, fence: int) -> _Held:
         run = self._held.get(run_id) or self._look_up(run_id)
         if run is None or run.fence != fence:
@@ -376,11 +421,15 @@ class _Ledger:
         return self._held.setdefault(run_id, _Held(*row))
 
     def _insert(self) -> None:
-        if self._rows:
-            self._db.executemany("INSERT INTO events VALUES (?, ?, ?)", self._rows)
-            self._rows.clear()
+        # Many rows a statement: sqlite3 gives the interpreter up once for each, and has to wait
+        # for its turn to get it back. Not all rows in one, for each length is prepared and kept.
+        for at in range(0, len(self._rows), _ROWS_AT_ONCE):
+            rows = self._rows[at : at + _ROWS_AT_ONCE]
+            places = ", ".join(["(?, ?, ?)"] * len(rows))
+            self._db.execute(f"INSERT INTO events VALUES {places}", [*chain.from_iterable(rows)])
+        self._rows.clear()
 
-    def _list(self, run: int, event: Event) -> None:
+    def _list(self, run: int, event: RunStarted | RunResumed | RunEnded) -> None:
         match event:
             case RunStarted():
                 sql = "UPDATE runs SET workflow = ?, status = ?, started_at = ? WHERE id = ?"
@@ -411,7 +460,20 @@ def _decoded(raw: bytes) -> Event | UnknownEvent:
 
 def _runs(db: sqlite3.Connection, limit: int) -> list[RunRow]:
     sql = """
-        SELECT run_id, workflow, status, started_at, ended_at FROM runs
+        SELECT run_id, workflow, status, started_at, ended_at,
+            CASE WHEN owner IS NULL THEN NULL ELSE leased_until END FROM runs
         WHERE started_at IS NOT NULL ORDER BY started_at DESC, id DESC LIMIT ?
         """
     return [RunRow(*row) for row in db.execute(sql, (limit,))]
+
+
+def _posted(db: sqlite3.Connection) -> list[Message]:
+    rows = db.execute("SELECT number, run_id, event FROM post ORDER BY number").fetchall()
+    messages = [(number, run_id, decode(event)) for number, run_id, event in rows]
+    return [Message(n, r, event) for n, r, event in messages if not isinstance(event, UnknownEvent)]
+
+
+def _kept(db: sqlite3.Connection, key: str) -> KeptOutput | None:
+    sql = "SELECT output, run_id FROM kept_outputs WHERE key = ?"
+    row = db.execute(sql, (key,)).fetchone()
+    return KeptOutput(json.loads(row[0]), row[1]) if row else None

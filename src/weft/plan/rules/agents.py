@@ -2,7 +2,7 @@
 
 from weft.documents.node import Path
 from weft.plan.draft import Draft
-from weft.recipe.model import Delegation, OnFailure, Parallel
+from weft.recipe.model import Delegation, Map, OnFailure, Parallel
 from weft.vocabulary.ids import AgentId
 from weft.vocabulary.names import did_you_mean, listed
 
@@ -40,12 +40,18 @@ def _named(draft: Draft, work: object, at: Path, id: str) -> None:
         for branch in work.branches:
             if branch.agent is None:
                 _missing(draft, branch.at, "a branch needs 'agent'")
+    if isinstance(work, Map):
+        for stage in work.stages:
+            if stage.agent is None:
+                _missing(draft, stage.at, "a stage needs 'agent'")
+        if draft.is_written((*at, "map", "stages")) and not work.stages:
+            _missing(draft, (*at, "map", "stages"), "'map' needs at least one stage")
 
 
 def _missing(draft: Draft, at: Path, message: str) -> None:
     # An agent that is written but unreadable has its problem already.
-    if not draft.has_problem_below((*at, "agent"), (*at, "subagent")):
-        draft.say("RCP102", at, message, "the agent that does it")
+    if not draft.has_problem_below(at):
+        draft.say("RCP102", at, message, "name the agent that does it")
 
 
 def _fallback(draft: Draft, on_failure: OnFailure | None, at: Path, users: set[AgentId]) -> None:

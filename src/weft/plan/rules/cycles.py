@@ -84,6 +84,9 @@ def _say(draft: Draft, graph: Graph, cycle: list[StepId]) -> None:
             draft.say_inside(edge.saying.at, edge.saying.parsed.text, fault)
             return
     written = next((edge for edge in edges if edge.reason == "written"), edges[0])
+    if len(cycle) == 1:
+        draft.say("RCP106", written.at, f"step '{cycle[0]}' waits for itself: {spelt}")
+        return
     draft.say(
         "RCP106",
         written.at,

@@ -15,8 +15,8 @@ def check(draft: Draft) -> None:
                 )
                 known = [id for id in draft.step_ids() if id != step.id]
                 hint = did_you_mean(before, known)
-                if hint is None and known:
-                    hint = f"its steps: {listed(known)}"
+                if hint is None:
+                    hint = f"its steps: {listed(known)}" if known else "there is no other step"
                 draft.say("RCP104", at, message, hint)
             elif before in seen:
                 draft.warn("RCP901", at, f"'{before}' is listed twice in depends_on")

@@ -3,7 +3,7 @@
 from weft.plan.draft import Draft
 from weft.recipe.model import Map, Parallel
 
-_RAISE = "only the user's own weft.yaml may raise it, under limits:"
+_RAISE = "only your own ~/.weft/weft.yaml may raise it, under limits:"
 
 
 def check(draft: Draft) -> None:

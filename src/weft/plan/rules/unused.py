@@ -4,6 +4,8 @@ from weft.plan.draft import Draft
 from weft.plan.edges import Graph, all_sayings, fallbacks
 from weft.vocabulary.ids import StepId
 
+_USE = "use it, or remove it"
+
 
 def check(draft: Draft, graph: Graph) -> None:
     _agents(draft)
@@ -18,7 +20,7 @@ def _agents(draft: Draft) -> None:
             used |= {use.agent, *fallbacks(draft, drafted, use.agent)}
     for agent in draft.recipe.agents.values():
         if agent.id not in used:
-            draft.warn("RCP903", agent.at, f"no step uses agent '{agent.id}'")
+            draft.warn("RCP903", agent.at, f"no step uses agent '{agent.id}'", _USE)
 
 
 def _inputs(draft: Draft) -> None:
@@ -31,7 +33,7 @@ def _inputs(draft: Draft) -> None:
         named.add(reference.path[1] if reference.path[0] == "inputs" else reference.path[0])
     for declared in draft.recipe.inputs:
         if declared.name not in named:
-            draft.warn("RCP903", declared.at, f"nothing uses input '{declared.name}'")
+            draft.warn("RCP903", declared.at, f"nothing uses input '{declared.name}'", _USE)
 
 
 def _lonely_followers(draft: Draft, graph: Graph) -> None:

@@ -17,5 +17,5 @@ def check(draft: Draft) -> None:
                 "RCP112",
                 (*step.at, "wait"),
                 f"it waits for {step.work.wait} branches and has {count}",
-                f"write a number from 1 to {count}, all or any",
+                f"write all, any, or a number from 1 to {count}",
             )

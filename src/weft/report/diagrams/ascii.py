@@ -1,4 +1,4 @@
-"""Draw a plan as text. In: a Graph and a width. Out: lines that are never wider than it.
+"""Draw a plan as text. In: a Graph and a width. Out: lines no wider than that, or than 20 columns.
 
 What is nested chains and fans is drawn as such, as large as it fits; the rest is listed by layers.
 """
@@ -26,7 +26,7 @@ class Detail:
 
 
 _UNCUT = 10_000
-_PLAINER = (Detail(False, _UNCUT), Detail(False, 24), Detail(False, 12))
+_PLAIN = (Detail(False, _UNCUT), Detail(False, 24))
 
 
 def render(graph: Graph, width: int) -> str:
@@ -38,12 +38,12 @@ def _lines(graph: Graph, width: int) -> list[str]:
     figure = _Figure.of(graph)
     if figure is None:
         return list_layers(graph, width)
-    for detail in _PLAINER:
-        plainer = figure.lines(detail, width)
-        if plainer is not None:
+    for detail in _PLAIN:
+        plain = figure.lines(detail, width)
+        if plain is not None:
             # Agents are shown where that makes the drawing no taller.
             richer = figure.lines(Detail(True, detail.longest_name), width)
-            return richer if richer is not None and len(richer) <= len(plainer) else plainer
+            return richer if richer is not None and len(richer) <= len(plain) else plain
     return list_layers(graph, width)
 
 
@@ -86,12 +86,7 @@ class _Figure:
         figures = []
         for tree in trees:
             items = tree.items if isinstance(tree, Series) else (tree,)
-            last = len(items) - 1
-            blocks = [
-                self._block(item, detail, place > 0, place < last)
-                for place, item in enumerate(items)
-            ]
-            figures.append(_wrapped(blocks, width))
+            figures.append(_wrapped(self._series(items, detail, False, False), width))
         # Air between figures, unless all of them are single lines.
         air = [""] if any(len(figure) > 1 for figure in figures) else []
         lines = [line for figure in figures for line in (*figure, *air)]
@@ -99,18 +94,22 @@ class _Figure:
         return lines if all(columns(line) <= width for line in lines) else None
 
     def _block(self, tree: Tree, detail: Detail, opens: bool, closes: bool) -> Block:
+        """`opens`: something goes before it. `closes`: something comes after it."""
         if isinstance(tree, int):
             return self._box(tree, detail, closes)
-        if isinstance(tree, Parallel):
-            branches = [self._block(item, detail, opens, closes) for item in tree.items]
-            return fan(branches, opens, closes)
-        last = len(tree.items) - 1
-        return chain(
-            [
-                self._block(item, detail, opens or place > 0, closes or place < last)
-                for place, item in enumerate(tree.items)
-            ]
-        )
+        if isinstance(tree, Series):
+            return chain(self._series(tree.items, detail, opens, closes))
+        branches = [self._block(item, detail, opens, closes) for item in tree.items]
+        return fan(branches, opens, closes)
+
+    def _series(
+        self, items: Sequence[Tree], detail: Detail, opens: bool, closes: bool
+    ) -> list[Block]:
+        last = len(items) - 1
+        return [
+            self._block(item, detail, opens or place > 0, closes or place < last)
+            for place, item in enumerate(items)
+        ]
 
     def _box(self, box: int, detail: Detail, closes: bool) -> Block:
         node, part = self.boxes[box]

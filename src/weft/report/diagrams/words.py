@@ -5,7 +5,8 @@ from unicodedata import category, east_asian_width
 
 def plain(text: str) -> str:
     """One line of printable characters: ids and names may hold anything."""
-    return "".join(c for c in " ".join(text.split()) if c.isprintable()) or "?"
+    visible = (c for c in text if c.isprintable() or c.isspace())
+    return " ".join("".join(visible).split()) or "?"
 
 
 def columns(text: str) -> int:

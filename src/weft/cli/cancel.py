@@ -1,0 +1,28 @@
+"""`weft cancel`: stop a run and keep what ended."""
+
+import asyncio
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.options import json_option
+from weft.cli.printing import print_json
+from weft.vocabulary.ids import RunId
+
+
+@click.command("cancel")
+@click.argument("run")
+@click.option("--reason", default="", help="Kept in the journal.")
+@json_option
+def command(run: str, reason: str, as_json: bool) -> None:
+    """Stop a run. What had ended is kept."""
+    asyncio.run(_cancel(RunId(run), reason))
+    if as_json:
+        print_json({"ok": True, "run_id": run})
+    else:
+        click.echo(f"asked {run} to stop; weft report {run} shows what it had done")
+
+
+async def _cancel(run_id: RunId, reason: str) -> None:
+    async with Weft().runs() as runs:
+        await runs.cancel(run_id, reason)

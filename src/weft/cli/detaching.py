@@ -1,0 +1,66 @@
+"""Leave a run to a background process. In: a recipe and inputs. Out: the run's id, once it began."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.printing import print_json
+from weft.problems.errors import NotFound, WeftError
+from weft.run.runs import new_run_id
+from weft.vocabulary.ids import RunId
+from weft.vocabulary.values import Json
+
+_PATIENCE_SECONDS = 30.0
+
+
+def detach(
+    weft: Weft, recipe: str, inputs: Mapping[str, Json], model: str | None, as_json: bool
+) -> int:
+    run_id = new_run_id()
+    log = weft.settings.home / "logs" / f"{run_id}.log"
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    words = [sys.executable, "-m", "weft", "run", recipe, "--json", "--run-id", run_id]
+    words += ["--input-json", "-", *(["--model", model] if model else [])]
+    with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:
+        child = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # it outlives this terminal
+        )
+    assert child.stdin is not None
+    child.stdin.write(json.dumps(dict(inputs)).encode())
+    child.stdin.close()
+    _wait_for_start(weft, run_id, child, str(log))
+    if as_json:
+        print_json({"ok": True, "run_id": run_id, "log": str(log)})
+    else:
+        click.echo(f"{run_id}\n\n  weft watch {run_id}\n  weft cancel {run_id}")
+    return 0
+
+
+def _wait_for_start(weft: Weft, run_id: RunId, child: "subprocess.Popen[bytes]", log: str) -> None:
+    """Its first event is in the journal: from here on nothing of it can be lost."""
+    give_up_at = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < give_up_at:
+        try:
+            asyncio.run(_look(weft, run_id))
+            return
+        except NotFound:
+            if child.poll() is not None:
+                break
+            time.sleep(0.05)
+    raise WeftError(f"the run did not start; see {log}")
+
+
+async def _look(weft: Weft, run_id: RunId) -> None:
+    async with weft.runs() as runs:
+        await runs.history(run_id)

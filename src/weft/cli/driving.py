@@ -1,0 +1,83 @@
+"""Drive a run in the foreground: show it, stop it on Ctrl-C, print its report, give its code."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.printing import print_json
+from weft.cli.progress import JsonLines, Lines
+from weft.plan.model import Plan
+from weft.report.markdown import as_markdown
+from weft.report.report import report_as_json, report_of
+from weft.run.driver import Listener
+from weft.run.runs import Runs
+from weft.schedule.state import RunState
+from weft.vocabulary.statuses import RunStatus
+
+INTERRUPTED = 130
+_EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: 3}
+
+Drive: TypeAlias = Callable[[Runs, Listener], Awaitable[RunState]]
+
+
+def drive(weft: Weft, plan: Plan, as_json: bool, start: Drive) -> int:
+    with showing(plan, as_json) as listener:
+        state, was_stopped = asyncio.run(_drive(weft, start, listener))
+    print_report(state, as_json)
+    if not as_json:
+        _print_next(state, was_stopped)
+    return INTERRUPTED if was_stopped else _EXIT_CODES.get(state.status, 1)
+
+
+@contextmanager
+def showing(plan: Plan, as_json: bool) -> Iterator[Listener]:
+    if as_json:
+        yield JsonLines()
+    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from weft.cli.live import LiveView
+
+        with LiveView(plan) as view:
+            yield view
+    else:
+        yield Lines(plan)
+
+
+async def _drive(weft: Weft, start: Drive, listener: Listener) -> tuple[RunState, bool]:
+    async with weft.runs() as runs:
+        stopped = asyncio.Event()
+
+        def stop() -> None:
+            # The second Ctrl-C is the system's own: it kills.
+            loop.remove_signal_handler(signal.SIGINT)
+            stopped.set()
+            runs.stop()
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        state = await start(runs, listener)
+        return state, stopped.is_set() and not state.has_ended
+
+
+def print_report(state: RunState, as_json: bool) -> None:
+    report = report_of(state)
+    if as_json:
+        print_json(report_as_json(report))
+    else:
+        click.echo(f"\n{as_markdown(report)}")
+
+
+def _print_next(state: RunState, was_stopped: bool) -> None:
+    if state.people:
+        click.echo("\nIt waits for a person:", err=True)
+        for step in state.people:
+            click.echo(f"  weft approve {state.run_id} {step}", err=True)
+    elif was_stopped:
+        click.echo(f"\nstopped; it goes on with: weft resume {state.run_id}", err=True)

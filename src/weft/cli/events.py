@@ -1,0 +1,40 @@
+"""`weft events`: a run's journal, one JSON line an event."""
+
+import asyncio
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.options import json_option
+from weft.events.codec import UnknownEvent, encode
+from weft.events.model import RunEnded
+from weft.vocabulary.ids import RunId
+
+_LOOK_SECONDS = 0.2
+
+
+@click.command("events")
+@click.argument("run")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
+@click.option("--after", type=click.IntRange(0), default=0, help="Only events after this one.")
+@json_option
+def command(run: str, follow: bool, after: int, as_json: bool) -> None:
+    """Print a run's journal, one JSON line an event."""
+    asyncio.run(_print(RunId(run), follow, after))
+
+
+async def _print(run_id: RunId, follow: bool, after: int) -> None:
+    async with Weft().runs() as runs:
+        await runs.history(run_id)  # a run that is not there is an error, not a long wait
+        while True:
+            has_ended = False
+            for stored in await runs.events(run_id, after):
+                after = stored.seq
+                if isinstance(stored.event, UnknownEvent):
+                    click.echo(f"event {stored.seq} {stored.event.reason}", err=True)
+                    continue
+                click.echo(encode(stored.event))
+                has_ended = isinstance(stored.event, RunEnded)
+            if has_ended or not follow:
+                return
+            await asyncio.sleep(_LOOK_SECONDS)

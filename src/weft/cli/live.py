@@ -1,0 +1,118 @@
+"""A run as it goes, on a terminal. In: events and the state after them. Out: a picture kept fresh.
+
+    driver's thread  __call__ → Board.note     what changed, copied out of the state
+    our own thread   _tick    → Board.view → Frame.lines → terminal, if a line is different
+
+The driver never waits for the terminal, and the drawing thread never sees the state, which the
+driver may be changing. rich is imported when a view is made: whoever pipes has no use for it.
+"""
+
+import time
+from collections.abc import Callable
+from threading import Event as Flag
+from threading import Lock, Thread
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from weft.cli.live_board import Board
+from weft.cli.live_frame import Frame, Line, room_for
+from weft.cli.progress import Lines
+from weft.cli.stages import signs_for
+from weft.events.model import Event
+from weft.plan.model import Plan
+from weft.schedule.state import RunState
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from weft.cli.live_screen import Screen
+
+_TICK_SECONDS = 1 / 8
+
+
+class LiveView:
+    """The driver's listener, inside its `with` block. A dumb terminal gets lines instead."""
+
+    def __init__(
+        self, plan: Plan, console: "Console | None" = None, now: Callable[[], float] = time.time
+    ) -> None:
+        from rich.console import Console
+
+        self._console = console or Console()
+        self._now = now
+        self._board = Board(plan)
+        self._id_columns = max((len(step.id) for step in plan.steps), default=0)
+        self._lock = Lock()  # of the board, and held only while rows are noted or picked
+        self._height = self._console.height
+        self._latest = 0.0
+        self._drawn: tuple[int, list[Line]] | None = None
+        self._screen: Screen | None = None
+        self._done = Flag()
+        self._ticks = Thread(target=self._tick, name="weft-live", daemon=True)
+        can_redraw = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._lines = None if can_redraw else Lines(plan, self._say)
+
+    def __call__(self, event: Event, state: RunState) -> None:
+        if self._lines is not None:
+            self._lines(event, state)
+            return
+        with self._lock:
+            self._latest = state.now
+            self._board.note(event, state, self._height)
+
+    def __enter__(self) -> "LiveView":
+        if self._lines is None:
+            from weft.cli.live_screen import Screen
+
+            self._screen = Screen(self._console)
+            self._screen.start()
+            self._ticks.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._screen is None:
+            return
+        self._done.set()
+        self._ticks.join()
+        try:
+            self._draw(stopped=_stopped(kind), is_last=True)
+        finally:
+            self._screen.stop()
+
+    def frame(self, stopped: str = "", is_last: bool = False) -> list[Line]:
+        """What is to be seen now, in a window of the present size."""
+        width, height = self._console.size
+        with self._lock:
+            self._height = height
+            view = self._board.view(room_for(height), is_last)
+            now = max(self._latest, self._now())
+        signs = signs_for(self._console.encoding)
+        return Frame(width, height, signs).lines(view, now, self._id_columns, stopped)
+
+    def _tick(self) -> None:
+        while not self._done.wait(_TICK_SECONDS):
+            self._draw()
+
+    def _draw(self, stopped: str = "", is_last: bool = False) -> None:
+        lines = self.frame(stopped, is_last)
+        # A line that is written again flickers, and over a slow connection it costs.
+        drawn = (self._console.width, lines)
+        if self._screen is not None and drawn != self._drawn:
+            self._drawn = drawn
+            self._screen.show(lines)
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def _stopped(kind: type[BaseException] | None) -> str:
+    if kind is None:
+        return ""
+    # Ctrl-C reaches a coroutine as its cancellation.
+    is_interrupted = kind.__name__ in ("KeyboardInterrupt", "CancelledError")
+    return "interrupted" if is_interrupted else "stopped"

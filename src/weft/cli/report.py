@@ -1,0 +1,46 @@
+"""`weft report`: what a run did."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.options import json_option
+from weft.cli.printing import print_json
+from weft.report.html import as_html
+from weft.report.markdown import as_markdown
+from weft.report.report import report_as_json, report_of
+from weft.run.history import History
+from weft.vocabulary.ids import RunId
+
+
+@click.command("report")
+@click.argument("run")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "json", "html"]),
+    default="md",
+    help="md is the default.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it to a file.")
+@json_option
+def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
+    """Show what a run did: summary, steps, output, issues, cost, critical path."""
+    history = asyncio.run(_load(RunId(run)))
+    report = report_of(history.state, history.events)
+    if as_json or form == "json":
+        print_json(report_as_json(report))
+        return
+    text = as_markdown(report) if form == "md" else as_html(report, history.state.plan)
+    if output is None:
+        click.echo(text)
+    else:
+        output.write_text(text + "\n", encoding="utf-8")
+        click.echo(f"wrote {output}", err=True)
+
+
+async def _load(run_id: RunId) -> History:
+    async with Weft().runs() as runs:
+        return await runs.history(run_id)

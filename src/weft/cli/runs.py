@@ -1,0 +1,59 @@
+"""`weft runs`: what ran, what runs, what was cut off."""
+
+import asyncio
+import time
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.options import json_option
+from weft.cli.printing import columns, print_json
+from weft.ports.journal import RunRow
+from weft.report.json_form import iso
+from weft.run.runs import Runs, is_interrupted
+from weft.vocabulary.durations import format_duration
+
+
+@click.command("runs")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, help="How many; 20.")
+@json_option
+def command(limit: int, as_json: bool) -> None:
+    """List the runs, newest first."""
+    rows = asyncio.run(_rows(limit))
+    if as_json:
+        print_json({"ok": True, "runs": [_as_json(row, status) for row, status in rows]})
+        return
+    if not rows:
+        click.echo("no runs yet; weft run NAME starts one")
+        return
+    table: list[tuple[str, ...]] = [("RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK")]
+    table += [_cells(row, status) for row, status in rows]
+    click.echo("\n".join(columns(table)))
+
+
+async def _rows(limit: int) -> list[tuple[RunRow, str]]:
+    async with Weft().runs() as runs:
+        return [(row, await _status(runs, row)) for row in await runs.recent(limit)]
+
+
+async def _status(runs: Runs, row: RunRow) -> str:
+    if not is_interrupted(row, time.time()):
+        return row.status
+    state = (await runs.history(row.run_id)).state
+    return "waiting" if state.people else "interrupted"
+
+
+def _cells(row: RunRow, status: str) -> tuple[str, ...]:
+    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.started_at))
+    took = "" if row.ended_at is None else format_duration(row.ended_at - row.started_at)
+    return (row.run_id, row.workflow, status, started, took)
+
+
+def _as_json(row: RunRow, status: str) -> dict[str, object]:
+    return {
+        "run_id": row.run_id,
+        "workflow": row.workflow,
+        "status": status,
+        "started_at": iso(row.started_at),
+        "ended_at": iso(row.ended_at),
+    }

@@ -1,0 +1,52 @@
+"""`weft watch`: a run that another process drives, as it goes."""
+
+import asyncio
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.driving import print_report, showing
+from weft.cli.options import json_option
+from weft.events.codec import UnknownEvent
+from weft.run.driver import Listener
+from weft.run.history import History
+from weft.schedule.advance import advance
+from weft.schedule.state import RunState, begin
+from weft.vocabulary.ids import RunId
+
+_LOOK_SECONDS = 0.2
+
+
+@click.command("watch")
+@click.argument("run")
+@json_option
+def command(run: str, as_json: bool) -> int:
+    """Watch a run from its start until it ends. Ctrl-C stops watching, not the run."""
+    weft = Weft()
+    history = asyncio.run(_load(weft, RunId(run)))
+    with showing(history.state.plan, as_json) as listener:
+        state = asyncio.run(_watch(weft, history, listener))
+    print_report(state, as_json)
+    return 0
+
+
+async def _load(weft: Weft, run_id: RunId) -> History:
+    async with weft.runs() as runs:
+        return await runs.history(run_id)
+
+
+async def _watch(weft: Weft, history: History, listener: Listener) -> RunState:
+    state = begin(history.state.plan)
+    run_id = RunId(history.started.run_id)
+    after = 0
+    async with weft.runs() as runs:
+        while True:
+            for stored in await runs.events(run_id, after):
+                after = stored.seq
+                if not isinstance(stored.event, UnknownEvent):
+                    advance(state, stored.event)
+                    listener(stored.event, state)
+            is_left_alone = bool(state.people) or not await runs.is_driven(run_id)
+            if state.has_ended or is_left_alone:
+                return state
+            await asyncio.sleep(_LOOK_SECONDS)

@@ -1,0 +1,33 @@
+"""What others say to whoever drives a run: a person approves, somebody wants it cancelled.
+
+Only the driver writes a run's journal. Others leave their events here, and the driver takes
+them in. A message may be taken twice after a crash; no event of this kind does harm twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from weft.events.model import Approved, CancelRequested, Event, Rejected
+from weft.vocabulary.ids import RunId
+
+Sayable = Approved | Rejected | CancelRequested
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    number: int
+    run_id: RunId
+    event: Event
+
+
+class Post(Protocol):
+    async def post(self, run_id: RunId, event: Sayable) -> None:
+        """Returns when it is durable."""
+        ...
+
+    async def posted(self) -> list[Message]:
+        """All that nobody has taken, oldest first."""
+        ...
+
+    async def taken(self, numbers: Sequence[int]) -> None: ...

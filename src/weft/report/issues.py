@@ -1,0 +1,127 @@
+"""What a person must know about a run. In: RunState and its steps. Out: Issues, worst first."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from weft.events.model import Approved, Rejected
+from weft.report.happenings import Happenings
+from weft.report.model import Issue, StepReport
+from weft.report.text import moment
+from weft.schedule.state import RunState
+from weft.schedule.waits import why_waiting
+from weft.vocabulary.durations import format_duration
+from weft.vocabulary.names import listed
+from weft.vocabulary.statuses import RunStatus, StepStatus
+
+_NOT_RUN = (StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
+
+
+def issues_of(
+    state: RunState, steps: Sequence[StepReport], happened: Happenings
+) -> Iterator[Issue]:
+    yield from _failures(steps)
+    yield from _standing(state)
+    yield from _run_warnings(state, steps)
+    yield from _not_run(steps)
+    yield from _interruptions(happened, steps)
+    for step in steps:
+        yield from (Issue("warning", text, step.id) for text in step.warnings)
+        yield from _retries(step)
+        yield from _reuse(step)
+    yield from (_decision(each) for each in happened.decisions)
+    for problem in state.plan.warnings:
+        yield Issue("recipe", f"{problem.code} {problem.message}")
+
+
+def _failures(steps: Sequence[StepReport]) -> Iterator[Issue]:
+    for step in steps:
+        if step.status == StepStatus.FAILED:
+            yield Issue("failed", f"failed: {step.error}", step.id)
+
+
+def _standing(state: RunState) -> Iterator[Issue]:
+    """What a run that has not ended waits for."""
+    if state.has_ended:
+        return
+    for step in sorted(state.people.values(), key=lambda step: step.index):
+        place = f"{state.run_id} {step.id}"
+        said = f"waits for a person: weft approve {place}, or weft reject {place}"
+        yield Issue("waiting", said, step.id)
+    if state.status is not RunStatus.RUNNING:
+        return
+    for step in state.running.values():
+        if step.id not in state.people:
+            yield Issue("stopped", why_waiting(state, step.id) or "has not ended", step.id)
+
+
+def _run_warnings(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
+    # A run that one step's failure stopped says so in the words of that step.
+    said = {f"step '{step.id}' failed: {step.error}": step.id for step in steps if step.error}
+    causes = {text for step in steps for text in (step.reason, step.error)}
+    for text in state.warnings:
+        if text in said:
+            yield Issue("stopped", f"the run stopped because step '{said[text]}' failed")
+        else:
+            yield Issue("stopped" if text in causes else "warning", text)
+
+
+def _not_run(steps: Sequence[StepReport]) -> Iterator[Issue]:
+    together: dict[tuple[str, str], list[str]] = {}
+    for step in steps:
+        if step.status in _NOT_RUN:
+            together.setdefault((step.status, step.reason or step.error or ""), []).append(step.id)
+    for (status, reason), ids in together.items():
+        yield Issue("not run", f"{status}: {listed(ids, 12)} ({reason or 'no reason is recorded'})")
+
+
+def _interruptions(happened: Happenings, steps: Sequence[StepReport]) -> Iterator[Issue]:
+    for each in happened.resumptions:
+        if not each.had_work:
+            continue
+        away = format_duration(max(0.0, each.resumed_at - each.last_sign_at))
+        yield Issue(
+            "interrupted",
+            f"resumed at {moment(each.resumed_at)} after an interruption, {away} after its last event",
+        )
+    for step in steps:
+        in_doubt = sum(attempt.status == "in doubt" for attempt in step.attempts)
+        if in_doubt:
+            yield Issue(
+                "interrupted",
+                f"{_counted(in_doubt, 'attempt')} cut short, and nobody knows what had been done",
+                step.id,
+            )
+
+
+def _retries(step: StepReport) -> Iterator[Issue]:
+    # Equal causes are told once: a map may retry a thousand times.
+    causes = Counter((each.agent, each.failure, each.error) for each in step.retried)
+    for (agent, kind, error), count in causes.items():
+        yield Issue(
+            "retry", f"{_counted(count, 'retry')} of {agent} after {_cause(kind, error)}", step.id
+        )
+
+
+def _cause(kind: str, error: str) -> str:
+    names = {"error": "an error", "validation": "an answer that was not accepted"}
+    return f"{names.get(kind, kind)}: {error}"
+
+
+def _reuse(step: StepReport) -> Iterator[Issue]:
+    runs = Counter(attempt.reused_from for attempt in step.attempts if attempt.reused_from)
+    for run, count in runs.items():
+        yield Issue("reused", f"{_counted(count, 'output')} reused from run {run}", step.id)
+
+
+def _decision(decision: Approved | Rejected) -> Issue:
+    verb = "allowed" if isinstance(decision, Approved) else "rejected"
+    who, why = decision.by or "a person", ""
+    if isinstance(decision, Rejected) and decision.reason:
+        why = f": {decision.reason}"
+    return Issue("asked", f"{verb} by {who} at {moment(decision.at)}{why}", decision.step)
+
+
+def _counted(count: int, noun: str) -> str:
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

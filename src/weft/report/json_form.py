@@ -1,0 +1,67 @@
+"""The report as JSON: `{"type": "report", "ok": …}`, the same on every surface."""
+
+from datetime import UTC, datetime
+
+from weft.report.model import PathStep, Report, StepReport
+from weft.vocabulary.usage import Usage
+
+
+def report_as_json(report: Report) -> dict[str, object]:
+    return {
+        "type": "report",
+        "ok": report.is_ok,
+        "run_id": report.run_id,
+        "workflow": report.workflow,
+        "status": report.status,
+        "output": report.output,
+        "steps": {step.id: _step(step) for step in report.steps},
+        "warnings": list(report.warnings),
+        "usage": _usage(report.usage),
+        "duration_seconds": round(report.duration_seconds, 3),
+        "started_at": iso(report.started_at),
+        "ended_at": iso(report.ended_at),
+        "critical_path": [_path_step(step) for step in report.critical_path],
+        "resumed": bool(report.resumed_at),
+        "retries": report.retries,
+        "agents_deployed": report.agents_deployed,
+        "parent": report.parent,
+    }
+
+
+def _step(step: StepReport) -> dict[str, object]:
+    duration = step.duration_seconds
+    return {
+        "status": step.status,
+        "output": step.output,
+        "outputs": step.outputs,
+        "attempts": len(step.attempts),
+        "started_at": iso(step.started_at),
+        "ended_at": iso(step.ended_at),
+        "duration_seconds": None if duration is None else round(duration, 3),
+        "error": step.error,
+        "usage": _usage(step.usage),
+    }
+
+
+def _path_step(step: PathStep) -> dict[str, object]:
+    return {
+        "step": step.step,
+        "duration_seconds": round(step.duration_seconds, 3),
+        "waited_seconds": round(step.waited_seconds, 3),
+        "waited_for": step.waited_for,
+    }
+
+
+def _usage(usage: Usage) -> dict[str, object]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "usd": usage.usd,
+        "model_calls": usage.model_calls,
+    }
+
+
+def iso(at: float | None) -> str | None:
+    return (
+        None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    )

@@ -1,0 +1,166 @@
+"""What a report holds. Out of: report_of. In to: every renderer, and `difference`.
+
+Report ── steps: StepReport ── attempts: AttemptReport
+       ├─ critical_path: PathStep
+       └─ issues: Issue
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from weft.vocabulary.statuses import RunStatus, StepStatus
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+IssueKind: TypeAlias = Literal[
+    "failed",  # a step failed
+    "not run",  # skipped, held or cancelled, and why
+    "waiting",  # for a person
+    "stopped",  # why a run has no end yet, or came to an early one
+    "warning",  # fallbacks, undecided conditions, unmet rules: what the scheduler noted
+    "retry",
+    "interrupted",  # the run was resumed, and what was under way then
+    "reused",  # an earlier run's output stands in
+    "asked",  # what a person decided
+    "recipe",  # what was doubtful before the run began
+]
+# What a step's own entry says already, or what says nothing about this run.
+_NO_WARNINGS: tuple[IssueKind, ...] = ("failed", "not run", "recipe")
+AttemptStatus: TypeAlias = Literal[
+    "planned", "running", "succeeded", "failed", "cancelled", "in doubt", "reused"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    kind: IssueKind
+    says: str
+    step: str = ""  # empty: the run as a whole
+
+    @property
+    def text(self) -> str:
+        return f"{self.step}: {self.says}" if self.step else self.says
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReport:
+    part: str  # which delegation of the step; empty when it has only one
+    number: int
+    agent: str
+    key: str  # equal keys, equal work
+    status: AttemptStatus
+    started_at: float | None
+    ended_at: float | None
+    failure: str  # its kind; empty when it did not fail
+    error: str
+    usage: Usage
+    model: str
+    reused_from: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the plan has one agent told and held to. Compared, never shown in full."""
+
+    agent: str
+    prompt: str  # the step's template
+    instructions: str  # the agent's own prompt
+    reads: tuple[str, ...]  # references of both: `inputs.topic`, `steps.gather.output`
+    tools: tuple[str, ...]
+    model: str
+    held_to: str  # format, schemas and rules, as canonical JSON
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    id: str
+    type: str
+    depends_on: tuple[str, ...]
+    agents: tuple[str, ...]  # who was asked; when nobody was, who would have been
+    status: str
+    output: Json
+    outputs: dict[str, Json] | None
+    validation: Json  # the last verdict of a loop
+    reason: str  # why it was skipped, held or cancelled
+    error: str | None
+    warnings: tuple[str, ...]
+    started_at: float | None
+    ended_at: float | None
+    attempts: tuple[AttemptReport, ...]
+    usage: Usage
+    told: tuple[Told, ...]
+
+    @property
+    def retried(self) -> tuple[AttemptReport, ...]:
+        """Failures after which the same agent tried again.
+
+        A fallback is another agent, and what an interruption cut short had not failed.
+        """
+        return tuple(
+            was
+            for was, now in pairwise(self.attempts)
+            if was.failure
+            and was.status != "in doubt"
+            and (was.part, was.agent) == (now.part, now.agent)
+        )
+
+    @property
+    def retries(self) -> int:
+        return len(self.retried)
+
+    @property
+    def duration_seconds(self) -> float | None:
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return max(0.0, self.ended_at - self.started_at)
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A step that the end of the run waited for, and what it waited for itself."""
+
+    step: str
+    waited_seconds: float  # between what it waited for and its start
+    waited_for: str  # empty: it started at once
+    duration_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    run_id: str
+    workflow: str
+    status: str
+    output: Json
+    inputs: Mapping[str, Json]
+    steps: tuple[StepReport, ...]
+    issues: tuple[Issue, ...]
+    agents_deployed: int
+    usage: Usage
+    started_at: float | None
+    ended_at: float | None
+    as_of: float  # the last event: where a run that has not ended stands
+    resumed_at: tuple[float, ...]
+    parent: str | None  # the run this one was forked or retried from
+    critical_path: tuple[PathStep, ...]
+
+    @property
+    def duration_seconds(self) -> float:
+        end = self.as_of if self.ended_at is None else self.ended_at
+        return 0.0 if self.started_at is None else max(0.0, end - self.started_at)
+
+    @property
+    def retries(self) -> int:
+        return sum(step.retries for step in self.steps)
+
+    @property
+    def is_ok(self) -> bool:
+        return self.status == RunStatus.COMPLETE
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(issue.text for issue in self.issues if issue.kind not in _NO_WARNINGS)
+
+    def count(self, *statuses: StepStatus) -> int:
+        return sum(step.status in statuses for step in self.steps)

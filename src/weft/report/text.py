@@ -1,0 +1,88 @@
+"""Values as people read them. In: any text or figure. Out: text that is safe to show."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from weft.templates.render import as_text
+from weft.vocabulary.durations import format_duration
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+# Control characters as their pictures; what would reorder the text around it, and halves of
+# surrogate pairs, which no encoding can write, as the replacement character.
+_VISIBLE: dict[int, str] = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    **dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], "\ufffd"),
+    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFFFE, 0xFFFF], "\ufffd"),
+    0x7F: "\u2421",
+    0x2028: "\n",
+    0x2029: "\n",
+}
+_WORDS = {"succeeded": "SUCCESS"}
+
+
+def visible(text: str) -> str:
+    """Nothing in it can move a cursor, end a stream or turn text around."""
+    return text.replace("\r\n", "\n").translate(_VISIBLE)
+
+
+def one_line(text: str, most: int = 0) -> str:
+    """`most` is in characters; 0: all of it."""
+    line = " ".join(visible(text).split())
+    if not most or len(line) <= most:
+        return line
+    # The end stays: that is where a traceback says what happened.
+    head, tail = line[: most * 2 // 3].rstrip(), line[len(line) - most // 3 :].lstrip()
+    return f"{head} … {tail}"
+
+
+def shown(value: Json) -> str:
+    """Text as it is, everything else as JSON that can be read."""
+    if isinstance(value, str):
+        return visible(value)
+    return visible(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def status_word(status: str) -> str:
+    return _WORDS.get(status, status.upper())
+
+
+def size(value: Json) -> str:
+    if value is None:
+        return "-"
+    count = len(as_text(value).encode("utf-8", "surrogatepass"))
+    for unit, scale in (("MB", 1_000_000), ("KB", 1_000)):
+        if count >= scale:
+            return f"{count / scale:.1f}{unit}"
+    return f"{count}B"
+
+
+def length(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return "0s" if seconds < 0.0005 else format_duration(seconds)
+
+
+def took(began: float | None, ended: float | None) -> str:
+    return "-" if began is None or ended is None else length(max(0.0, ended - began))
+
+
+def since(start: float | None, at: float | None) -> str:
+    return "-" if start is None or at is None else f"+{length(max(0.0, at - start))}"
+
+
+def moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def tokens(usage: Usage) -> str:
+    return f"{usage.tokens:,}"
+
+
+def cost(usage: Usage) -> str:
+    """A dash when nobody said: no price is not the same as free."""
+    if usage.usd <= 0:
+        return "-"
+    digits: Callable[[float], str] = "${:.2f}".format if usage.usd >= 1 else "${:.4f}".format
+    return digits(usage.usd)

@@ -1,0 +1,46 @@
+"""A run as its journal tells it. In: a store and a run's id. Out: History: events and their fold."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from weft.events.codec import UnknownEvent
+from weft.events.model import Event, RunStarted
+from weft.plan.codec import plan_from_json
+from weft.ports.journal import Journal, StoredEvent
+from weft.problems.errors import NotFound, WeftError
+from weft.schedule.advance import advance
+from weft.schedule.state import RunState, begin
+from weft.vocabulary.ids import RunId
+from weft.vocabulary.names import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    started: RunStarted
+    events: tuple[Event, ...]
+    last_seq: int
+    state: RunState  # a fold of our own; nobody drives it
+
+
+async def load(store: Journal, run_id: RunId) -> History:
+    stored = await store.read(run_id)
+    if not stored:
+        known = [row.run_id for row in await store.runs(200)]
+        hint = did_you_mean(run_id, known) or "weft runs lists them"
+        raise NotFound(f"there is no run '{run_id}'", hint=hint)
+    return fold(stored, run_id)
+
+
+def fold(stored: Iterable[StoredEvent], run_id: RunId) -> History:
+    rows = list(stored)
+    events = [row.event for row in rows if not isinstance(row.event, UnknownEvent)]
+    if not events or not isinstance(events[0], RunStarted):
+        raise WeftError(f"the journal of run {run_id} does not begin with its start",
+                        hint="it was written by a newer Weft, or is damaged")  # fmt: skip
+    state = begin(plan_from_json(events[0].plan))
+    for event in events:
+        advance(state, event)
+    unread = len(rows) - len(events)
+    if unread:
+        state.warnings[f"{unread} rows of the journal cannot be read and were passed over"] = None
+    return History(events[0], tuple(events), rows[-1].seq, state)

@@ -1,0 +1,190 @@
+"""Start, resume, retry, cancel and decide runs. In: a store, a runner, a clock. Out: RunState."""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weft.events.model import (
+    Approved,
+    AttemptCancelled,
+    CancelRequested,
+    Event,
+    Rejected,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+from weft.plan.codec import plan_to_json
+from weft.plan.model import Plan
+from weft.ports.clock import Clock
+from weft.ports.journal import Leased, RunRow, StoredEvent
+from weft.ports.post import Sayable
+from weft.ports.runner import Runner
+from weft.problems.errors import InvalidUsage
+from weft.run.driver import Driver, Listener
+from weft.run.history import History, load
+from weft.run.journaling import RunJournal
+from weft.run.keeper import LEASE_SECONDS, Keeper, Store
+from weft.run.reuse import NOTHING, Reusable
+from weft.schedule.advance import advance
+from weft.schedule.commands import EndRun
+from weft.schedule.state import RunState, begin
+from weft.vocabulary.ids import RunId, StepId
+from weft.vocabulary.names import did_you_mean, listed
+from weft.vocabulary.statuses import RunStatus
+from weft.vocabulary.values import Json
+
+
+def new_run_id() -> RunId:
+    """Sorts by time, reads aloud, and no two are alike: `20261115-214107-7f3a9c`."""
+    return RunId(f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a new run begins with."""
+
+    plan: Plan
+    inputs: Mapping[str, Json]
+    run_id: RunId | None = None
+    parent: str | None = None
+    reusable: Reusable = NOTHING
+
+
+class Runs:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._keeper = Keeper(store, clock)
+        # Unique to this object: two drives in one process keep each other out as well.
+        self._owner = f"{socket.gethostname()} pid {os.getpid()} {secrets.token_hex(3)}"
+        self._drivers: dict[RunId, Driver] = {}
+
+    async def start(
+        self, start: Start, runner: Runner, listener: Listener | None = None
+    ) -> RunState:
+        run_id = start.run_id or new_run_id()
+        started = RunStarted(
+            at=self._clock.now(),
+            run_id=run_id,
+            workflow=start.plan.name,
+            digest=start.plan.digest,
+            plan=plan_to_json(start.plan),
+            inputs=dict(start.inputs),
+            seed=secrets.randbits(48),
+            parent=start.parent,
+        )
+        fence = await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+        state = begin(start.plan)
+        return await self._drive(run_id, fence, state, started, runner, listener, start.reusable)
+
+    async def resume(
+        self, run_id: RunId, runner: Runner, listener: Listener | None = None
+    ) -> RunState:
+        """Go on where the journal ends. A run that has ended is given back as it is."""
+        history = await load(self._store, run_id)
+        if history.state.is_recorded:
+            return history.state
+        fence = await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+        # Read again: until now somebody else may have written.
+        history = await load(self._store, run_id)
+        first = RunResumed(self._clock.now())
+        return await self._drive(run_id, fence, history.state, first, runner, listener, NOTHING)
+
+    async def history(self, run_id: RunId) -> History:
+        return await load(self._store, run_id)
+
+    async def events(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
+        return await self._store.read(run_id, after)
+
+    async def is_driven(self, run_id: RunId) -> bool:
+        row = next((r for r in await self._store.runs(1000) if r.run_id == run_id), None)
+        return bool(row and row.leased_until and row.leased_until > self._clock.now())
+
+    async def recent(self, limit: int = 50) -> list[RunRow]:
+        return await self._store.runs(limit)
+
+    async def cancel(self, run_id: RunId, reason: str = "") -> None:
+        """Whoever drives it is told; if nobody does, it is ended here."""
+        history = await load(self._store, run_id)
+        if history.state.has_ended:
+            raise InvalidUsage(f"run {run_id} has ended: {history.state.status.value}")
+        request = CancelRequested(self._clock.now(), reason)
+        try:
+            fence = await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+        except Leased:
+            await self._store.post(run_id, request)
+            return
+        try:
+            history = await load(self._store, run_id)
+            await self._end(RunJournal(self._store, run_id, fence), history.state, request)
+        finally:
+            await self._store.release(run_id, fence=fence)
+
+    async def decide(
+        self, run_id: RunId, step: StepId, is_allowed: bool, by: str, reason: str = ""
+    ) -> None:
+        """A person's word, left for whoever drives the run, now or later."""
+        state = (await load(self._store, run_id)).state
+        if step not in state.people:
+            waiting = listed(state.people) if state.people else ""
+            hint = did_you_mean(step, state.people) or (
+                f"these wait: {waiting}" if waiting else "no step of this run waits for a person"
+            )
+            raise InvalidUsage(f"step '{step}' does not wait for a person", hint=hint)
+        now = self._clock.now()
+        event: Sayable = Approved(now, step, by) if is_allowed else Rejected(now, step, by, reason)
+        await self._store.post(run_id, event)
+
+    def stop(self) -> None:
+        """Leave every run where it is; each can be resumed."""
+        for driver in self._drivers.values():
+            driver.stop()
+
+    async def _drive(
+        self,
+        run_id: RunId,
+        fence: int,
+        state: RunState,
+        first: Event,
+        runner: Runner,
+        listener: Listener | None,
+        reusable: Reusable,
+    ) -> RunState:
+        journal = RunJournal(self._store, run_id, fence)
+        driver = Driver(state, journal, runner, self._clock, listener, reusable)
+        self._drivers[run_id] = driver
+        self._keeper.add(run_id, fence, driver)
+        try:
+            # What was posted while nobody drove comes first: a gate may be open already.
+            await self._keeper.look()
+            return await driver.drive(first)
+        finally:
+            self._keeper.remove(run_id)
+            del self._drivers[run_id]
+            await self._store.release(run_id, fence=fence)
+
+    async def _end(self, journal: RunJournal, state: RunState, request: CancelRequested) -> None:
+        rows: list[Event] = [request]
+        commands = list(advance(state, request)[1])
+        # Nobody works on these any more, so they have stopped already.
+        for step in state.order:
+            for part in step.parts.values():
+                for attempt in part.attempts:
+                    if attempt.stage in ("running", "stopping"):
+                        ended = AttemptCancelled(request.at, step.id, part.name, attempt.number)
+                        rows.append(ended)
+                        commands += advance(state, ended)[1]
+        for command in commands:
+            if isinstance(command, EndRun):
+                rows.append(RunEnded(request.at, command.status.value))
+        await journal.append(rows)
+
+
+def is_interrupted(row: RunRow, now: float) -> bool:
+    """Its journal has no end, and nobody holds its lease."""
+    has_ended = row.status not in (RunStatus.RUNNING, RunStatus.WAITING)
+    return not has_ended and (row.leased_until is None or row.leased_until < now)

@@ -1,0 +1,160 @@
+"""A command loads what it needs: every start pays for what is imported (DESIGN, CLI)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOOD = """\
+name: good
+steps:
+  - {id: a, subagent: researcher, prompt: look}
+  - {id: b, subagent: writer, prompt: "{{steps.a.output}}"}
+  - {id: c, subagent: reviewer, prompt: "{{steps.b.output}}"}
+"""
+# Runs one command in a fresh interpreter, then says on stderr which modules it took.
+PROBE = """\
+import sys
+before = set(sys.modules)
+from weft.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit as exit:
+    assert not exit.code, exit.code
+after = set(sys.modules)
+import json
+print(json.dumps(sorted(after - before)), file=sys.stderr)
+"""
+# Each costs milliseconds at every start, and none is needed to read and check a recipe.
+HEAVY = {
+    "aiosqlite",
+    "asyncio",
+    "concurrent",
+    "csv",
+    "ctypes",
+    "difflib",
+    "email",
+    "fastapi",
+    "html",
+    "http",
+    "httpx",
+    "importlib.metadata",
+    "jsonschema",
+    "logging",
+    "multiprocessing",
+    "pydantic",
+    "pydantic_ai",
+    "pygments",
+    "queue",
+    "random",
+    "rich",
+    "selectors",
+    "shutil",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "starlette",
+    "statistics",
+    "subprocess",
+    "tempfile",
+    "temporalio",
+    "textwrap",
+    "tomllib",
+    "traceback",
+    "unittest",
+    "urllib.request",
+    "uvicorn",
+    "xml",
+    "zipfile",
+}
+# A number that needs no reading of anything: not even the parser of the command line.
+NOT_FOR_THE_VERSION = HEAVY | {
+    "click",
+    "dataclasses",
+    "inspect",
+    "json",
+    "pathlib",
+    "weft.assembly",
+    "yaml",
+}
+
+
+def loaded(folder: Path, *words: str) -> set[str]:
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *words],
+        cwd=folder,
+        env={**environ, "WEFT_HOME": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def among(modules: set[str], unwanted: set[str]) -> set[str]:
+    """The unwanted ones that were loaded, by themselves or by a part of them."""
+    return {name for name in unwanted if any(f"{m}.".startswith(f"{name}.") for m in modules)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_version_loads_next_to_nothing(folder: Path) -> None:
+    modules = loaded(folder, "--version")
+    assert among(modules, NOT_FOR_THE_VERSION) == set()
+    ours = {name for name in modules if name.split(".")[0] == "weft"}
+    assert ours <= {"weft", "weft.cli", "weft.cli.main"}
+
+
+def test_validating_a_good_file_loads_nothing_heavy(folder: Path) -> None:
+    assert among(loaded(folder, "validate", "good.yaml"), HEAVY) == set()
+
+
+def test_validating_loads_no_other_command_and_no_room_it_does_not_need(folder: Path) -> None:
+    modules = loaded(folder, "validate", "good.yaml")
+    rooms = {"adapters", "run", "schedule", "server", "report", "events", "testing", "goals"}
+    assert among(modules, {f"weft.{room}" for room in rooms}) == set()
+    others = {"init", "new", "plan", "run", "explain", "graph", "list_", "show", "schema"}
+    assert among(modules, {f"weft.cli.{name}" for name in others}) == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("validate", "good.yaml", "--json"),
+        ("show", "good.yaml"),
+        ("list",),
+        ("schema",),
+    ],
+    ids=" ".join,
+)
+def test_no_reading_command_loads_anything_heavy(folder: Path, words: tuple[str, ...]) -> None:
+    assert among(loaded(folder, *words), HEAVY) == set()
+
+
+# Drawings and prose wrap lines and measure the terminal; nothing else is granted to them.
+@pytest.mark.parametrize(
+    "words",
+    [("plan", "good.yaml"), ("explain", "good.yaml"), ("graph", "good.yaml")],
+    ids=" ".join,
+)
+def test_plans_and_drawings_load_no_network_no_database_no_loop(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    heavy = {"asyncio", "email", "http", "pydantic", "pydantic_ai", "rich", "socket", "sqlite3"}
+    assert among(loaded(folder, *words), heavy | {"ssl", "urllib.request", "xml"}) == set()
+
+
+def test_help_loads_no_command(folder: Path) -> None:
+    modules = loaded(folder, "--help")
+    assert "weft.assembly" not in modules
+    # click itself asks how wide the terminal is, and wraps the text.
+    assert among(modules, HEAVY - {"shutil", "textwrap"}) == set()

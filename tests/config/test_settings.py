@@ -1,0 +1,182 @@
+"""Precedence: environment > project > user > default. Only the user may raise limits."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.config.settings import Settings, find_project, load_settings
+from weft.problems.errors import InvalidConfig
+from weft.vocabulary.limits import DEFAULT_LIMITS
+
+
+@pytest.fixture
+def home(tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def loaded(project: Path, home: Path, **environ: str) -> Settings:
+    return load_settings(project, {"WEFT_HOME": str(home), **environ})
+
+
+def problems(project: Path, home: Path, **environ: str) -> list[tuple[str, str, int]]:
+    with pytest.raises(InvalidConfig) as raised:
+        loaded(project, home, **environ)
+    return [
+        (each.code, Path(each.file).parent.name, each.place.line if each.place else 0)
+        for each in raised.value.problems
+    ]
+
+
+def test_everything_has_a_default(project, home):
+    settings = loaded(project, home)
+    assert settings == Settings(
+        project=project,
+        home=home,
+        workflows_dir=project / "workflows",
+        agents_dirs=(home / "agents", project / ".claude" / "agents", project / "agents"),
+        max_concurrency=4,
+        model=None,
+        permission="auto",
+        limits=DEFAULT_LIMITS,
+    )
+    assert settings.user_workflows_dir == home / "workflows"
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n"])
+def test_an_empty_file_says_nothing(project, home, text):
+    (project / "weft.yaml").write_text(text)
+    assert loaded(project, home) == loaded(project, home)
+    assert loaded(project, home).max_concurrency == 4
+
+
+def test_the_project_comes_before_the_user_and_the_environment_before_both(project, home):
+    (home / "weft.yaml").write_text(
+        "model: u:1\nsubagents: {max_concurrency: 2}\npermission: ask\n"
+    )
+    settings = loaded(project, home)
+    assert (settings.model, settings.max_concurrency, settings.permission) == ("u:1", 2, "ask")
+    (project / "weft.yaml").write_text("model: p:1\nsubagents: {max_concurrency: 3}\n")
+    settings = loaded(project, home)
+    assert (settings.model, settings.max_concurrency, settings.permission) == ("p:1", 3, "ask")
+    settings = loaded(project, home, WEFT_MODEL="e:1", WEFT_MAX_CONCURRENCY="9")
+    assert (settings.model, settings.max_concurrency, settings.permission) == ("e:1", 9, "ask")
+
+
+def test_folders_are_relative_to_the_file_that_names_them(project, home):
+    (home / "weft.yaml").write_text("agents: {dirs: mine}\n")
+    (project / "weft.yaml").write_text("workflows: {dir: flows}\nagents: {dirs: [a, /b]}\n")
+    settings = loaded(project, home)
+    assert settings.workflows_dir == project / "flows"
+    assert settings.agents_dirs[3:] == (home / "mine", project / "a", Path("/b"))
+    settings = loaded(project, home, WEFT_WORKFLOWS_DIR="other")
+    assert settings.workflows_dir == project / "other"
+
+
+def test_an_empty_variable_says_nothing(project, home):
+    settings = loaded(project, home, WEFT_MODEL="", WEFT_MAX_CONCURRENCY="", WEFT_WORKFLOWS_DIR="")
+    assert settings == loaded(project, home)
+
+
+def test_the_project_is_the_nearest_folder_with_a_file(project):
+    inner = project / "a" / "b"
+    inner.mkdir(parents=True)
+    assert find_project(inner) == inner
+    (project / "weft.yaml").touch()
+    assert find_project(inner) == project
+    (project / "a" / "weft.yaml").touch()
+    assert find_project(inner) == project / "a"
+
+
+def test_every_documented_key_is_accepted(project, home):
+    (project / "weft.yaml").write_text(
+        "model: a:b\nworkflows: {dir: w, enabled: false}\nsubagents: {max_concurrency: 2}\n"
+        "permission: read_only\nagents: {dirs: [x]}\nplaybooks: {dirs: y}\nmcp_servers: {s: {}}\n"
+        "budget: {tokens: 1, usd: 2, agents: 3}\nengine: temporal\nstore: runs.db\nserver: {port: 1}\n"
+    )
+    assert loaded(project, home).permission == "read_only"
+
+
+# --- limits --------------------------------------------------------------------------------
+
+
+def test_the_user_may_change_any_limit(project, home):
+    (home / "weft.yaml").write_text("limits: {steps: 9000, branches: 64, text_bytes: 5000000}\n")
+    limits = loaded(project, home).limits
+    assert (limits.steps, limits.branches, limits.text_bytes) == (9000, 64, 5_000_000)
+    assert limits.depth == DEFAULT_LIMITS.depth
+
+
+def test_a_project_may_not(project, home):
+    (project / "weft.yaml").write_text("model: a:b\nlimits: {steps: 9000}\n")
+    assert problems(project, home) == [("CFG001", "project", 2)]
+
+
+def test_the_user_s_own_folder_is_not_a_project_without_rights(home):
+    (home / "weft.yaml").write_text("limits: {steps: 9000}\n")
+    assert loaded(home, home).limits.steps == 9000
+
+
+@pytest.mark.parametrize(
+    "limit", ["steps: 0", "depth: 201", "nodes: -1", "branches: many", "dept: 5"]
+)
+def test_a_limit_has_bounds_and_a_name(project, home, limit):
+    (home / "weft.yaml").write_text(f"limits:\n  {limit}\n")
+    ((code, folder, line),) = problems(project, home)
+    assert code in ("RCP101", "RCP103", "RCP111")
+    assert (folder, line) == ("home", 2)
+
+
+# --- mistakes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("modle: a:b\n", "RCP101", 1),
+        ("model: [a]\n", "RCP103", 1),
+        ("model: ' '\n", "RCP103", 1),
+        ("permission: never\n", "RCP109", 1),
+        ("engine: cluster\n", "RCP109", 1),
+        ("subagents:\n  max_concurrency: 0\n", "RCP111", 2),
+        ("subagents:\n  max_concurency: 2\n", "RCP101", 2),
+        ("workflows: yes\n", "RCP103", 1),
+        ("workflows:\n  enabled: 1\n", "RCP103", 2),
+        ("budget: {usd: 0}\n", "RCP111", 1),
+        ("a: [\n  b\n", "RCP005", 1),
+        ("- a\n", "RCP103", 1),
+        ("model: a\nmodel: b\n", "RCP012", 2),
+        ("model: &x a\n", "RCP010", 1),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(project, home, text, code, line):
+    (project / "weft.yaml").write_text(text)
+    assert problems(project, home) == [(code, "project", line)]
+
+
+def test_mistakes_of_all_files_and_variables_are_told_at_once(project, home):
+    (home / "weft.yaml").write_text("modle: a\npermission: no\n")
+    (project / "weft.yaml").write_text("engine: x\n")
+    told = problems(project, home, WEFT_MAX_CONCURRENCY="lots")
+    assert [code for code, _, _ in told] == ["CFG002", "RCP101", "RCP109", "RCP109"]
+
+
+@pytest.mark.parametrize("width", ["0", "1001", "-1", "four", "4.5", " "])
+def test_a_width_in_the_environment_is_a_number_from_1_to_1000(project, home, width):
+    assert problems(project, home, WEFT_MAX_CONCURRENCY=width) == [("CFG002", "", 0)]
+
+
+def test_an_invalid_config_has_exit_code_2(project, home):
+    (project / "weft.yaml").write_bytes(b"model: \xff")
+    with pytest.raises(InvalidConfig) as raised:
+        loaded(project, home)
+    assert raised.value.exit_code == 2
+    assert [problem.code for problem in raised.value.problems] == ["RCP003"]

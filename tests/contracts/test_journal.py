@@ -1,0 +1,387 @@
+"""What every store of journals must do, whatever it is made of."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from weft.adapters.stores.memory import MemoryJournal
+from weft.adapters.stores.sqlite import SqliteJournal
+from weft.events.model import (
+    Approved,
+    AttemptSucceeded,
+    Event,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    TimerFired,
+)
+from weft.ports.journal import Fenced, Journal, Leased, RunRow
+from weft.vocabulary.ids import RunId, StepId
+
+RUN = RunId("run-1")
+OTHER = RunId("run-2")
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def now(self) -> float:
+        return self.at
+
+
+class Store:
+    """An adapter under test, and the clock it looks at."""
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        self.clock = HandClock()
+        self.kind = kind
+        self.path = directory / "state" / "journal.db"
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Journal]:
+        journal: Journal
+        if self.kind == "memory":
+            journal = MemoryJournal(now=self.clock.now)
+        else:
+            journal = await SqliteJournal.open(self.path, now=self.clock.now)
+        try:
+            yield journal
+        finally:
+            await journal.close()
+
+    def run(self, story: Callable[[Journal], Awaitable[None]]) -> None:
+        async def told() -> None:
+            async with self.opened() as journal:
+                await story(journal)
+
+        asyncio.run(told())
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return Store(request.param, tmp_path)
+
+
+def started(run_id: RunId = RUN, at: float = 1.0, workflow: str = "news") -> RunStarted:
+    return RunStarted(at, run_id, workflow, "d1", {"steps": []}, {"topic": "weaving"}, seed=7)
+
+
+def fired(name: str) -> TimerFired:
+    return TimerFired(2.0, name)
+
+
+async def events_of(journal: Journal, run_id: RunId = RUN, after: int = 0) -> list[object]:
+    return [stored.event for stored in await journal.read(run_id, after)]
+
+
+def test_what_is_appended_is_read_back_in_order_and_numbered_from_one(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        said = AttemptSucceeded(3.0, StepId("a"), "", 1, {"text": "„ü\x00\n", "list": [1, None]})
+        await journal.append(RUN, [started(), fired("a")], fence=fence)
+        await journal.append(RUN, [said], fence=fence)
+        stored = await journal.read(RUN)
+        assert [(one.seq, one.event) for one in stored] == [
+            (1, started()),
+            (2, fired("a")),
+            (3, said),
+        ]
+
+    store.run(story)
+
+
+def test_reading_goes_on_after_the_last_event_seen(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        await journal.append(RUN, [fired("a"), fired("b"), fired("c")], fence=fence)
+        assert [one.seq for one in await journal.read(RUN, after=2)] == [3]
+        assert await journal.read(RUN, after=3) == []
+        assert await journal.read(RUN, after=99) == []
+
+    store.run(story)
+
+
+def test_a_run_that_is_not_known_has_no_events(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        assert await journal.read(RunId("nobody")) == []
+        assert await journal.runs() == []
+
+    store.run(story)
+
+
+def test_runs_keep_their_journals_apart(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        one, two = await journal.lease(RUN, "me", 60), await journal.lease(OTHER, "me", 60)
+        await asyncio.gather(
+            journal.append(RUN, [fired("a")], fence=one),
+            journal.append(OTHER, [fired("b")], fence=two),
+        )
+        assert await events_of(journal, RUN) == [fired("a")]
+        assert await events_of(journal, OTHER) == [fired("b")]
+
+    store.run(story)
+
+
+def test_concurrent_appends_to_one_run_keep_the_order_they_were_made_in(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        pairs = [[fired(f"{n}.1"), fired(f"{n}.2")] for n in range(200)]
+        await asyncio.gather(*(journal.append(RUN, pair, fence=fence) for pair in pairs))
+        stored = await journal.read(RUN)
+        assert [one.seq for one in stored] == list(range(1, 401))
+        assert [one.event for one in stored] == [event for pair in pairs for event in pair]
+
+    store.run(story)
+
+
+def test_an_event_is_kept_as_it_was_when_it_was_appended(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        begun = started()
+        await journal.append(RUN, [begun], fence=fence)
+        begun.inputs["topic"] = "changed"
+        assert await events_of(journal) == [started()]
+
+    store.run(story)
+
+
+def test_of_an_append_with_an_event_that_is_no_json_nothing_is_written(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        bad = AttemptSucceeded(1.0, StepId("a"), "", 1, float("nan"))
+        outcomes = await asyncio.gather(
+            journal.append(RUN, [fired("a"), bad], fence=fence),
+            journal.append(RUN, [fired("b")], fence=fence),
+            return_exceptions=True,
+        )
+        assert isinstance(outcomes[0], ValueError)
+        assert outcomes[1] is None
+        assert await events_of(journal) == [fired("b")]
+
+    store.run(story)
+
+
+def test_without_a_lease_nothing_is_appended(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        for fence in (0, 1):
+            with pytest.raises(Fenced):
+                await journal.append(RUN, [fired("a")], fence=fence)
+        assert await journal.read(RUN) == []
+
+    store.run(story)
+
+
+def test_a_run_is_leased_to_one_owner_at_a_time(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        await journal.lease(RUN, "one", 60)
+        with pytest.raises(Leased) as refused:
+            await journal.lease(RUN, "two", 60)
+        assert (refused.value.by, refused.value.until) == ("one", store.clock.at + 60)
+        assert await journal.lease(OTHER, "two", 60) == 1
+
+    store.run(story)
+
+
+def test_fences_grow_with_every_lease_even_of_the_same_owner(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        first = await journal.lease(RUN, "me", 60)
+        second = await journal.lease(RUN, "me", 60)
+        await journal.release(RUN, fence=second)
+        third = await journal.lease(RUN, "other", 60)
+        assert 0 < first < second < third
+
+    store.run(story)
+
+
+def test_who_slept_through_the_end_of_a_lease_is_fenced_by_the_next_owner(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        old = await journal.lease(RUN, "one", 60)
+        await journal.append(RUN, [fired("a")], fence=old)
+        store.clock.at += 61
+        await journal.append(RUN, [fired("b")], fence=old)  # nobody took it, so it is still held
+        new = await journal.lease(RUN, "two", 60)
+        with pytest.raises(Fenced):
+            await journal.append(RUN, [fired("c")], fence=old)
+        with pytest.raises(Fenced):
+            await journal.renew(RUN, fence=old, seconds=60)
+        await journal.append(RUN, [fired("d")], fence=new)
+        assert await events_of(journal) == [fired("a"), fired("b"), fired("d")]
+
+    store.run(story)
+
+
+def test_a_renewed_lease_lasts_longer(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "one", 60)
+        store.clock.at += 50
+        await journal.renew(RUN, fence=fence, seconds=60)
+        store.clock.at += 50
+        with pytest.raises(Leased):
+            await journal.lease(RUN, "two", 60)
+        store.clock.at += 10
+        assert await journal.lease(RUN, "two", 60) > fence
+
+    store.run(story)
+
+
+def test_a_released_run_can_be_leased_at_once_and_its_fence_is_worth_nothing(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        old = await journal.lease(RUN, "one", 60)
+        await journal.release(RUN, fence=old)
+        with pytest.raises(Fenced):
+            await journal.append(RUN, [fired("a")], fence=old)
+        new = await journal.lease(RUN, "two", 60)
+        await journal.release(RUN, fence=old)  # too late to matter
+        await journal.append(RUN, [fired("b")], fence=new)
+        assert await events_of(journal) == [fired("b")]
+
+    store.run(story)
+
+
+def test_releasing_an_unknown_run_does_nothing(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        await journal.release(RUN, fence=1)
+        assert await journal.lease(RUN, "me", 60) == 1
+
+    store.run(story)
+
+
+def test_of_many_who_want_a_run_at_once_one_gets_it(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        asked = (journal.lease(RUN, f"owner-{n}", 60) for n in range(20))
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes].count(int) == 1
+        assert [type(outcome) for outcome in outcomes].count(Leased) == 19
+
+    store.run(story)
+
+
+def test_a_fenced_append_does_not_fail_those_beside_it(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        stale = await journal.lease(RUN, "me", 60)
+        fence = await journal.lease(RUN, "me", 60)
+        fences = [stale if n % 7 == 3 else fence for n in range(50)]
+        outcomes = await asyncio.gather(
+            *(journal.append(RUN, [fired(str(n))], fence=f) for n, f in enumerate(fences)),
+            return_exceptions=True,
+        )
+        assert [isinstance(o, Fenced) for o in outcomes] == [f == stale for f in fences]
+        written = [fired(str(n)) for n, f in enumerate(fences) if f == fence]
+        assert await events_of(journal) == written
+        assert [one.seq for one in await journal.read(RUN)] == list(range(1, len(written) + 1))
+
+    store.run(story)
+
+
+def test_leases_and_appends_made_together_take_effect_in_their_order(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        outcomes = await asyncio.gather(
+            journal.append(RUN, [fired("a")], fence=fence),
+            journal.lease(RUN, "me", 60),
+            journal.append(RUN, [fired("b")], fence=fence),
+            journal.append(RUN, [fired("c")], fence=fence + 1),
+            journal.release(RUN, fence=fence + 1),
+            journal.append(RUN, [fired("d")], fence=fence + 1),
+            return_exceptions=True,
+        )
+        assert outcomes[1] == fence + 1
+        assert [isinstance(outcome, Fenced) for outcome in outcomes] == [
+            False,
+            False,
+            True,
+            False,
+            False,
+            True,
+        ]
+        assert await events_of(journal) == [fired("a"), fired("c")]
+
+    store.run(story)
+
+
+def test_runs_are_listed_newest_first_as_their_events_tell(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        for number in range(3):
+            run_id = RunId(f"run-{number}")
+            fence = await journal.lease(run_id, "me", 60)
+            await journal.append(run_id, [started(run_id, 10.0 + number)], fence=fence)
+        ended: list[Event] = [Approved(20.0, StepId("a")), RunEnded(30.0, "partial")]
+        await journal.append(RunId("run-1"), ended, fence=1)
+        await journal.lease(RunId("leased-only"), "me", 60)
+        until = store.clock.at + 60
+        assert await journal.runs() == [
+            RunRow(RunId("run-2"), "news", "running", 12.0, None, until),
+            RunRow(RunId("run-1"), "news", "partial", 11.0, 30.0, until),
+            RunRow(RunId("run-0"), "news", "running", 10.0, None, until),
+        ]
+        assert [row.run_id for row in await journal.runs(limit=1)] == ["run-2"]
+        await journal.append(RunId("run-1"), [RunResumed(40.0)], fence=1)
+        await journal.release(RunId("run-1"), fence=1)
+        assert (await journal.runs())[1] == RunRow(RUN, "news", "running", 11.0, None, None)
+
+    store.run(story)
+
+
+def test_of_runs_that_started_together_the_later_one_is_newer(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        for run_id in (RUN, OTHER):
+            fence = await journal.lease(run_id, "me", 60)
+            await journal.append(run_id, [started(run_id)], fence=fence)
+        assert [row.run_id for row in await journal.runs()] == [OTHER, RUN]
+
+    store.run(story)
+
+
+def test_an_append_of_nothing_still_shows_its_fence(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        await journal.append(RUN, [], fence=fence)
+        with pytest.raises(Fenced):
+            await journal.append(RUN, [], fence=fence - 1)
+        assert await journal.read(RUN) == []
+
+    store.run(story)
+
+
+def test_who_is_cancelled_while_waiting_harms_nobody(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        given_up = asyncio.ensure_future(journal.append(RUN, [fired("a")], fence=fence))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        await journal.append(RUN, [fired("b")], fence=fence)
+        assert (await events_of(journal))[-1] == fired("b")
+
+    store.run(story)
+
+
+def test_a_closed_journal_takes_no_more_and_may_be_closed_again(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        await journal.close()
+        await journal.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await journal.append(RUN, [fired("a")], fence=fence)
+        with pytest.raises(RuntimeError, match="closed"):
+            await journal.read(RUN)
+
+    store.run(story)
+
+
+def test_closing_waits_for_what_was_asked_before(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        asked = [
+            asyncio.ensure_future(journal.append(RUN, [fired(str(n))], fence=fence))
+            for n in range(20)
+        ]
+        await asyncio.sleep(0)
+        await journal.close()
+        assert await asyncio.gather(*asked) == [None] * 20
+
+    store.run(story)

@@ -1,0 +1,103 @@
+import pytest
+
+from weft.documents.document import read_text
+from weft.documents.node import ListNode, MapNode, ScalarNode, plain
+
+
+def value(text: str) -> object:
+    document = read_text(text, "a.yaml")
+    assert document.problems == ()
+    assert document.root is not None
+    return plain(document.root)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("a: 1\nb: [x, 2.5, ~]\nc: {d: true}", {"a": 1, "b": ["x", 2.5, None], "c": {"d": True}}),
+        ("a: |\n  x\n  y\n", {"a": "x\ny\n"}),
+        ("a: |-\n  x\n\n", {"a": "x"}),
+        ("a: >\n  x\n  y\n\n  z\n", {"a": "x y\nz\n"}),
+        ("a: 'it''s'", {"a": "it's"}),
+        ('a: "x\\ny\\u00e9"', {"a": "x\nyé"}),
+        ("- - 1\n  - 2\n- 3", [[1, 2], 3]),
+        ("a:\n- 1\nb:", {"a": [1], "b": None}),
+        ("---\na: 1\n...\n", {"a": 1}),
+        ("# c\na: 1 # d", {"a": 1}),
+        ('a: "1"\nb: "true"\nc: "null"', {"a": "1", "b": "true", "c": "null"}),
+        ("a: 日本", {"a": "日本"}),
+    ],
+)
+def test_yaml_is_read(text, read):
+    assert value(text) == read
+
+
+def test_a_key_is_the_word_that_is_written_however_yaml_would_type_it():
+    assert value("true: a\nfalse: b\n1: c\nnull: d\n~: e\n") == {
+        "true": "a",
+        "false": "b",
+        "1": "c",
+        "null": "d",
+        "~": "e",
+    }
+
+
+def test_keys_that_look_alike_when_typed_are_different_words():
+    assert value("1: a\n1.0: b\ntrue: c\nTrue: d\n") == {
+        "1": "a",
+        "1.0": "b",
+        "true": "c",
+        "True": "d",
+    }
+
+
+def test_of_two_equal_keys_the_first_is_kept_and_the_second_is_told():
+    document = read_text("a: 1\nb: 2\na: 3\n")
+    (problem,) = document.problems
+    assert (problem.code, problem.place.line, problem.place.column) == ("RCP012", 3, 1)
+    assert problem.hint == "it stands on line 1 already"
+    assert document.root is not None
+    assert plain(document.root) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("text", ["{a: 1, 'a': 2}", '{a: 1, "a": 2}', "a: 1\n? a\n: 2"])
+def test_quotes_do_not_make_another_key(text):
+    assert [problem.code for problem in read_text(text, "a.yaml").problems] == ["RCP012"]
+
+
+@pytest.mark.parametrize("tag", ["!!python/object:os.system", "!x", "!!int", "!<tag:x>"])
+def test_tags_are_refused(tag):
+    assert [problem.code for problem in read_text(f"a: {tag} x").problems] == ["RCP014"]
+
+
+def test_a_second_document_is_refused():
+    (problem,) = read_text("a: 1\n---\nb: 2\n").problems
+    assert (problem.code, problem.place.line) == ("RCP013", 3)
+
+
+def test_nodes_know_where_they_stand():
+    root = read_text("a:\n  - é: [x]\n").root
+    assert isinstance(root, MapNode)
+    assert (root.keys["a"].line, root.keys["a"].column) == (1, 1)
+    items = root.entries["a"]
+    assert isinstance(items, ListNode)
+    assert (items.line, items.column) == (2, 3)
+    first = items.items[0]
+    assert isinstance(first, MapNode)
+    flow = first.entries["é"]
+    assert isinstance(flow, ListNode)
+    assert (flow.line, flow.column, flow.start, flow.end) == (2, 8, 10, 13)
+    assert isinstance(flow.items[0], ScalarNode)
+    assert (flow.items[0].line, flow.items[0].column) == (2, 9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: [1\n", "a: {b\n", "a: 'x\n", 'a: "\\x"', "%", "%YAML 9.9\n---\na", "&", "a: *", "? ", ": ", "- -", "a: b: c", "@", "`", "|", ">9", "!", "a: |\n\tb", "\t", "[]]", "{}}", "a\nb: c"],
+)  # fmt: skip
+def test_broken_yaml_is_told_and_never_raised(text):
+    document = read_text(text, "a.yaml")
+    assert document.problems or document.root is not None
+    for problem in document.problems:
+        assert problem.code.startswith("RCP")
+        assert problem.message

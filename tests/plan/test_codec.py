@@ -1,0 +1,142 @@
+"""Plans as JSON: those of the shipped recipes come back equal, and what is no plan is refused."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.plan.build import build
+from weft.plan.catalog import Catalog
+from weft.plan.claims import ConflictIndex
+from weft.plan.codec import plan_from_json, plan_to_json
+from weft.plan.model import Plan
+from weft.problems.errors import WeftError
+from weft.recipe.model import Agent
+from weft.recipe.read import read_recipe, read_recipe_file
+from weft.templates.template import Template
+from weft.vocabulary.ids import AgentId
+from weft.vocabulary.values import Json
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RECIPES = [
+    "multi-criteria-lead-scoring.yaml",
+    "research-and-brief.yaml",
+    "research-to-proposal.yaml",
+    "threat-brief.yaml",
+    "code-review.yaml",
+    "structural-review.json",
+]
+
+
+class AnyAgent(dict[AgentId, Agent]):
+    """A catalog in which every agent is registered."""
+
+    def __init__(self, prompt: str) -> None:
+        self.prompt = prompt
+
+    def get(self, id: AgentId, otherwise: object = None) -> Agent:
+        return Agent(id, prompt=self.prompt, tools=("Read", "Write"))
+
+
+def plan_of(text: str, prompt: str = "You work.") -> Plan:
+    plan = build(read_recipe(text), Catalog(AnyAgent(prompt)))
+    assert isinstance(plan, Plan), plan
+    return plan
+
+
+PLAN = """
+name: small
+inputs: {topic: {}}
+steps:
+  - id: a
+    agent: writer
+    prompt: "Write on {{inputs.topic}}"
+    when: inputs.topic != ''
+    write_set: ["src/**", "docs"]
+  - id: b
+    parallel: [{agent: x}, {agent: y}]
+    wait: 1
+    prompt: go
+"""
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_plan_of_an_example_comes_back_equal(name: str) -> None:
+    plan = build(read_recipe_file(EXAMPLES / name), Catalog(AnyAgent("Be {{brief}}.")))
+    assert isinstance(plan, Plan), plan
+    again = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
+    assert again == plan
+    for mine, theirs in zip(plan.steps, again.steps, strict=True):
+        assert (mine.claims, mine.work, mine.when) == (theirs.claims, theirs.work, theirs.when)
+
+
+def test_claims_are_not_stored_but_follow_from_the_sets() -> None:
+    plan = plan_of(PLAN)
+    stored = json.dumps(plan_to_json(plan))
+    assert "claims" not in stored
+    again = plan_from_json(json.loads(stored))
+    assert [glob.text for glob in again.steps[0].claims.writes] == ["src/**", "docs"]
+    both = ConflictIndex([step.claims for step in (*plan.steps, *again.steps)])
+    assert both.conflicts(0, 2)
+
+
+def test_a_union_is_told_by_the_name_of_its_class() -> None:
+    works = [step["work"] for step in plan_to_json(plan_of(PLAN))["steps"]]  # type: ignore[index, union-attr, call-overload]
+    assert [work["is"] for work in works] == ["Delegate", "Fan"]  # type: ignore[index, call-overload]
+
+
+def test_braces_in_the_prompt_of_a_registered_agent_stay_text() -> None:
+    for prompt in ("Say {{ inputs.topic }}", "{{", "\\{{", ""):
+        again = plan_from_json(plan_to_json(plan_of(PLAN, prompt)))
+        assert again.agents[AgentId("writer")].prompt == Template(prompt, (prompt,))
+
+
+def test_fields_with_a_default_may_be_missing() -> None:
+    plan = plan_of(PLAN)
+    stored: dict[str, Json] = json.loads(json.dumps(plan_to_json(plan)))
+    brief = stored["steps"][0]["work"]["brief"]  # type: ignore[index, call-overload]
+    for field in ("gets_all_prior", "model", "retry", "on_failure", "fallback"):
+        del brief[field]  # type: ignore[union-attr, arg-type]
+    assert plan_from_json(stored) == plan
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ((), [], "must be an object, not a list"),
+        (("name",), 3, "name: must be text, not 3"),
+        (("width",), True, "width: must be a whole number, not True"),
+        (("colour",), "red", "unknown here: colour; is it from a newer Weft?"),
+        (("dialect",), "loud", "dialect: must be one of flat, wrapped, structural, not 'loud'"),
+        (("steps", 0, "is_gated"), "no", "steps[0].is_gated: must be true or false, not 'no'"),
+        (("steps", 0, "timeout_seconds"), "1", "steps[0].timeout_seconds: must be a number"),
+        (("steps", 0, "work", "is"), "os.system", "steps[0].work: 'is' must be one of Delegate, "),
+        (("steps", 0, "work", "is"), "Plan", "steps[0].work: 'is' must be one of Delegate, "),
+        (("steps", 0, "when"), "1 +", "steps[0].when: is no expression: expected a value"),
+        (("steps", 0, "work", "brief", "told"), "{{ a b", "told: is no template: this '{{'"),
+        (("steps", 0, "write_set", 1), "../up", "write_set: is no glob: '../up' leaves"),
+        (("steps", 1, "work", "wait"), "some", "wait: must be one of all, any, not 'some', or"),
+        (("steps", 0), {}, "steps[0]: missing: id, index, type"),
+        (("inputs", 0, "at"), [None], "inputs[0].at[0]: must be text, not null, or"),
+    ],
+)
+def test_what_is_no_plan_is_refused_and_says_where(
+    path: tuple[str | int, ...], value: Json, says: str
+) -> None:
+    whole: Json = json.loads(json.dumps(plan_to_json(plan_of(PLAN))))
+    root: dict[str, Json] = {"plan": whole}
+    part: Json = root
+    for key in ("plan", *path)[:-1]:
+        part = part[key]  # type: ignore[index]
+    part[("plan", *path)[-1]] = value  # type: ignore[index]
+    with pytest.raises(WeftError, match="this stored plan cannot be read: ") as refused:
+        plan_from_json(root["plan"])
+    assert says in str(refused.value)
+
+
+def test_importing_the_codec_builds_nothing() -> None:
+    code = "import weft.plan.codec as c; print(c._form.cache_info().currsize)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"

@@ -1,0 +1,219 @@
+"""Every edge is enforced, written or not (RECIPES §1, §4)."""
+
+import pytest
+
+from make import edges_of, flat, plan_of, step_of
+from weft.plan.catalog import Catalog
+from weft.recipe.model import Agent
+
+
+def wrapped(*steps: str, head: str = "") -> str:
+    lines = ["name: test", *head.strip("\n").splitlines(), "steps:", *(f"  - {s}" for s in steps)]
+    return "workflow:\n" + "".join(f"  {line}\n" for line in lines)
+
+
+A = "{id: a, subagent: writer, prompt: x}"
+
+
+def step_b(extra: str, prompt: str = "x") -> str:
+    return f'{{id: b, subagent: writer, prompt: "{prompt}"{extra}}}'
+
+
+@pytest.mark.parametrize("written", ["[a]", "a"])
+def test_a_dependency_is_a_list_or_one_id(written):
+    plan = plan_of(flat(A, step_b(f", depends_on: {written}")))
+    assert edges_of(plan)["b"] == [("a", "written")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "steps.a.output",
+        "steps.a.output.x[0]",
+        "steps.a.status",
+        "steps.a.error",
+        "steps.a.validation",
+    ],
+)
+def test_a_reference_is_an_edge(path):
+    plan = plan_of(flat(A, step_b("", f"{{{{{path}}}}}")))
+    assert edges_of(plan)["b"] == [("a", "reference")]
+
+
+def test_a_reference_to_a_later_step_is_an_edge_too():
+    plan = plan_of(flat(step_b("", "{{steps.a.output}}"), A))
+    assert edges_of(plan) == {"b": [("a", "reference")], "a": []}
+
+
+def test_an_edge_that_is_written_is_not_added_again():
+    plan = plan_of(flat(A, step_b(", depends_on: a", "{{steps.a.output}} {{steps.a.error}}")))
+    assert edges_of(plan)["b"] == [("a", "written")]
+
+
+def test_a_stored_name_is_a_reference_to_its_step():
+    stored = "{id: a, subagent: writer, prompt: x, output: {store_as: found}}"
+    plan = plan_of(flat(stored, step_b("", "{{found.title}}")))
+    assert edges_of(plan)["b"] == [("a", "reference")]
+    assert plan.stored == {"found": "a"}
+
+
+def test_an_input_of_a_step_s_name_is_no_edge():
+    plan = plan_of(flat(A, step_b("", "{{a}} {{inputs.a}}"), head="inputs: [{name: a}]"))
+    assert edges_of(plan)["b"] == []
+
+
+def test_the_prompt_of_the_recipe_s_own_agent_adds_edges():
+    head = "agents: {own: {prompt: 'Look at {{steps.a.output}}'}}"
+    plan = plan_of(flat(A, "{id: b, subagent: own, prompt: x}", head=head))
+    assert edges_of(plan)["b"] == [("a", "reference")]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "parallel: [{agent: own}]",
+        "loop: {agent: own, until: 1 < 2}",
+        "loop: {agent: writer, validator: own}",
+        "map: {over: '[1]', agent: own}",
+        "map: {over: '[1]', agent: writer, reduce: own}",
+        "map: {over: '[1]', stages: [{agent: writer}, {agent: own}]}",
+        "condition: {eval: 1 < 2, true: own}",
+        "switch: {value: run.id, cases: {x: own}}",
+        "subagent: writer, on_failure: fallback:own",
+        "subagent: writer, retry: {on_failure: fallback:own}",
+        "subagent: second",
+    ],
+)
+def test_so_does_the_prompt_of_everyone_whom_the_step_may_ask(work):
+    head = (
+        "agents:\n  own: {prompt: 'Look at {{steps.a.output}}'}\n"
+        "  second: {prompt: y, retry: {on_failure: fallback:own}}"
+    )
+    plan = plan_of(flat(A, f"{{id: b, prompt: x, {work}}}", head=head))
+    assert edges_of(plan)["b"] == [("a", "reference")]
+
+
+def test_a_registered_agent_s_prompt_is_no_template():
+    catalog = Catalog({"writer": Agent("writer", prompt="Use {{steps.a.output}} and {{x}}")})
+    plan = plan_of(flat(A, step_b("")), catalog=catalog)
+    assert edges_of(plan)["b"] == []
+    assert plan.agents["writer"].prompt.is_literal
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "subagent: writer, when: steps.a.output.n > 1",
+        "parallel: [{agent: writer, input: '{{steps.a.output}}'}]",
+        "loop: {agent: writer, until: steps.a.output.n > iteration}",
+        "loop: {agent: writer, validator: reviewer, feedback_path: '{{steps.a.output.why}}'}",
+        "map: {over: '{{steps.a.output}}', agent: writer}",
+        "map: {over: '[1]', agent: writer, input: '{{steps.a.output}} {{item}}'}",
+        "map: {over: '[1]', stages: [{agent: writer, input: '{{steps.a.output}}'}]}",
+        "condition: {eval: steps.a.output.n > 1, true: writer}",
+        "switch: {value: '{{steps.a.output.kind}}', cases: {x: writer}}",
+    ],
+)
+def test_a_reference_counts_wherever_it_stands(work):
+    plan = plan_of(flat(A, f"{{id: b, prompt: x, {work}}}"))
+    assert edges_of(plan)["b"] == [("a", "reference")]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "{agent: writer, until: steps.b.output.done == true}",
+        "{agent: writer, validator: reviewer, feedback_path: '{{steps.b.output.why}}'}",
+    ],
+)
+def test_a_loop_may_look_at_itself_without_waiting_for_itself(loop):
+    plan = plan_of(flat(f"{{id: b, prompt: x, loop: {loop}}}"))
+    assert edges_of(plan) == {"b": []}
+
+
+def test_the_target_of_a_condition_waits_for_it():
+    plan = plan_of(
+        flat(
+            "{id: c, prompt: x, condition: {eval: 1 < 2, true: a, false: b}}",
+            A,
+            "{id: b, subagent: writer, prompt: x}",
+            "{id: d, subagent: writer, prompt: x, depends_on: [a, b]}",
+        )
+    )
+    assert edges_of(plan) == {
+        "c": [],
+        "a": [("c", "routed")],
+        "b": [("c", "routed")],
+        "d": [("a", "written"), ("b", "written")],
+    }
+    assert [step.id for step in plan.steps if step.is_routed] == ["a", "b"]
+
+
+def test_the_cases_and_the_default_of_a_switch_are_routes():
+    switch = "{id: c, switch: {value: run.id, cases: {x: a, y: a}, default: b}}"
+    plan = plan_of(flat(switch, A, "{id: b, subagent: writer, prompt: x}"))
+    assert edges_of(plan) == {"c": [], "a": [("c", "routed")], "b": [("c", "routed")]}
+
+
+def test_a_route_outranks_a_dependency_that_is_written_beside_it():
+    plan = plan_of(
+        flat(
+            "{id: c, condition: {eval: 1 < 2, true: a}}",
+            "{id: a, subagent: writer, prompt: x, depends_on: [c]}",
+        )
+    )
+    assert edges_of(plan)["a"] == [("c", "routed")]
+    assert step_of(plan, "a").is_routed
+
+
+def test_a_target_that_is_both_a_step_and_an_agent_is_the_step():
+    plan = plan_of(
+        flat(
+            "{id: c, condition: {eval: 1 < 2, true: worker}}",
+            "{id: worker, subagent: writer, prompt: x}",
+        )
+    )
+    assert edges_of(plan)["worker"] == [("c", "routed")]
+
+
+@pytest.mark.parametrize(
+    ("second", "edges"),
+    [
+        ("{id: b, agent: writer}", [("a", "listed before")]),
+        ("{id: b, agent: writer, depends_on: []}", []),
+        ("{id: b, agent: writer, depends_on: [a]}", [("a", "written")]),
+        ("{id: b, agent: writer, input: '{{steps.a.output}}'}", [("a", "listed before")]),
+    ],
+)
+def test_a_wrapped_step_follows_the_one_listed_before_it(second, edges):
+    plan = plan_of(wrapped("{id: a, agent: writer}", second))
+    assert edges_of(plan)["b"] == edges
+
+
+def test_listed_before_means_the_very_last_one():
+    plan = plan_of(wrapped(*(f"{{id: {id}, agent: writer}}" for id in "abcd")))
+    assert edges_of(plan)["d"] == [("c", "listed before")]
+
+
+@pytest.mark.parametrize("words", ["all prior context", '" all prior context\\n"'])
+def test_all_prior_context_waits_for_everything_listed_before(words):
+    plan = plan_of(
+        flat(
+            A,
+            "{id: b, subagent: writer, prompt: x}",
+            f"{{id: c, subagent: writer, prompt: {words}}}",
+            "{id: d, subagent: writer, prompt: x}",
+        )
+    )
+    assert edges_of(plan)["c"] == [("a", "context"), ("b", "context")]
+
+
+def test_all_prior_context_with_written_dependencies_waits_for_those():
+    third = "{id: c, subagent: writer, prompt: all prior context, depends_on: [b]}"
+    plan = plan_of(flat(A, "{id: b, subagent: writer, prompt: x}", third))
+    assert edges_of(plan)["c"] == [("b", "written")]
+
+
+def test_only_the_exact_words_mean_all_prior_context():
+    plan = plan_of(flat(A, "{id: b, subagent: writer, prompt: All prior context}"))
+    assert edges_of(plan)["b"] == []

@@ -1,0 +1,31 @@
+from weft.registry.folders import Folder, files_in, signature
+
+
+def test_files_come_in_a_stable_order(tmp_path):
+    for name in ("b.yaml", "a.yml", "c.txt", ".d.yaml", "_e.yaml", "B.yaml"):
+        (tmp_path / name).touch()
+    files = files_in(Folder(tmp_path, "user"), (".yaml", ".yml"))
+    assert [file.name for file in files] == ["B.yaml", "a.yml", "b.yaml"]
+
+
+def test_a_folder_that_is_a_file_holds_nothing(tmp_path):
+    (tmp_path / "file").touch()
+    assert files_in(Folder(tmp_path / "file", "user"), (".yaml",)) == []
+
+
+def test_a_link_to_a_file_counts_and_a_dangling_one_does_not(tmp_path):
+    (tmp_path / "a.yaml").touch()
+    (tmp_path / "b.yaml").symlink_to(tmp_path / "a.yaml")
+    (tmp_path / "c.yaml").symlink_to(tmp_path / "gone.yaml")
+    files = files_in(Folder(tmp_path, "user"), (".yaml",))
+    assert [file.name for file in files] == ["a.yaml", "b.yaml"]
+
+
+def test_a_signature_changes_with_the_file(tmp_path):
+    file = tmp_path / "a.yaml"
+    assert signature(file) is None
+    file.write_text("a")
+    first = signature(file)
+    assert first == signature(file)
+    file.write_text("ab")
+    assert signature(file) != first

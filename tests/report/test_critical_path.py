@@ -1,0 +1,74 @@
+from report.runs import GATED, Give, driven, reported
+from weft.events.model import Approved
+from weft.report.report import report_of
+from weft.vocabulary.ids import StepId
+
+_DIAMOND = """
+name: diamond
+steps:
+  - {id: start, agent: worker, prompt: x}
+  - {id: short, agent: worker, prompt: "{{steps.start.output}}"}
+  - {id: long, agent: worker, prompt: "{{steps.start.output}}"}
+  - {id: end, agent: worker, prompt: "{{steps.short.output}} {{steps.long.output}}"}
+  - {id: aside, agent: worker, prompt: x}
+"""
+
+
+def _ids(report):
+    return [step.step for step in report.critical_path]
+
+
+def test_it_follows_the_dependency_that_ended_last():
+    report = reported(_DIAMOND, {"long": Give("x", after=9)})
+    assert _ids(report) == ["start", "long", "end"]
+
+
+def test_it_is_as_long_as_the_run():
+    report = reported(_DIAMOND, {"long": Give("x", after=9), "start": Give("x", after=4)})
+    legs = [step.duration_seconds + step.waited_seconds for step in report.critical_path]
+    assert sum(legs) == report.duration_seconds
+
+
+def test_the_step_that_ended_last_counts_whatever_depends_on_it():
+    report = reported(_DIAMOND, {"aside": Give("x", after=60)})
+    assert _ids(report) == ["aside"]
+
+
+def test_a_step_that_waited_for_a_place_follows_the_one_that_left_it():
+    recipe = "name: narrow\nsteps: [{id: a, agent: worker, prompt: x}, {id: b, agent: worker, prompt: y}]"
+    report = reported(recipe, {"a": Give("x", after=7)}, width=1)
+    assert _ids(report) == ["a", "b"]
+    assert report.duration_seconds == 8
+
+
+def test_a_step_that_waited_for_files_follows_the_one_that_held_them():
+    recipe = """
+name: files
+steps:
+  - {id: a, agent: worker, prompt: x, posture: writer, write_set: [src]}
+  - {id: b, agent: worker, prompt: y, posture: writer, write_set: [src/b.py]}
+"""
+    report = reported(recipe, {"a": Give("x", after=7)})
+    assert _ids(report) == ["a", "b"]
+
+
+def test_a_wait_for_a_person_is_named():
+    run = driven(GATED)
+    run.see(Approved(run.now + 600, StepId("publish"), "ana"))
+    run.run()
+    write, publish = report_of(run.state).critical_path
+    assert (publish.waited_for, publish.waited_seconds) == ("a person", 600)
+    assert write.waited_for == ""
+
+
+def test_a_skipped_step_passes_the_chain_on_without_being_in_it():
+    recipe = """
+name: routed
+steps:
+  - {id: a, agent: worker, prompt: x}
+  - {id: gate, depends_on: [a], condition: {eval: "1 > 2", "true": b, "false": c}}
+  - {id: b, agent: worker, prompt: y}
+  - {id: c, agent: worker, prompt: y}
+  - {id: d, agent: worker, prompt: z, depends_on: [b, c]}
+"""
+    assert _ids(reported(recipe)) == ["a", "gate", "c", "d"]

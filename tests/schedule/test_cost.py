@@ -1,0 +1,75 @@
+"""An event costs what it changes, never the size of the plan."""
+
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from schedule.drive import plan_of
+from weft.events.model import AttemptSucceeded, RunStarted
+from weft.plan.model import Plan
+from weft.schedule.advance import advance
+from weft.schedule.commands import StartAttempt
+from weft.schedule.state import begin
+from weft.vocabulary.limits import Limits
+
+SMALL, LARGE = 125, 2_000
+# A scheduler that looks at every step would be sixteen times slower per step.
+MOST_TIMES_SLOWER = 5
+
+
+def step(number: int, before: str = "", more: str = "") -> str:
+    return f"  - {{id: s{number}, subagent: worker, prompt: go, depends_on: [{before}]{more}}}\n"
+
+
+def chain(count: int) -> list[str]:
+    return [step(number, f"s{number - 1}" if number else "") for number in range(count)]
+
+
+def reverse_chain(count: int) -> list[str]:
+    return chain(count)[::-1]
+
+
+def independent(count: int) -> list[str]:
+    return [step(number) for number in range(count)]
+
+
+def writers_of_everything(count: int) -> list[str]:
+    return [step(number, more=", posture: writer") for number in range(count)]
+
+
+def writers_of_their_own(count: int) -> list[str]:
+    sets = (f", posture: writer, write_set: [f{number}.md]" for number in range(count))
+    return [step(number, more=more) for number, more in enumerate(sets)]
+
+
+NARROW = [chain, reverse_chain, independent, writers_of_everything]
+WIDE = [independent, writers_of_their_own]
+
+
+def built(steps: list[str], width: int) -> Plan:
+    limits = Limits(text_bytes=1 << 24, nodes=1_000_000, steps=LARGE)
+    return plan_of("name: t\nsteps:\n" + "".join(steps), limits, width)
+
+
+def seconds_per_step(plan: Plan) -> float:
+    state = begin(plan)
+    started = process_time()
+    _, commands = advance(state, RunStarted(0.0, "run", "t", "", {}, {}, 0))
+    due = [command for command in commands if isinstance(command, StartAttempt)]
+    for start in due:  # it grows while it is read
+        event = AttemptSucceeded(1.0, start.step, start.part, start.attempt, "done")
+        due += [c for c in advance(state, event)[1] if isinstance(c, StartAttempt)]
+    assert state.has_ended
+    return (process_time() - started) / len(plan.steps)
+
+
+@pytest.mark.parametrize(
+    ("shape", "width"), [*((shape, 4) for shape in NARROW), *((shape, LARGE) for shape in WIDE)]
+)
+def test_a_step_of_a_large_plan_costs_as_much_as_one_of_a_small_plan(
+    shape: Callable[[int], list[str]], width: int
+) -> None:
+    small, large = (built(shape(count), width) for count in (SMALL, LARGE))
+    quickest = min(seconds_per_step(small) for _ in range(5))
+    assert min(seconds_per_step(large) for _ in range(3)) < MOST_TIMES_SLOWER * quickest

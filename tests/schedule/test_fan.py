@@ -1,0 +1,110 @@
+"""Parallel steps (RECIPES §4)."""
+
+from schedule.drive import Driven, Fail, Give, Hang, Script, drive, plan_of
+from weft.events.model import AttemptCancelled, AttemptStarted, AttemptSucceeded
+from weft.schedule.commands import CancelAttempt
+from weft.vocabulary.ids import StepId
+from weft.vocabulary.statuses import RunStatus
+from weft.vocabulary.usage import Usage
+
+FAN = """
+workflow:
+  name: t
+  agents:
+    one: {{prompt: p}}
+    two: {{prompt: p, retry: {{max_attempts: 1{two}}}}}
+    three: {{prompt: p}}
+  steps:
+    - id: fan
+      parallel:
+        - {{agent: one, input: x}}
+        - {{agent: two, input: y, output_key: second}}
+        - {{agent: three, input: z}}
+      wait: {wait}
+      {extra}
+    - {{id: after, agent: one, input: "{{{{steps.fan.outputs.second}}}}"}}
+"""
+
+
+def fan(wait: str = "all", two: str = "", extra: str = "") -> str:
+    return FAN.format(wait=wait, two=two, extra=extra)
+
+
+def test_all_branches_start_together() -> None:
+    run = Driven(plan_of(fan())).start()
+    assert [start.part for start in run.starts] == ["one", "second", "three"]
+
+
+def test_outputs_are_kept_by_key_in_the_order_of_the_branches() -> None:
+    run = drive(fan(), {"fan/one": Give("1", after=9), "fan/second": "2", "fan/three": "3"})
+    step = run.state.steps[StepId("fan")]
+    assert list((step.outputs or {}).items()) == [("one", "1"), ("second", "2"), ("three", "3")]
+    assert step.output == step.outputs
+    assert run.prompt("after") == "p\n\n## Input\n\n2"
+
+
+def test_wait_any_ends_with_the_first_and_cancels_the_others() -> None:
+    slow = Give("late", after=9, usage=Usage(5))
+    run = drive(fan("any"), {"fan/one": slow, "fan/second": "2", "fan/three": Hang()})
+    assert run.state.steps[StepId("fan")].output == {"second": "2"}
+    assert CancelAttempt(StepId("fan"), "one", 1) in run.commands
+    assert CancelAttempt(StepId("fan"), "three", 1) in run.commands
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_wait_n_needs_n_that_succeeded() -> None:
+    run = drive(fan("2"), {"fan/one": Fail(), "fan/second": "2", "fan/three": Give("3", 4)})
+    assert run.state.steps[StepId("fan")].output == {"second": "2", "three": "3"}
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_wait_n_fails_as_soon_as_it_cannot_succeed_any_more() -> None:
+    script: Script = {"fan/one": Fail(), "fan/second": Fail(), "fan/three": Give("3", after=50)}
+    run = drive(fan("2"), script)
+    assert run.state.steps[StepId("fan")].ended_at == 1
+    assert CancelAttempt(StepId("fan"), "three", 1) in run.commands
+    assert run.ended == [RunStatus.FAILED]
+
+
+def test_wait_all_lets_the_others_finish_after_a_failure_and_keeps_them() -> None:
+    script: Script = {"fan/one": Fail("bad"), "fan/second": "2", "fan/three": Give("3", after=50)}
+    run = drive(fan(), script)
+    step = run.state.steps[StepId("fan")]
+    assert step.ended_at == 50
+    assert step.outputs == {"second": "2", "three": "3"}
+    assert step.error == "1 of 3 branches failed: one: bad"
+    assert run.ended == [RunStatus.FAILED]
+
+
+def test_a_branch_that_may_fail_gives_null_and_the_run_is_partial() -> None:
+    run = drive(fan(two=", on_failure: skip"), {"fan/second": Fail("bad")})
+    assert run.state.steps[StepId("fan")].outputs == {
+        "one": "fan/one",
+        "second": None,
+        "three": "fan/three",
+    }
+    assert run.statuses() == {"fan": "succeeded", "after": "succeeded"}
+    assert run.ended == [RunStatus.PARTIAL]
+    assert "branch second failed: bad" in run.warnings()
+
+
+def test_a_branch_that_is_inlined_gives_its_error_text() -> None:
+    run = drive(fan(extra="on_failure: inline"), {"fan/second": Fail("bad")})
+    assert (run.state.steps[StepId("fan")].outputs or {})["second"] == "bad"
+    assert run.ended == [RunStatus.PARTIAL]
+
+
+def test_a_branch_has_its_own_fallback() -> None:
+    run = drive(fan(two=', on_failure: "fallback:three"'), {"fan/second": [Fail(), "saved"]})
+    assert (run.state.steps[StepId("fan")].outputs or {})["second"] == "saved"
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_the_cost_of_the_branches_that_lost_still_counts() -> None:
+    run = Driven(plan_of(fan("any")), {"fan": Hang()}).start()
+    for start in run.starts:
+        run.see(AttemptStarted(0, start.step, start.part, 1, start.agent, start.key))
+    run.see(AttemptSucceeded(1, StepId("fan"), "one", 1, "1", Usage(1)))
+    run.see(AttemptCancelled(2, StepId("fan"), "second", 1, Usage(10)))
+    run.see(AttemptCancelled(2, StepId("fan"), "three", 1, Usage(100)))
+    assert run.state.usage.tokens == 111

@@ -1,0 +1,161 @@
+"""What a new process takes up from one that died, and how runs are called off."""
+
+from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
+from weft.events.model import (
+    Approved,
+    AttemptStarted,
+    AttemptSucceeded,
+    CancelRequested,
+    Rejected,
+    RunEnded,
+    RunResumed,
+)
+from weft.schedule.commands import AskApproval, CancelAttempt, EndRun, SetTimer, StartAttempt
+from weft.vocabulary.ids import StepId
+from weft.vocabulary.statuses import RunStatus
+
+A = StepId("a")
+
+
+def one(extra: str = "") -> str:
+    return f"name: t\nsteps: [{{id: a, subagent: worker, prompt: go{extra}}}]"
+
+
+def crashed(extra: str, script: Script | None = None) -> Driven:
+    """Its attempt began, and then the process was gone."""
+    run = Driven(plan_of(one(extra)), script or {"a": Hang()}).start()
+    run.step()
+    assert isinstance(run.journal[-1], AttemptStarted)
+    return run
+
+
+def test_a_command_that_was_not_carried_out_is_given_again() -> None:
+    run = Driven(plan_of(one())).start()
+    assert run.see(RunResumed(5)) == (run.starts[0],)
+    assert [start.attempt for start in run.starts] == [1, 1]
+
+
+def test_an_attempt_in_doubt_of_a_reader_is_done_again_under_the_next_number() -> None:
+    run = crashed("")
+    (start,) = run.see(RunResumed(5))
+    assert isinstance(start, StartAttempt)
+    assert start.attempt == 2
+
+
+def test_an_interruption_costs_no_attempt() -> None:
+    run = crashed(", retry: {max_attempts: 2}", {"a": [Hang(), Fail(), "fine"]})
+    run.see(RunResumed(5))
+    run.run()
+    assert [start.attempt for start in run.starts] == [1, 2, 3]
+    assert run.output == "fine"
+
+
+def test_a_writer_in_doubt_asks_and_an_approval_runs_it_again() -> None:
+    run = crashed(", posture: writer", {"a": [Hang(), "fine"]})
+    assert run.see(RunResumed(5)) == (AskApproval(A),)
+    assert run.status is RunStatus.WAITING
+    run.see(Approved(6, A))
+    run.run()
+    assert run.output == "fine"
+
+
+def test_a_writer_in_doubt_that_is_rejected_fails() -> None:
+    run = crashed(", recovery: ask")
+    run.see(RunResumed(5))
+    run.see(Rejected(6, A, by="ann"))
+    assert run.state.steps[A].failure_kind == "in_doubt"
+    assert run.ended == [RunStatus.PARTIAL]
+
+
+def test_a_step_may_skip_what_is_in_doubt() -> None:
+    run = crashed(", recovery: skip, retry: {max_attempts: 5}")
+    run.see(RunResumed(5))
+    assert run.state.steps[A].failure_kind == "in_doubt"
+    assert run.ended == [RunStatus.PARTIAL]
+
+
+def test_an_attempt_that_says_itself_in_doubt_is_never_silently_repeated() -> None:
+    recipe = one(", recovery: ask, retry: {max_attempts: 5}")
+    run = drive(recipe, {"a": [Fail("half done", kind="in_doubt"), "fine"]})
+    assert run.asked == ["a"]
+    assert len(run.starts) == 1
+
+
+def test_timers_are_set_again_for_when_they_were_due() -> None:
+    run = Driven(plan_of(one(", timeout: 60s, retry: {max_attempts: 2, backoff: linear}")))
+    run.script = {"a": Fail()}
+    run.start().step()
+    run.step()
+    due = {timer: facts.due_at for timer, facts in run.state.timers.items()}
+    assert set(due) == {"step:a", "retry:a::1"}
+    assert run.see(RunResumed(5)) == tuple(SetTimer(timer, at) for timer, at in due.items())
+
+
+def test_gates_ask_again() -> None:
+    run = drive(one(", gate: human"))
+    assert run.see(RunResumed(5)) == (AskApproval(A),)
+
+
+def test_the_answer_of_an_attempt_in_doubt_comes_too_late() -> None:
+    run = crashed("")
+    run.see(RunResumed(5))
+    assert run.see(AttemptSucceeded(6, A, "", 1, "late")) == ()
+    assert run.state.steps[A].ended_at is None
+
+
+def test_an_end_that_was_not_recorded_is_said_again() -> None:
+    run = drive(one())
+    assert run.see(RunResumed(9)) == (EndRun(RunStatus.COMPLETE),)
+    run.see(RunEnded(9, "complete"))
+    assert run.see(RunResumed(10)) == ()
+
+
+def test_a_request_to_cancel_stops_everything_and_ends_when_all_have_stopped() -> None:
+    recipe = one() + "\n"
+    recipe = recipe.replace("]", ", {id: b, subagent: worker, prompt: go, depends_on: [a]}]")
+    run = Driven(plan_of(recipe), {"a": Hang()}).start()
+    run.step()
+    assert run.see(CancelRequested(3, "enough")) == (CancelAttempt(A, "", 1),)
+    assert run.ended == []
+    run.run()
+    assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
+    assert run.ended == [RunStatus.CANCELLED]
+    assert "cancelled: enough" in run.warnings()
+
+
+def test_a_cancelled_run_keeps_what_ended() -> None:
+    two = "name: t\nsteps:\n" + "".join(
+        f"  - {{id: {id}, subagent: worker, prompt: go}}\n" for id in "ab"
+    )
+    run = drive(two, {"b": Hang()})
+    run.see(CancelRequested(3))
+    run.run()
+    assert run.statuses() == {"a": "succeeded", "b": "cancelled"}
+    assert run.ended == [RunStatus.CANCELLED]
+
+
+def test_a_waiting_run_can_be_cancelled() -> None:
+    run = drive(one(", gate: human"))
+    run.see(CancelRequested(3))
+    assert run.ended == [RunStatus.CANCELLED]
+
+
+def test_a_cancelled_run_that_crashed_ends_when_it_is_resumed() -> None:
+    run = crashed("")
+    run.see(CancelRequested(3))
+    assert run.see(RunResumed(5)) == (EndRun(RunStatus.CANCELLED),)
+
+
+def test_an_attempt_that_was_called_off_and_began_all_the_same_is_called_back() -> None:
+    recipe = """
+name: t
+steps: [{id: a, wait: any, parallel: [{agent: worker, prompt: x}, {agent: other, prompt: y}]}]
+"""
+    run = Driven(plan_of(recipe), {"a": Hang()}).start()
+    late = next(start for start in run.starts if start.part == "other")
+    commands = run.see(AttemptSucceeded(1, A, "worker", 1, "won"))
+    assert CancelAttempt(A, "other", 1) in commands
+    run.see(CancelRequested(1))
+    assert run.ended == [RunStatus.COMPLETE]
+    began = AttemptStarted(2, A, "other", 1, late.agent, late.key)
+    assert run.see(began) == (CancelAttempt(A, "other", 1),)

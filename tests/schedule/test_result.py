@@ -1,0 +1,73 @@
+"""What a run gives (RECIPES §1), and why steps wait."""
+
+from schedule.drive import Driven, Fail, Hang, drive, plan_of
+from weft.schedule.waits import why_waiting
+from weft.vocabulary.ids import StepId
+
+TWO = """
+name: t
+steps:
+  - {id: a, subagent: worker, prompt: go}
+  - {id: b, subagent: worker, prompt: go}
+"""
+
+
+def test_without_a_word_the_output_is_the_last_listed_steps() -> None:
+    assert drive(TWO, {"b": {"n": 1}}).output == {"n": 1}
+
+
+def test_an_output_that_is_one_reference_is_the_value_itself() -> None:
+    run = drive(TWO + 'output: " {{steps.a.output}} "\n', {"a": {"n": [1]}})
+    assert run.output == {"n": [1]}
+
+
+def test_any_other_output_is_text() -> None:
+    run = drive(TWO + 'output: "A: {{steps.a.output}}"\n', {"a": {"n": [1]}})
+    assert run.output == 'A: {"n":[1]}'
+
+
+def test_an_output_that_is_missing_is_null() -> None:
+    assert drive(TWO + 'output: "{{steps.a.output.x}}"\n').output is None
+
+
+def test_a_structural_run_gives_every_steps_output_by_id() -> None:
+    run = drive("steps: [{id: a, task: go}, {id: b, task: go}]", {"a": "A", "b": "B"})
+    assert run.output == {"a": "A", "b": "B"}
+
+
+def test_a_step_says_what_it_waits_for() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: fix-a, subagent: worker, prompt: go, posture: writer, write_set: ["src/**"]}
+  - {id: fix-b, subagent: worker, prompt: go, posture: writer, write_set: [src/b.py]}
+  - {id: sum, subagent: worker, prompt: go, depends_on: [fix-a, fix-b]}
+  - {id: sign, subagent: worker, prompt: go, gate: human}
+"""
+    run = Driven(plan_of(recipe)).start()
+    said = {step: why_waiting(run.state, StepId(step)) for step in run.state.steps}
+    assert said == {
+        "fix-a": "",
+        "fix-b": "waits for the files of fix-a (src/**)",
+        "sum": "waits for fix-a, fix-b",
+        "sign": "waits for a person",
+    }
+
+
+def test_a_step_says_that_all_places_are_taken() -> None:
+    run = Driven(plan_of(TWO, width=1)).start()
+    assert why_waiting(run.state, StepId("b")) == "waits for a free place (1 of 1 running)"
+
+
+def test_a_step_says_when_it_retries() -> None:
+    recipe = TWO.replace("prompt: go}", "prompt: go, retry: {max_attempts: 2}}", 1)
+    run = Driven(plan_of(recipe), {"a": [Fail(retry_after=4), "x"], "b": Hang()}).start()
+    while not run.state.retrying:
+        run.step()
+    assert why_waiting(run.state, StepId("a")) == "retries in 4s"
+
+
+def test_who_does_not_wait_says_nothing() -> None:
+    run = drive(TWO)
+    assert why_waiting(run.state, StepId("a")) == ""
+    assert why_waiting(run.state, StepId("nobody")) == ""

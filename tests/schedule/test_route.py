@@ -1,0 +1,172 @@
+"""Conditions, and skips that travel (RECIPES §4)."""
+
+import pytest
+
+from schedule.drive import Fail, drive, plan_of
+from weft.vocabulary.ids import StepId
+from weft.vocabulary.limits import Limits
+from weft.vocabulary.statuses import RunStatus
+
+ROUTE = """
+name: t
+steps:
+  - {id: score, subagent: worker, prompt: go}
+  - id: gate
+    condition: {eval: "{{steps.score.output.n}} >= 80", true: hot, false: cold}
+  - {id: hot, subagent: worker, prompt: go}
+  - {id: cold, subagent: worker, prompt: go}
+  - {id: after-hot, subagent: worker, prompt: go, depends_on: [hot]}
+  - id: join
+    subagent: worker
+    prompt: "h={{steps.hot.output}} c={{steps.cold.output}}"
+"""
+SWITCH = """
+name: t
+steps:
+  - {id: kind, subagent: worker, prompt: go}
+  - id: pick
+    switch: {value: "{{steps.kind.output}}", cases: {Bug: fix, "1": one}, default: other-step}
+  - {id: fix, subagent: worker, prompt: go}
+  - {id: one, subagent: worker, prompt: go}
+  - {id: other-step, subagent: worker, prompt: go}
+"""
+
+
+def test_a_true_condition_runs_its_step_and_skips_the_other() -> None:
+    run = drive(ROUTE, {"score": '{"n": 90}'})
+    assert run.state.steps[StepId("gate")].output == "hot"
+    assert run.statuses()["cold"] == "skipped"
+    assert run.prompt("join") == "h=hot c="
+    assert run.status is RunStatus.COMPLETE
+    assert run.warnings() == ""
+
+
+def test_skips_travel_until_a_join_with_a_live_dependency() -> None:
+    run = drive(ROUTE, {"score": '{"n": 10}'})
+    statuses = run.statuses()
+    assert (statuses["hot"], statuses["after-hot"]) == ("skipped", "skipped")
+    assert (statuses["cold"], statuses["join"]) == ("succeeded", "succeeded")
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_an_undecided_condition_takes_the_false_branch_with_a_warning() -> None:
+    run = drive(ROUTE, {"score": "no number here"})
+    assert run.state.steps[StepId("gate")].output == "cold"
+    assert "undecided" in run.warnings()
+
+
+def test_a_missing_target_means_nothing() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: gate, condition: {eval: "1 > 2", true: hot}}
+  - {id: hot, subagent: worker, prompt: go}
+"""
+    run = drive(recipe)
+    assert run.state.steps[StepId("gate")].output is None
+    assert run.statuses() == {"gate": "succeeded", "hot": "skipped"}
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_an_agent_runs_in_place_and_gives_the_steps_output() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: gate, condition: {eval: "2 > 1", true: worker, false: other}, prompt: "do it"}
+"""
+    run = drive(recipe, {"worker": "done"})
+    assert (run.started, run.prompt("gate"), run.output) == (["gate"], "do it", "done")
+
+
+def test_an_agent_in_place_that_fails_fails_the_step() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: gate, condition: {eval: "2 > 1", true: worker}, prompt: go, on_failure: block}
+  - {id: next, subagent: worker, prompt: go, depends_on: [gate]}
+"""
+    assert drive(recipe, {"gate": Fail()}).statuses() == {"gate": "failed", "next": "held"}
+
+
+def test_a_target_that_also_writes_its_dependency_still_needs_to_be_chosen() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: gate, condition: {eval: "1 > 2", true: hot, false: cold}}
+  - {id: hot, subagent: worker, prompt: go, depends_on: [gate]}
+  - {id: cold, subagent: worker, prompt: go, depends_on: [gate]}
+"""
+    assert drive(recipe).started == ["cold"]
+
+
+def test_a_step_that_any_route_chose_runs() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: slow, subagent: worker, prompt: go}
+  - {id: no, condition: {eval: "1 > 2", true: shared}}
+  - {id: yes, condition: {eval: "steps.slow.output == 'slow'", true: shared}}
+  - {id: shared, subagent: worker, prompt: go}
+"""
+    assert drive(recipe).started == ["slow", "shared"]
+
+
+def test_a_target_that_was_not_chosen_is_skipped_once_everything_before_it_has_ended() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: slow, subagent: worker, prompt: go}
+  - {id: gate, condition: {eval: "1 > 2", true: shared}}
+  - {id: shared, subagent: worker, prompt: go, depends_on: [slow]}
+"""
+    run = drive(recipe)
+    assert run.statuses()["shared"] == "skipped"
+    assert run.state.steps[StepId("shared")].ended_at == 1
+
+
+def test_a_target_that_is_held_is_held_whatever_the_condition_says() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: slow, subagent: worker, prompt: go, on_failure: block}
+  - {id: gate, condition: {eval: "1 > 2", true: shared}}
+  - {id: shared, subagent: worker, prompt: go, depends_on: [slow]}
+"""
+    assert drive(recipe, {"slow": Fail()}).statuses()["shared"] == "held"
+
+
+def test_the_targets_of_a_skipped_condition_are_skipped() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: gate, when: "false", condition: {eval: "2 > 1", true: hot}}
+  - {id: hot, subagent: worker, prompt: go}
+"""
+    assert drive(recipe).statuses() == {"gate": "skipped", "hot": "skipped"}
+
+
+@pytest.mark.parametrize(
+    ("said", "chosen"), [("Bug", "fix"), (" bug\n", "fix"), (1, "one"), ("else", "other-step")]
+)
+def test_a_switch_compares_exactly_and_then_plainly(said: str | int, chosen: str) -> None:
+    run = drive(SWITCH, {"kind": said})
+    assert run.started == ["kind", chosen]
+    assert run.warnings() == ""
+
+
+def test_an_undecided_switch_takes_the_default_with_a_warning() -> None:
+    run = drive(SWITCH.replace("{{steps.kind.output}}", "{{steps.kind.output.type}}"))
+    assert run.started == ["kind", "other-step"]
+    assert "undecided" in run.warnings()
+
+
+def test_thousands_of_skips_need_no_stack() -> None:
+    steps = "".join(
+        f"  - {{id: s{n}, subagent: worker, prompt: go, depends_on: [s{n - 1}]}}\n"
+        for n in range(1, 5_000)
+    )
+    recipe = 'name: t\nsteps:\n  - {id: s0, subagent: worker, prompt: go, when: "false"}\n' + steps
+    limits = Limits(text_bytes=1 << 24, nodes=1_000_000, steps=10_000)
+    run = drive(plan_of(recipe, limits))
+    assert set(run.statuses().values()) == {"skipped"}
+    assert run.ended == [RunStatus.COMPLETE]

@@ -1,0 +1,190 @@
+"""Which steps start, and when (RECIPES §9)."""
+
+from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
+from weft.events.model import Approved, Rejected
+from weft.schedule.commands import AskApproval, StartAttempt
+from weft.vocabulary.ids import StepId
+from weft.vocabulary.statuses import RunStatus
+
+DIAMOND = """
+name: diamond
+steps:
+  - {id: top, subagent: worker, prompt: go}
+  - {id: left, subagent: worker, prompt: go, depends_on: [top]}
+  - {id: right, subagent: worker, prompt: go, depends_on: [top]}
+  - {id: bottom, subagent: worker, prompt: go, depends_on: [left, right]}
+"""
+
+
+def steps(*written: str) -> str:
+    return "name: t\nsteps:\n" + "".join(
+        f"  - {{subagent: worker, prompt: go, {step}}}\n" for step in written
+    )
+
+
+def test_a_run_begins_with_the_steps_that_depend_on_nothing() -> None:
+    run = Driven(plan_of(DIAMOND)).start()
+    assert run.started == ["top"]
+
+
+def test_a_step_starts_once_its_dependencies_have_ended() -> None:
+    run = drive(DIAMOND, {"left": Give("l", after=5)})
+    assert run.started == ["top", "left", "right", "bottom"]
+    assert run.state.steps[StepId("bottom")].started_at == 6
+
+
+def test_nothing_starts_before_the_run_is_started() -> None:
+    run = Driven(plan_of(DIAMOND))
+    assert run.see(Approved(0, StepId("top"))) == ()
+    assert run.started == []
+
+
+def test_listing_order_breaks_ties() -> None:
+    run = drive(steps("id: z", "id: a", "id: m"), width=1)
+    assert run.started == ["z", "a", "m"]
+
+
+def test_no_more_steps_run_than_the_width_allows() -> None:
+    run = Driven(plan_of(steps(*(f"id: s{n}" for n in range(6))), width=4)).start()
+    assert run.started == ["s0", "s1", "s2", "s3"]
+    run.run()
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_branches_inside_a_step_do_not_count_against_the_width() -> None:
+    recipe = """
+name: t
+steps:
+  - id: fan
+    parallel: [{agent: worker, prompt: a}, {agent: worker, prompt: b}, {agent: other, prompt: c}]
+  - {id: next, subagent: worker, prompt: go}
+"""
+    run = Driven(plan_of(recipe, width=2)).start()
+    assert [start.step for start in run.starts] == ["fan", "fan", "fan", "next"]
+
+
+def test_two_steps_that_write_the_same_files_never_run_together() -> None:
+    both = steps(
+        "id: a, posture: writer, write_set: [src/**]",
+        "id: b, posture: writer, write_set: [src/a.py]",
+    )
+    run = Driven(plan_of(both)).start()
+    assert run.started == ["a"]
+    run.run()
+    assert run.started == ["a", "b"]
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_a_shared_writer_waits_for_the_readers_of_its_files() -> None:
+    both = steps(
+        "id: reader, read_set: [docs]",
+        "id: writer, posture: writer, workspace_mode: shared, write_set: [docs/a.md]",
+    )
+    assert Driven(plan_of(both)).start().started == ["reader"]
+
+
+def test_an_isolated_writer_never_blocks_a_reader() -> None:
+    both = steps("id: writer, posture: writer", "id: reader")
+    assert Driven(plan_of(both)).start().started == ["writer", "reader"]
+
+
+def test_later_steps_overtake_one_that_waits_for_files() -> None:
+    three = steps(
+        "id: a, posture: writer, write_set: [x]",
+        "id: b, posture: writer, write_set: [x]",
+        "id: c, posture: writer, write_set: [y]",
+    )
+    assert Driven(plan_of(three)).start().started == ["a", "c"]
+
+
+def test_a_step_waits_for_every_step_that_blocks_it() -> None:
+    three = steps(
+        "id: a, posture: writer, write_set: [x]",
+        "id: b, posture: writer, write_set: [y]",
+        "id: c, posture: writer, write_set: [x, y]",
+    )
+    run = drive(three, {"b": Give("b", after=9)})
+    assert run.state.steps[StepId("c")].started_at == 9
+
+
+def test_files_stay_claimed_until_a_cancelled_branch_has_stopped() -> None:
+    recipe = """
+name: t
+steps:
+  - id: race
+    parallel: [{agent: worker, prompt: a}, {agent: other, prompt: b}]
+    wait: any
+    posture: writer
+  - {id: next, subagent: worker, prompt: go, depends_on: [race], posture: writer}
+"""
+    run = Driven(plan_of(recipe), {"race/other": Hang()}).start()
+    while run.state.steps[StepId("race")].ended_at is None:
+        run.step()
+    assert "next" not in run.started
+    run.run()
+    assert run.started[-1] == "next"
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_a_step_whose_when_is_false_is_skipped() -> None:
+    run = drive(steps("id: a", "id: b, depends_on: [a], when: \"steps.a.output == 'no'\""))
+    assert run.statuses() == {"a": "succeeded", "b": "skipped"}
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_a_when_that_cannot_be_decided_skips_with_a_warning() -> None:
+    run = drive(steps("id: a", 'id: b, depends_on: [a], when: "steps.a.output.score > 3"'))
+    assert run.statuses()["b"] == "skipped"
+    assert "'when' is undecided" in run.warnings()
+
+
+def test_a_gated_step_waits_for_a_person_and_others_go_on() -> None:
+    run = drive(steps("id: a, gate: human", "id: b", "id: c"), width=1)
+    assert run.asked == ["a"]
+    assert run.started == ["b", "c"]
+    assert run.status is RunStatus.WAITING
+    assert run.ended == []
+    run.see(Approved(run.now, StepId("a"), by="ann"))
+    run.run()
+    assert run.started == ["b", "c", "a"]
+    assert run.ended == [RunStatus.COMPLETE]
+
+
+def test_a_gate_holds_no_files() -> None:
+    run = drive(steps("id: a, gate: human, posture: writer", "id: b, posture: writer"))
+    assert run.started == ["b"]
+
+
+def test_a_gate_is_asked_only_after_dependencies_and_when() -> None:
+    recipe = steps("id: a", "id: b, gate: human, depends_on: [a], when: 'false'")
+    run = drive(recipe)
+    assert run.asked == []
+    assert run.statuses()["b"] == "skipped"
+
+
+def test_a_gate_that_is_rejected_fails_its_step_under_its_policy() -> None:
+    run = drive(steps("id: a, gate: human", "id: b, depends_on: [a]"))
+    run.see(Rejected(run.now, StepId("a"), by="ann", reason="too dear"))
+    run.run()
+    assert run.state.steps[StepId("a")].error == "rejected by ann: too dear"
+    assert run.statuses() == {"a": "failed", "b": "succeeded"}
+    assert run.ended == [RunStatus.PARTIAL]
+
+
+def test_a_second_decision_changes_nothing() -> None:
+    run = drive(steps("id: a, gate: human"))
+    run.see(Approved(run.now, StepId("a")))
+    assert run.see(Rejected(run.now, StepId("a"))) == ()
+    run.run()
+    assert run.ended == [RunStatus.COMPLETE]
+
+
+def test_the_commands_of_one_event_come_in_listing_order() -> None:
+    run = Driven(plan_of(steps("id: a", "id: b, gate: human", "id: c"))).start()
+    kinds = [(type(command), command.step) for command in run.commands]  # type: ignore[union-attr]
+    assert kinds == [(AskApproval, "b"), (StartAttempt, "a"), (StartAttempt, "c")]
+
+
+def test_a_step_that_fails_at_once_frees_its_place() -> None:
+    run = drive(steps("id: a", "id: b", "id: c"), {"a": Fail()}, width=1)
+    assert run.started == ["a", "b", "c"]
