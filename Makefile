@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
           $(BIN)/python -m compileall -q src
 
-.PHONY: demo test check format lint types rooms bench lock clean
+.PHONY: demo test check format lint types rooms bench soak lock clean
 
 demo: $(VENV)/.run
 	@echo "The model in this demo is scripted: its answers come from examples/research-and-brief.script.yaml."
@@ -37,6 +37,12 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/journal.py
+	$(BIN)/python benchmarks/engine.py
+
+# Long: kills a real process 300 times and fills a disk.
+soak: $(VENV)/.dev
+	$(BIN)/python benchmarks/crash.py
 
 # The locks are universal: one file for every platform and Python that we support.
 lock: $(VENV)/.dev

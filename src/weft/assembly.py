@@ -3,22 +3,21 @@
 import os
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.agents.catalog import agent_files, load_catalog
 from weft.agents.definition import AgentFile
 from weft.config.settings import Settings, load_settings
-from weft.plan.build import Problems, build
 from weft.plan.catalog import Catalog
+from weft.plan.check import Checked, Problems, check
 from weft.plan.inputs import bind
-from weft.plan.model import Plan
 from weft.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage, NotFound
 from weft.problems.render import count
 from weft.recipe.model import Recipe
-from weft.recipe.read import read_recipe, read_recipe_file
+from weft.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from weft.registry.folders import Folder
-from weft.registry.workflows import SUFFIXES, Workflows
 from weft.vocabulary.ids import AgentId
 from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.values import Json
@@ -26,7 +25,9 @@ from weft.vocabulary.values import Json
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from weft.plan.model import Plan
     from weft.ports.runner import Runner
+    from weft.registry.workflows import Workflows
     from weft.run.driver import Listener
     from weft.run.runs import Runs
     from weft.schedule.state import RunState
@@ -38,7 +39,12 @@ class Weft:
     def __init__(self, start: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
         environ = os.environ if environ is None else environ
         self.settings: Settings = load_settings(start or Path.cwd(), environ)
-        self.workflows = Workflows(
+
+    @cached_property
+    def workflows(self) -> "Workflows":
+        from weft.registry.workflows import Workflows  # not for a recipe that is named as a file
+
+        return Workflows(
             (
                 Folder(self.settings.user_workflows_dir, "user"),
                 Folder(self.settings.workflows_dir, "project"),
@@ -65,14 +71,12 @@ class Weft:
     def recipe(self, name_or_file: str) -> Recipe:
         """A saved recipe by its name, or any file. Its problems, if any, are inside it."""
         path = Path(name_or_file)
-        if path.suffix in SUFFIXES or path.is_file() or os.sep in name_or_file:
-            entry = None if path.suffix in SUFFIXES else self.workflows.get(name_or_file)
-            if entry is None:
-                return read_recipe_file(path, self.settings.limits, name_or_file)
-            return entry.recipe
-        entry = self.workflows.get(name_or_file)
+        is_named_as_file = path.suffix in SUFFIXES or os.sep in name_or_file
+        entry = None if is_named_as_file else self.workflows.get(name_or_file)
         if entry is not None:
             return entry.recipe
+        if is_named_as_file or _is_there(path):
+            return read_recipe_file(path, self.settings.limits, name_or_file)
         known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
         hint = did_you_mean(name_or_file, known) or f"weft list shows them: {listed(known)}"
         raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
@@ -80,11 +84,14 @@ class Weft:
     def recipe_from_text(self, text: str | bytes, shown_as: str = "") -> Recipe:
         return read_recipe(text, shown_as, self.settings.limits)
 
-    def check(self, recipe: Recipe) -> Plan | Problems:
-        return build(recipe, self.catalog(), self.settings.limits, self.settings.max_concurrency)
+    def check(self, recipe: Recipe) -> Checked | Problems:
+        return check(recipe, self.catalog(), self.settings.limits)
 
-    def plan(self, recipe: Recipe) -> Plan:
-        built = self.check(recipe)
+    def plan(self, recipe: Recipe) -> "Plan":
+        from weft.plan.build import build  # checking needs none of what a plan is made of
+
+        limits, width = self.settings.limits, self.settings.max_concurrency
+        built = build(recipe, self.catalog(), limits, width)
         if isinstance(built, Problems):
             message = f"{recipe.source.file or recipe.name} has {count(built.problems)}"
             raise InvalidRecipe(message, built.problems)
@@ -92,7 +99,7 @@ class Weft:
 
     async def run(
         self,
-        plan: Plan,
+        plan: "Plan",
         inputs: Mapping[str, Json],
         model: str | None = None,
         listener: "Listener | None" = None,
@@ -116,6 +123,13 @@ class Weft:
         finally:
             await store.close()
 
+    def model(self, named: str | None) -> str | None:
+        """The model as a journal keeps it: it means the same wherever the run is resumed."""
+        model = named or self.settings.model
+        if model is not None and model.startswith("scripted:"):
+            return f"scripted:{Path(model.removeprefix('scripted:')).resolve()}"
+        return model
+
     def runner(self, model: str | None) -> "Runner":
         from weft.adapters.clock import SystemClock
         from weft.testing.runner import ScriptedRunner
@@ -127,9 +141,16 @@ class Weft:
         named = f"model '{model}' cannot be used yet" if model else "no model is named"
         raise InvalidUsage(named, hint="--model scripted:FILE answers from a file")
 
-    def inputs(self, plan: Plan, given: Mapping[str, Json]) -> dict[str, Json]:
+    def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
         values, problems = bind(plan.inputs, given, self.settings.project)
         if problems:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)
         return values
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False

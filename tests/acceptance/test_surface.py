@@ -31,7 +31,6 @@ WRONG = {
     "unknown template": ("new", "x", "--template", "nope"),
     "bad name": ("new", "../x", "--template", "map-reduce"),
     "unreadable input": ("plan", "good.yaml", "-i", "topic=@nope"),
-    "no command": (),
 }
 
 
@@ -207,3 +206,9 @@ def test_json_is_json_for_a_reader_of_any_encoding(folder: Path, encoding: str) 
     )
     assert done.returncode == 0
     assert json.loads(done.stdout.decode("ascii"))["recipe"]["description"].startswith("Größe → 你")
+
+
+def test_weft_alone_says_what_it_can_do(folder: Path) -> None:
+    said = weft(folder)
+    assert said.code == 0
+    assert "Commands:" in said.out

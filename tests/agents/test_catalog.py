@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from make import flat, problem_of
+from weft.agents import catalog as catalog_module
 from weft.agents.catalog import BUNDLED, agent_files, load_catalog
+from weft.agents.definition import AgentFile, read_agent_file
 
 
 def write(file: Path, role: str = "x", head: str = "") -> Path:
@@ -24,6 +26,33 @@ def test_the_agents_that_the_seeds_name_are_among_them(tmp_path):
     catalog = load_catalog((), tmp_path)
     assert {"researcher", "threat_scanner", "vuln_analyst", "intel_reporter"} <= set(catalog.agents)
     assert catalog.broken == {}
+
+
+def test_a_bundled_agent_is_read_when_it_is_asked_for_and_once(tmp_path, monkeypatch):
+    read: list[str] = []
+
+    def count(path: Path, *more: object) -> AgentFile:
+        read.append(path.stem)
+        return read_agent_file(path, *more)
+
+    monkeypatch.setattr(catalog_module, "read_agent_file", count)
+    agents = load_catalog((), tmp_path).agents
+    assert set(agents) == {file.stem for file in BUNDLED.iterdir()}
+    assert len(agents) == len(set(agents))
+    assert read == []
+    assert agents["writer"] is agents["writer"]
+    assert agents.get("nobody") is None
+    assert read == ["writer"]
+
+
+def test_the_agents_in_the_catalog_are_those_of_the_files(tmp_path):
+    write(tmp_path / "writer.md", "mine")
+    write(tmp_path / "judge.md", head="max_turns: many\n")
+    files = agent_files((tmp_path,), tmp_path)
+    usable = {id: each.agent for id, each in files.items() if each.agent}
+    agents = load_catalog((tmp_path,), tmp_path).agents
+    assert dict(agents) == usable
+    assert list(agents) == list(usable)
 
 
 def test_a_later_folder_wins(tmp_path):

@@ -12,13 +12,17 @@ from weft.adapters.stores.sqlite import SqliteJournal
 from weft.events.model import (
     Approved,
     AttemptSucceeded,
+    CancelRequested,
     Event,
+    Rejected,
     RunEnded,
     RunResumed,
     RunStarted,
     TimerFired,
 )
+from weft.ports.cache import KeptOutput
 from weft.ports.journal import Fenced, Journal, Leased, RunRow
+from weft.run.keeper import Store as Everything
 from weft.vocabulary.ids import RunId, StepId
 
 RUN = RunId("run-1")
@@ -42,8 +46,8 @@ class Store:
         self.path = directory / "state" / "journal.db"
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Journal]:
-        journal: Journal
+    async def opened(self) -> AsyncIterator[Everything]:
+        journal: Everything
         if self.kind == "memory":
             journal = MemoryJournal(now=self.clock.now)
         else:
@@ -53,7 +57,7 @@ class Store:
         finally:
             await journal.close()
 
-    def run(self, story: Callable[[Journal], Awaitable[None]]) -> None:
+    def run(self, story: Callable[[Everything], Awaitable[None]]) -> None:
         async def told() -> None:
             async with self.opened() as journal:
                 await story(journal)
@@ -314,9 +318,9 @@ def test_runs_are_listed_newest_first_as_their_events_tell(store: Store) -> None
         await journal.lease(RunId("leased-only"), "me", 60)
         until = store.clock.at + 60
         assert await journal.runs() == [
-            RunRow(RunId("run-2"), "news", "running", 12.0, None, until),
-            RunRow(RunId("run-1"), "news", "partial", 11.0, 30.0, until),
-            RunRow(RunId("run-0"), "news", "running", 10.0, None, until),
+            RunRow(RunId("run-2"), "news", "running", 12.0, None, until, "me"),
+            RunRow(RunId("run-1"), "news", "partial", 11.0, 30.0, until, "me"),
+            RunRow(RunId("run-0"), "news", "running", 10.0, None, until, "me"),
         ]
         assert [row.run_id for row in await journal.runs(limit=1)] == ["run-2"]
         await journal.append(RunId("run-1"), [RunResumed(40.0)], fence=1)
@@ -383,5 +387,93 @@ def test_closing_waits_for_what_was_asked_before(store: Store) -> None:
         await asyncio.sleep(0)
         await journal.close()
         assert await asyncio.gather(*asked) == [None] * 20
+
+    store.run(story)
+
+
+def test_what_is_posted_is_there_for_its_run_in_order_until_it_is_taken(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        said = [
+            Approved(1.0, StepId("a"), "Ann"),
+            Rejected(2.0, StepId("b"), "Bob", "„no“"),
+            CancelRequested(3.0, "enough"),
+        ]
+        await journal.post(RUN, said[0])
+        await journal.post(OTHER, said[1])
+        await journal.post(RUN, said[2])
+        posted = await journal.posted()
+        assert [(one.run_id, one.event) for one in posted] == [
+            (RUN, said[0]),
+            (OTHER, said[1]),
+            (RUN, said[2]),
+        ]
+        assert [one.number for one in posted] == sorted({one.number for one in posted})
+        await journal.taken([posted[0].number, posted[2].number])
+        assert [one.event for one in await journal.posted()] == [said[1]]
+
+    store.run(story)
+
+
+def test_a_message_may_be_taken_twice_and_its_number_is_never_used_again(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        await journal.post(RUN, CancelRequested(1.0))
+        (first,) = await journal.posted()
+        await journal.taken([first.number])
+        await journal.taken([first.number, 999])
+        await journal.taken([])
+        await journal.post(RUN, CancelRequested(2.0))
+        (second,) = await journal.posted()
+        assert second.number > first.number
+
+    store.run(story)
+
+
+def test_post_needs_no_lease_and_no_run_that_is_known(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        await journal.lease(RUN, "somebody else", 60)
+        await journal.post(RUN, CancelRequested(1.0))
+        await journal.post(RunId("nobody"), CancelRequested(1.0))
+        assert len(await journal.posted()) == 2
+
+    store.run(story)
+
+
+def test_many_may_post_at_once(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        await asyncio.gather(
+            *(journal.post(RunId(f"run-{n}"), CancelRequested(float(n))) for n in range(50))
+        )
+        posted = await journal.posted()
+        assert {one.run_id for one in posted} == {f"run-{n}" for n in range(50)}
+        assert len({one.number for one in posted}) == 50
+
+    store.run(story)
+
+
+def test_an_output_is_kept_by_its_key_and_the_last_one_stays(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        assert await journal.kept("k") is None
+        await journal.keep("k", KeptOutput("first", "run-1"))
+        await journal.keep("other", KeptOutput(None, "run-1"))
+        await journal.keep("k", KeptOutput({"text": "„ü\x00\n", "n": [1, 2.5, None]}, "run-2"))
+        assert await journal.kept("k") == KeptOutput(
+            {"text": "„ü\x00\n", "n": [1, 2.5, None]}, "run-2"
+        )
+        assert await journal.kept("other") == KeptOutput(None, "run-1")
+
+    store.run(story)
+
+
+def test_a_closed_store_takes_no_post_and_keeps_no_output(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        await journal.close()
+        for asked in (
+            journal.post(RUN, CancelRequested(1.0)),
+            journal.posted(),
+            journal.keep("k", KeptOutput(1, "run-1")),
+            journal.kept("k"),
+        ):
+            with pytest.raises(RuntimeError, match="closed"):
+                await asked
 
     store.run(story)

@@ -50,7 +50,7 @@ def test_a_piece_is_found_inside_a_scalar_by_its_count():
     document = read_text("a: 'x y x y'\nb: y\n")
     assert document.root is not None
     node = find(document.root, ("a",))
-    assert document.source.place_inside(node, "y", 1) == Place(1, 11, 1)
+    assert document.source.place_inside(node, "x y x y", 6, 1) == Place(1, 11, 1)
     # What an escape hides is at least inside the scalar.
-    assert document.source.place_inside(node, "z") == Place(1, 4, 9)
-    assert document.source.place_inside(node, "y", 2) == Place(1, 4, 9)
+    assert document.source.place_inside(node, "z y x y", 0, 1) == Place(1, 4, 9)
+    assert document.source.place_inside(node, "y y y y", 6, 1) == Place(1, 4, 9)

@@ -72,7 +72,7 @@ def test_tags_are_refused(tag):
 
 def test_a_second_document_is_refused():
     (problem,) = read_text("a: 1\n---\nb: 2\n").problems
-    assert (problem.code, problem.place.line) == ("RCP013", 3)
+    assert (problem.code, problem.place.line) == ("RCP013", 2)
 
 
 def test_nodes_know_where_they_stand():

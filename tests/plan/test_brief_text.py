@@ -1,30 +1,38 @@
-from make import flat, plan_of
-from weft.plan.brief_text import compose, under_headings, under_input
-from weft.plan.model import Delegate
+from weft.plan.brief_text import compose, joined, under_headings
+
+
+def nothing() -> str:
+    return ""
 
 
 def test_an_input_stands_under_its_heading_after_the_agent_s_own_words():
-    assert under_input("Own.\n", "In") == "Own.\n\n## Input\n\nIn"
-    assert under_input("", "In") == "## Input\n\nIn"
-    assert under_input("Own", " ") == "Own"
+    assert compose("input", "Own.\n", "In", None, nothing).prompt == "Own.\n\n## Input\n\nIn"
+    assert compose("input", "", "In", None, nothing).prompt == "## Input\n\nIn"
+    assert compose("input", "Own", " ", None, nothing).prompt == "Own"
 
 
 def test_results_stand_under_the_ids_of_their_steps():
     assert under_headings([]) == ""
-    assert under_headings([("a", "1"), ("b", "2")]) == "### a\n\n1\n\n### b\n\n2"
+    assert under_headings([("a", "1"), ("b", "2")]) == "### a\n1\n\n### b\n2"
 
 
 def test_the_prompt_style_keeps_the_agent_s_own_prompt_apart():
-    plan = plan_of(flat("{id: a, subagent: own, prompt: Do}", head="agents: {own: {prompt: Be}}"))
-    work = plan.steps[0].work
-    assert isinstance(work, Delegate)
-    told = compose(work.brief, plan.agents["own"], lambda template: template.text, list)
+    told = compose("prompt", "Be", "Do", None, nothing)
     assert (told.instructions, told.prompt) == ("Be", "Do")
 
 
-def test_a_task_without_results_is_the_task_alone():
-    plan = plan_of("steps:\n  - {id: a, task: Do}\n")
-    work = plan.steps[0].work
-    assert isinstance(work, Delegate)
-    told = compose(work.brief, plan.agents["default"], lambda template: template.text, list)
-    assert told.prompt == "Do"
+def test_an_agent_who_is_told_nothing_gets_what_it_is_handed_after_its_own_prompt():
+    told = compose("prompt", "Be", None, "that", nothing)
+    assert (told.instructions, told.prompt) == ("", "Be\n\n## Input\n\nthat")
+    assert compose("prompt", "Be", None, None, nothing).prompt == "Be"
+
+
+def test_a_task_is_followed_by_what_was_found_before_it():
+    assert compose("task", "Be", "Do", None, nothing).prompt == "Do"
+    found = compose("task", "Be", "Do", None, lambda: "### a\n1")
+    assert (found.instructions, found.prompt) == ("Be", "Do\n\n## Results so far\n\n### a\n1")
+
+
+def test_a_section_stands_apart_from_what_is_before_it():
+    assert joined("a\n", "b") == "a\n\nb"
+    assert joined(" ", "b") == "b"

@@ -5,7 +5,8 @@ import pytest
 
 from weft.plan import claims as claims_module
 from weft.plan.claims import Claims, ConflictIndex
-from weft.plan.globs import Glob, parse_glob, sets_overlap
+from weft.plan.glob_meeting import PathWord, any_meet
+from weft.plan.globs import Glob, parse_glob
 
 
 def globs(*texts: str) -> tuple[Glob, ...]:
@@ -73,11 +74,11 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Every exact comparison of two sets, in the order they are made."""
     made: list[object] = []
 
-    def count(a: tuple[Glob, ...], b: tuple[Glob, ...]) -> bool:
+    def count(a: tuple[PathWord, ...], b: tuple[PathWord, ...]) -> bool:
         made.append((a, b))
-        return sets_overlap(a, b)
+        return any_meet(a, b)
 
-    monkeypatch.setattr(claims_module, "sets_overlap", count)
+    monkeypatch.setattr(claims_module, "any_meet", count)
     return made
 
 

@@ -82,7 +82,7 @@ def test_all_prior_context_is_shown_as_the_steps_that_it_will_hold():
         "{id: c, subagent: writer, prompt: all prior context}",
     )
     assert steps_of(text)["c"]["prompt"] == (
-        "### a\n\n{{steps.a.output}}\n\n### b\n\n{{steps.b.output}}"
+        "Do it.\n\n## Input\n\n### a\n{{steps.a.output}}\n\n### b\n{{steps.b.output}}"
     )
 
 

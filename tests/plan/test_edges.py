@@ -182,7 +182,7 @@ def test_a_target_that_is_both_a_step_and_an_agent_is_the_step():
         ("{id: b, agent: writer}", [("a", "listed before")]),
         ("{id: b, agent: writer, depends_on: []}", []),
         ("{id: b, agent: writer, depends_on: [a]}", [("a", "written")]),
-        ("{id: b, agent: writer, input: '{{steps.a.output}}'}", [("a", "listed before")]),
+        ("{id: b, agent: writer, input: '{{steps.a.output}}'}", [("a", "reference")]),
     ],
 )
 def test_a_wrapped_step_follows_the_one_listed_before_it(second, edges):

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from weft.plan import glob_overlap
+from weft.plan import glob_meeting, glob_overlap
 from weft.plan.glob_overlap import CharSet, Letters
 from weft.plan.globs import Glob, GlobFault, overlap, parse_glob, sets_overlap, witness
 
@@ -180,11 +180,36 @@ def test_hostile_globs_cost_a_row_for_each_letter_and_a_look_at_each_kind_of_let
         rows += len(found)
         return found
 
-    monkeypatch.setattr(glob_overlap, "_shared_char", look)
+    monkeypatch.setattr(glob_overlap, "shared_char", look)
     monkeypatch.setattr(glob_overlap, "_reachable", count_rows)
-    assert not overlap(glob("*a" * 500), glob("*a" * 500 + "b"))
+    assert witness(glob("*a" * 500), glob("*a" * 500 + "b")) is None
     assert looks == 2  # 'a' at 'a', and 'a' at 'b'
     assert rows == 2 + 1001  # of segments, and of letters
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "looks_at_most"),
+    [
+        ("*a" * 500, "*a" * 500 + "b", 1),  # where both have a star, only their ends count
+        ("*" + "a" * 500 + "b*", "a" * 1000, 2),  # a long plain name: found without a retry
+        ("*" + "a" * 20 + "b*", "a" * 50, 1000),  # a short one: every place may be tried
+    ],
+)
+def test_hostile_globs_are_decided_without_much_looking(
+    monkeypatch: pytest.MonkeyPatch, a: str, b: str, looks_at_most: int
+) -> None:
+    looks = 0
+
+    def look(x: CharSet, y: CharSet) -> str | None:
+        nonlocal looks
+        looks += 1
+        return "a" if glob_overlap.intersect(x, y) else None
+
+    monkeypatch.setattr(glob_overlap, "shared_char", look)
+    monkeypatch.setattr(glob_meeting, "shared_char", look)
+    assert not overlap(glob(a), glob(b))
+    assert not overlap(glob(b), glob(a))
+    assert looks <= 2 * looks_at_most
 
 
 def test_runs_of_double_stars_are_one() -> None:

@@ -222,7 +222,7 @@ TEXTS = [
     ("name: x\nsteps: [*a]\n", "RCP010", 2, "*a", "quote it if a '*' was meant"),
     (f"name: x\n<<: {{version: 1}}\n{STEPS}", "RCP011", 2, "<<", "write the keys out"),
     (f"name: !!str x\n{STEPS}", "RCP014", 1, "!!str x", "remove it"),
-    (f"name: x\n{STEPS}---\nname: y\n", "RCP013", 5, "n", "keep one per file"),
+    (f"name: x\n{STEPS}---\nname: y\n", "RCP013", 4, "---", "keep one per file"),
     ("- a\n", "RCP016", 1, "- a", "it starts with `name:`"),
     ("hello\n", "RCP016", 1, "hello", "it starts with `name:`"),
     ("", "RCP016", 0, "", "a recipe starts with `name:`"),

@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from weft.templates.fault import Fault
@@ -101,6 +101,8 @@ words = st.text(alphabet=st.characters(exclude_characters="[{`", exclude_categor
 
 @given(words, st.dictionaries(st.text(max_size=5), values, max_size=4), words)
 def test_json_is_found_in_any_prose(before, value, after):
+    # In quotes all of it would be one JSON text, and that is then what it says.
+    assume(not before.startswith('"'))
     assert find_json(f"{before} {json.dumps(value)} {after}") == value
 
 

@@ -137,7 +137,7 @@ def test_a_wrapped_agent_is_told_its_own_prompt_and_then_the_input_under_a_headi
 
 def test_a_structural_agent_is_told_the_task_and_then_what_its_dependencies_found():
     text = STRUCTURAL.replace("task: Write", "task: Write, depends_on: a")
-    assert told(text, 1) == "Write\n\n## Results so far\n\n### a\n\n{{steps.a.output}}"
+    assert told(text, 1) == "Write\n\n## Results so far\n\n### a\n{{steps.a.output}}"
 
 
 @pytest.mark.parametrize(

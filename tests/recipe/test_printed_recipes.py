@@ -107,10 +107,10 @@ def test_lead_scoring_is_wrapped_and_fans_out():
         ("lead_data", "json", True),
         ("icp_criteria", "json", True),
     ]
-    # The aggregator's prompt reads the fan's outputs; the listing has the edge already.
+    # The aggregator's prompt reads the fan's outputs, which is a better reason than the listing.
     assert edges_of(plan) == {
         "parallel_scoring": [],
-        "aggregate": [("parallel_scoring", "listed before")],
+        "aggregate": [("parallel_scoring", "reference")],
     }
     assert [step.type for step in plan.steps] == ["parallel", "sequential"]
     assert [step.on_failure for step in plan.steps] == ["abort", "abort"]
@@ -146,20 +146,20 @@ def test_research_to_proposal_is_wrapped_and_every_step_follows_another():
     assert [(i.default, i.has_default) for i in plan.inputs if not i.is_required] == [("", True)]
     assert edges_of(plan) == {
         "research": [],
-        "identify_pains": [("research", "listed before")],
-        "pricing": [("identify_pains", "listed before")],
+        "identify_pains": [("research", "reference")],
+        "pricing": [("identify_pains", "reference")],
         # `all prior context` waits for all of it.
         "draft": [
-            ("pricing", "listed before"),
             ("research", "context"),
             ("identify_pains", "context"),
+            ("pricing", "context"),
         ],
         # The writer's own prompt names three steps.
         "review": [
-            ("draft", "listed before"),
             ("research", "reference"),
             ("identify_pains", "reference"),
             ("pricing", "reference"),
+            ("draft", "reference"),
         ],
     }
     assert waves(plan) == (

@@ -1,5 +1,6 @@
 from report.runs import GATED, Give, driven, reported
 from weft.events.model import Approved
+from weft.report.markdown import as_markdown
 from weft.report.report import report_of
 from weft.vocabulary.ids import StepId
 
@@ -38,7 +39,8 @@ def test_a_step_that_waited_for_a_place_follows_the_one_that_left_it():
     recipe = "name: narrow\nsteps: [{id: a, agent: worker, prompt: x}, {id: b, agent: worker, prompt: y}]"
     report = reported(recipe, {"a": Give("x", after=7)}, width=1)
     assert _ids(report) == ["a", "b"]
-    assert report.duration_seconds == 8
+    assert report.critical_path[1].waited_for == "a free place"
+    assert sum(step.duration_seconds for step in report.critical_path) == report.duration_seconds
 
 
 def test_a_step_that_waited_for_files_follows_the_one_that_held_them():
@@ -50,6 +52,8 @@ steps:
 """
     report = reported(recipe, {"a": Give("x", after=7)})
     assert _ids(report) == ["a", "b"]
+    assert report.critical_path[1].waited_for == "the files of a"
+    assert "2. b: 1s (12%), after waiting for the files of a" in as_markdown(report)
 
 
 def test_a_wait_for_a_person_is_named():

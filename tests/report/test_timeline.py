@@ -1,7 +1,7 @@
 import pytest
 
-from report.runs import CHAIN, GATED, Fail, Give, driven, reported
-from weft.events.model import Approved
+from report.runs import CHAIN, GATED, Fail, Give, Hang, driven, reported
+from weft.events.model import Approved, RunResumed
 from weft.report.report import report_of
 from weft.report.timeline import timeline_of
 from weft.vocabulary.ids import StepId
@@ -50,6 +50,18 @@ def test_a_long_idle_stretch_is_cut_short():
     assert _bars(write)[0].width > 40
     assert _bars(publish)[0].left + _bars(publish)[0].width == pytest.approx(100)
     assert len(timeline.ticks) >= 3
+
+
+def test_the_time_that_a_process_was_gone_is_cut_short():
+    run = driven(CHAIN, {"b": Hang()})
+    run.script = {}
+    run.see(RunResumed(run.now + 40_000))
+    if run.state.people:
+        run.see(Approved(run.now, StepId("b"), "bo"))
+    run.run()
+    timeline = timeline_of(report_of(run.state))
+    assert [gap.seconds for gap in timeline.breaks] == [40_000]
+    assert [bar.word for bar in _bars(timeline.rows[1])] == ["in doubt", "succeeded"]
 
 
 def test_ticks_are_round_and_apart():

@@ -1,6 +1,6 @@
 """Budgets stop a run before the call that would exceed them (RECIPES §8)."""
 
-from schedule.drive import Give, drive
+from schedule.drive import Fail, Give, drive
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.usage import Usage
 
@@ -42,8 +42,6 @@ def test_spent_money_does_too() -> None:
 
 
 def test_a_retry_that_cannot_be_afforded_fails_its_step() -> None:
-    from schedule.drive import Fail
-
     recipe = """
 name: t
 budget: {agents: 1}

@@ -87,3 +87,9 @@ def test_a_hostile_megabyte_is_given_up_on_quickly(text):
 def test_a_large_answer_in_prose_is_still_found_whole():
     rows = [{"n": n, "text": "x" * 10} for n in range(20_000)]
     assert find_json(f"Here: {json.dumps(rows)} Done.") == rows
+
+
+def test_a_citation_before_the_answer_is_passed_over():
+    assert find_json('As in [1] and [2, 3]: {"score": 7}') == {"score": 7}
+    assert find_json("Only [1] and [2].") == [1]
+    assert find_json('See [1]. ["a", "b"]') == ["a", "b"]

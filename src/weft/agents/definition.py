@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft.documents.document import Document, read_file, read_text
+from weft.documents.document import Document, compose, load
 from weft.documents.node import MapNode, ScalarNode
 from weft.documents.shapes import Fields, Reading
-from weft.plan.catalog import KNOWN_TOOLS
+from weft.documents.source import Source
+from weft.plan.catalog import KNOWN_TOOLS, tool_fault
 from weft.problems import Problem
 from weft.recipe.grammar import AGENT
 from weft.recipe.model import Agent
@@ -30,10 +31,8 @@ class AgentFile:
 
 def read_agent_file(path: Path, shown_as: str = "", is_foreign: bool = False) -> AgentFile:
     """`is_foreign`: another tool's file, whose further keys are its own business."""
-    document = read_file(path, shown_as=shown_as)
-    prompt = ""
-    if path.suffix == ".md" and document.source.text:
-        document, prompt = _split(document.source.text, document.source.file)
+    source = load(path, shown_as=shown_as)
+    document, prompt = (source, "") if isinstance(source, Document) else _split(source, path)
     reading = Reading(document.source, list(document.problems))
     root = document.root
     if is_foreign and isinstance(root, MapNode):
@@ -42,8 +41,19 @@ def read_agent_file(path: Path, shown_as: str = "", is_foreign: bool = False) ->
     if fields is None or reading.problems:
         return AgentFile(AgentId(path.stem), document.source.file, None, tuple(reading.problems))
     agent = _agent(fields, reading, path, prompt, is_foreign)
+    if not is_foreign:
+        _check_tools(agent, fields, reading)
     problems = tuple(reading.problems)
     return AgentFile(agent.id, document.source.file, None if problems else agent, problems)
+
+
+def _check_tools(agent: Agent, fields: Fields, reading: Reading) -> None:
+    for tool in agent.tools:
+        fault = tool_fault(tool, KNOWN_TOOLS)
+        if fault is not None:
+            node = fields.node.entries["tools"]
+            place = reading.source.place_inside_list(node, tool)
+            reading.say(fault.code, place, fields.path("tools"), fault.message, fault.hint)
 
 
 def _agent(fields: Fields, reading: Reading, path: Path, prompt: str, is_foreign: bool) -> Agent:
@@ -64,16 +74,28 @@ def _agent(fields: Fields, reading: Reading, path: Path, prompt: str, is_foreign
     )
 
 
-def _split(text: str, file: str) -> tuple[Document, str]:
+def _split(source: Source, path: Path) -> tuple[Document, str]:
+    """The settings, and the prompt behind them."""
+    text = source.text
+    if path.suffix != ".md":
+        return compose(source), ""
     matter = _FRONT_MATTER.match(text)
+    if matter is None and text.split("\n", 1)[0].rstrip() == "---":
+        problem = source.problem(
+            "RCP005",
+            source.place_of_index(0, 3),
+            "the front matter is not closed",
+            "end it with a line '---'",
+        )
+        return Document(source, None, (problem,)), ""
     if matter is None:
         # A bare prompt is a fine agent; it only has no settings.
-        return Document(read_text("{}", file).source, MapNode(0, 0, 1, 1)), text.strip()
+        return Document(source, MapNode(0, 0, 1, 1)), text.strip()
     # Blanked, not cut: lines keep their numbers.
-    front = re.sub(r"[^\r\n]", " ", matter[0][:3]) + (matter[0][3:]).rstrip().removesuffix("---")
-    document = read_text(front, file)
+    front = "   " + matter[0][3:].rstrip().removesuffix("---")
+    document = compose(Source(front, source.file))
     if document.root is None and [p.code for p in document.problems] == ["RCP016"]:
-        document = Document(document.source, MapNode(0, 0, 1, 1))
+        document = Document(source, MapNode(0, 0, 1, 1))
     return document, text[matter.end() :].strip()
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "resume": "Go on with a run that was cut off.",
     "retry": "Run again and reuse what is unchanged.",
     "fork": "A new run that parts ways at a step.",
+    "diff": "Show what differed between two runs, step by step.",
     "cancel": "Stop a run and keep what ended.",
     "approve": "Let a step go on that waits for a person.",
     "reject": "Refuse a step that waits for a person.",

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -13,12 +13,14 @@ import click
 from weft.assembly import Weft
 from weft.cli.printing import print_json
 from weft.cli.progress import JsonLines, Lines
+from weft.events.model import Event
 from weft.plan.model import Plan
 from weft.report.markdown import as_markdown
 from weft.report.report import report_as_json, report_of
 from weft.run.driver import Listener
 from weft.run.runs import Runs
 from weft.schedule.state import RunState
+from weft.vocabulary.ids import RunId
 from weft.vocabulary.statuses import RunStatus
 
 INTERRUPTED = 130
@@ -29,8 +31,8 @@ Drive: TypeAlias = Callable[[Runs, Listener], Awaitable[RunState]]
 
 def drive(weft: Weft, plan: Plan, as_json: bool, start: Drive) -> int:
     with showing(plan, as_json) as listener:
-        state, was_stopped = asyncio.run(_drive(weft, start, listener))
-    print_report(state, as_json)
+        state, events, was_stopped = asyncio.run(_drive(weft, start, listener))
+    print_report(state, events, as_json)
     if not as_json:
         _print_next(state, was_stopped)
     return INTERRUPTED if was_stopped else _EXIT_CODES.get(state.status, 1)
@@ -49,7 +51,9 @@ def showing(plan: Plan, as_json: bool) -> Iterator[Listener]:
         yield Lines(plan)
 
 
-async def _drive(weft: Weft, start: Drive, listener: Listener) -> tuple[RunState, bool]:
+async def _drive(
+    weft: Weft, start: Drive, listener: Listener
+) -> tuple[RunState, Sequence[Event], bool]:
     async with weft.runs() as runs:
         stopped = asyncio.Event()
 
@@ -63,11 +67,13 @@ async def _drive(weft: Weft, start: Drive, listener: Listener) -> tuple[RunState
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
         state = await start(runs, listener)
-        return state, stopped.is_set() and not state.has_ended
+        # From the journal, not from memory: the report claims only what is on record.
+        history = await runs.history(RunId(state.run_id))
+        return state, history.events, stopped.is_set() and not state.has_ended
 
 
-def print_report(state: RunState, as_json: bool) -> None:
-    report = report_of(state)
+def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> None:
+    report = report_of(state, events)
     if as_json:
         print_json(report_as_json(report))
     else:
@@ -79,5 +85,5 @@ def _print_next(state: RunState, was_stopped: bool) -> None:
         click.echo("\nIt waits for a person:", err=True)
         for step in state.people:
             click.echo(f"  weft approve {state.run_id} {step}", err=True)
-    elif was_stopped:
+    if was_stopped:
         click.echo(f"\nstopped; it goes on with: weft resume {state.run_id}", err=True)

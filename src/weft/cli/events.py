@@ -25,16 +25,16 @@ def command(run: str, follow: bool, after: int, as_json: bool) -> None:
 
 async def _print(run_id: RunId, follow: bool, after: int) -> None:
     async with Weft().runs() as runs:
-        await runs.history(run_id)  # a run that is not there is an error, not a long wait
+        # A run that is not there is an error, and one that has ended is not waited for.
+        has_ended = (await runs.history(run_id)).state.is_recorded
         while True:
-            has_ended = False
             for stored in await runs.events(run_id, after):
                 after = stored.seq
                 if isinstance(stored.event, UnknownEvent):
                     click.echo(f"event {stored.seq} {stored.event.reason}", err=True)
                     continue
                 click.echo(encode(stored.event))
-                has_ended = isinstance(stored.event, RunEnded)
+                has_ended = has_ended or isinstance(stored.event, RunEnded)
             if has_ended or not follow:
                 return
             await asyncio.sleep(_LOOK_SECONDS)

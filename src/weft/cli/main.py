@@ -1,25 +1,34 @@
 """The `weft` command. In: argv. Out: an exit code; errors as text or, with --json, as JSON."""
 
+import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as mypy understands it, and without importing typing
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from weft.problems.errors import WeftError
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: "Sequence[str] | None" = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments in (["--version"], ["-V"]):
         # Answered before anything is imported: scripts ask this more often than anything.
         from weft import __version__
 
-        print(f"weft {__version__}")
-        return
-    sys.exit(_run(arguments))
+        try:
+            print(f"weft {__version__}", flush=True)
+        except BrokenPipeError:
+            sys.exit(_leave_quietly())
+    else:
+        sys.exit(_run(arguments))
 
 
 def _run(arguments: list[str]) -> int:
+    import gc
+
+    # A start makes many objects and drops few: looking for rubbish among them finds none.
+    gc.set_threshold(50_000)
     import click
 
     from weft.cli.commands import commands
@@ -27,7 +36,9 @@ def _run(arguments: list[str]) -> int:
 
     wants_json = "--json" in arguments
     try:
-        code = commands.main(_flags_last(arguments), prog_name="weft", standalone_mode=False)
+        words = _flags_last(arguments) or ["--help"]
+        code = commands.main(words, prog_name="weft", standalone_mode=False)
+        sys.stdout.flush()  # here, where a reader who has left can still be forgiven
         return code if isinstance(code, int) else 0
     except WeftError as error:
         return _say(error, wants_json)
@@ -40,9 +51,13 @@ def _run(arguments: list[str]) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Python would complain again while closing.
-        sys.stdout = None
-        return 0
+        return _leave_quietly()
+
+
+def _leave_quietly() -> int:
+    # The reader (`| head`) has seen enough. Python would complain again while closing.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _flags_last(arguments: list[str]) -> list[str]:
@@ -51,7 +66,8 @@ def _flags_last(arguments: list[str]) -> list[str]:
 
     known = [i for i, word in enumerate(arguments) if word in COMMANDS]
     words = [i for i, word in enumerate(arguments) if not word.startswith("-")]
-    at = next(iter(known or words), None)
+    # The first word is the command; behind a flag that takes a value, the first that is one.
+    at = next(iter(words if words[:1] == known[:1] or words[:1] == [0] else known or words), None)
     if at is None or any(word in ("--help", "-h", "--version") for word in arguments[:at]):
         return arguments
     return [arguments[at], *arguments[:at], *arguments[at + 1 :]]

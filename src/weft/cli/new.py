@@ -36,7 +36,7 @@ def command(
     if template not in templates:
         hint = did_you_mean(template, templates) or f"there are: {', '.join(templates)}"
         raise InvalidUsage(f"there is no template '{template}'", hint=hint)
-    name = name or template
+    name = template if name is None else name
     if not is_id(name):
         raise InvalidUsage(f"'{name}' is not a name for a recipe",
                            hint="use letters, digits, '-' and '_'")  # fmt: skip

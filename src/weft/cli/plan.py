@@ -35,7 +35,7 @@ def show_dry_run(
     plan = open_plan(weft, recipe)
     given = given_inputs(pairs, input_json)
     if not as_json:
-        given = ask_missing(plan.inputs, given)
+        given = ask_missing(plan.inputs, given, weft.settings.project)
     found = dry_run(plan, weft.inputs(plan, given))
     if as_json:
         print_json(found)

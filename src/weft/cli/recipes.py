@@ -1,10 +1,13 @@
 """The recipe that a command names: a saved one, a file, or '-' for stdin."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from weft.assembly import Weft
-from weft.plan.model import Plan
 from weft.recipe.model import Recipe
+
+if TYPE_CHECKING:
+    from weft.plan.model import Plan
 
 
 def open_recipe(weft: Weft, name_or_file: str) -> Recipe:
@@ -13,5 +16,5 @@ def open_recipe(weft: Weft, name_or_file: str) -> Recipe:
     return weft.recipe(name_or_file)
 
 
-def open_plan(weft: Weft, name_or_file: str) -> Plan:
+def open_plan(weft: Weft, name_or_file: str) -> "Plan":
     return weft.plan(open_recipe(weft, name_or_file))

@@ -1,4 +1,4 @@
-"""`weft resume`: a run that was cut off goes on."""
+"""`weft resume`: runs that were cut off go on."""
 
 import asyncio
 import time
@@ -8,11 +8,10 @@ import click
 from weft.assembly import Weft
 from weft.cli.driving import drive
 from weft.cli.options import json_option, model_option
-from weft.plan.model import Plan
 from weft.problems.errors import InvalidUsage
+from weft.run.history import History
 from weft.run.runs import is_interrupted
 from weft.vocabulary.ids import RunId
-from weft.vocabulary.names import listed
 
 
 @click.command("resume")
@@ -20,25 +19,35 @@ from weft.vocabulary.names import listed
 @model_option
 @json_option
 def command(run: str | None, model: str | None, as_json: bool) -> int:
-    """Go on with a run that was cut off. Without a RUN, with the only one there is.
+    """Go on with a run that was cut off. Without a RUN: with every one, oldest first.
 
     What had ended is never run again; an attempt that was under way follows its step's recovery.
     """
     weft = Weft()
-    run_id, plan = asyncio.run(_find(weft, run))
-    runner = weft.runner(model)
-    return drive(weft, plan, as_json, lambda runs, listener: runs.resume(run_id, runner, listener))
+    histories = asyncio.run(_find(weft, run))
+    return max(_resume(weft, history, model, as_json) for history in histories)
 
 
-async def _find(weft: Weft, run: str | None) -> tuple[RunId, Plan]:
+def _resume(weft: Weft, history: History, model: str | None, as_json: bool) -> int:
+    run_id = RunId(history.started.run_id)
+    runner = weft.runner(weft.model(model) if model else history.started.model)
+    return drive(
+        weft,
+        history.state.plan,
+        as_json,
+        lambda runs, listener: runs.resume(run_id, runner, listener),
+    )
+
+
+async def _find(weft: Weft, run: str | None) -> list[History]:
     async with weft.runs() as runs:
-        if run is None:
-            rows = [row for row in await runs.recent(500) if is_interrupted(row, time.time())]
-            if not rows:
-                raise InvalidUsage("no run was cut off", hint="weft runs lists all of them")
-            if len(rows) > 1:
-                names = listed([row.run_id for row in rows])
-                raise InvalidUsage("several runs were cut off; name one", hint=names)
-            run = rows[0].run_id
-        history = await runs.history(RunId(run))
-        return RunId(run), history.state.plan
+        if run is not None:
+            return [await runs.history(RunId(run))]
+        rows = [row for row in await runs.recent(500) if is_interrupted(row, time.time())]
+        found = [await runs.history(row.run_id) for row in reversed(rows)]
+        # Those that wait for a person were not cut off, and go on once one has decided.
+        decided = await runs.addressed()
+        cut_off = [h for h in found if not h.state.people or h.started.run_id in decided]
+        if not cut_off:
+            raise InvalidUsage("no run was cut off", hint="weft runs lists all of them")
+        return cut_off

@@ -61,7 +61,14 @@ def run_again(
     before = {name: value for name, value in history.started.inputs.items() if name in declared}
     inputs = weft.inputs(plan, {**before, **given})
     anew = downstream(plan, StepId(step)) if step else frozenset()
-    start = Start(plan, inputs, parent=run, reusable=reusable(history.state, history.events, anew))
+    model = weft.model(model) or history.started.model
+    start = Start(
+        plan,
+        inputs,
+        parent=run,
+        model=model,
+        reusable=reusable(history.state, history.events, anew),
+    )
     runner = weft.runner(model)
     return drive(weft, plan, as_json, lambda runs, listener: runs.start(start, runner, listener))
 

@@ -43,11 +43,14 @@ def command(
     weft = Weft()
     plan = open_plan(weft, recipe)
     given = given_inputs(pairs, input_json)
-    inputs = weft.inputs(plan, given if as_json else ask_missing(plan.inputs, given))
+    inputs = weft.inputs(
+        plan, given if as_json else ask_missing(plan.inputs, given, weft.settings.project)
+    )
+    model = weft.model(model)
     runner = weft.runner(model)
     if not as_json:
         print_warnings(plan.warnings)
     if is_detached:
         return detach(weft, recipe, inputs, model, as_json)
-    start = Start(plan, inputs, RunId(run_id) if run_id else None)
+    start = Start(plan, inputs, RunId(run_id) if run_id else None, model=model)
     return drive(weft, plan, as_json, lambda runs, listener: runs.start(start, runner, listener))

@@ -7,9 +7,9 @@ from weft.cli.options import json_option
 from weft.cli.printing import print_json, print_problems
 from weft.cli.recipes import open_recipe
 from weft.documents.node import plain
-from weft.plan.build import Problems
+from weft.plan.check import Problems
 from weft.problems.errors import InvalidRecipe
-from weft.problems.render import as_json as problem_as_json
+from weft.problems.render import count
 
 
 @click.command("show")
@@ -23,15 +23,16 @@ def command(recipe: str, as_json: bool) -> int:
     problems = built.problems if isinstance(built, Problems) else ()
     if found.root is None:
         raise InvalidRecipe(f"{recipe} cannot be read", problems)
+    if as_json and problems:
+        raise InvalidRecipe(f"{recipe} has {count(problems)}", problems)
     if as_json:
         print_json(
             {
-                "ok": not problems,
+                "ok": True,
                 "workflow": found.name,
                 "file": found.source.file,
                 "dialect": found.dialect.name,
                 "recipe": plain(found.root),
-                "problems": [problem_as_json(problem) for problem in problems],
             }
         )
     else:

@@ -1,5 +1,6 @@
 """`weft validate FILE…`: every problem of every file at once."""
 
+import os
 from pathlib import Path
 
 import click
@@ -8,13 +9,12 @@ from weft.assembly import Weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json, print_problems, print_warnings
 from weft.cli.recipes import open_recipe
-from weft.plan.build import Problems
-from weft.plan.model import Plan
+from weft.plan.check import Checked, Problems
 from weft.problems import Problem
-from weft.problems.errors import InvalidRecipe, NotFound
+from weft.problems.errors import InvalidRecipe, InvalidUsage, NotFound
 from weft.problems.render import count, error_as_json
+from weft.recipe.read import SUFFIXES
 from weft.registry.folders import Folder, files_in
-from weft.registry.workflows import SUFFIXES
 
 
 @click.command("validate")
@@ -43,8 +43,10 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
 
 def _names(weft: Weft, files: tuple[str, ...]) -> list[str]:
     names: list[str] = []
-    for file in files or (str(weft.settings.workflows_dir),):
-        if not Path(file).is_dir():
+    for file in files or (weft.shown(weft.settings.workflows_dir),):
+        if not file.strip():
+            raise InvalidUsage("a file without a name", hint="name a file: weft validate FILE")
+        if not os.path.isdir(file):  # unlike Path.is_dir, it has no trouble with any name
             names.append(file)
             continue
         found = [str(path) for path in files_in(Folder(Path(file), ""), SUFFIXES)]
@@ -56,7 +58,7 @@ def _names(weft: Weft, files: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _clashes(weft: Weft, checked: dict[str, Plan | Problems]) -> dict[str, Problems]:
+def _clashes(weft: Weft, checked: dict[str, Checked | Problems]) -> dict[str, Problems]:
     """Two saved recipes of one name: each is fine, and nobody could say which one would run."""
     if len(checked) < 2:
         return {}
@@ -68,7 +70,7 @@ def _clashes(weft: Weft, checked: dict[str, Plan | Problems]) -> dict[str, Probl
     }
 
 
-def _print_json(checked: dict[str, Plan | Problems], bad: list[Problem]) -> None:
+def _print_json(checked: dict[str, Checked | Problems], bad: list[Problem]) -> None:
     if bad:
         broken = [name for name, built in checked.items() if isinstance(built, Problems)]
         print_json(error_as_json(InvalidRecipe(f"{', '.join(broken)}: {count(bad)}", bad)))
@@ -76,14 +78,16 @@ def _print_json(checked: dict[str, Plan | Problems], bad: list[Problem]) -> None
         print_json({"ok": True})
 
 
-def _print_text(checked: dict[str, Plan | Problems], bad: list[Problem]) -> None:
+def _print_text(checked: dict[str, Checked | Problems], bad: list[Problem]) -> None:
     for name, built in checked.items():
         if isinstance(built, Problems):
             print_problems(built.problems)
         else:
             print_warnings(built.warnings)
-            steps = "1 step" if len(built.steps) == 1 else f"{len(built.steps)} steps"
-            click.echo(f"{click.style('ok', fg='green', bold=True)} {name} ({built.name}, {steps})")
+            recipe = built.draft.recipe
+            steps = "1 step" if len(recipe.steps) == 1 else f"{len(recipe.steps)} steps"
+            ok = click.style("ok", fg="green", bold=True)
+            click.echo(f"{ok} {name} ({recipe.name}, {steps})")
     if bad:
         broken = sum(isinstance(built, Problems) for built in checked.values())
         of = f" in {broken} of {len(checked)} files" if len(checked) > 1 else ""

@@ -8,6 +8,7 @@ from weft.assembly import Weft
 from weft.cli.driving import print_report, showing
 from weft.cli.options import json_option
 from weft.events.codec import UnknownEvent
+from weft.events.model import Event
 from weft.run.driver import Listener
 from weft.run.history import History
 from weft.schedule.advance import advance
@@ -25,8 +26,8 @@ def command(run: str, as_json: bool) -> int:
     weft = Weft()
     history = asyncio.run(_load(weft, RunId(run)))
     with showing(history.state.plan, as_json) as listener:
-        state = asyncio.run(_watch(weft, history, listener))
-    print_report(state, as_json)
+        state, events = asyncio.run(_watch(weft, history, listener))
+    print_report(state, events, as_json)
     return 0
 
 
@@ -35,18 +36,21 @@ async def _load(weft: Weft, run_id: RunId) -> History:
         return await runs.history(run_id)
 
 
-async def _watch(weft: Weft, history: History, listener: Listener) -> RunState:
+async def _watch(weft: Weft, history: History, listener: Listener) -> tuple[RunState, list[Event]]:
     state = begin(history.state.plan)
     run_id = RunId(history.started.run_id)
+    seen: list[Event] = []
     after = 0
     async with weft.runs() as runs:
         while True:
+            # Asked first: whoever lets the run go has written all that there is to read.
+            is_driven = await runs.is_driven(run_id)
             for stored in await runs.events(run_id, after):
                 after = stored.seq
                 if not isinstance(stored.event, UnknownEvent):
+                    seen.append(stored.event)
                     advance(state, stored.event)
                     listener(stored.event, state)
-            is_left_alone = bool(state.people) or not await runs.is_driven(run_id)
-            if state.has_ended or is_left_alone:
-                return state
+            if state.has_ended or not is_driven:
+                return state, seen
             await asyncio.sleep(_LOOK_SECONDS)

@@ -14,6 +14,7 @@ MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 
 def write_recipe(folder: Path, name: str, text: str, force: bool = False) -> Path:
     file = folder / f"{name}.yaml"
+    refuse_overwriting(file, force)
     write_schema(folder)
     write_new(file, MODELINE + text, force)
     return file
@@ -22,9 +23,7 @@ def write_recipe(folder: Path, name: str, text: str, force: bool = False) -> Pat
 def write_schema(folder: Path) -> None:
     make_folder(folder)
     schema = json.dumps(recipe_schema(), indent=1, ensure_ascii=False) + "\n"
-    file = folder / SCHEMA_FILE
-    if not file.exists() or file.read_text(encoding="utf-8") != schema:
-        write_new(file, schema, force=True)
+    write_new(folder / SCHEMA_FILE, schema, force=True)
 
 
 def make_folder(folder: Path) -> None:
@@ -34,10 +33,14 @@ def make_folder(folder: Path) -> None:
         raise InvalidUsage(f"cannot make {folder}: {error.strerror}") from error
 
 
-def write_new(file: Path, text: str, force: bool = False) -> None:
-    """All of it or nothing: a crash leaves the old file or the new one."""
+def refuse_overwriting(file: Path, force: bool) -> None:
     if file.exists() and not force:
         raise RefusedToOverwrite(f"{file} is there already", hint="--force overwrites it")
+
+
+def write_new(file: Path, text: str, force: bool = False) -> None:
+    """All of it or nothing: a crash leaves the old file or the new one."""
+    refuse_overwriting(file, force)
     draft = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         draft.write_text(text, encoding="utf-8")

@@ -109,7 +109,7 @@ def _with_environment(
     if folder := environ.get("WEFT_WORKFLOWS_DIR"):
         settings = replace(settings, workflows_dir=settings.project / Path(folder).expanduser())
     if width := environ.get("WEFT_MAX_CONCURRENCY"):
-        if width.isdecimal() and 1 <= int(width) <= 1000:
+        if width.isdecimal() and len(width) <= 4 and 1 <= int(width) <= 1000:
             settings = replace(settings, max_concurrency=int(width))
         else:
             message = f"WEFT_MAX_CONCURRENCY is '{width}'; it must be a number from 1 to 1,000"

@@ -10,11 +10,13 @@ from bisect import bisect_right
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import NoReturn
 
+from weft.documents.letters import FORBIDDEN, named
 from weft.documents.node import ListNode, MapNode, Node, ScalarNode
 from weft.documents.source import Source
 from weft.problems import Problem
 from weft.vocabulary.limits import Limits
 
+_LOOK = "look for a missing comma, quote or bracket just before it"
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 _WORDS: dict[str, bool | None] = {"null": None, "true": True, "false": False}
@@ -54,10 +56,7 @@ class _Composer:
         return root
 
     def _value(self, depth: int) -> Node:
-        self.nodes += 1
-        if self.nodes > self.limits.nodes:
-            most = f"the file has more than {self.limits.nodes:,} values"
-            self._refuse("RCP009", most, "split the recipe")
+        self._count()
         first = self.text[self.at : self.at + 1]
         if first in ("{", "["):
             if depth > self.limits.depth:
@@ -67,6 +66,12 @@ class _Composer:
             return self._map(depth) if first == "{" else self._list(depth)
         return self._string() if first == '"' else self._word()
 
+    def _count(self) -> None:
+        self.nodes += 1
+        if self.nodes > self.limits.nodes:
+            most = f"the file has more than {self.limits.nodes:,} values"
+            self._refuse("RCP009", most, "split the recipe")
+
     def _map(self, depth: int) -> MapNode:
         node = MapNode(self.at, self.at, *self._position(self.at))
         self._take("{")
@@ -74,6 +79,7 @@ class _Composer:
             if self.text[self.at : self.at + 1] != '"':
                 message = "not JSON: a key in double quotes is expected here"
                 self._refuse("RCP007", message, self._after_comma())
+            self._count()  # a key counts, as it does in YAML
             key = self._string()
             self._skip()
             self._take(":")
@@ -113,12 +119,12 @@ class _Composer:
             value, self.at = scanstring(self.text, start + 1, True)
         except JSONDecodeError as error:
             self.at = error.pos
-            self._refuse("RCP007", f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
-        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            self._say(
-                "RCP004", start, "half a surrogate pair cannot stand in a recipe", "delete it"
-            )
-            value = value.encode("utf-8", "replace").decode()
+            said = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
+            self._refuse("RCP007", f"not JSON: {said}", _LOOK)
+        if hidden := FORBIDDEN.search(value):
+            message = f"{named(hidden[0])} cannot stand in a recipe, not even escaped"
+            self._say("RCP004", start, message, "delete it")
+            value = FORBIDDEN.sub("", value)
         return ScalarNode(start, self.at, *self._position(start), value, value)
 
     def _word(self) -> ScalarNode:
@@ -130,7 +136,8 @@ class _Composer:
             is_whole = number[1] is None and number[2] is None and len(number[0]) <= 300
             value = int(number[0]) if is_whole else float(number[0])
             if not math.isfinite(value):
-                self._refuse("RCP007", "not JSON: the number is too large")
+                self.at = start
+                self._refuse("RCP007", "not JSON: the number is too large", "write a smaller one")
         else:
             word = next((w for w in _WORDS if self.text.startswith(w, start)), None)
             if word is None:
@@ -142,7 +149,7 @@ class _Composer:
 
     def _after_comma(self) -> str:
         is_closing = self.text[self.at : self.at + 1] in ("]", "}")
-        return "remove the comma before it" if is_closing else ""
+        return "remove the comma before it" if is_closing else _LOOK
 
     def _skip(self) -> None:
         blank = _BLANK.match(self.text, self.at)
@@ -152,7 +159,7 @@ class _Composer:
     def _take(self, character: str, expected: str = "") -> None:
         if not self.text.startswith(character, self.at):
             wanted = expected or f"'{character}'"
-            self._refuse("RCP007", f"not JSON: {wanted} is expected here")
+            self._refuse("RCP007", f"not JSON: {wanted} is expected here", _LOOK)
         self.at += 1
 
     def _position(self, index: int) -> tuple[int, int]:

@@ -26,12 +26,13 @@ class Text(Kind[str]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
         if not isinstance(node, ScalarNode) or node.value is None or isinstance(node.value, bool):
-            return self.mistyped(node, at, reading)
+            is_word = isinstance(node, ScalarNode) and node.value is not None
+            return self.mistyped(node, at, reading, "put it in quotes" if is_word else "")
         if not self.may_be_blank and not node.written.strip():
             reading.say("RCP103", node, at, f"'{at[-1]}' is empty", f"write {self.called}")
             return None
         if self.one_line and "\n" in node.written.strip():
-            reading.say("RCP103", node, at, f"'{at[-1]}' must stay on one line")
+            reading.say("RCP103", node, at, f"'{at[-1]}' must stay on one line", "join the lines")
             return None
         return node.written.strip() if self.one_line else node.written
 
@@ -81,8 +82,8 @@ class Count(Kind[int]):
             return self.mistyped(node, at, reading)
         if self.least <= node.value <= self.most:
             return node.value
-        message = f"'{at[-1]}' is {node.written[:40]}; it must be {self.called}"
-        reading.say("RCP111", node, at, message)
+        message = f"'{at[-1]}' is {node.written[:40]}, which is out of range"
+        reading.say("RCP111", node, at, message, f"write {self.called}")
         return None
 
     def schema(self) -> JsonSchema:
@@ -98,9 +99,8 @@ class Amount(Kind[float]):
         assert isinstance(node.value, int | float)
         if node.value > 0:
             return float(node.value)
-        reading.say(
-            "RCP111", node, at, f"'{at[-1]}' is {node.written[:40]}; it must be {self.called}"
-        )
+        message = f"'{at[-1]}' is {node.written[:40]}, which is out of range"
+        reading.say("RCP111", node, at, message, f"write {self.called}")
         return None
 
     def schema(self) -> JsonSchema:
@@ -142,7 +142,7 @@ class Milliseconds(Duration):
             if (seconds := parse_duration(node.value / 1000)) is not None:
                 return seconds
         if not isinstance(node, RefusedNode):
-            reading.say("RCP110", node, at, f"'{at[-1]}' must be {self.called}")
+            reading.say("RCP110", node, at, f"'{at[-1]}' must be {self.called}", "for example 1500")
         return None
 
     def schema(self) -> JsonSchema:
@@ -181,7 +181,7 @@ class Version(Kind[str]):
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
         if not isinstance(node, ScalarNode) or isinstance(node.value, bool):
             return self.mistyped(node, at, reading)
-        if not re.match(self._PATTERN, node.written):
+        if not re.fullmatch(self._PATTERN, node.written) or node.written.endswith("\n"):
             return self.mistyped(node, at, reading)
         return node.written
 

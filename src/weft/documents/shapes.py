@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from weft.documents.node import MapNode, Node, Path, RefusedNode, describe
 from weft.documents.source import Source
 from weft.problems import Place, Problem
-from weft.vocabulary.names import did_you_mean, listed
+from weft.vocabulary.names import closest, did_you_mean, listed
 
 T = TypeVar("T", covariant=True)
 V = TypeVar("V")
@@ -35,7 +35,8 @@ class Reading:
 class Kind(Generic[T]):
     """What a value may be. `read` gives it or None, having said why."""
 
-    called: str = "a value"  # 'expected …' in messages
+    called: str = "a value"  # 'must be …' in messages
+    mend: str = ""  # the hint, where "write …" says too little
 
     def read(self, node: Node, at: Path, reading: Reading) -> T | None:
         raise NotImplementedError
@@ -48,7 +49,7 @@ class Kind(Generic[T]):
             return None
         name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else "this"
         message = f"{name} must be {self.called}, not {describe(node)}"
-        reading.say("RCP103", node, at, message, hint)
+        reading.say("RCP103", node, at, message, hint or self.mend or f"write {self.called}")
         return None
 
 
@@ -102,13 +103,12 @@ class Shape:
                 message = f"{name} must be a mapping, not {describe(node)}"
                 reading.say("RCP103", node, at, message, f"its keys: {self._names()}")
             return None
+        node = self._mended(node, at, reading)
         known = {key.name: key for key in self.keys}
         values: dict[str, object] = {}
         for name, value in node.entries.items():
-            key = known.get(name)
-            if key is None:
-                self._unknown(name, node, at, reading)
-            elif not (key.may_be_empty and _is_empty(value)):
+            key = known[name]
+            if not (key.may_be_empty and _is_empty(value)):
                 values[name] = key.kind.read(value, (*at, name), reading)
         for key in self.keys:
             if key.is_required and key.name not in node.entries:
@@ -117,15 +117,36 @@ class Shape:
                     _first_word(node, reading.source),
                     at,
                     f"{self.called} needs '{key.name}'",
-                    key.about,
+                    f"{key.name}: {key.about}",
                 )
         return Fields(node, at, values)
 
-    def _unknown(self, name: str, node: MapNode, at: Path, reading: Reading) -> None:
-        hint = self.foreign.get(name) or did_you_mean(name, (key.name for key in self.keys))
+    def _mended(self, node: MapNode, at: Path, reading: Reading) -> MapNode:
+        """Unknown keys are told and left out; a misspelt one is read as what was meant, so that
+        one slip is one problem and does not hide or cause others."""
+        known = {key.name for key in self.keys}
+        if known.issuperset(node.entries):
+            return node
+        mended = MapNode(node.start, node.end, node.line, node.column)
+        for name, value in node.entries.items():
+            meant: str | None = name
+            if name not in known:
+                free = known.difference(node.entries, mended.entries)
+                meant = self._unknown(name, sorted(free), node.keys[name], (*at, name), reading)
+            if meant is not None:
+                mended.entries[meant] = value
+                mended.keys[meant] = node.keys[name]
+        return mended
+
+    def _unknown(
+        self, name: str, free: list[str], key: Node, at: Path, reading: Reading
+    ) -> str | None:
         message = f"{self.called} has no key '{name[:60]}'"
-        key = node.keys[name]
-        reading.say("RCP101", key, (*at, name), message, hint or f"known keys: {self._names()}")
+        meant = None if name in self.foreign else closest(name, free)
+        hint = self.foreign.get(name) or (f"did you mean '{meant}'?" if meant else None)
+        hint = hint or did_you_mean(name, (key.name for key in self.keys))
+        reading.say("RCP101", key, at, message, hint or f"known keys: {self._names()}")
+        return meant
 
     def _names(self) -> str:
         return listed((key.name for key in self.keys), 40)

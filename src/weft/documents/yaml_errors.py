@@ -20,6 +20,8 @@ _KNOWN: tuple[tuple[str, str, str, bool], ...] = (
      "check the indentation, and quote text that starts with a quote or bracket", False),
     ("did not find expected '-' indicator", "this does not fit the list it stands in",
      "every item of a list starts with '- ' in the same column", False),
+    ("did not find expected node content", "a value is missing here, or a bracket is not closed",
+     "write the value, or close the bracket before it", False),
     ("did not find expected ',' or ']'", "the '[' is not closed, or a ',' is missing",
      "close it with ']'", True),
     ("did not find expected ',' or '}'", "the '{' is not closed, or a ',' is missing",
@@ -57,13 +59,26 @@ def explain(error: Any, source: Source) -> Problem:
     if braces is not None:
         message = "text that starts with '{{' needs quotes"
         return source.problem("RCP005", braces, message, 'write "{{ … }}"')
+    if place.line > len(source.lines) or not source.line(place.line)[place.column - 1 :].strip():
+        place = _last_open_bracket(source) or place
     for part, says, hint, at_start in _KNOWN:
         if part in said:
             began = getattr(error, "context_mark", None) if at_start else None
             if began is not None:
                 place = Place(began.line + 1, began.column + 1)
             return source.problem("RCP005", place, f"not YAML: {says}", hint)
-    return source.problem("RCP005", place, f"not YAML: {said}")
+    return source.problem("RCP005", place, f"not YAML: {said}", "check the line and the one before")
+
+
+def _last_open_bracket(source: Source) -> Place | None:
+    """The file ended inside a bracket: point at that one, not at the end."""
+    open_at: list[int] = []
+    for at, letter in enumerate(source.text):
+        if letter in "[{":
+            open_at.append(at)
+        elif letter in "]}" and open_at:
+            open_at.pop()
+    return source.place_of_index(open_at[-1]) if open_at else None
 
 
 def _braces(error: Any, source: Source, place: Place) -> Place | None:

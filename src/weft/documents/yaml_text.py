@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from weft.documents.letters import FORBIDDEN, named
 from weft.documents.node import ListNode, MapNode, Node, RefusedNode, ScalarNode
 from weft.documents.scalars import plain_scalar
 from weft.documents.source import Source
@@ -47,24 +48,28 @@ class _Composer:
         self.limits = limits
         self.problems: list[Problem] = []
         self.nodes = 0
+        # libyaml counts these as line breaks; editors do not, and neither does Source.
+        self.has_odd_breaks = any(letter in source.text for letter in "\x85\u2028\u2029")
 
     def document(self) -> Node | None:
         events = self._events()
         root: Node | None = None
         for event in events:
             name = type(event).__name__
+            if name == "DocumentStartEvent" and root is not None:
+                self._refuse("RCP013", event, "a second document starts here", "keep one per file")
             if name in ("StreamStartEvent", "DocumentStartEvent", "DocumentEndEvent"):
                 continue
             if name == "StreamEndEvent":
                 break
-            if root is not None:
-                self._refuse("RCP013", event, "a second document starts here", "keep one per file")
             root = self._node(event, events, 1)
-        if root is None or (isinstance(root, ScalarNode) and root.value is None):
+        if root is not None and not (isinstance(root, ScalarNode) and root.value is None):
+            return root
+        if not self.problems:
             place = self.source.place_of_index(0) if self.source.text else None
             hint = "a recipe starts with `name:` and has `steps:`"
             self.problems.append(self.source.problem("RCP016", place, "the file is empty", hint))
-        return root
+        return None
 
     def _events(self) -> Iterator[Any]:
         parser = _Parser(self.source.text)
@@ -116,13 +121,15 @@ class _Composer:
         start, written = event.start_mark, event.value
         # Only a plain scalar can be a number, a boolean or null; quotes make it text.
         value = written if event.style else plain_scalar(written)
-        return ScalarNode(
-            start.index, event.end_mark.index, start.line + 1, start.column + 1, value, written
-        )
+        if event.style == '"' and (hidden := FORBIDDEN.search(written)):
+            # The file is clean, so it was written as an escape, and would come alive later.
+            message = f"{named(hidden[0])} cannot stand in a recipe, not even escaped"
+            self._say("RCP004", event, message, "delete it")
+        return ScalarNode(start.index, event.end_mark.index, *self._position(start), value, written)
 
     def _list(self, event: Any, events: Iterator[Any], depth: int) -> ListNode:
         start = event.start_mark
-        node = ListNode(start.index, start.index, start.line + 1, start.column + 1)
+        node = ListNode(start.index, start.index, *self._position(start))
         for item in events:
             if type(item).__name__ == "SequenceEndEvent":
                 node.end = item.end_mark.index
@@ -132,7 +139,7 @@ class _Composer:
 
     def _map(self, event: Any, events: Iterator[Any], depth: int) -> MapNode:
         start = event.start_mark
-        node = MapNode(start.index, start.index, start.line + 1, start.column + 1)
+        node = MapNode(start.index, start.index, *self._position(start))
         for key_event in events:
             if type(key_event).__name__ == "MappingEndEvent":
                 node.end = key_event.end_mark.index
@@ -175,12 +182,18 @@ class _Composer:
             "write the value out here, or quote it if a '*' was meant",
         )
         start = event.start_mark
-        return RefusedNode(start.index, event.end_mark.index, start.line + 1, start.column + 1)
+        return RefusedNode(start.index, event.end_mark.index, *self._position(start))
+
+    def _position(self, mark: Any) -> tuple[int, int]:
+        if not self.has_odd_breaks:
+            return mark.line + 1, mark.column + 1
+        place = self.source.place_of_index(mark.index)
+        return place.line, place.column
 
     def _say(self, code: str, event: Any, message: str, hint: str) -> None:
         start, end = event.start_mark, event.end_mark
         place = self.source.place_of(
-            Node(start.index, max(end.index, start.index + 1), start.line + 1, start.column + 1)
+            Node(start.index, max(end.index, start.index + 1), *self._position(start))
         )
         self.problems.append(self.source.problem(code, place, message, hint))
         if len(self.problems) >= _MOST_PROBLEMS:

@@ -6,11 +6,12 @@ Fields stand in the order of their dataclass. A row is read as its dataclass say
 are not known are passed over, fields that are missing take their default if they have one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from json import JSONDecodeError, JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
 from math import inf, isfinite
+from operator import attrgetter, call
 from typing import Any, TypeAlias, cast, get_args
 
 from weft.events.model import Event, FailureKind
@@ -84,12 +85,12 @@ class _Record:
         self._kind = kind
         keys = (f'"{field.name}":%s' for field in fields(kind))
         self._template = f"{{{','.join([head, *keys] if head else keys)}}}"
-        self._written = [(field.name, _FORMS[field.type][0]) for field in fields(kind)]
+        self._values = _values_of([field.name for field in fields(kind)])
+        self._writes = [_FORMS[field.type][0] for field in fields(kind)]
         self._read = [(field.name, _FORMS[field.type][1], field.default) for field in fields(kind)]
 
     def write(self, value: object) -> str:
-        texts = [write(getattr(value, name)) for name, write in self._written]
-        return self._template % tuple(texts)
+        return self._template % tuple(map(call, self._writes, self._values(value)))
 
     def read(self, row: Json) -> Any:
         if not isinstance(row, dict):
@@ -106,6 +107,12 @@ class _Record:
             except ValueError as error:
                 raise ValueError(f"'{name}' {error}") from None
         return self._kind(*values)
+
+
+def _values_of(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
+    if len(names) == 1:  # attrgetter would give the value itself
+        return lambda value: (getattr(value, names[0]),)
+    return attrgetter(*names)
 
 
 def _write_float(value: float) -> str:

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.usage import Usage
+from weft.vocabulary.value import value
 from weft.vocabulary.values import Json
 
 FailureKind: TypeAlias = Literal[
@@ -29,9 +30,10 @@ class RunStarted:
     inputs: dict[str, Json]
     seed: int  # the only chance there is: jitter follows from it
     parent: str | None = None  # the run this one was forked or retried from
+    model: str | None = None  # what --model said; who resumes need not say it again
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AttemptStarted:
     type: ClassVar[str] = "attempt_started"
     at: float
@@ -42,7 +44,7 @@ class AttemptStarted:
     key: str  # digest of agent, prompt, tools, model, schema: equal keys, equal work
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AttemptSucceeded:
     type: ClassVar[str] = "attempt_succeeded"
     at: float

@@ -1,16 +1,14 @@
-"""What a subagent is told, word for word. In: a Brief and its agent. Out: Telling (RECIPES §1).
+"""What a subagent is told, word for word (RECIPES §1). One composer for runs and dry runs.
 
-`say` renders a template: with real values in a run, with what is known in a dry run.
+prompt   what the step says; the agent's own prompt is its instructions
+input    the agent's own prompt, then what it gets under "Input"
+task     what the step says, then what the steps before it found
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from weft.plan.model import Brief, PlannedAgent
-from weft.templates.template import Template
-
-Section: TypeAlias = tuple[str, str]  # a step's id and its output as text
+from weft.plan.model import BriefStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,32 +18,28 @@ class Telling:
 
 
 def compose(
-    brief: Brief,
-    agent: PlannedAgent,
-    say: Callable[[Template], str],
-    results: Callable[[], Sequence[Section]],
+    style: BriefStyle,
+    own: str,
+    told: str | None,
+    given: str | None,
+    results: Callable[[], str],
 ) -> Telling:
-    """`results`: all prior context, or what the direct dependencies found."""
-    own = say(agent.prompt)
-    told = say(brief.told) if brief.told is not None else ""
-    if brief.gets_all_prior:
-        told = under_headings(results())
-    match brief.style:
-        case "prompt":
-            return Telling(own, told)
-        case "input":
-            return Telling("", under_input(own, told))
-        case "task":
-            found = under_headings(results())
-            return Telling(own, f"{told}\n\n## Results so far\n\n{found}" if found else told)
+    """`told`: what the step says. `given`: what it gets if the step says nothing itself.
+    `results`: what its direct dependencies found."""
+    if told is None or style == "input":
+        gets = told if told is not None else given
+        is_given = gets is not None and gets.strip()
+        return Telling("", joined(own, f"## Input\n\n{gets}") if is_given else own)
+    if style == "task" and (found := results()):
+        return Telling(own, joined(told, f"## Results so far\n\n{found}"))
+    return Telling(own, told)
 
 
-def under_input(own: str, told: str) -> str:
-    """The agent's own prompt, then what it is given under an "Input" heading."""
-    if not told.strip():
-        return own
-    return f"{own.rstrip()}\n\n## Input\n\n{told}" if own.strip() else f"## Input\n\n{told}"
+def under_headings(sections: Iterable[tuple[str, str]]) -> str:
+    """Outputs by the ids of their steps."""
+    return "\n\n".join(f"### {id}\n{text}" for id, text in sections)
 
 
-def under_headings(sections: Sequence[Section]) -> str:
-    return "\n\n".join(f"### {id}\n\n{text}" for id, text in sections)
+def joined(text: str, section: str) -> str:
+    before = text.rstrip("\n")
+    return f"{before}\n\n{section}" if before.strip() else section

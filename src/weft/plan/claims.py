@@ -1,11 +1,13 @@
 """What a step may read and write. In: the Claims of all steps. Out: which of them conflict."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import chain
 from typing import TypeAlias
 
+from weft.plan.glob_meeting import PathWord, any_meet
 from weft.plan.glob_overlap import Pattern
 from weft.plan.globs import Glob, sets_overlap
 
@@ -63,13 +65,16 @@ class ConflictIndex:
         groups: dict[tuple[_Access, frozenset[Pattern]], _Group] = {}
         self._group_of: list[_Group] = []
         self._stems = {access: _StemIndex() for access in _Access}
-        self._decided: dict[tuple[int, int], bool] = {}
+        self._decided: dict[int, bool] = {}
+        self._rivals_of: dict[_Group, list[_Group]] = {}
         for step, claim in enumerate(claims):
-            key = claim._access, frozenset(p for glob in claim._globs for p in glob.patterns)
+            access, globs = claim._access, claim._globs
+            key = access, frozenset(p for glob in globs for p in glob.patterns)
             if key not in groups:
-                stems = frozenset(stem for glob in claim._globs for stem in glob.stems())
-                groups[key] = _Group(claim, stems, [])
-                self._stems[claim._access].add(groups[key])
+                stems = frozenset(stem for glob in globs for stem in glob.stems())
+                words = tuple(word for glob in globs for word in glob.words)
+                groups[key] = _Group(words, access, _MAY_CONFLICT[access], stems, [])
+                self._stems[access].add(groups[key])
             groups[key].steps.append(step)
             self._group_of.append(groups[key])
 
@@ -80,31 +85,45 @@ class ConflictIndex:
     def partners(self, i: int) -> frozenset[int]:
         """All steps that conflict with step i. The answer is not kept: where everything conflicts,
         keeping it for each step would cost the square of the plan."""
-        group = self._group_of[i]
-        rivals = (near for near in self._near(group) if self._groups_conflict(group, near))
         # Sorted, so that even who walks over the set sees the same order in every run.
+        rivals = self._rivals(self._group_of[i])
         return frozenset(sorted(step for rival in rivals for step in rival.steps if step != i))
 
-    def _near(self, group: "_Group") -> Iterator["_Group"]:
-        for access in _MAY_CONFLICT[group.claims._access]:
-            yield from self._stems[access].near(group.stems)
+    def _rivals(self, group: "_Group") -> list["_Group"]:
+        rivals = self._rivals_of.get(group)
+        if rivals is None:
+            near = chain.from_iterable(self._stems[it].near(group.stems) for it in group.minds)
+            rivals = [other for other in near if self._groups_conflict(group, other)]
+            if len(group.steps) > 1:  # somebody else will ask the same
+                self._rivals_of[group] = rivals
+        return rivals
 
     def _groups_conflict(self, a: "_Group", b: "_Group") -> bool:
-        pair = (min(a.steps[0], b.steps[0]), max(a.steps[0], b.steps[0]))
-        if pair not in self._decided:
-            self._decided[pair] = a.claims.conflicts(b.claims)
-        return self._decided[pair]
+        i, j = a.steps[0], b.steps[0]
+        # The pair as a number: a hundred thousand tuples would keep the collector busy.
+        pair = (i if i < j else j) * len(self._group_of) + (j if i < j else i)
+        decided = self._decided.get(pair)
+        if decided is None:
+            decided = self._decided[pair] = any_meet(a.words, b.words)
+        return decided
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
     """Steps whose claims come to the same; they are added only while the index is built."""
 
-    claims: Claims
+    words: tuple[PathWord, ...]
+    access: _Access
+    minds: tuple[_Access, ...]  # whose access to the same files it must not share
     stems: frozenset[_Stem]
     steps: list[int]
 
     def may_meet(self, other: "_Group") -> bool:
+        """Cheap, and right when it says no."""
+        if other.access not in self.minds:
+            return False
+        if not self.stems.isdisjoint(other.stems):
+            return True
         return any(a[: len(b)] == b[: len(a)] for a in self.stems for b in other.stems)
 
 

@@ -9,18 +9,20 @@ Unlike an event's, a plan's unknown fields are refused: they may say what must n
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Literal, NewType, TypeAlias, Union, cast, get_args, get_origin
 
 from weft.documents.node import Path, spell
 from weft.plan.claims import Claims
 from weft.plan.globs import Glob, parse_glob
-from weft.plan.model import Plan, PlannedStep
+from weft.plan.model import Edge, EdgeReason, Plan, PlannedStep
 from weft.problems.errors import WeftError
 from weft.templates.expression import Expression, parse_expression
 from weft.templates.fault import Fault
 from weft.templates.reference import Reference, parse_reference
 from weft.templates.template import Template, parse_template
+from weft.vocabulary.ids import StepId
 from weft.vocabulary.names import listed
 from weft.vocabulary.values import Json
 
@@ -86,8 +88,16 @@ def _record(kind: type) -> _Form:
     forms = {name: _form(cast(Hashable, field.type)) for name, field in known.items()}
     needed = [name for name, field in known.items() if field.default is MISSING]
 
+    names = tuple(forms)
+    take = attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
+    # Most fields are written as they are, and a plan has tens of thousands of them.
+    changed = [(name, form.write) for name, form in forms.items() if form.write is not _as_is]
+
     def write(value: Any) -> Json:
-        return {name: form.write(getattr(value, name)) for name, form in forms.items()}
+        row: dict[str, Json] = dict(zip(names, take(value), strict=True))
+        for name, write_field in changed:
+            row[name] = write_field(row[name])
+        return row
 
     def read(value: Json) -> Any:
         row = _object(value)
@@ -109,7 +119,9 @@ def _union(members: tuple[Any, ...]) -> _Form:
     if len(some) == len(members):
         return inner
     return _Form(
-        lambda value: None if value is None else inner.write(value),
+        _as_is
+        if inner.write is _as_is
+        else lambda value: None if value is None else inner.write(value),
         lambda value: None if value is None else inner.read(value),
     )
 
@@ -164,6 +176,8 @@ def _many(element: _Form) -> _Form:
     def read(value: Json) -> Any:
         return tuple(_inside(at, element, part) for at, part in enumerate(_list(value)))
 
+    if element.write is _as_is:
+        return _Form(list, read)
     return _Form(lambda values: [element.write(value) for value in values], read)
 
 
@@ -250,8 +264,9 @@ def _shown(value: Json) -> str:
 
 def _write_template(template: Template) -> Json:
     # A registered agent's prompt was never parsed, and must not be now: `{{` in it is only text.
-    is_parsed = parse_template(template.text) == (template, ())
-    return template.text if is_parsed else {"literal": template.text}
+    text = template.text
+    is_literal = template.parts == (text,) and ("{{" in text or not text)
+    return {"literal": text} if is_literal else text
 
 
 def _read_template(value: Json) -> Template:
@@ -295,6 +310,24 @@ def _read_glob(value: Json) -> Glob:
     return glob
 
 
+def _write_edges(edges: tuple[Edge, ...]) -> Json:
+    # Together as long as their reason is the same: in dense layers, edges are most of a plan.
+    runs: list[Json] = []
+    befores: list[Json] = []
+    reason = None
+    for edge in edges:
+        if edge.reason != reason:
+            reason, befores = edge.reason, []
+            runs.append([reason, befores])
+        befores.append(edge.before)
+    return runs
+
+
+def _read_edges(value: Json) -> tuple[Edge, ...]:
+    runs = _form(tuple[tuple[EdgeReason, tuple[StepId, ...]], ...]).read(value)
+    return tuple(Edge(before, reason) for reason, befores in runs for before in befores)
+
+
 _Derive: TypeAlias = Callable[[Mapping[str, Any]], object]
 
 _TEXT = _Form(_as_is, _read_text)
@@ -307,6 +340,7 @@ _LEAVES: dict[object, _Form] = {
     Json: _Form(_as_is, _as_is),
     Template: _Form(_write_template, _read_template),
     Expression: _Form(lambda expression: expression.text, _read_expression),
+    tuple[Edge, ...]: _Form(_write_edges, _read_edges),
     Reference: _Form(lambda reference: reference.text, _read_reference),
 }
 # Not written: they follow from the fields beside them.

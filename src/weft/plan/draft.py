@@ -6,8 +6,9 @@ draft goes on without it, so that one mistake does not hide another.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from weft.documents.node import Path, ScalarNode, spell
+from weft.documents.node import ListNode, Path, ScalarNode, spell
 from weft.documents.source import find, find_key
 from weft.plan.catalog import Catalog
 from weft.problems import Place, Problem
@@ -23,12 +24,14 @@ from weft.recipe.model import (
     Step,
     Switch,
 )
-from weft.templates.expression import Expression, parse_expression
 from weft.templates.fault import Fault
 from weft.templates.reference import Reference
 from weft.templates.template import Template, parse_template
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.limits import Limits
+
+if TYPE_CHECKING:
+    from weft.templates.expression import Expression
 
 IN_MAP = frozenset({"item", "index"})
 IN_LOOP = frozenset({"feedback", "iteration"})
@@ -41,7 +44,7 @@ class Saying:
     """A template or an expression, where it stands, and which loop variables it may use."""
 
     at: Path
-    parsed: Template | Expression
+    parsed: "Template | Expression"
     local: frozenset[str] = NOWHERE
     may_name_itself: bool = False  # `until` and `feedback_path` look at their own step
 
@@ -82,7 +85,7 @@ class Draft:
     output: Saying | None = None
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
-    parsed: dict[Path, Template | Expression] = field(default_factory=dict)
+    parsed: "dict[Path, Template | Expression]" = field(default_factory=dict)
 
     def agent(self, id: AgentId) -> Agent | None:
         """The recipe's own agent, or a registered one: the recipe's shadow the others."""
@@ -97,6 +100,10 @@ class Draft:
     def step_ids(self) -> list[StepId]:
         return [id for id in self.by_id if not id.startswith("#")]
 
+    @property
+    def has_nameless_step(self) -> bool:
+        return any(id.startswith("#") for id in self.by_id)
+
     def say(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
         self.problems.append(self._problem(code, self._place(at), at, message, hint))
 
@@ -109,6 +116,17 @@ class Draft:
         place = self.recipe.source.place_of(key) if key else self._place(at)
         self.problems.append(self._problem(code, place, at, message, hint))
 
+    def say_word(
+        self, code: str, at: Path, position: int, word: str, message: str, hint: str
+    ) -> None:
+        """A word of a list, however the list is written."""
+        many = find(self.recipe.root, at) if self.recipe.root else None
+        if isinstance(many, ScalarNode):  # `tools: Read, Bash`
+            place = self.recipe.source.place_inside_list(many, word)
+            self.problems.append(self._problem(code, place, at, message, hint))
+        else:
+            self.say(code, self.element(at, position, word), message, hint)
+
     def say_inside(self, at: Path, text: str, fault: Fault) -> None:
         """A fault within a text: at the very words, wherever the file has them."""
         place = self._place(at)
@@ -116,9 +134,17 @@ class Draft:
             node = find(self.recipe.root, at)
             piece = text[fault.offset : fault.offset + fault.width]
             if isinstance(node, ScalarNode) and piece.strip():
-                earlier = text.count(piece, 0, fault.offset)
-                place = self.recipe.source.place_inside(node, piece, earlier)
+                place = self.recipe.source.place_inside(node, text, fault.offset, fault.width)
         self.problems.append(self._problem(fault.code, place, at, fault.message, fault.hint))
+
+    def element(self, at: Path, position: int, text: str) -> Path:
+        """The path of a list's element; one before it may have been unreadable and left out."""
+        many = find(self.recipe.root, at) if self.recipe.root else None
+        if isinstance(many, ListNode):
+            for index, item in enumerate(many.items[position:], start=position):
+                if isinstance(item, ScalarNode) and item.written == text:
+                    return (*at, index)
+        return (*at, position)
 
     def has_problem_below(self, *paths: Path) -> bool:
         """Has something at or below one of these been told already? Then say no more."""
@@ -165,9 +191,12 @@ def _template(draft: Draft, at: Path, text: str) -> Template:
     return template
 
 
-def _expression(draft: Draft, at: Path, text: str | None) -> Iterator[Expression]:
+def _expression(draft: Draft, at: Path, text: str | None) -> "Iterator[Expression]":
     if text is None:
         return
+    # Imported on use: most recipes have templates, and few have expressions.
+    from weft.templates.expression import parse_expression
+
     expression = parse_expression(text)
     if isinstance(expression, Fault):
         draft.say_inside(at, text, expression)

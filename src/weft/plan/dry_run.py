@@ -1,8 +1,8 @@
 """A run without running. In: Plan and inputs. Out: the JSON of a dry run, its prompts as far as known."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from weft.plan.brief_text import Section, compose
+from weft.plan.brief_text import compose, under_headings
 from weft.plan.model import (
     Brief,
     Choose,
@@ -18,8 +18,16 @@ from weft.plan.model import (
 from weft.plan.waves import max_delegations, max_model_calls, waves
 from weft.templates.render import render_known
 from weft.templates.scope import Scope
-from weft.templates.template import Template
+from weft.vocabulary.ids import StepId
 from weft.vocabulary.values import Json
+
+# What those get to whom the step itself says nothing.
+_HANDED = {
+    "validator": "(the candidate)",
+    "reducer": "(the collected results)",
+    "each element": "{{item}}",
+    "stage 1": "{{item}}",
+}
 
 
 def dry_run(plan: Plan, inputs: Mapping[str, Json]) -> dict[str, object]:
@@ -47,7 +55,7 @@ def _step(plan: Plan, step: PlannedStep, scope: Scope) -> dict[str, object]:
             "agent": brief.agent,
             "model": brief.model,
             "tools": list(plan.agents[brief.agent].tools),
-            "prompt": prompt_of(plan, step, brief, scope),
+            "prompt": prompt_of(plan, step, role, brief, scope),
         }
         for role, brief in roles(step)
     ]
@@ -72,22 +80,28 @@ def _step(plan: Plan, step: PlannedStep, scope: Scope) -> dict[str, object]:
     }
 
 
-def prompt_of(plan: Plan, step: PlannedStep, brief: Brief, scope: Scope) -> str:
+def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Scope) -> str:
     """All that it would be told; what only a run can know stays `{{…}}`."""
+    agent = plan.agents[brief.agent]
+    told = render_known(brief.told, scope) if brief.told is not None else None
+    given = _given(plan, step, role, brief)
 
-    def say(template: Template) -> str:
-        return render_known(template, scope)
+    def results() -> str:
+        return _known_only_later(step.depends_on)
 
-    def results() -> list[Section]:
-        ids = (
-            [s.id for s in plan.steps if s.index < step.index]
-            if brief.gets_all_prior
-            else step.depends_on
-        )
-        return [(id, f"{{{{steps.{id}.output}}}}") for id in ids]
+    own = render_known(agent.prompt, scope)
+    telling = compose(brief.style, own, told, given, results)
+    return telling.prompt
 
-    told = compose(brief, plan.agents[brief.agent], say, results)
-    return told.prompt
+
+def _given(plan: Plan, step: PlannedStep, role: str, brief: Brief) -> str | None:
+    if brief.gets_all_prior:
+        return _known_only_later([earlier.id for earlier in plan.steps[: step.index]])
+    return _HANDED.get(role)
+
+
+def _known_only_later(ids: Iterable[StepId]) -> str:
+    return under_headings((id, f"{{{{steps.{id}.output}}}}") for id in ids)
 
 
 def roles(step: PlannedStep) -> Iterator[tuple[str, Brief]]:

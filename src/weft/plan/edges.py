@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from weft.documents.node import Path
 from weft.plan.draft import Draft, DraftStep, Saying, asks_for_all_prior
-from weft.plan.model import EdgeReason
 from weft.templates.reference import Reference
 from weft.vocabulary.ids import AgentId, StepId
+
+if TYPE_CHECKING:
+    from weft.plan.model import EdgeReason  # a plan's parts, which a check does not need
 
 
 @dataclass(frozen=True, slots=True)
 class DraftEdge:
     before: StepId
-    reason: EdgeReason
+    reason: "EdgeReason"
     at: Path  # what causes it
     saying: Saying | None = None  # and, for a reference, the text and the words in it
     reference: Reference | None = None
@@ -39,10 +41,10 @@ def connect(draft: Draft) -> Graph:
         into = graph.edges[step.id]
         for edge in (
             *_written(step),
-            *_listed_before(draft, index),
             *routed.get(step.id, ()),
             *_context(draft, index),
             *_references(draft, step, stored),
+            *_listed_before(draft, index),  # last: order alone is the weakest reason
         ):
             # Unknown names are another rule's problem; here they are no edge.
             # A route outranks other reasons: `depends_on: [route]` does not unroute a step.

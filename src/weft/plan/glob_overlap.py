@@ -46,7 +46,7 @@ def shared_name(a: Segment, b: Segment) -> str | None:
         return a if a == b else None
     for x in naming_forms(a):
         for y in naming_forms(b):
-            chars = _shared_word(x, y, _shared_char, EVERY_CHAR)
+            chars = _shared_word(x, y, shared_char, EVERY_CHAR)
             if chars is not None:
                 # If this is '', '.' or '..', both hold a `*` and at most two other characters,
                 # which may be dots: then both match '...' too. '' comes of two bare stars only.
@@ -77,7 +77,7 @@ def intersect(a: CharSet, b: CharSet) -> CharSet:
 
 # Kept, because few characters make up nearly all names: it is most of the work of matching.
 @lru_cache(maxsize=4096)
-def _shared_char(a: CharSet, b: CharSet) -> str | None:
+def shared_char(a: CharSet, b: CharSet) -> str | None:
     both = intersect(a, b)
     if not both:
         return None

@@ -4,8 +4,10 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from unicodedata import normalize
 
+from weft.plan.glob_meeting import PathWord, any_meet, word_of
 from weft.plan.glob_overlap import (
     ANY,
     EVERY_CHAR,
@@ -39,7 +41,7 @@ class GlobFault:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for the words it keeps
 class Glob:
     text: str  # as written
     patterns: tuple[Pattern, ...]  # one for each alternative of its braces
@@ -49,7 +51,12 @@ class Glob:
         names = tuple(_names(normalize("NFC", path)))
         if path.startswith("/") or ".." in names:
             return False
-        return any(shared_path(names, pattern) is not None for pattern in self.patterns)
+        return any_meet((word_of(names),), self.words)
+
+    @cached_property
+    def words(self) -> tuple[PathWord, ...]:
+        """The patterns, made ready to be compared."""
+        return tuple(map(word_of, self.patterns))
 
     def stems(self) -> frozenset[tuple[str, ...]]:
         """The plain names that each pattern begins with. Two globs may overlap only if a stem of
@@ -67,7 +74,7 @@ def parse_glob(text: str) -> Glob | GlobFault:
 
 def overlap(a: Glob, b: Glob) -> bool:
     """Whether any path is matched by both. Exact, code point by code point."""
-    return witness(a, b) is not None
+    return any_meet(a.words, b.words)
 
 
 def sets_overlap(a: Sequence[Glob], b: Sequence[Glob]) -> bool:

@@ -5,7 +5,6 @@ since a terminal and a form have nothing else to give.
 """
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -15,6 +14,7 @@ from weft.recipe.model import Input
 from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.values import Json
 
+_LARGEST = 10**300
 _BOOLEANS = {"true": True, "false": False}
 _CALLED = {
     "string": "text",
@@ -22,6 +22,13 @@ _CALLED = {
     "boolean": "true or false",
     "json": "JSON",
     "file_path": "the path of a file in the workspace",
+}
+_EXAMPLES = {
+    "string": "give one text",
+    "number": "for example 3 or 0.5",
+    "boolean": "write true or false",
+    "json": 'for example {"name": "Ada"}',
+    "file_path": "for example docs/notes.md",
 }
 
 
@@ -72,7 +79,7 @@ def _converted(declared: Input, value: Json) -> Json | Misfit:
         case _:
             pass
     message = f"input '{declared.name}' must be {_CALLED[declared.type]}, not {_shown(value)}"
-    return Misfit("RCP303", message)
+    return Misfit("RCP303", message, _EXAMPLES[declared.type])
 
 
 def _number(text: str) -> int | float | None:
@@ -80,8 +87,10 @@ def _number(text: str) -> int | float | None:
         number = json.loads(text.strip(), parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return None
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    return number if is_number and math.isfinite(number) else None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return None
+    # Compared, not converted: an int may be too large to be a float at all.
+    return number if -_LARGEST < number < _LARGEST else None
 
 
 def _json(declared: Input, value: Json) -> Json | Misfit:
@@ -96,7 +105,10 @@ def _json(declared: Input, value: Json) -> Json | Misfit:
             return Misfit("RCP303", message, "text needs its own quotes inside JSON")
     is_shaped = {"object": isinstance(value, dict), "array": isinstance(value, list)}
     if not is_shaped.get(declared.shape or "", True):
-        return Misfit("RCP303", f"input '{declared.name}' must be a JSON {declared.shape}")
+        message = f"input '{declared.name}' must be a JSON {declared.shape}"
+        return Misfit(
+            "RCP303", message, "for example " + ("{}" if declared.shape == "object" else "[]")
+        )
     return value
 
 

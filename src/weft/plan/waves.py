@@ -4,7 +4,9 @@ The waves are those that result when every step takes equally long and every rou
 at run time there are no waves and no barriers (RECIPES §9).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
 
 from weft.plan.claims import ConflictIndex
 from weft.plan.model import (
@@ -28,21 +30,26 @@ DEFAULT_MAX_TURNS = 25
 
 def waves(plan: Plan) -> tuple[tuple[StepId, ...], ...]:
     index = ConflictIndex([step.claims for step in plan.steps])
-    ended: set[StepId] = set()
-    left = list(plan.steps)
+    waits_for = [len(set(step.depends_on)) for step in plan.steps]
+    after: defaultdict[StepId, list[int]] = defaultdict(list)
+    for step in plan.steps:
+        for before in set(step.depends_on):
+            after[before].append(step.index)
+    ready = [i for i, count in enumerate(waits_for) if count == 0]  # a heap: in listing order
     result = []
-    while left:
-        wave: list[PlannedStep] = []
-        for step in left:
-            if len(wave) == plan.width:
-                break
-            is_ready = all(before in ended for before in step.depends_on)
-            if is_ready and not any(index.conflicts(step.index, other.index) for other in wave):
-                wave.append(step)
-        started = {step.id for step in wave}
-        left = [step for step in left if step.id not in started]
-        ended |= started
-        result.append(tuple(step.id for step in wave))
+    while ready:
+        wave, held_back = list[int](), list[int]()
+        while ready and len(wave) < plan.width:
+            i = heappop(ready)
+            conflicts = any(index.conflicts(i, other) for other in wave)
+            (held_back if conflicts else wave).append(i)
+        for i in held_back:
+            heappush(ready, i)
+        for follower in (follower for i in wave for follower in after[plan.steps[i].id]):
+            waits_for[follower] -= 1
+            if waits_for[follower] == 0:
+                heappush(ready, follower)
+        result.append(tuple(plan.steps[i].id for i in wave))
     return tuple(result)
 
 

@@ -35,6 +35,7 @@ class RunRow:
     started_at: float
     ended_at: float | None
     leased_until: float | None = None  # None: nobody drives it
+    leased_by: str | None = None
 
 
 class Leased(WeftError):
@@ -78,6 +79,10 @@ class Journal(Protocol):
 
     async def runs(self, limit: int = 50) -> list[RunRow]:
         """The runs that started, newest first."""
+        ...
+
+    async def run(self, run_id: RunId) -> RunRow | None:
+        """One of them, if it started."""
         ...
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:

@@ -7,10 +7,11 @@ from typing import Protocol, TypeAlias
 from weft.events.model import FailureKind
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.usage import Usage
+from weft.vocabulary.value import value
 from weft.vocabulary.values import Json
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AttemptRequest:
     """All that a subagent needs to know."""
 
@@ -29,7 +30,7 @@ class AttemptRequest:
     rules: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Success:
     output: Json
     usage: Usage = Usage()

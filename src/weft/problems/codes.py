@@ -70,5 +70,4 @@ TITLES: dict[str, str] = {
     "RCP901": "dependency listed twice",
     "RCP902": "write_set without effect",
     "RCP903": "unused agent or input",
-    "RCP904": "step behind one of several routes",
 }

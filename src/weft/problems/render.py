@@ -37,13 +37,13 @@ def _window(line: str, place: Place) -> tuple[str, str]:
     start = 0
     if len(line) > _LONGEST_LINE:
         start = max(0, min(place.column - 1 - _LONGEST_LINE // 2, len(line) - _LONGEST_LINE))
-    shown = line[start : start + _LONGEST_LINE]
+    shown = _visible(line[start : start + _LONGEST_LINE])
     before = shown[: place.column - 1 - start]
     # Tabs stay tabs and wide letters take two columns, so the caret stands under its word.
     indent = "".join("\t" if letter == "\t" else " " * _columns(letter) for letter in before)
     width = max(1, min(place.width, len(shown) - len(before)))
     under = shown[len(before) : len(before) + width]
-    return _visible(shown), indent + "^" * max(1, sum(map(_columns, under)))
+    return shown, indent + "^" * max(1, sum(map(_columns, under)))
 
 
 def _columns(letter: str) -> int:

@@ -63,7 +63,7 @@ INPUT = Shape("an input", "A named parameter of the recipe.", (
     Key("enum", ListOf(Anything()), "the values it may have"),
 ))  # fmt: skip
 INPUTS = Either(
-    ListOf(ShapeOf(INPUT, parts.make_input)),
+    ListOf(parts.NamedInput(INPUT, parts.make_input)),
     parts.InputsByName(ShapeOf(INPUT, parts.make_input)),
     "a list of inputs, or a mapping of name to input",
 )
@@ -200,7 +200,6 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     Key("$schema", Text(), "the JSON Schema that editors use"),
 ), foreign={
     "limits": "only the user's own weft.yaml may set limits",
-    "step": "write steps: with a list below it",
     "tasks": "write steps:",
     "nodes": "write steps:",
     "jobs": "write steps:",

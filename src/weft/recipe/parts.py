@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from weft.documents.kinds import Identifier
+from weft.documents.kinds import Identifier, ShapeOf
 from weft.documents.node import MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from weft.documents.shapes import Fields, JsonSchema, Kind, Reading
 from weft.recipe.model import (
@@ -94,6 +94,13 @@ class WaitKind(Kind[Any]):
         return {"anyOf": [{"enum": ["all", "any"]}, {"type": "integer", "minimum": 1}]}
 
 
+class NamedInput(ShapeOf[Input]):
+    """An input in a list, which needs a name; make_input sees to that."""
+
+    def schema(self) -> JsonSchema:
+        return {**super().schema(), "required": ["name"]}
+
+
 class InputsByName(Kind[tuple[Input, ...]]):
     """`inputs: {topic: {required: true}, tone: }`"""
 
@@ -135,7 +142,13 @@ def make_input(fields: Fields, reading: Reading) -> Input | None:
             )
         name = str(fields.at[-1])
     elif not fields.written("name"):
-        reading.say("RCP102", fields.node, fields.at, "an input needs 'name'")
+        reading.say(
+            "RCP102",
+            fields.node,
+            fields.at,
+            "an input needs 'name'",
+            "name: what templates call it",
+        )
     if name is None:
         return None
     written_type = fields.get("type", str) or "string"
@@ -256,7 +269,13 @@ def make_stage(fields: Fields, reading: Reading) -> Stage:
 def make_map(fields: Fields, reading: Reading) -> Map:
     doers = fields.written("agent", "stages")
     if not doers:
-        reading.say("RCP102", fields.node, fields.at, "'map' needs 'agent' or 'stages'")
+        reading.say(
+            "RCP102",
+            fields.node,
+            fields.at,
+            "'map' needs 'agent' or 'stages'",
+            "agent: who does it for each element",
+        )
     elif len(doers) == 2:
         reading.say(
             "RCP114",
@@ -352,7 +371,11 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
         )
     if kind != "parallel" and fields.written("wait"):
         reading.say(
-            "RCP113", fields.key("wait"), fields.path("wait"), "'wait' belongs to a parallel step"
+            "RCP113",
+            fields.key("wait"),
+            fields.path("wait"),
+            "'wait' belongs to a parallel step",
+            "remove it, or list branches under parallel:",
         )
     for name in fields.written("agent", "subagent") if made_by else ():
         where = "in each branch" if kind == "parallel" else f"under '{made_by[0]}:'"

@@ -4,7 +4,7 @@ from pathlib import Path as FilePath
 from typing import TypeVar
 
 from weft.documents.document import Document, read_bytes, read_file, read_text
-from weft.documents.node import ListNode, MapNode, Path, describe
+from weft.documents.node import ListNode, MapNode, Path, RefusedNode, describe
 from weft.documents.shapes import Fields, Reading
 from weft.recipe.flat import FLAT
 from weft.recipe.grammar import BODY, ENVELOPE
@@ -14,6 +14,8 @@ from weft.recipe.structural import STRUCTURAL
 from weft.recipe.wrapped import WRAPPED
 from weft.vocabulary.ids import AgentId
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
+
+SUFFIXES = (".yaml", ".yml", ".json")  # of files that hold recipes
 
 T = TypeVar("T")
 
@@ -30,7 +32,7 @@ def read_recipe_file(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: 
 
 def from_document(document: Document) -> Recipe:
     reading = Reading(document.source, list(document.problems))
-    if document.root is None:
+    if document.root is None or isinstance(document.root, RefusedNode):
         return _unread(document, reading)
     if not isinstance(document.root, MapNode):
         message = f"a recipe is a mapping, not {describe(document.root)}"

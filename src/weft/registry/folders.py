@@ -18,7 +18,11 @@ def files_in(folder: Folder, suffixes: Sequence[str]) -> list[Path]:
     except OSError:  # a folder that is not there holds nothing
         return []
     wanted = tuple(suffixes)
-    return [folder.path / n for n in names if n.endswith(wanted) and not n.startswith((".", "_"))]
+    return [
+        folder.path / name
+        for name in names
+        if name.endswith(wanted) and not name.startswith((".", "_")) and ".script." not in name
+    ]
 
 
 def signature(file: Path) -> tuple[int, int, int] | None:

@@ -15,12 +15,11 @@ from weft.plan.catalog import Catalog
 from weft.plan.model import Plan
 from weft.problems import Problem
 from weft.recipe.model import Recipe
-from weft.recipe.read import read_recipe_file
+from weft.recipe.read import SUFFIXES, read_recipe_file
 from weft.registry.folders import Folder, files_in, signature
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
-SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def chart(report: Report) -> Html:
         picture,
         class_="scroll timeline",
         tabindex="0",
-        role="region",
+        role="group",
         aria_label="Timeline",
     )
     return tag(
@@ -79,7 +79,7 @@ def _row(row: Row) -> Html:
 
 
 def _bar(bar: Bar) -> Html:
-    word = bar.word if bar.width >= _LEAST_WORD else ""
+    word = tag("b", bar.word) if bar.width >= _LEAST_WORD and bar.word else NOTHING
     return tag(
         "span",
         word,
@@ -101,7 +101,7 @@ def _legend(timeline: Timeline) -> Html:
     if any(row.is_critical for row in timeline.rows):
         keys.append(tag("span", tag("span", "◆ ", class_="mark"), "critical path", class_="key"))
     for gap in timeline.breaks[:3]:
-        cut = f"cut short: {length(gap.seconds)} in which nobody worked"
+        cut = f"cut short: {length(gap.seconds)} without a sign of work"
         keys.append(tag("span", tag("i", class_="bar gap"), cut, class_="key"))
     return join([tag("span", "A bar is an attempt.", class_="key"), keys])
 
@@ -115,7 +115,7 @@ def _table(report: Report, timeline: Timeline) -> Html:
         tag("tbody", (_table_rows(report, row) for row in timeline.rows)),
     )
     name = "The timeline as a table"
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=name)
+    return tag("div", table, class_="scroll", tabindex="0", role="group", aria_label=name)
 
 
 def _table_rows(report: Report, row: Row) -> Iterator[Html]:

@@ -27,7 +27,7 @@ def critical_path(state: RunState) -> tuple[PathStep, ...]:
         waited = max(0.0, start - free_at)
         if step.started_at is not None:
             duration = max(0.0, _end(state, step) - start)
-            path.append(PathStep(step.id, waited, waited_for if waited else "", duration))
+            path.append(PathStep(step.id, waited, waited_for, duration))
         step = before
     return tuple(reversed(path))
 
@@ -69,7 +69,7 @@ def _what_let_start(
         if rival.planned.claims.conflicts(step.planned.claims):
             return rival, f"the files of {rival.id}"
     if rivals:
-        return rivals[0], f"a free place, which {rivals[0].id} left"
+        return rivals[0], "a free place"
     return last, "its turn"
 
 

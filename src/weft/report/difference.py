@@ -281,3 +281,28 @@ def _change_lines(changes: Iterable[Change]) -> Iterator[str]:
             said = f"{one_line(change.before, _MOST_CHARACTERS) or 'none'} → {said}"
         yield f"  {change.what}: {said}"
         yield from (f"    {visible(line)}" for line in change.lines)
+
+
+def difference_as_json(difference: Difference) -> dict[str, object]:
+    return {
+        "ok": True,
+        "runs": [difference.a, difference.b],
+        "same": difference.same,
+        "changes": [_change_as_json(change) for change in difference.changes],
+        "steps": {
+            step.id: {
+                "only_in": {"a": difference.a, "b": difference.b}.get(step.only_in),
+                "changes": [_change_as_json(change) for change in step.changes],
+            }
+            for step in difference.steps
+        },
+    }
+
+
+def _change_as_json(change: Change) -> dict[str, object]:
+    return {
+        "what": change.what,
+        "before": change.before,
+        "after": change.after,
+        "diff": list(change.lines),
+    }

@@ -149,15 +149,14 @@ def _issue(issue: Issue) -> Html:
 
 
 def _folded(text: str, name: str) -> Content:
-    """A long text behind its beginning."""
+    """A long text behind its beginning and its end."""
     if len(text) <= _MOST_OPEN_CHARACTERS // 8 and text.count("\n") < 4:
         return tag("span", text, class_="said")
-    beginning = one_line(text)[:_MOST_IN_A_CELL].rstrip()
-    return tag("details", tag("summary", f"{beginning} …"), _said(text, name))
+    return tag("details", tag("summary", one_line(text, _MOST_IN_A_CELL)), _said(text, name))
 
 
 def _said(text: str, name: str) -> Html:
-    return tag("pre", text, tabindex="0", role="region", aria_label=name)
+    return tag("pre", text, tabindex="0", role="group", aria_label=name)
 
 
 def _final(report: Report) -> Content:
@@ -190,21 +189,25 @@ def _critical_path(report: Report) -> Html:
 
 
 def _legs(step: PathStep, longest: float, total: float) -> Iterator[Html]:
-    if step.waited_for:
-        waited = f"waiting for {step.waited_for}"
-        yield _leg(waited, step.waited_seconds, longest, total, is_wait=True)
-    yield _leg(step.step, step.duration_seconds, longest, total, is_wait=False)
+    waited = tag("span", f"waiting for {step.waited_for}", class_="muted")
+    name = tag("b", step.step)
+    if step.waited_seconds:
+        yield _leg(waited, step.waited_seconds, longest, total, "wait")
+    elif step.waited_for:
+        # For the step above it, whose time this was already.
+        name = tag("span", name, " after ", waited)
+    yield _leg(name, step.duration_seconds, longest, total)
 
 
-def _leg(name: str, seconds: float, longest: float, total: float, is_wait: bool) -> Html:
+def _leg(name: Html, seconds: float, longest: float, total: float, kind: str = "") -> Html:
     share = f", {seconds / total:.0%}" if total > 0 else ""
     width = seconds / longest if longest > 0 else 0.0
     return tag(
         "li",
-        tag("span" if is_wait else "b", name),
+        name,
         tag("span", f"{length(seconds)}{share}", class_="figure"),
         tag("i", tag("i", style=f"width:{width:.1%}"), class_="share", aria_hidden="true"),
-        class_="wait" if is_wait else False,
+        class_=kind or False,
     )
 
 
@@ -251,7 +254,7 @@ def _table(caption: str, heads: Iterable[str], rows: Iterable[Html]) -> Html:
 def _scrolling(content: Html, name: str, kind: str = "") -> Html:
     """What may be larger than its place can be scrolled by keyboard, and says what it is."""
     css = f"scroll {kind}".strip()
-    return tag("div", content, class_=css, tabindex="0", role="region", aria_label=name)
+    return tag("div", content, class_=css, tabindex="0", role="group", aria_label=name)
 
 
 def _step_details(report: Report) -> Html:

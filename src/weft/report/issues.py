@@ -84,13 +84,9 @@ def _interruptions(happened: Happenings, steps: Sequence[StepReport]) -> Iterato
             f"resumed at {moment(each.resumed_at)} after an interruption, {away} after its last event",
         )
     for step in steps:
-        in_doubt = sum(attempt.status == "in doubt" for attempt in step.attempts)
-        if in_doubt:
-            yield Issue(
-                "interrupted",
-                f"{_counted(in_doubt, 'attempt')} cut short, and nobody knows what had been done",
-                step.id,
-            )
+        doubts = Counter(each.error for each in step.attempts if each.status == "in doubt")
+        for why, count in doubts.items():
+            yield Issue("interrupted", f"{_counted(count, 'attempt')} in doubt: {why}", step.id)
 
 
 def _retries(step: StepReport) -> Iterator[Issue]:

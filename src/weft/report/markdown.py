@@ -92,7 +92,8 @@ def _path(report: Report) -> Iterator[str]:
 def _wait(step: PathStep) -> str:
     if not step.waited_for:
         return ""
-    return f", after {length(step.waited_seconds)} of waiting for {_inline(step.waited_for)}"
+    how_long = f"{length(step.waited_seconds)} of " if step.waited_seconds else ""
+    return f", after {how_long}waiting for {_inline(step.waited_for)}"
 
 
 def _block(output: Json) -> str:

@@ -122,8 +122,8 @@ class PathStep:
     """A step that the end of the run waited for, and what it waited for itself."""
 
     step: str
-    waited_seconds: float  # between what it waited for and its start
-    waited_for: str  # empty: it started at once
+    waited_seconds: float  # between the step before it on the path and its start
+    waited_for: str  # besides its dependencies: a person, a free place, files; empty: nothing
     duration_seconds: float
 
 

@@ -8,12 +8,12 @@ from weft.plan.model import Brief, Plan, PlannedStep, briefs
 from weft.report.critical_path import critical_path
 from weft.report.happenings import Happenings, happenings_of
 from weft.report.issues import issues_of
-from weft.report.json_form import iso, report_as_json
+from weft.report.json_form import report_as_json
 from weft.report.model import AttemptReport, AttemptStatus, Issue, Report, StepReport, Told
 from weft.schedule.result import output_of
 from weft.schedule.state import AttemptState, PartState, RunState, StepState
 
-__all__ = ["Issue", "Report", "StepReport", "iso", "report_as_json", "report_of"]
+__all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_of"]
 
 
 def report_of(state: RunState, events: Sequence[Event] = ()) -> Report:

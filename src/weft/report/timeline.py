@@ -1,6 +1,6 @@
 """When everything happened. In: Report. Out: Timeline: rows of bars, placed in per cent.
 
-A stretch in which nobody works (a person thinks, a night passes) would squeeze all work into
+A stretch without a sign of work (a person thinks, a process is gone) would squeeze all work into
 slivers, so it is cut short and marked as a break.
 """
 
@@ -83,13 +83,14 @@ def timeline_of(report: Report) -> Timeline:
     )
 
 
-def _spans(report: Report, end: float) -> list[tuple[float, float]]:
-    return [
-        (attempt.started_at, end if attempt.ended_at is None else attempt.ended_at)
-        for step in report.steps
-        for attempt in step.attempts
-        if attempt.started_at is not None
-    ]
+def _spans(report: Report, end: float) -> Iterator[tuple[float, float]]:
+    """When somebody worked, as far as anybody knows."""
+    for attempt in (attempt for step in report.steps for attempt in step.attempts):
+        if attempt.started_at is None:
+            continue
+        # Work that was interrupted ends in the journal when the run is resumed, days later perhaps.
+        known_end = attempt.started_at if attempt.status == "in doubt" else attempt.ended_at
+        yield attempt.started_at, end if known_end is None else known_end
 
 
 class _Scale:

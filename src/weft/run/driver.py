@@ -61,11 +61,12 @@ class Driver:
         self._clock = clock
         self._listener = listener
         self._reusable = reusable
+        self._caches = any(step.is_cached for step in state.plan.steps)
         self._inbox: list[Event] = []
         self._arrived = asyncio.Event()
         self._is_stopped = False
         self._lost: WeftError | None = None
-        self._attempts: dict[_AttemptId, asyncio.Task[Event]] = {}
+        self._attempts: dict[_AttemptId, asyncio.Task[None]] = {}
         self._timers = Timers(clock, self._on_timer)
 
     def tell(self, event: Event) -> None:
@@ -101,8 +102,11 @@ class Driver:
 
     @property
     def is_waiting(self) -> bool:
-        is_idle = not self._attempts and not self._inbox and not self._state.retrying
-        return is_idle and bool(self._state.people)
+        state = self._state
+        if self._attempts or self._inbox or state.retrying or not state.people:
+            return False
+        # A deadline that is past, as after a late resume, does not wait for anybody.
+        return all(timer.due_at > self._clock.now() for timer in state.timers.values())
 
     async def _turn(self, events: Sequence[Event]) -> None:
         rows: list[Event] = []
@@ -114,39 +118,52 @@ class Driver:
         commands: list[Command] = []
         while decided:
             command = decided.popleft()
-            if isinstance(command, EndRun):
-                self._fold(RunEnded(self._clock.now(), command.status.value), rows, decided)
-            elif not isinstance(command, StartAttempt):
-                commands.append(command)
-            elif _id(command) not in called_off:
+            if isinstance(command, StartAttempt):
+                if called_off and _id(command) in called_off:
+                    continue
                 self._fold(self._started(command), rows, decided)
-                found = self._reusable.find(command) or await self._kept(command)
+                found = self._reusable.find(command)
+                if found is None and self._is_cached(command):
+                    found = await self._kept(command)
                 if found is None:
                     commands.append(command)
                 else:
-                    self._fold(self._reused(command, found), rows, decided)
+                    follows = self._fold(self._reused(command, found), rows, decided)
+                    # What is answered at once may call off others that have yet to start.
+                    called_off.update(_id(e) for e in follows if isinstance(e, CancelAttempt))
+            elif isinstance(command, EndRun):
+                self._fold(RunEnded(self._clock.now(), command.status.value), rows, decided)
+            else:
+                commands.append(command)
         await self._journal.append(rows)
-        for row in rows:
-            if self._listener:
+        if self._listener is not None:
+            for row in rows:
                 self._listener(row, self._state)
-            if isinstance(row, AttemptSucceeded) and row.reused_from is None:
-                await self._keep(row)
+        if self._caches:
+            await self._keep(rows)
         for command in commands:
             self._carry_out(command)
 
-    def _fold(self, event: Event, rows: list[Event], decided: deque[Command]) -> None:
+    def _fold(
+        self, event: Event, rows: list[Event], decided: deque[Command]
+    ) -> tuple[Command, ...]:
         rows.append(event)
-        decided.extend(advance(self._state, event)[1])
+        commands = advance(self._state, event)[1]
+        decided.extend(commands)
+        return commands
 
-    async def _keep(self, ended: AttemptSucceeded) -> None:
-        step = self._state.steps[ended.step]
-        if step.planned.is_cached:
-            attempt = step.parts[ended.part].attempts[ended.attempt - 1]
-            await self._journal.keep(attempt.key, ended.output)
+    async def _keep(self, rows: Sequence[Event]) -> None:
+        for row in rows:
+            if isinstance(row, AttemptSucceeded) and row.reused_from is None:
+                step = self._state.steps[row.step]
+                if step.planned.is_cached:
+                    attempt = step.parts[row.part].attempts[row.attempt - 1]
+                    await self._journal.keep(attempt.key, row.output)
+
+    def _is_cached(self, command: StartAttempt) -> bool:
+        return self._caches and self._state.steps[command.step].planned.is_cached
 
     async def _kept(self, command: StartAttempt) -> Found | None:
-        if not self._state.steps[command.step].planned.is_cached:
-            return None
         kept = await self._journal.kept(command.key)
         return Found(kept.output, kept.run_id) if kept else None
 
@@ -168,13 +185,12 @@ class Driver:
     def _carry_out(self, command: Command) -> None:
         match command:
             case StartAttempt():
-                task = asyncio.create_task(self._attempt(command))
-                self._attempts[_id(command)] = task
-                # Not inside the attempt: one that is cancelled before it begins never runs at all.
-                task.add_done_callback(lambda done: self._on_done(command, done))
+                self._attempts[_id(command)] = asyncio.create_task(self._attempt(command))
             case CancelAttempt():
-                if _id(command) in self._attempts:
-                    self._attempts[_id(command)].cancel()
+                if task := self._attempts.get(_id(command)):
+                    task.cancel()
+                    # One that is cancelled before it begins never runs at all, and says nothing.
+                    task.add_done_callback(lambda _: self._on_cancelled(command))
             case SetTimer():
                 self._timers.set(command.timer, command.due_at)
             case ClearTimer():
@@ -187,27 +203,31 @@ class Driver:
             case EndRun():
                 pass  # it is on record already
 
-    async def _attempt(self, command: StartAttempt) -> Event:
+    async def _attempt(self, command: StartAttempt) -> None:
+        ended: Event
         try:
-            result = await self._runner.run(self._request(command))
+            ended = self._ended(command, await self._runner.run(self._request(command)))
+        except asyncio.CancelledError:
+            ended = AttemptCancelled(self._clock.now(), *_id(command))
         except Exception as error:  # a bug in an adapter must not hang the run
-            result = Failure("error", f"{type(error).__name__}: {error}")
-        return self._ended(command, result)
+            failure = Failure("error", f"{type(error).__name__}: {error}")
+            ended = self._ended(command, failure)
+        # Told from here and not by a callback: that would take the loop one round more.
+        del self._attempts[_id(command)]
+        self.tell(ended)
 
-    def _on_done(self, command: StartAttempt, done: "asyncio.Task[Event]") -> None:
-        self._attempts.pop(_id(command), None)
-        if done.cancelled():
+    def _on_cancelled(self, command: CancelAttempt) -> None:
+        if self._attempts.pop(_id(command), None):
             self.tell(AttemptCancelled(self._clock.now(), *_id(command)))
-        else:
-            self.tell(done.result())
 
     def _ended(self, command: StartAttempt, result: AttemptResult) -> Event:
-        id = _id(command)
         now = self._clock.now()
         if isinstance(result, Success):
             return AttemptSucceeded(
                 now,
-                *id,
+                command.step,
+                command.part,
+                command.attempt,
                 output=result.output,
                 usage=result.usage,
                 warnings=result.warnings,
@@ -215,7 +235,7 @@ class Driver:
             )
         return AttemptFailed(
             now,
-            *id,
+            *_id(command),
             kind=result.kind,
             error=result.error,
             usage=result.usage,

@@ -1,12 +1,11 @@
 """Start, resume, retry, cancel and decide runs. In: a store, a runner, a clock. Out: RunState."""
 
-import os
 import secrets
-import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from weft.adapters.processes import is_dead, name_of_this_process
 from weft.events.model import (
     Approved,
     AttemptCancelled,
@@ -52,6 +51,8 @@ class Start:
     run_id: RunId | None = None
     parent: str | None = None
     reusable: Reusable = NOTHING
+    seed: int | None = None  # None: by chance
+    model: str | None = None
 
 
 class Runs:
@@ -59,9 +60,9 @@ class Runs:
         self._store = store
         self._clock = clock
         self._keeper = Keeper(store, clock)
-        # Unique to this object: two drives in one process keep each other out as well.
-        self._owner = f"{socket.gethostname()} pid {os.getpid()} {secrets.token_hex(3)}"
+        self._owner = name_of_this_process()
         self._drivers: dict[RunId, Driver] = {}
+        self._is_stopped = False
 
     async def start(
         self, start: Start, runner: Runner, listener: Listener | None = None
@@ -74,10 +75,11 @@ class Runs:
             digest=start.plan.digest,
             plan=plan_to_json(start.plan),
             inputs=dict(start.inputs),
-            seed=secrets.randbits(48),
+            seed=secrets.randbits(48) if start.seed is None else start.seed,
             parent=start.parent,
+            model=start.model,
         )
-        fence = await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+        fence = await self._lease(run_id)
         state = begin(start.plan)
         return await self._drive(run_id, fence, state, started, runner, listener, start.reusable)
 
@@ -88,9 +90,12 @@ class Runs:
         history = await load(self._store, run_id)
         if history.state.is_recorded:
             return history.state
-        fence = await self._store.lease(run_id, self._owner, LEASE_SECONDS)
-        # Read again: until now somebody else may have written.
+        fence = await self._lease(run_id)
+        # Read again: until now somebody else may have written, the end perhaps.
         history = await load(self._store, run_id)
+        if history.state.is_recorded:
+            await self._store.release(run_id, fence=fence)
+            return history.state
         first = RunResumed(self._clock.now())
         return await self._drive(run_id, fence, history.state, first, runner, listener, NOTHING)
 
@@ -101,11 +106,15 @@ class Runs:
         return await self._store.read(run_id, after)
 
     async def is_driven(self, run_id: RunId) -> bool:
-        row = next((r for r in await self._store.runs(1000) if r.run_id == run_id), None)
-        return bool(row and row.leased_until and row.leased_until > self._clock.now())
+        row = await self._store.run(run_id)
+        return row is not None and _is_held(row, self._clock.now())
 
     async def recent(self, limit: int = 50) -> list[RunRow]:
         return await self._store.runs(limit)
+
+    async def addressed(self) -> set[RunId]:
+        """Runs for which somebody left a word that nobody has taken."""
+        return {message.run_id for message in await self._store.posted()}
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
         """Whoever drives it is told; if nobody does, it is ended here."""
@@ -114,13 +123,14 @@ class Runs:
             raise InvalidUsage(f"run {run_id} has ended: {history.state.status.value}")
         request = CancelRequested(self._clock.now(), reason)
         try:
-            fence = await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+            fence = await self._lease(run_id)
         except Leased:
             await self._store.post(run_id, request)
             return
         try:
             history = await load(self._store, run_id)
-            await self._end(RunJournal(self._store, run_id, fence), history.state, request)
+            if not history.state.has_ended:
+                await self._end(RunJournal(self._store, run_id, fence), history.state, request)
         finally:
             await self._store.release(run_id, fence=fence)
 
@@ -140,9 +150,23 @@ class Runs:
         await self._store.post(run_id, event)
 
     def stop(self) -> None:
-        """Leave every run where it is; each can be resumed."""
+        """Leave every run where it is, and those that are just about to begin; each can be resumed."""
+        self._is_stopped = True
         for driver in self._drivers.values():
             driver.stop()
+
+    async def _lease(self, run_id: RunId) -> int:
+        try:
+            return await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+        except Leased as held:
+            if not is_dead(held.by):
+                raise
+            # Nobody should have to wait for the lease of a process that was killed. Leasing by
+            # its name fences it off, were it alive after all, and letting go makes room; if two
+            # try this at once, the store still gives the run to one of them.
+            fence = await self._store.lease(run_id, held.by, LEASE_SECONDS)
+            await self._store.release(run_id, fence=fence)
+            return await self._store.lease(run_id, self._owner, LEASE_SECONDS)
 
     async def _drive(
         self,
@@ -157,6 +181,8 @@ class Runs:
         journal = RunJournal(self._store, run_id, fence)
         driver = Driver(state, journal, runner, self._clock, listener, reusable)
         self._drivers[run_id] = driver
+        if self._is_stopped:
+            driver.stop()
         self._keeper.add(run_id, fence, driver)
         try:
             # What was posted while nobody drove comes first: a gate may be open already.
@@ -185,6 +211,12 @@ class Runs:
 
 
 def is_interrupted(row: RunRow, now: float) -> bool:
-    """Its journal has no end, and nobody holds its lease."""
+    """Its journal has no end, and nobody drives it."""
     has_ended = row.status not in (RunStatus.RUNNING, RunStatus.WAITING)
-    return not has_ended and (row.leased_until is None or row.leased_until < now)
+    return not has_ended and not _is_held(row, now)
+
+
+def _is_held(row: RunRow, now: float) -> bool:
+    if row.leased_until is None or row.leased_until <= now:
+        return False
+    return row.leased_by is None or not is_dead(row.leased_by)

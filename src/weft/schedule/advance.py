@@ -98,7 +98,8 @@ def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
             begin_attempt(turn, step, part, attempt, event.key)
         case AttemptSucceeded():
             attempt.model, attempt.reused_from = event.model, event.reused_from
-            step.warnings.update(dict.fromkeys(event.warnings))
+            if event.warnings:
+                step.warnings.update(dict.fromkeys(event.warnings))
             succeed_attempt(turn, step, part, attempt, event.output, event.usage)
         case AttemptFailed():
             attempt.model = event.model

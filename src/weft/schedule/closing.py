@@ -44,7 +44,6 @@ def close_run(turn: Turn, status: RunStatus, reason: str) -> None:
         return
     state.closed_as = status
     state.startable.clear()
-    state.arrived.clear()
     for step in state.order:
         if step.status is StepStatus.WAITING:
             step.reason = reason

@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.statuses import RunStatus
+from weft.vocabulary.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StartAttempt:
     step: StepId
     part: str  # which delegation of the step, as in AttemptStarted

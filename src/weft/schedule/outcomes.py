@@ -84,11 +84,10 @@ def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:
     arrived = turn.state.arrived
     for dependent in step.dependents:
         dependent.unmet -= 1
-        is_target = dependent.id in step.targets
-        is_chosen = is_target and dependent.id == step.choice
-        dependent.is_chosen |= is_chosen
-        if is_live and (is_chosen or not is_target):
+        if is_live or _only_follows(dependent, step):
             dependent.live += 1
+        if dependent.id == step.choice:
+            dependent.is_chosen = True
         # A target that nobody chose waits for all the rest too: whether it is skipped or held
         # must not depend on who was quick.
         if dependent.unmet == 0:
@@ -103,3 +102,10 @@ def _hold_dependents(turn: Turn, failed: StepState) -> None:
                 step.reason = f"{failed.id} failed"
                 end_step(turn, step, StepStatus.HELD)
                 held.append(step)
+
+
+def _only_follows(dependent: StepState, step: StepState) -> bool:
+    """A skip travels with what a step needs. Standing behind another in the list is no need:
+    the step after a routed-away one is the next step all the same."""
+    edges = dependent.planned.edges
+    return any(edge.before == step.id and edge.reason == "listed before" for edge in edges)

@@ -1,12 +1,8 @@
-"""What a subagent is told. In: a part of a step. Out: the command that starts its next attempt.
-
-prompt   what the step says; the agent's own prompt is its instructions
-input    the agent's own prompt, then what it gets under "Input"
-task     what the step says, then what the steps before it found
-"""
+"""What a subagent is told. In: a part of a step. Out: the command that starts its next attempt."""
 
 from collections.abc import Iterable
 
+from weft.plan.brief_text import compose, joined, under_headings
 from weft.plan.model import PlannedAgent
 from weft.schedule.commands import StartAttempt
 from weft.schedule.key import key_of
@@ -42,21 +38,19 @@ def _composed(
     brief, scope = part.brief, state.scope_with(part.local)
     own = _filled(state, step, agent.prompt, scope)
     told = _filled(state, step, brief.told, scope) if brief.told is not None else None
-    if told is None or brief.style == "input":
-        given = told if told is not None else _given(state, part, agent)
-        prompt = own if given is None else _joined(own, f"## Input\n\n{given}")
-        instructions = ""
-    else:
-        prompt, instructions = told, own
-        if brief.style == "task":
-            results = _results(state.steps[before] for before in step.planned.depends_on)
-            prompt = _joined(prompt, f"## Results so far\n\n{results}") if results else prompt
+    given = _given(state, part, agent) if told is None else None
+
+    def results() -> str:
+        return _results(state.steps[before] for before in step.planned.depends_on)
+
+    telling = compose(brief.style, own, told, given, results)
+    prompt = telling.prompt
     feedback = part.local.get("feedback")
     if feedback is not None and part.handed is MISSING and not _names_feedback(agent, part):
-        prompt = _joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
+        prompt = joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
     if part.not_accepted:
-        prompt = _joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
-    return prompt, instructions
+        prompt = joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
+    return prompt, telling.instructions
 
 
 def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
@@ -72,7 +66,7 @@ def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
 def _results(steps: Iterable[StepState]) -> str:
     """The outputs of those that have ended and have one."""
     ended = (step for step in steps if step.ended_at is not None and step.output is not None)
-    return "\n\n".join(f"### {step.id}\n{as_text(step.output)}" for step in ended)
+    return under_headings((step.id, as_text(step.output)) for step in ended)
 
 
 def _filled(state: RunState, step: StepState, template: Template, scope: Scope) -> str:
@@ -96,10 +90,6 @@ def _names_feedback(agent: PlannedAgent, part: PartState) -> bool:
 
 def _uses(template: Template | None, name: str) -> bool:
     return template is not None and any(r.path[0] == name for r in template.references)
-
-
-def _joined(text: str, section: str) -> str:
-    return f"{text}\n\n{section}" if text else section
 
 
 def _model(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:

@@ -9,7 +9,7 @@ journal for himself. Nothing outside this room may change it.
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from weft.events.model import FailureKind
 from weft.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
@@ -36,6 +36,14 @@ NO_USAGE = Usage()
 class Failure:
     kind: FailureKind
     error: str
+
+
+class Digest(Protocol):
+    """A hash under way, as hashlib has them."""
+
+    def copy(self) -> "Digest": ...
+    def update(self, more: bytes, /) -> None: ...
+    def hexdigest(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +128,7 @@ class StepState:
     dependents: list["StepState"] = field(default_factory=list, repr=False)
     is_target: bool = False  # runs only if a condition chooses it
     is_chosen: bool = False
-    targets: frozenset[StepId] = frozenset()  # of a condition: the steps it may choose
-    choice: StepId | None = None  # and the one it chose
+    choice: StepId | None = None  # of a condition: the step it chose
 
     @property
     def attempts(self) -> Iterator[AttemptState]:
@@ -132,7 +139,9 @@ class StepState:
         return sum((attempt.usage for attempt in self.attempts), NO_USAGE)
 
 
-@dataclass(slots=True, eq=False)
+# No repr: asyncio.run() makes one of whatever its coroutine returns (to name its signal handler),
+# and that of a run is megabytes long.
+@dataclass(slots=True, eq=False, repr=False)
 class RunState:
     """Owned by one driver, and changed in place by `advance` and nobody else."""
 
@@ -159,7 +168,8 @@ class RunState:
     open_attempts: int = 0
     retrying: int = 0  # parts that wait for their next attempt
     is_partial: bool = False  # a branch or an element failed, and its step went on without it
-    key_ends: dict[tuple[str | None, ...], str] = field(default_factory=dict, repr=False)
+    key_ends: dict[tuple[str | None, ...], str] = field(default_factory=dict)
+    key_heads: dict[tuple[str, str], Digest] = field(default_factory=dict)
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded
@@ -185,13 +195,12 @@ def begin(plan: Plan) -> RunState:
     order = [StepState(planned, planned.id, planned.index) for planned in plan.steps]
     steps = {step.id: step for step in order}
     for step in order:
-        befores = step.planned.depends_on
-        step.unmet = len(befores)
-        for before in befores:
-            steps[before].dependents.append(step)
+        edges = step.planned.edges
+        step.unmet = len(edges)
+        for edge in edges:
+            steps[edge.before].dependents.append(step)
         # Asked of the work, not of the edges: an edge that is also written says only "written".
-        step.targets = _step_targets(step.planned)
-        for target in step.targets:
+        for target in _step_targets(step.planned):
             steps[target].is_target = True
     values: dict[str, StepValue] = {}
     return RunState(
@@ -205,7 +214,7 @@ def begin(plan: Plan) -> RunState:
     )
 
 
-def _step_targets(planned: PlannedStep) -> frozenset[StepId]:
+def _step_targets(planned: PlannedStep) -> list[StepId]:
     targets: tuple[Target | None, ...]
     match planned.work:
         case Route(_, if_true, if_false):
@@ -213,5 +222,5 @@ def _step_targets(planned: PlannedStep) -> frozenset[StepId]:
         case Choose(_, cases, default):
             targets = (*(target for _, target in cases), default)
         case _:
-            return frozenset()
-    return frozenset(target.step for target in targets if target and target.step)
+            return []
+    return [target.step for target in targets if target and target.step]

@@ -188,7 +188,8 @@ class _Parser:
                 return f"write '{token.text.lower()}' in small letters"
             if token.mark == OPERAND and token.text in ("is", "equals", "eq"):
                 return "use '=='"
-        return ""
+        is_over = self.token.mark == END
+        return "something is missing at its end" if is_over else "an operator or bracket is missing"
 
     def chained(self, start: int, middle: int, depth: int) -> Refused:
         second = self.token

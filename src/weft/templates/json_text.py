@@ -41,11 +41,17 @@ def _in_fence(text: str) -> Json | Missing:
 
 
 def _in_prose(text: str) -> Json | Missing:
+    """The first one that is more than a footnote: `[1]` and `[2, 3]` cite, they do not answer."""
     left = _MOST_READINGS * len(text)
+    footnote: Json | Missing = MISSING
+    end = 0
     for beginning in islice(re.finditer(_BEGINNING, text), _MOST_TRIES):
         start = beginning.start()
+        if start < end:
+            continue
+        value: Json
         try:
-            value: Json = _DECODER.raw_decode(text, start)[0]
+            value, end = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             left -= error.pos - start
         except RecursionError:
@@ -53,10 +59,18 @@ def _in_prose(text: str) -> Json | Missing:
         except ValueError:  # a number that is none, somewhere
             left -= len(text) - start
         else:
-            return MISSING if _is_too_deep(value) else value
+            if _is_too_deep(value):
+                return MISSING
+            if not _is_footnote(value):
+                return value
+            footnote = value if footnote is MISSING else footnote
         if left < 0:
             break
-    return MISSING
+    return footnote
+
+
+def _is_footnote(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(item, int) for item in value)
 
 
 def _parse(text: str) -> Json | Missing:

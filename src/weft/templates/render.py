@@ -1,14 +1,14 @@
 """Fill a template. In: a Template and a Scope. Out: text, with what was missing from it."""
 
 import json
-from dataclasses import dataclass
 
 from weft.templates.reference import Reference
 from weft.templates.scope import MISSING, Json, Missing, Scope, resolve
 from weft.templates.template import Template
+from weft.vocabulary.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rendered:
     text: str
     missing: tuple[Reference, ...]
@@ -16,9 +16,12 @@ class Rendered:
 
 def render(template: Template, scope: Scope) -> Rendered:
     """One pass: what is inserted is never scanned again. Missing and null insert nothing."""
+    parts = template.parts
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return Rendered(parts[0], ())
     pieces: list[str] = []
     missing: list[Reference] = []
-    for part in template.parts:
+    for part in parts:
         if isinstance(part, str):
             pieces.append(part)
             continue

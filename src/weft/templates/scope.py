@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from weft.templates.json_text import find_json
 from weft.templates.reference import PathPart, Reference
 from weft.templates.value import MISSING, Json, Missing
+from weft.vocabulary.value import value
 
 __all__ = ["MISSING", "Json", "Missing", "Scope", "StepValue", "resolve"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StepValue:
     """What an ended step left behind."""
 
@@ -32,22 +33,21 @@ class Scope:
 
 def resolve(reference: Reference, scope: Scope) -> Json | Missing:
     """Never raises: what is not there is MISSING."""
-    match reference.path:
-        case ("inputs", str(name), *rest):
-            return _walk(scope.inputs.get(name, MISSING), rest)
-        case ("steps", str(step), str(facet), *rest) if step in scope.steps:
-            return _facet(scope.steps[step], facet, rest)
-        case ("run", "id"):
-            return scope.run_id or MISSING
-        case ("inputs" | "steps" | "run", *_):
-            return MISSING
-        case (str(name), *rest):
-            return _walk(_bare(name, scope), rest)
-        case _:
-            return MISSING
+    # Ifs and not a match: every reference of every prompt comes by here, and they take a third.
+    path = reference.path
+    head = path[0] if path else None
+    if head == "steps":
+        step = scope.steps.get(str(path[1])) if len(path) > 2 else None
+        return MISSING if step is None else _facet(step, path[2], path[3:])
+    if head == "inputs":
+        name = path[1] if len(path) > 1 else None
+        return _walk(scope.inputs.get(name, MISSING), path[2:]) if type(name) is str else MISSING
+    if head == "run":
+        return scope.run_id or MISSING if path == ("run", "id") else MISSING
+    return _walk(_bare(head, scope), path[1:]) if type(head) is str else MISSING
 
 
-def _facet(step: StepValue, facet: str, rest: Sequence[PathPart]) -> Json | Missing:
+def _facet(step: StepValue, facet: PathPart, rest: Sequence[PathPart]) -> Json | Missing:
     match facet:
         case "output":
             return _walk(step.output, rest)

@@ -1,1 +1,1 @@
-"""Public fakes for authors and tests: a scripted model that needs no key and no network."""
+"""Public fakes for authors and tests: a scripted model, a virtual clock, a recipe test runner."""

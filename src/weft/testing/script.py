@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from weft.documents.document import Document, read_file
+from weft.documents.document import Document, read_file, read_text
 from weft.documents.kinds import AnyMap, Anything, Choice, Count, Duration, Text
 from weft.documents.node import ListNode, MapNode, Node, ScalarNode, plain
 from weft.documents.node import Path as NodePath
@@ -59,12 +59,14 @@ class Script:
         return written[min(attempt, len(written)) - 1] if written else None
 
 
-def read_script(file: Path) -> Script:
-    document = read_file(file)
+def read_script(file: Path | str) -> Script:
+    """A file by its path; a str is the script itself."""
+    document = read_file(file) if isinstance(file, Path) else read_text(file)
     reading = Reading(document.source, list(document.problems))
     script = _script(document, reading)
     if reading.problems:
-        raise InvalidUsage(f"the script {file} cannot be used", reading.problems)
+        named = f"the script {file}" if isinstance(file, Path) else "the script"
+        raise InvalidUsage(f"{named} cannot be used", reading.problems)
     return script
 
 

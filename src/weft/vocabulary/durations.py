@@ -13,6 +13,8 @@ def parse_duration(written: str | int | float) -> float | None:
     """Seconds, or None when this is no duration. Zero and negative ones are none."""
     if isinstance(written, bool):
         return None
+    if not isinstance(written, str) and not 0 < written <= LONGEST_SECONDS:
+        return None  # before it becomes a float, which not every int can
     seconds = _seconds(written.strip()) if isinstance(written, str) else float(written)
     if seconds is None or not 0 < seconds <= LONGEST_SECONDS:
         return None

@@ -1,9 +1,9 @@
 """What work cost. In: figures of one attempt. Out: sums."""
 
-from dataclasses import dataclass
+from weft.vocabulary.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Usage:
     input_tokens: int = 0
     output_tokens: int = 0

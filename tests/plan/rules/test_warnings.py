@@ -42,16 +42,3 @@ def test_inputs_are_used_by_prompts_agents_expressions_and_the_output():
     head = "inputs: [{name: p}, {name: q}, {name: r}, {name: s}]\nagents: {own: {prompt: '{{q}}'}}"
     step = "{id: a, subagent: own, prompt: '{{inputs.p}}', when: inputs.r == 'x'}"
     assert warnings(flat(step, head=head + "\noutput: '{{inputs.s}}'")) == []
-
-
-def test_a_wrapped_step_behind_two_routed_ones_follows_only_the_last():
-    text = (
-        "workflow:\n  name: x\n  steps:\n"
-        "    - {id: c, condition: {eval: 1 < 2, true: a, false: b}}\n"
-        "    - {id: a, agent: writer, depends_on: [c]}\n"
-        "    - {id: b, agent: writer, depends_on: [c]}\n"
-        "    - {id: d, agent: writer}\n"
-    )
-    assert warnings(text) == [("RCP904", 7)]
-    joined = text.replace("{id: d, agent: writer}", "{id: d, agent: writer, depends_on: [a, b]}")
-    assert warnings(joined) == []

@@ -46,6 +46,8 @@ class MemoryJournal:
         run.rows += rows
         for event in events:
             run.listed = _listed(run.listed, event, run_id)
+            if isinstance(event, RunEnded):
+                self._post = {n: m for n, m in self._post.items() if m.run_id != run_id}
 
     async def read(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
         self._check_open()
@@ -56,11 +58,18 @@ class MemoryJournal:
     async def runs(self, limit: int = 50) -> list[RunRow]:
         self._check_open()
         listed = [
-            replace(run.listed, leased_until=run.leased_until if run.owner else None)
+            replace(
+                run.listed,
+                leased_until=run.leased_until if run.owner else None,
+                leased_by=run.owner,
+            )
             for run in reversed(self._runs.values())
             if run.listed
         ]
         return sorted(listed, key=lambda run: run.started_at, reverse=True)[:limit]
+
+    async def run(self, run_id: RunId) -> RunRow | None:
+        return next((row for row in await self.runs(len(self._runs)) if row.run_id == run_id), None)
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
         self._check_open()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count, repeat
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -84,6 +84,8 @@ class SqliteJournal:
         self._path = path
         self._writer = writer
         self._now = now
+        self._looking = asyncio.Lock()
+        self._next_look: asyncio.Task[list[Message]] | None = None
 
     @classmethod
     async def open(cls, path: Path, now: Callable[[], float] = time.time) -> "SqliteJournal":
@@ -102,6 +104,9 @@ class SqliteJournal:
     async def runs(self, limit: int = 50) -> list[RunRow]:
         return await self._in_reader(lambda db: _runs(db, limit))
 
+    async def run(self, run_id: RunId) -> RunRow | None:
+        return await self._in_reader(lambda db: _run(db, run_id))
+
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
         return await self._writer.submit(_Ledger.lease, run_id, owner, self._now(), seconds)
 
@@ -115,7 +120,11 @@ class SqliteJournal:
         await self._writer.submit(_Ledger.post, run_id, encode(event))
 
     async def posted(self) -> list[Message]:
-        return await self._in_reader(_posted)
+        # Who asks while one look is under way shares the next: ten thousand runs that start
+        # together need two looks.
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look())
+        return list(await asyncio.shield(self._next_look))
 
     async def taken(self, numbers: Sequence[int]) -> None:
         await self._writer.submit(_Ledger.taken, numbers)
@@ -129,6 +138,11 @@ class SqliteJournal:
 
     async def close(self) -> None:
         await self._writer.close()
+
+    async def _look(self) -> list[Message]:
+        async with self._looking:
+            self._next_look = None
+            return await self._in_reader(_posted)
 
     async def _in_reader(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         self._writer.check_open()
@@ -363,9 +377,9 @@ class _Ledger:
         self, run_id: RunId, fence: int, events: Sequence[Event], rows: Sequence[str]
     ) -> None:
         run = self._find(run_id, fence)
-        for event, row in zip(events, rows, strict=True):
-            run.last_seq += 1
-            self._rows.append((run.id, run.last_seq, row))
+        self._rows += zip(repeat(run.id), count(run.last_seq + 1), rows)
+        run.last_seq += len(rows)
+        for event in events:
             if isinstance(event, _LISTED):
                 self._list(run.id, event)
 
@@ -440,6 +454,9 @@ class _Ledger:
             case RunEnded():
                 sql = "UPDATE runs SET status = ?, ended_at = ? WHERE id = ?"
                 self._db.execute(sql, (str(event.status), event.at, run))
+                # What was posted too late is nobody's business any more.
+                late = "DELETE FROM post WHERE run_id = (SELECT run_id FROM runs WHERE id = ?)"
+                self._db.execute(late, (run,))
 
 
 def _read(db: sqlite3.Connection, run_id: RunId, after: int) -> list[StoredEvent]:
@@ -458,13 +475,21 @@ def _decoded(raw: bytes) -> Event | UnknownEvent:
         return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
 
 
+_ROWS_OF_RUNS = """
+    SELECT run_id, workflow, status, started_at, ended_at,
+        CASE WHEN owner IS NULL THEN NULL ELSE leased_until END, owner FROM runs
+    WHERE started_at IS NOT NULL
+    """
+
+
 def _runs(db: sqlite3.Connection, limit: int) -> list[RunRow]:
-    sql = """
-        SELECT run_id, workflow, status, started_at, ended_at,
-            CASE WHEN owner IS NULL THEN NULL ELSE leased_until END FROM runs
-        WHERE started_at IS NOT NULL ORDER BY started_at DESC, id DESC LIMIT ?
-        """
+    sql = f"{_ROWS_OF_RUNS} ORDER BY started_at DESC, id DESC LIMIT ?"
     return [RunRow(*row) for row in db.execute(sql, (limit,))]
+
+
+def _run(db: sqlite3.Connection, run_id: RunId) -> RunRow | None:
+    row = db.execute(f"{_ROWS_OF_RUNS} AND run_id = ?", (run_id,)).fetchone()
+    return RunRow(*row) if row else None
 
 
 def _posted(db: sqlite3.Connection) -> list[Message]:

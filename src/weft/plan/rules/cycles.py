@@ -85,7 +85,7 @@ def _say(draft: Draft, graph: Graph, cycle: list[StepId]) -> None:
             return
     written = next((edge for edge in edges if edge.reason == "written"), edges[0])
     if len(cycle) == 1:
-        draft.say("RCP106", written.at, f"step '{cycle[0]}' waits for itself: {spelt}")
+        draft.say("RCP106", written.at, f"step '{cycle[0]}' waits for itself: {spelt}", "remove it")
         return
     draft.say(
         "RCP106",

@@ -1,5 +1,7 @@
 """A recipe asks for no more than the limits allow (RECIPES §8)."""
 
+from weft.documents.node import ListNode
+from weft.documents.source import find
 from weft.plan.draft import Draft
 from weft.recipe.model import Map, Parallel
 
@@ -9,7 +11,8 @@ _RAISE = "only your own ~/.weft/weft.yaml may raise it, under limits:"
 def check(draft: Draft) -> None:
     recipe, limits = draft.recipe, draft.limits
     steps_at = (*recipe.at, "steps")
-    if not recipe.steps and not recipe.problems and recipe.root is not None:
+    steps = find(recipe.root, steps_at) if recipe.root else None
+    if isinstance(steps, ListNode) and not steps.items:
         draft.say("RCP119", steps_at, "a recipe needs at least one step", "add one under steps:")
     if len(recipe.steps) > limits.steps:
         draft.say(

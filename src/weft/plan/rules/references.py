@@ -24,7 +24,8 @@ def _check(draft: Draft, saying: Saying, known: Known, told: set[tuple[object, .
     here = Known(known.inputs, known.steps, known.stored, saying.local)
     for reference in saying.references:
         fault = check_reference(reference, here)
-        if fault is None:
+        # An unknown step may well be the one whose id cannot be read.
+        if fault is None or (fault.code == "RCP203" and draft.has_nameless_step):
             continue
         # A prompt that two steps share has its fault once.
         key = (saying.at, fault.code, fault.offset)

@@ -1,12 +1,14 @@
 """JSON schemas mean something. A schema that nothing can satisfy is a mistake, not a check."""
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 
 from weft.documents.node import Path
 from weft.plan.draft import Draft
 from weft.vocabulary.values import Json
 
+_EXAMPLE = "for example {type: object, required: [score], properties: {score: {type: number}}}"
 _TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
 _BOUNDS = (
     ("minimum", "maximum"),
@@ -32,10 +34,10 @@ def _check(draft: Draft, schema: Json | Mapping[str, Json], at: Path) -> None:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, Mapping):
-        draft.say("RCP124", at, "a JSON schema is a mapping")
+        draft.say("RCP124", at, "a JSON schema is a mapping", _EXAMPLE)
         return
     for part, message in _faults(schema):
-        draft.say("RCP124", (*at, part), message)
+        draft.say("RCP124", (*at, part), message, _EXAMPLE)
     for path, inner in _inner(schema):
         _check(draft, inner, (*at, *path))
 
@@ -60,7 +62,9 @@ def _faults(schema: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     pattern = schema.get("pattern")
     if pattern is not None:
         try:
-            re.compile(pattern if isinstance(pattern, str) else "(")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Python may mean by it one day
+                re.compile(pattern if isinstance(pattern, str) else "(")
         except (re.error, RecursionError, OverflowError):
             yield "pattern", "'pattern' is not a regular expression"
 

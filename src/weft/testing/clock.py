@@ -1,0 +1,79 @@
+"""A clock that nobody waits for. In: coroutines that sleep. Out: the same, in no time at all.
+
+    clock = VirtualClock()
+    state = clock.run(Runs(MemoryJournal(clock.now), clock).start(start, runner))
+
+It brings its own event loop. That loop runs everything that can run; when nothing can, it would
+wait for its next timer, and here it moves the clock there instead. So time passes only when
+nothing else can happen, an hour of backoff takes milliseconds, and two drives of one run see the
+same times. All timers of the loop obey it: `asyncio.sleep` and `asyncio.timeout` of whatever runs
+inside, not only `sleep_until`. What a thread or another process does is outside: the loop cannot
+know that it is being waited for, and time goes on meanwhile. So use a MemoryJournal with it.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+START = 946_684_800.0  # 1 January 2000
+# Past this, floats of the loop's time are too coarse for its timers, and no recipe lasts so long.
+_LONGEST_SECONDS = 180 * 86_400.0
+_T = TypeVar("_T")
+
+
+class VirtualClock:
+    def __init__(self, start: float = START) -> None:
+        self._loop_began_at = start
+        self.loop_seconds = 0.0  # small numbers: the loop counts its timers in nanoseconds
+
+    def now(self) -> float:
+        return self._loop_began_at + self.loop_seconds
+
+    async def sleep_until(self, at: float) -> None:
+        if at <= self.now():
+            return
+        loop = asyncio.get_running_loop()
+        if not isinstance(loop, _Loop) or loop.clock is not self:
+            raise RuntimeError("this clock stands still here: use clock.run(…)")
+        woken = loop.create_future()
+        timer = loop.call_at(at - self._loop_began_at, woken.set_result, None)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+    def run(self, main: Coroutine[Any, Any, _T]) -> _T:
+        """As `asyncio.run`, on this clock. The next `run` goes on at the time this one left."""
+        self._loop_began_at, self.loop_seconds = self.now(), 0.0
+        with asyncio.Runner(loop_factory=lambda: _Loop(self)) as runner:
+            return runner.run(main)
+
+    def skip(self, seconds: float) -> None:
+        """Only the loop calls this, and only when it is idle."""
+        self.loop_seconds += seconds
+        if self.loop_seconds > _LONGEST_SECONDS:
+            raise RuntimeError("half a year has passed, and what is waited for did not happen")
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        super().__init__(_Idleness(clock))
+
+    def time(self) -> float:
+        return self.clock.loop_seconds
+
+
+class _Idleness(selectors.DefaultSelector):
+    """A loop asks its selector to wait until its next timer, but for 0 s while anything can run."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(None if timeout is None else 0)
+        if not ready and timeout is not None and timeout > 0:
+            self._clock.skip(timeout)
+        return ready

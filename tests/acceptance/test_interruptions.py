@@ -1,0 +1,139 @@
+"""Runs that are killed, stopped, cancelled, watched and left to the background."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli import weft, write
+from acceptance.running import (
+    CHAIN,
+    GATED,
+    MODEL,
+    STUCK,
+    eventually,
+    journal,
+    lines,
+    running,
+    started,
+    statuses,
+    stuck,
+)
+
+# Far less than the 30 seconds of a lease: nobody waits for the lease of a dead process.
+SOON_SECONDS = 15
+
+
+def test_after_kill_9_resume_goes_on_at_once_and_repeats_nothing_that_ended(
+    tmp_path: Path,
+) -> None:
+    with stuck(tmp_path) as (child, run_id):
+        busy = weft(tmp_path, "resume", run_id, "--json", *MODEL)
+        assert (busy.code, busy.json["error"]["kind"]) == (1, "leased")
+        child.kill()
+        child.wait()
+    assert weft(tmp_path, "runs", "--json").json["runs"][0]["status"] == "interrupted"
+    write(tmp_path, "script.yaml", "default: ok")
+    before = time.monotonic()
+    said = weft(tmp_path, "resume", "--json", *MODEL)  # it is found without its name
+    assert time.monotonic() - before < SOON_SECONDS
+    assert said.code == 0, said
+    report = lines(said)[-1]
+    assert (report["run_id"], report["status"], report["resumed"]) == (run_id, "complete", True)
+    assert started(journal(tmp_path, run_id)) == ["a", "b", "b", "c"]
+    assert weft(tmp_path, "report", run_id, "--json").json == report
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_cleanly_and_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    write(tmp_path, "recipe.yaml", CHAIN)
+    write(tmp_path, "script.yaml", STUCK)
+    with running(tmp_path, "run", "recipe.yaml", *MODEL) as child:
+        assert child.stdout is not None
+        while "b running" not in child.stdout.readline():
+            pass
+        child.send_signal(number)
+        _, err = child.communicate(timeout=SOON_SECONDS)
+    assert child.returncode == 130
+    assert "Traceback" not in err
+    (command,) = [line.partition("weft ")[2] for line in err.splitlines() if "goes on with" in line]
+    write(tmp_path, "script.yaml", "default: ok")
+    said = weft(tmp_path, *command.split())
+    assert said.code == 0, said
+    assert "1 of 3 steps had ended" in said.out
+
+
+def test_a_cancel_from_elsewhere_stops_it_and_keeps_what_ended(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (child, run_id):
+        assert weft(tmp_path, "cancel", run_id, "--reason", "enough").code == 0
+        asked = time.monotonic()
+        out, _ = child.communicate(timeout=SOON_SECONDS)
+        assert time.monotonic() - asked < 5
+    assert child.returncode == 1
+    report = weft(tmp_path, "report", run_id, "--json").json
+    assert report["status"] == "cancelled"
+    assert statuses(report) == {"a": "succeeded", "b": "cancelled", "c": "cancelled"}
+    assert "enough" in out
+    assert weft(tmp_path, "cancel", run_id).code == 2
+
+
+def test_a_killed_run_can_be_cancelled(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (child, run_id):
+        child.kill()
+        child.wait()
+    assert weft(tmp_path, "cancel", run_id).code == 0
+    assert weft(tmp_path, "report", run_id, "--json").json["status"] == "cancelled"
+
+
+def test_detached_it_goes_on_alone_and_can_be_watched_and_cancelled(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", CHAIN)
+    write(tmp_path, "script.yaml", STUCK)
+    said = weft(tmp_path, "run", "recipe.yaml", "--detach", "--json", *MODEL)
+    assert said.code == 0, said
+    run_id = said.json["run_id"]
+    try:
+        with (
+            running(tmp_path, "watch", run_id, "--json") as watcher,
+            running(tmp_path, "events", run_id, "--follow") as follower,
+        ):
+            assert watcher.stdout is not None
+            assert follower.stdout is not None
+            assert "run_started" in watcher.stdout.readline()
+            assert "run_started" in follower.stdout.readline()
+            assert weft(tmp_path, "cancel", run_id).code == 0
+            watched, _ = watcher.communicate(timeout=SOON_SECONDS)
+            followed, _ = follower.communicate(timeout=SOON_SECONDS)
+    finally:
+        eventually(tmp_path, run_id, "cancelled")
+    assert '"type": "report"' in watched.splitlines()[-1]
+    assert '"cancelled"' in watched.splitlines()[-1]
+    assert "run_ended" in followed.splitlines()[-1]
+
+
+def test_watching_a_run_that_was_killed_ends_with_what_it_had_done(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (child, run_id):
+        child.kill()
+        child.wait()
+    before = time.monotonic()
+    said = weft(tmp_path, "watch", run_id, "--json")
+    assert time.monotonic() - before < SOON_SECONDS
+    assert lines(said)[-1]["status"] == "running"
+
+
+def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None:
+    recipe = GATED.replace("steps:", "steps:\n  - {id: slow, subagent: researcher, prompt: x}")
+    write(tmp_path, "recipe.yaml", recipe)
+    write(tmp_path, "script.yaml", "default: ok\nreplies: {slow: {reply: ok, delay: 4s}}")
+    with running(tmp_path, "run", "recipe.yaml", *MODEL) as child:
+        assert child.stdout is not None
+        run_id = child.stdout.readline().split()[1]
+        while "waits for a person" not in child.stdout.readline():
+            pass
+        said = weft(tmp_path, "approve", run_id, "g")
+        assert "nobody drives" not in said.out
+        out, _ = child.communicate(timeout=SOON_SECONDS)
+    assert child.returncode == 0, out
+    assert out.index("g    succeeded") < out.index("slow succeeded")

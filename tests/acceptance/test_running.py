@@ -1,0 +1,235 @@
+"""`weft run` and what looks at runs, from outside."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli import refused, weft, write
+from acceptance.running import (
+    CHAIN,
+    GATED,
+    MODEL,
+    journal,
+    lines,
+    ran,
+    run,
+    started,
+    statuses,
+)
+from make import RECIPES
+
+REPORT_KEYS = {"type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"}
+STEP_KEYS = {
+    "status",
+    "output",
+    "outputs",
+    "attempts",
+    "started_at",
+    "ended_at",
+    "duration_seconds",
+    "error",
+    "usage",
+}
+FAILING = "default: ok\nreplies: {b: {fail: broken}}"
+
+
+def test_piped_it_prints_one_line_a_change_and_no_control_codes(tmp_path: Path) -> None:
+    said = run(tmp_path, CHAIN)
+    assert said.code == 0, said
+    changes = said.out.partition("\n\n")[0].splitlines()
+    assert re.fullmatch(r"run \S+ of chain started", changes[0])
+    assert [line.split()[1:3] for line in changes[1:]] == [
+        ["a", "running"],
+        ["a", "succeeded"],
+        ["b", "running"],
+        ["b", "succeeded"],
+        ["c", "running"],
+        ["c", "succeeded"],
+    ]
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", said.out + said.err)
+    assert "Status: COMPLETE" in said.out
+
+
+def test_as_json_it_prints_an_event_a_line_and_last_the_report(tmp_path: Path) -> None:
+    said = run(tmp_path, CHAIN, "default: ok", "--json")
+    assert said.err == ""
+    *events, report = lines(said)
+    assert events[0]["type"] == "run_started"
+    assert events[-1]["type"] == "run_ended"
+    assert set(report) >= REPORT_KEYS
+    assert (report["type"], report["ok"], report["status"]) == ("report", True, "complete")
+    assert report["output"] == "ok"
+    assert report["warnings"] == []
+    for step in report["steps"].values():
+        assert set(step) == STEP_KEYS
+    assert events == journal(tmp_path, report["run_id"])
+
+
+def test_the_last_line_is_what_report_says_later(tmp_path: Path) -> None:
+    for report in (ran(tmp_path, CHAIN, FAILING), ran(tmp_path, GATED)):
+        later = weft(tmp_path, "report", report["run_id"], "--format", "json").json
+        assert set(later) == set(report)
+        moving = {"duration_seconds"} if report["ended_at"] is None else set()
+        assert {k: later[k] for k in later if k not in moving} == {
+            k: report[k] for k in report if k not in moving
+        }
+
+
+def test_a_dry_run_runs_nothing_and_leaves_no_run(tmp_path: Path) -> None:
+    said = run(tmp_path, CHAIN, "default: ok", "--dry-run")
+    assert said.code == 0
+    assert weft(tmp_path, "runs", "--json").json["runs"] == []
+
+
+@pytest.mark.parametrize(
+    ("recipe", "script", "code"),
+    [
+        (CHAIN, "default: ok", 0),
+        (CHAIN, FAILING, 1),
+        (CHAIN.replace("writer,", "writer, on_failure: abort,"), FAILING, 1),
+        (CHAIN.replace("researcher", "nobody"), "default: ok", 2),
+        (CHAIN.replace("steps:", "inputs: [{name: x, required: true}]\nsteps:"), "default: ok", 2),
+        (CHAIN, "answers: none", 2),
+        (GATED, "default: ok", 3),
+    ],
+    ids=["complete", "partial", "failed", "recipe", "inputs", "script", "waiting"],
+)
+def test_the_exit_code_says_how_it_went(
+    tmp_path: Path, recipe: str, script: str, code: int
+) -> None:
+    assert run(tmp_path, recipe, script).code == code
+
+
+def test_a_model_that_cannot_be_had_is_an_error_before_the_run(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", CHAIN)
+    refused(weft(tmp_path, "run", "recipe.yaml", "--json"), "usage")
+    assert weft(tmp_path, "runs", "--json").json["runs"] == []
+
+
+def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
+    assert "no runs yet" in weft(tmp_path, "runs").out
+    first, second, third = ran(tmp_path, CHAIN), ran(tmp_path, CHAIN, FAILING), ran(tmp_path, GATED)
+    rows = weft(tmp_path, "runs", "--json").json["runs"]
+    assert [(row["run_id"], row["status"]) for row in rows] == [
+        (third["run_id"], "waiting"),
+        (second["run_id"], "partial"),
+        (first["run_id"], "complete"),
+    ]
+    table = weft(tmp_path, "runs", "--limit", "1").out.splitlines()
+    assert table[0].split() == ["RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK"]
+    assert len(table) == 2
+
+
+def test_a_run_that_is_not_there_is_an_error_everywhere(tmp_path: Path) -> None:
+    for words in (["report"], ["events"], ["events", "--follow"], ["watch"], ["cancel"]):
+        refused(weft(tmp_path, words[0], "nothing", *words[1:], "--json"), "not_found")
+    refused(weft(tmp_path, "approve", "nothing", "a", "--json"), "not_found")
+
+
+def test_the_report_comes_as_markdown_json_and_a_page_of_its_own(tmp_path: Path) -> None:
+    run_id = ran(tmp_path, CHAIN, FAILING)["run_id"]
+    text = weft(tmp_path, "report", run_id).out
+    assert "Workflow Execution Report: chain" in text
+    assert "Status: PARTIAL" in text
+    assert "broken" in text
+    page = weft(tmp_path, "report", run_id, "--format", "html").out
+    assert page.lower().startswith("<!doctype html>")
+    assert not re.search(r'(src|href)="https?:', page)
+    said = weft(tmp_path, "report", run_id, "--format", "html", "-o", "page.html")
+    assert said.code == 0
+    assert (tmp_path / "page.html").read_text() == page
+
+
+def test_events_go_on_after_a_number_and_end_with_the_run(tmp_path: Path) -> None:
+    run_id = ran(tmp_path, CHAIN)["run_id"]
+    everything = journal(tmp_path, run_id)
+    rest = lines(weft(tmp_path, "events", run_id, "--after", "3", "--follow"))
+    assert rest == everything[3:]
+    assert weft(tmp_path, "events", run_id, "--after", "999", "--follow").out == ""
+
+
+def test_approve_then_resume_lets_a_gated_step_run(tmp_path: Path) -> None:
+    said = run(tmp_path, GATED)
+    assert said.code == 3
+    run_id = re.search(r"weft approve (\S+) g", said.err)[1]  # type: ignore[index]
+    assert weft(tmp_path, "approve", run_id, "nothing").code == 2
+    approved = weft(tmp_path, "approve", run_id, "g")
+    assert approved.code == 0
+    assert f"weft resume {run_id}" in approved.out
+    said = weft(tmp_path, "resume", run_id, "--json", *MODEL)
+    assert said.code == 0, said
+    report = lines(said)[-1]
+    assert report["status"] == "complete"
+    assert report["resumed"] is True
+    assert started(journal(tmp_path, run_id)) == ["a", "g"]
+    assert weft(tmp_path, "report", run_id, "--json").json == report
+
+
+def test_reject_ends_the_step_by_its_policy(tmp_path: Path) -> None:
+    run_id = ran(tmp_path, GATED)["run_id"]
+    assert weft(tmp_path, "reject", run_id, "g", "--reason", "not now").code == 0
+    said = weft(tmp_path, "resume", *MODEL)  # the only one that was cut off
+    assert said.code == 1
+    assert "not now" in said.out
+    assert statuses(weft(tmp_path, "report", run_id, "--json").json)["g"] == "failed"
+
+
+def test_resume_without_a_run_takes_up_those_that_can_go_on(tmp_path: Path) -> None:
+    assert "no run was cut off" in weft(tmp_path, "resume", *MODEL).err
+    ran(tmp_path, GATED)
+    # One that waits for a person was not cut off, and nobody has decided yet.
+    assert "no run was cut off" in weft(tmp_path, "resume", *MODEL).err
+
+
+def test_retry_runs_what_failed_and_fork_from_a_step_on(tmp_path: Path) -> None:
+    first = ran(tmp_path, CHAIN, FAILING)
+    write(tmp_path, "script.yaml", "default: ok")
+    again = lines(weft(tmp_path, "retry", first["run_id"], "--failed", "--json", *MODEL))[-1]
+    assert again["status"] == "complete"
+    assert again["parent"] == first["run_id"]
+    assert again["agents_deployed"] == 2  # b, and c whose prompt it changed
+    fork = weft(tmp_path, "fork", again["run_id"], "--from", "c", "--json", *MODEL)
+    assert lines(fork)[-1]["agents_deployed"] == 1
+    refused(weft(tmp_path, "retry", first["run_id"], "--from", "x", "--json", *MODEL), "usage")
+    both = ("retry", first["run_id"], "--from", "c", "--failed", "--json")
+    refused(weft(tmp_path, *both, *MODEL), "usage")
+
+
+def test_retry_with_an_edited_recipe_reuses_what_is_unchanged(tmp_path: Path) -> None:
+    first = ran(tmp_path, CHAIN)
+    write(tmp_path, "edited.yaml", CHAIN.replace('"check', '"check well'))
+    words = ("retry", first["run_id"], "--recipe", "edited.yaml", "--json")
+    report = lines(weft(tmp_path, *words, *MODEL))[-1]
+    assert report["status"] == "complete"
+    assert report["agents_deployed"] == 1
+
+
+LEAD = '{"lead_data": {"name": "Ann"}, "icp_criteria": {}}'
+PROPOSAL = '{"company_name": "Acme", "contact_name": "Ann", "our_services": "looms"}'
+REVIEWED = """\
+default: A page.
+replies: {review/check.1: {reply: {passed: true, overall_score: 9}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "script", "steps"),
+    [
+        ("research-and-brief", '{"topic": "looms"}', "default: words", 3),
+        ("threat-brief", '{"topic": "looms"}', "default: words", 3),
+        ("multi-criteria-lead-scoring", LEAD, "default: {reply: {score: 80}}", 2),
+        ("research-to-proposal", PROPOSAL, REVIEWED, 5),
+    ],
+)
+def test_the_printed_recipes_run_from_end_to_end(
+    tmp_path: Path, name: str, inputs: str, script: str, steps: int
+) -> None:
+    write(tmp_path, "script.yaml", script)
+    recipe = str(RECIPES / f"{name}.yaml")
+    said = weft(tmp_path, "run", recipe, "--json", "--input-json", "-", *MODEL, stdin=inputs)
+    assert said.code == 0, said
+    report = lines(said)[-1]
+    assert report["status"] == "complete"
+    assert len(report["steps"]) == steps
+    assert set(statuses(report).values()) == {"succeeded"}

@@ -1,0 +1,38 @@
+"""Read and write sets: globs of the workspace, and not too many of them (RECIPES §9)."""
+
+import pytest
+
+from make import flat, problem_of, problems_of, under_caret
+
+
+def step(key: str, *globs: str) -> str:
+    return flat(f"{{id: a, subagent: worker, prompt: x, {key}: [{', '.join(globs)}]}}")
+
+
+def files(count: int) -> list[str]:
+    return [f"f{n}" for n in range(count)]
+
+
+@pytest.mark.parametrize("key", ["read_set", "write_set"])
+def test_a_set_may_have_256_globs(key: str) -> None:
+    assert problems_of(step(key, *files(256))) == ()
+    problem = problem_of(step(key, *files(257)))
+    assert problem.code == "RCP118"
+    assert problem.message == f"the {key} stands for 257 globs; at most 256 are allowed"
+    assert problem.hint == "name folders instead of files"
+    assert under_caret(problem).startswith("[f0, f1")
+
+
+def test_braces_count_for_all_that_they_stand_for() -> None:
+    sixty_four = "/".join(["{a,b}"] * 6)
+    sets = [f"'{n}/{sixty_four}'" for n in range(4)]
+    assert problems_of(step("write_set", *sets)) == ()
+    assert problem_of(step("write_set", *sets, "more")).code == "RCP118"
+
+
+def test_each_faulty_glob_is_told_apart() -> None:
+    problems = problems_of(step("write_set", "ok", "/etc", "'[a'"))
+    assert [(problem.code, under_caret(problem)) for problem in problems] == [
+        ("RCP121", "/etc"),
+        ("RCP122", "'[a'"),
+    ]

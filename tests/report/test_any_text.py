@@ -1,0 +1,59 @@
+"""Whatever a model says, the report keeps its shape."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from report.runs import CHAIN, EVIL, Fail, driven
+from weft.report.difference import difference, difference_as_text
+from weft.report.html import as_html
+from weft.report.markdown import as_markdown
+from weft.report.report import report_of
+
+_PIECES = ["\n", "```", "~~~", "# ", "---", "<!--", "</pre>", "|", "`", "\\", "&lt;", "\x1b", EVIL]
+_TEXTS = st.lists(st.sampled_from(_PIECES) | st.text(max_size=12), min_size=1).map("".join)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def _run(output: str, error: str):
+    return driven(CHAIN, {"b": Fail(error), "c": output}).state
+
+
+def _tags(page: str) -> list[str]:
+    # Without the attributes, and without what only long or multi-line texts bring along.
+    found = re.findall(r"</?[a-z0-9]+", page)
+    return [tag for tag in found if tag.strip("</") not in ("details", "summary", "pre", "span")]
+
+
+@given(_TEXTS, _TEXTS)
+def test_the_page_has_the_same_tags(output, error):
+    plain = as_html(report_of(_run("plain", "plain")))
+    page = as_html(report_of(_run(output, error)))
+    assert _tags(page) == _tags(plain)
+    assert not _CONTROLS.search(page)
+
+
+@given(_TEXTS, _TEXTS)
+def test_the_markdown_has_the_same_headings(output, error):
+    text = as_markdown(report_of(_run(output, error)))
+    # As CommonMark reads it: a fence ends at the first line of at least as many ticks.
+    headings, fence = [], ""
+    for line in text.splitlines():
+        ticks = re.match(r" {0,3}(`{3,}|~{3,})", line)
+        if fence:
+            if ticks and ticks[1].startswith(fence) and not line.strip("` "):
+                fence = ""
+        elif ticks:
+            fence = ticks[1]
+        elif re.match(r" {0,3}#{1,6}(\s|$)", line):
+            headings.append(line)
+    assert not fence
+    assert len(headings) == 6
+    assert not _CONTROLS.search(text)
+
+
+@given(_TEXTS, _TEXTS)
+def test_a_difference_is_text_for_a_terminal(output, error):
+    text = difference_as_text(difference(_run("plain", "plain"), _run(output, error)))
+    assert not _CONTROLS.search(text)

@@ -1,0 +1,133 @@
+"""A run in a world of its own: journal in memory, virtual clock, scripted model. Nothing is real."""
+
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
+
+from make import plan_of
+from weft.adapters.stores.memory import MemoryJournal
+from weft.events.codec import UnknownEvent, encode
+from weft.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
+from weft.plan.model import Plan
+from weft.ports.runner import AttemptRequest, AttemptResult
+from weft.run.driver import Listener
+from weft.run.reuse import NOTHING, Reusable
+from weft.run.runs import Runs, Start
+from weft.schedule.state import RunState
+from weft.testing.clock import VirtualClock
+from weft.testing.runner import ScriptedRunner
+from weft.testing.script import read_script
+from weft.vocabulary.ids import RunId
+from weft.vocabulary.values import Json
+
+T = TypeVar("T")
+RUN = RunId("run-1")
+Place = tuple[str, str, int]
+
+
+class Journal(MemoryJournal):
+    """Says in `log` when something became durable."""
+
+    def __init__(self, clock: VirtualClock, log: list[str], capacity: int | None = None) -> None:
+        super().__init__(clock.now, capacity)
+        self._log = log
+        self.commits: list[list[Event]] = []
+
+    async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
+        await super().append(run_id, events, fence=fence)
+        self.commits.append(list(events))
+        self._log += [_words(event) for event in events]
+
+
+class Counting:
+    """A scripted runner that says in `log` when it begins, and counts what it did."""
+
+    def __init__(self, script: str, clock: VirtualClock, log: list[str]) -> None:
+        self._inner = ScriptedRunner(read_script(script), clock)
+        self._log = log
+        self.begun: list[Place] = []
+        self.prompts: dict[str, str] = {}
+
+    @property
+    def steps(self) -> list[str]:
+        return [step for step, _, _ in self.begun]
+
+    async def run(self, request: AttemptRequest) -> AttemptResult:
+        self.begun.append((request.step, request.part, request.attempt))
+        self.prompts[request.step] = request.prompt
+        self._log.append(f"runs {request.step}")
+        return await self._inner.run(request)
+
+
+class Stage:
+    """`script` answers; each `Runs` made here is like another process on the same store."""
+
+    def __init__(self, recipe: str | Plan, script: str = "default: ok") -> None:
+        self.plan = plan_of(recipe) if isinstance(recipe, str) else recipe
+        self.clock = VirtualClock()
+        self.log: list[str] = []
+        self.store = Journal(self.clock, self.log)
+        self.runner = Counting(script, self.clock, self.log)
+
+    def runs(self) -> Runs:
+        return Runs(self.store, self.clock)
+
+    def do(self, main: Coroutine[Any, Any, T]) -> T:
+        return self.clock.run(main)
+
+    def start(self, **inputs: Json) -> RunState:
+        return self.do(self.starting(self.runs(), **inputs))
+
+    async def starting(
+        self,
+        runs: Runs,
+        run_id: RunId = RUN,
+        listener: Listener | None = None,
+        reusable: Reusable = NOTHING,
+        **inputs: Json,
+    ) -> RunState:
+        start = Start(self.plan, inputs, run_id, reusable=reusable, seed=7)
+        return await runs.start(start, self.runner, listener)
+
+    def resume(self) -> RunState:
+        return self.do(self.runs().resume(RUN, self.runner))
+
+    def journal(self, run_id: RunId = RUN) -> list[Event]:
+        stored = self.do(self.store.read(run_id))
+        return [one.event for one in stored if not isinstance(one.event, UnknownEvent)]
+
+    def bytes(self, run_id: RunId = RUN) -> str:
+        return "\n".join(encode(event) for event in self.journal(run_id))
+
+
+def after_a_crash(stage: Stage, rows: Iterable[Event], script: str, at: float) -> Stage:
+    """The same run in a new process at that time, with no more than these rows in its journal."""
+    new = Stage(stage.plan, script)
+    new.clock = VirtualClock(at)
+    new.store = Journal(new.clock, new.log)
+    new.runner = Counting(script, new.clock, new.log)
+
+    async def left() -> None:
+        fence = await new.store.lease(RUN, "a process that is no more", 60)
+        await new.store.append(RUN, list(rows), fence=fence)
+        await new.store.release(RUN, fence=fence)
+
+    new.do(left())
+    return new
+
+
+def places(events: Iterable[Event], kind: type[Event]) -> list[Place]:
+    attempts = AttemptStarted | AttemptSucceeded | AttemptFailed
+    return [
+        (event.step, event.part, event.attempt)
+        for event in events
+        if isinstance(event, kind) and isinstance(event, attempts)
+    ]
+
+
+def statuses(state: RunState) -> dict[str, str]:
+    return {id: step.status.value for id, step in state.steps.items()}
+
+
+def _words(event: Event) -> str:
+    step = getattr(event, "step", "")
+    return f"{event.type} {step}" if step else event.type

@@ -1,0 +1,124 @@
+"""The keeper: leases that last as long as their driver, and post that arrives."""
+
+import asyncio
+from collections.abc import Sequence
+
+from weft.adapters.stores.memory import MemoryJournal
+from weft.events.model import CancelRequested, Event
+from weft.ports.journal import JournalFull
+from weft.ports.post import Message
+from weft.problems.errors import WeftError
+from weft.run.keeper import LEASE_SECONDS, Keeper
+from weft.testing.clock import VirtualClock
+from weft.vocabulary.ids import RunId
+
+RUN = RunId("run-1")
+
+
+class Told:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.lost: list[WeftError] = []
+
+    def tell(self, event: Event) -> None:
+        self.events.append(event)
+
+    def lose(self, error: WeftError) -> None:
+        self.lost.append(error)
+
+
+def test_leases_are_renewed_for_as_long_as_a_run_is_driven() -> None:
+    clock = VirtualClock()
+    store = MemoryJournal(clock.now)
+
+    async def story() -> None:
+        keeper, told = Keeper(store, clock), Told()
+        ids = [RunId(f"run-{n}") for n in range(5)]
+        for id in ids:
+            keeper.add(id, await store.lease(id, "me", LEASE_SECONDS), told)
+        for _ in range(20):
+            await asyncio.sleep(LEASE_SECONDS / 2)
+            outcomes = await asyncio.gather(
+                *(store.lease(id, "you", 1) for id in ids), return_exceptions=True
+            )
+            assert all(isinstance(each, WeftError) for each in outcomes)
+        for id in ids:
+            keeper.remove(id)
+        await asyncio.sleep(LEASE_SECONDS)
+        assert await store.lease(RUN, "you", 1)
+        assert told.lost == []
+
+    clock.run(story())
+
+
+def test_only_who_lost_a_lease_is_told_so() -> None:
+    clock = VirtualClock()
+    store = MemoryJournal(clock.now)
+
+    async def story() -> None:
+        keeper, robbed, safe = Keeper(store, clock), Told(), Told()
+        keeper.add(RUN, await store.lease(RUN, "me", LEASE_SECONDS), robbed)
+        other = RunId("run-2")
+        keeper.add(other, await store.lease(other, "me", LEASE_SECONDS), safe)
+        await store.lease(RUN, "me", LEASE_SECONDS)
+        await asyncio.sleep(LEASE_SECONDS / 2)
+        assert [error.kind for error in robbed.lost] == ["fenced"]
+        assert safe.lost == []
+        keeper.remove(RUN)
+        keeper.remove(other)
+
+    clock.run(story())
+
+
+def test_post_is_brought_once_and_stamped_with_the_time_it_arrives() -> None:
+    clock = VirtualClock()
+    store = MemoryJournal(clock.now)
+
+    async def story() -> None:
+        keeper, told = Keeper(store, clock), Told()
+        await store.post(RUN, CancelRequested(1.0, "why"))
+        await store.post(RunId("of others"), CancelRequested(1.0))
+        keeper.add(RUN, await store.lease(RUN, "me", LEASE_SECONDS), told)
+        await asyncio.sleep(5)
+        keeper.remove(RUN)
+        (event,) = told.events
+        assert event.at > 1.0
+        assert [message.run_id for message in await store.posted()] == ["of others"]
+
+    clock.run(story())
+
+
+class Unreadable(MemoryJournal):
+    is_broken = True
+
+    async def posted(self) -> list[Message]:
+        if self.is_broken:
+            raise WeftError("it cannot be read now")
+        return await super().posted()
+
+    async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
+        if self.is_broken:
+            raise JournalFull("no space")
+        await super().renew(run_id, fence=fence, seconds=seconds)
+
+    async def taken(self, numbers: Sequence[int]) -> None:
+        await super().taken(numbers)
+
+
+def test_a_store_that_fails_for_a_while_is_asked_again() -> None:
+    clock = VirtualClock()
+    store = Unreadable(clock.now)
+
+    async def story() -> None:
+        keeper, told = Keeper(store, clock), Told()
+        keeper.add(RUN, await store.lease(RUN, "me", LEASE_SECONDS), told)
+        await store.post(RUN, CancelRequested(1.0))
+        await asyncio.sleep(15)
+        assert told.events == []
+        assert told.lost == []
+        store.is_broken = False
+        await asyncio.sleep(1)
+        assert len(told.events) == 1
+        keeper.remove(RUN)
+
+    clock.run(story())
