@@ -14,7 +14,8 @@ from weft.vocabulary.ids import RunId
 from weft.vocabulary.names import did_you_mean
 
 
-@dataclass(frozen=True, slots=True)
+# Without a repr: asyncio.run() makes one of whatever it returns, and this holds a whole run.
+@dataclass(frozen=True, slots=True, repr=False)
 class History:
     started: RunStarted
     events: tuple[Event, ...]

@@ -38,8 +38,8 @@ from weft.vocabulary.values import Json
 
 
 def new_run_id() -> RunId:
-    """Sorts by time, reads aloud, and no two are alike: `20261115-214107-7f3a9c`."""
-    return RunId(f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}")
+    """Sorts by time, can be read aloud, and no two are alike: `20261115-214107-7f3a9c04d1`."""
+    return RunId(f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(5)}")
 
 
 @dataclass(frozen=True, slots=True)
