@@ -65,6 +65,7 @@ $(VENV)/.run: requirements/run.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Weft and its test tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
+	@sh scripts/system_packages.sh graphviz
 	@$(INSTALL)
 	@touch $@ $(VENV)/.run
 

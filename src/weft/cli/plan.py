@@ -36,7 +36,7 @@ def show_dry_run(
     given = given_inputs(pairs, input_json)
     if not as_json:
         given = ask_missing(plan.inputs, given, weft.settings.project)
-    found = dry_run(plan, weft.inputs(plan, given))
+    found = dry_run(plan, weft.inputs(plan, given), weft.settings.model)
     if as_json:
         print_json(found)
     else:

@@ -4,6 +4,7 @@ A Shape is written once and used three times: to read a file, to print its JSON 
 make the reference in the docs.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -32,17 +33,17 @@ class Reading:
         self.problems.append(self.source.problem(code, place, message, hint, path))
 
 
-class Kind(Generic[T]):
+class Kind(ABC, Generic[T]):
     """What a value may be. `read` gives it or None, having said why."""
 
     called: str = "a value"  # 'must be …' in messages
     mend: str = ""  # the hint, where "write …" says too little
 
-    def read(self, node: Node, at: Path, reading: Reading) -> T | None:
-        raise NotImplementedError
+    @abstractmethod
+    def read(self, node: Node, at: Path, reading: Reading) -> T | None: ...
 
-    def schema(self) -> JsonSchema:
-        raise NotImplementedError
+    @abstractmethod
+    def schema(self) -> JsonSchema: ...
 
     def mistyped(self, node: Node, at: Path, reading: Reading, hint: str = "") -> T | None:
         if isinstance(node, RefusedNode):

@@ -30,14 +30,16 @@ _HANDED = {
 }
 
 
-def dry_run(plan: Plan, inputs: Mapping[str, Json]) -> dict[str, object]:
+def dry_run(
+    plan: Plan, inputs: Mapping[str, Json], default_model: str | None = None
+) -> dict[str, object]:
     scope = Scope(inputs=dict(inputs), steps={}, stored=plan.stored, local={})
     return {
         "ok": True,
         "mode": "dry_run",
         "workflow": plan.name,
         "inputs": dict(inputs),
-        "would_run": [_step(plan, step, scope) for step in plan.steps],
+        "would_run": [_step(plan, step, scope, default_model) for step in plan.steps],
         "waves": [list(wave) for wave in waves(plan)],
         "summary": {
             "steps": len(plan.steps),
@@ -48,12 +50,14 @@ def dry_run(plan: Plan, inputs: Mapping[str, Json]) -> dict[str, object]:
     }
 
 
-def _step(plan: Plan, step: PlannedStep, scope: Scope) -> dict[str, object]:
+def _step(
+    plan: Plan, step: PlannedStep, scope: Scope, default_model: str | None
+) -> dict[str, object]:
     delegations = [
         {
             "role": role,
             "agent": brief.agent,
-            "model": brief.model,
+            "model": brief.model or default_model,
             "tools": list(plan.agents[brief.agent].tools),
             "prompt": prompt_of(plan, step, role, brief, scope),
         }
