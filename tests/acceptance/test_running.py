@@ -1,6 +1,8 @@
 """`weft run` and what looks at runs, from outside."""
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -233,3 +235,18 @@ def test_the_printed_recipes_run_from_end_to_end(
     assert report["status"] == "complete"
     assert len(report["steps"]) == steps
     assert set(statuses(report).values()) == {"succeeded"}
+
+
+def test_a_journal_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    ran(tmp_path, GATED)
+    ran(tmp_path, GATED)
+    with closing(sqlite3.connect(tmp_path / "home" / "runs.db")) as db, db:
+        db.execute(
+            "UPDATE events SET event = replace(event, '\"steps\":', '\"stepz\":') WHERE run = 1"
+        )
+    said = weft(tmp_path, "runs")
+    assert said.code == 0
+    assert sorted(line.split()[2] for line in said.out.splitlines()[1:]) == [
+        "unreadable",
+        "waiting",
+    ]

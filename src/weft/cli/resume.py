@@ -8,9 +8,9 @@ import click
 from weft.assembly import Weft
 from weft.cli.driving import drive
 from weft.cli.options import json_option, model_option
-from weft.problems.errors import InvalidUsage
+from weft.problems.errors import InvalidUsage, WeftError
 from weft.run.history import History
-from weft.run.runs import is_interrupted
+from weft.run.runs import Runs, is_interrupted
 from weft.vocabulary.ids import RunId
 
 
@@ -44,10 +44,20 @@ async def _find(weft: Weft, run: str | None) -> list[History]:
         if run is not None:
             return [await runs.history(RunId(run))]
         rows = [row for row in await runs.recent(500) if is_interrupted(row, time.time())]
-        found = [await runs.history(row.run_id) for row in reversed(rows)]
+        found = await _readable(runs, [row.run_id for row in reversed(rows)])
         # Those that wait for a person were not cut off, and go on once one has decided.
         decided = await runs.addressed()
         cut_off = [h for h in found if not h.state.people or h.started.run_id in decided]
         if not cut_off:
             raise InvalidUsage("no run was cut off", hint="weft runs lists all of them")
         return cut_off
+
+
+async def _readable(runs: Runs, run_ids: list[RunId]) -> list[History]:
+    found = []
+    for run_id in run_ids:
+        try:
+            found.append(await runs.history(run_id))
+        except WeftError as error:
+            click.echo(f"run {run_id} is left alone: {error.message}", err=True)
+    return found

@@ -9,6 +9,7 @@ from weft.assembly import Weft
 from weft.cli.options import json_option
 from weft.cli.printing import columns, print_json
 from weft.ports.journal import RunRow
+from weft.problems.errors import WeftError
 from weft.report.json_form import iso
 from weft.run.runs import Runs, is_interrupted
 from weft.vocabulary.durations import format_duration
@@ -39,7 +40,10 @@ async def _rows(limit: int) -> list[tuple[RunRow, str]]:
 async def _status(runs: Runs, row: RunRow) -> str:
     if not is_interrupted(row, time.time()):
         return row.status
-    state = (await runs.history(row.run_id)).state
+    try:
+        state = (await runs.history(row.run_id)).state
+    except WeftError:  # one journal that cannot be read must not hide the others
+        return "unreadable"
     return "waiting" if state.people else "interrupted"
 
 

@@ -12,7 +12,7 @@ from weft.cli.recipes import open_recipe
 from weft.plan.check import Checked, Problems
 from weft.problems import Problem
 from weft.problems.errors import InvalidRecipe, InvalidUsage, NotFound
-from weft.problems.render import count, error_as_json
+from weft.problems.render import count, error_as_json, visible
 from weft.recipe.read import SUFFIXES
 from weft.registry.folders import Folder, files_in
 
@@ -87,7 +87,7 @@ def _print_text(checked: dict[str, Checked | Problems], bad: list[Problem]) -> N
             recipe = built.draft.recipe
             steps = "1 step" if len(recipe.steps) == 1 else f"{len(recipe.steps)} steps"
             ok = click.style("ok", fg="green", bold=True)
-            click.echo(f"{ok} {name} ({recipe.name}, {steps})")
+            click.echo(f"{ok} {visible(name)} ({recipe.name}, {steps})")
     if bad:
         broken = sum(isinstance(built, Problems) for built in checked.values())
         of = f" in {broken} of {len(checked)} files" if len(checked) > 1 else ""
