@@ -64,6 +64,10 @@ class _Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.clock.loop_seconds
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        # Threads live in real time, so no limit on this clock may cut them off.
+        await super().shutdown_default_executor()
+
 
 class _Idleness(selectors.DefaultSelector):
     """A loop asks its selector to wait until its next timer, but for 0 s while anything can run."""
