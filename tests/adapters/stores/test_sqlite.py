@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.stores import sqlite as store
-from weft.adapters.stores.sqlite import MIGRATIONS, SqliteJournal
+from weft.adapters.stores import sqlite_file, sqlite_writer
+from weft.adapters.stores.sqlite import SqliteJournal
+from weft.adapters.stores.sqlite_file import MIGRATIONS
+from weft.adapters.stores.sqlite_ledger import Ledger
 from weft.events.codec import UnknownEvent, encode
 from weft.events.model import AttemptSucceeded, TimerFired
 from weft.ports.journal import Fenced, JournalFull, Leased
@@ -86,7 +88,7 @@ def test_only_its_owner_may_read_the_file_and_its_directory(path: Path) -> None:
 
 def test_the_file_is_as_durable_and_strict_as_it_must_be(path: Path) -> None:
     told(path, three_events)
-    db = store._open(path)
+    db = sqlite_file.open_for_writing(path)
     with closing(db):
         asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "user_version")
         answers = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in asked]
@@ -100,7 +102,7 @@ def test_the_file_is_as_durable_and_strict_as_it_must_be(path: Path) -> None:
 def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told(path, three_events)
     newer = (*MIGRATIONS, "CREATE TABLE more (a TEXT) STRICT; INSERT INTO more VALUES ('here')")
-    monkeypatch.setattr(store, "MIGRATIONS", newer)
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", newer)
 
     async def look(journal: SqliteJournal) -> None:
         assert len(await journal.read(RUN)) == 3
@@ -116,7 +118,9 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told(path, three_events)
-    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (a TEXT); NONSENSE"))
+    monkeypatch.setattr(
+        sqlite_file, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (a TEXT); NONSENSE")
+    )
     with pytest.raises(JournalFull, match="NONSENSE"):
         told(path, three_events)
     with closing(sqlite3.connect(path)) as db:
@@ -181,13 +185,13 @@ def test_appends_that_wait_together_share_a_transaction(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits = []
-    commit = store._Ledger.commit
+    commit = Ledger.commit
 
-    def counted(ledger: store._Ledger) -> None:
+    def counted(ledger: Ledger) -> None:
         commits.append(1)
         commit(ledger)
 
-    monkeypatch.setattr(store._Ledger, "commit", counted)
+    monkeypatch.setattr(Ledger, "commit", counted)
 
     async def many(journal: SqliteJournal) -> None:
         fence = await journal.lease(RUN, "me", 60)
@@ -202,14 +206,14 @@ def test_appends_that_wait_together_share_a_transaction(
 def test_when_the_file_may_not_grow_nothing_acknowledged_is_lost_and_nothing_is_halved(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = store._open
+    opened = sqlite_writer.open_for_writing
 
     def open_small(path: Path) -> sqlite3.Connection:
         db = opened(path)
         db.execute("PRAGMA max_page_count = 60")
         return db
 
-    monkeypatch.setattr(store, "_open", open_small)
+    monkeypatch.setattr(sqlite_writer, "open_for_writing", open_small)
 
     async def fill(journal: SqliteJournal) -> None:
         fence = await journal.lease(RUN, "me", 60)
@@ -437,7 +441,7 @@ def test_two_stores_in_one_process_fence_each_other(path: Path) -> None:
 def test_while_another_process_holds_the_lock_the_loop_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_LOCK_SECONDS", 0.3)
+    monkeypatch.setattr(sqlite_file, "_LOCK_SECONDS", 0.3)
 
     async def story(journal: SqliteJournal) -> None:
         fence = await journal.lease(RUN, "me", 60)

@@ -1,0 +1,116 @@
+"""The SQLite file of a store: opened for one writer and many readers, and brought up to date."""
+
+import os
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from weft.ports.journal import JournalFull
+from weft.problems.errors import WeftError
+
+# One script a version: never change one that was released. No statement may hold a semicolon.
+MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        run_id TEXT NOT NULL UNIQUE,
+        fence INTEGER NOT NULL,
+        owner TEXT, -- null: nobody drives it
+        leased_until REAL NOT NULL,
+        workflow TEXT,
+        status TEXT,
+        started_at REAL, -- null: leased, but nothing has happened yet
+        ended_at REAL
+    ) STRICT;
+    CREATE INDEX runs_by_start ON runs (started_at DESC, id DESC);
+    CREATE TABLE events (
+        run INTEGER NOT NULL REFERENCES runs (id),
+        seq INTEGER NOT NULL,
+        event TEXT NOT NULL,
+        PRIMARY KEY (run, seq)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE post (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        run_id TEXT NOT NULL,
+        event TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE kept_outputs (
+        key TEXT PRIMARY KEY,
+        run_id TEXT NOT NULL,
+        output TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+_LOCK_SECONDS = 10.0  # how long to wait for another process that writes
+
+
+def roll_back(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):  # it may be rolled back already, by a full disk for one
+        db.execute("ROLLBACK")
+
+
+def explained(error: Exception) -> Exception:
+    if not isinstance(error, sqlite3.Error | OSError):
+        return error
+    full = JournalFull(
+        f"the journal cannot be written: {error}",
+        hint="see to the disk's space and health; what was acknowledged is safe",
+    )
+    full.__cause__ = error
+    return full
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """The writer's connection, to a file that is made if need be and brought up to date."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Only when it is new: closing a file that SQLite has open elsewhere would drop its locks.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    db = connect(path)
+    try:
+        _use_wal(db)
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        _migrate(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    # isolation_level=None: transactions begin where we say so.
+    return sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    # Two processes that make one file at once may deadlock here, and SQLite then does not wait.
+    give_up_at = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.01)
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    db.execute("BEGIN IMMEDIATE")  # two processes may open a new file at once
+    try:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise WeftError(f"the journal {path} was written by a newer Weft (version {version})")
+        for script in MIGRATIONS[version:]:
+            for statement in script.split(";"):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        db.execute("COMMIT")
+    except BaseException:
+        roll_back(db)
+        raise
