@@ -41,8 +41,10 @@ def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...
         _receive(turn, event)
     if state.started_at is not None and not state.has_ended:
         state.now = event.at
-        progress(turn)
-        finish(turn)
+        # That an attempt started frees nobody and ends nothing; it is half of all events.
+        if not isinstance(event, AttemptStarted):
+            progress(turn)
+            finish(turn)
     return state, tuple(turn.commands)
 
 
