@@ -11,8 +11,8 @@ from rich.console import Console
 
 from schedule.drive import Driven, Fail, Give, Hang, plan_of
 from weft.cli.changes import Changes
-from weft.cli.live import LiveView
-from weft.cli.live_frame import cut, dollars, elapsed, short_count
+from weft.cli.live.frame import cut, dollars, elapsed, short_count
+from weft.cli.live.view import LiveView
 from weft.events.model import Approved, CancelRequested, RunResumed
 from weft.report.diagrams.words import columns
 from weft.schedule.state import StepState
@@ -392,6 +392,6 @@ def test_figures_are_short():
 
 
 def test_the_view_is_imported_without_rich():
-    code = "import sys, weft.cli.live, weft.cli.run; print('rich' in sys.modules)"
+    code = "import sys, weft.cli.live.view, weft.cli.run; print('rich' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

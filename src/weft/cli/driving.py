@@ -43,7 +43,7 @@ def showing(plan: Plan, as_json: bool) -> Iterator[Listener]:
     if as_json:
         yield JsonLines()
     elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        from weft.cli.live import LiveView
+        from weft.cli.live.view import LiveView
 
         with LiveView(plan) as view:
             yield view

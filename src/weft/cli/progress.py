@@ -6,7 +6,7 @@ from collections.abc import Callable
 import click
 
 from weft.cli.changes import Changes
-from weft.cli.live_rows import one_line
+from weft.cli.live.rows import one_line
 from weft.cli.stages import Stage, signs_for, stage_of
 from weft.events.codec import encode
 from weft.events.model import AttemptFailed, AttemptStarted, Event, RunResumed, RunStarted

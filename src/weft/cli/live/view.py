@@ -14,8 +14,8 @@ from threading import Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from weft.cli.live_board import Board
-from weft.cli.live_frame import Frame, Line, room_for
+from weft.cli.live.board import Board
+from weft.cli.live.frame import Frame, Line, room_for
 from weft.cli.progress import Lines
 from weft.cli.stages import signs_for
 from weft.events.model import Event
@@ -25,7 +25,7 @@ from weft.schedule.state import RunState
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from weft.cli.live_screen import Screen
+    from weft.cli.live.screen import Screen
 
 _TICK_SECONDS = 1 / 8
 
@@ -62,7 +62,7 @@ class LiveView:
 
     def __enter__(self) -> "LiveView":
         if self._lines is None:
-            from weft.cli.live_screen import Screen
+            from weft.cli.live.screen import Screen
 
             self._screen = Screen(self._console)
             self._screen.start()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from weft.cli.changes import Changes
-from weft.cli.live_rows import Row, Tallies, one_line, row_of
+from weft.cli.live.rows import Row, Tallies, one_line, row_of
 from weft.cli.stages import Stage
 from weft.events.model import (
     AttemptCancelled,

@@ -6,7 +6,7 @@ from rich.live import Live
 from rich.segment import ControlType
 from rich.text import Text
 
-from weft.cli.live_frame import Line
+from weft.cli.live.frame import Line
 from weft.report.diagrams.words import columns
 
 

@@ -10,8 +10,8 @@ footer   what a person may do
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from weft.cli.live_board import Head, View
-from weft.cli.live_rows import Row, joined
+from weft.cli.live.board import Head, View
+from weft.cli.live.rows import Row, joined
 from weft.cli.stages import SIGNS, Stage
 from weft.report.diagrams.words import columns, shorten
 from weft.vocabulary.durations import format_duration
