@@ -44,7 +44,7 @@ from weft.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, E
 from weft.plan.build import build
 from weft.plan.model import Plan
 from weft.ports.journal import JournalFull
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success
+from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from weft.problems.errors import WeftError
 from weft.recipe.read import read_recipe
 from weft.run.history import History
@@ -146,7 +146,7 @@ class Effects:
         self._effects = os.open(folder / "effects.jsonl", flags, 0o600)
         self._acknowledged = os.open(folder / "acknowledged.jsonl", flags, 0o600)
 
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         place: _Place = [request.run_id, request.step, request.part, request.attempt]
         await asyncio.sleep(random.random() * 0.004)
         await asyncio.to_thread(self._write, place)
@@ -447,7 +447,7 @@ async def _closed(store: SqliteJournal) -> None:
 class _Large(Effects):
     """Answers that fill a small disk within one run."""
 
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         self._write([request.run_id, request.step, request.part, request.attempt])
         return Success("x" * 10_000)
 

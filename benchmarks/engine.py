@@ -31,7 +31,7 @@ from weft.adapters.clock import SystemClock
 from weft.adapters.stores.memory import MemoryJournal
 from weft.adapters.stores.sqlite import SqliteJournal
 from weft.plan.model import Plan
-from weft.ports.runner import AttemptRequest, AttemptResult, Success
+from weft.ports.runner import AttemptRequest, AttemptResult, Success, Witness
 from weft.run.keeper import Store
 from weft.run.runs import Runs, Start
 from weft.vocabulary.ids import RunId
@@ -49,7 +49,7 @@ MOST_PEER_STEPS = 2_000
 class Instant:
     """A runner that has nothing to do: what remains is the engine's own cost."""
 
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         return Success(f"{request.step} is done.")
 
 
@@ -223,7 +223,7 @@ class Gathering:
         self._missing = runs
         self._are_all_here = asyncio.Event()
 
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         if request.step == "s0":
             self._missing -= 1
             if not self._missing:

@@ -34,7 +34,7 @@ st.register_type_strategy(
     Usage, st.builds(Usage, st.integers(), st.integers(), numbers, st.integers())
 )
 given_json = {"output": json_values, "plan": st.dictionaries(st.text(), json_values, max_size=3)}
-given_json["inputs"] = given_json["plan"]
+given_json["inputs"] = given_json["arguments"] = given_json["plan"]
 
 
 def events_of(kind: type) -> st.SearchStrategy[Event]:

@@ -8,7 +8,7 @@ from weft.adapters.stores.memory import MemoryJournal
 from weft.events.codec import UnknownEvent, encode
 from weft.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
 from weft.plan.model import Plan
-from weft.ports.runner import AttemptRequest, AttemptResult
+from weft.ports.runner import AttemptRequest, AttemptResult, Witness
 from weft.run.driver import Listener
 from weft.run.reuse import NOTHING, Reusable
 from weft.run.runs import Runs, Start
@@ -51,11 +51,11 @@ class Counting:
     def steps(self) -> list[str]:
         return [step for step, _, _ in self.begun]
 
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         self.begun.append((request.step, request.part, request.attempt))
         self.prompts[request.step] = request.prompt
         self._log.append(f"runs {request.step}")
-        return await self._inner.run(request)
+        return await self._inner.run(request, witness)
 
 
 class Stage:

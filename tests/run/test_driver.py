@@ -18,7 +18,7 @@ from weft.events.model import (
     RunStarted,
 )
 from weft.ports.journal import Fenced, JournalFull
-from weft.ports.runner import AttemptRequest, AttemptResult
+from weft.ports.runner import AttemptRequest, AttemptResult, Witness
 from weft.run.driver import Driver
 from weft.run.journaling import RunJournal
 from weft.run.runs import Runs, Start
@@ -93,7 +93,7 @@ def test_every_attempt_that_began_has_ended_in_the_journal() -> None:
 
 
 class Broken:
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         raise ZeroDivisionError("a bug in an adapter")
 
 
@@ -105,7 +105,7 @@ def test_a_runner_that_raises_fails_its_attempt_and_not_the_run() -> None:
 
 
 class Cancelling:
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         raise asyncio.CancelledError
 
 

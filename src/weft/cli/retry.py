@@ -67,6 +67,7 @@ def run_again(
         inputs,
         parent=run,
         model=model,
+        workspace=history.started.workspace or str(weft.settings.project),
         reusable=reusable(history.state, history.events, anew),
     )
     runner = weft.runner(model)

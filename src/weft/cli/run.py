@@ -52,5 +52,11 @@ def command(
         print_warnings(plan.warnings)
     if is_detached:
         return detach(weft, recipe, inputs, model, as_json)
-    start = Start(plan, inputs, RunId(run_id) if run_id else None, model=model)
+    start = Start(
+        plan,
+        inputs,
+        RunId(run_id) if run_id else None,
+        model=model,
+        workspace=str(weft.settings.project),
+    )
     return drive(weft, plan, as_json, lambda runs, listener: runs.start(start, runner, listener))

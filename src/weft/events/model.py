@@ -31,6 +31,7 @@ class RunStarted:
     seed: int  # the only chance there is: jitter follows from it
     parent: str | None = None  # the run this one was forked or retried from
     model: str | None = None  # what --model said; who resumes need not say it again
+    workspace: str = ""  # the folder it works on, wherever it is resumed from
 
 
 @value
@@ -70,6 +71,65 @@ class AttemptFailed:
     usage: Usage = Usage()
     retry_after_seconds: float | None = None  # what a provider asked for
     model: str = ""
+
+
+@value
+class ModelSpoke:
+    """A piece of a reply, as it came in."""
+
+    type: ClassVar[str] = "model_spoke"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailedOver:
+    """A model could not answer, and the next of `fallback_models` is asked."""
+
+    type: ClassVar[str] = "model_failed_over"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    model: str
+    to: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """Written before a call that a crash would leave in doubt."""
+
+    type: ClassVar[str] = "tool_started"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    call: int  # from 1, over all calls of the attempt
+    tool: str
+    arguments: dict[str, Json]
+    recovery: str  # keyed | in_doubt
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """Every call has one, also one that was refused."""
+
+    type: ClassVar[str] = "tool_ended"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    call: int
+    tool: str
+    arguments: dict[str, Json]  # long texts are shortened
+    verdict: str  # ok | error | refused
+    result_bytes: int
+    duration_seconds: float
+    message: str = ""  # why it was refused, or how it failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +192,19 @@ class RunEnded:
     status: str
 
 
+# What an attempt does while it is under way.
+Happening: TypeAlias = ModelSpoke | ModelFailedOver | ToolStarted | ToolEnded
+
 Event: TypeAlias = (
     RunStarted
     | AttemptStarted
     | AttemptSucceeded
     | AttemptFailed
     | AttemptCancelled
+    | ModelSpoke
+    | ModelFailedOver
+    | ToolStarted
+    | ToolEnded
     | TimerFired
     | Approved
     | Rejected

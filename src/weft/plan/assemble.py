@@ -158,6 +158,7 @@ class _Assembly:
             ),
             output=written.output,
             is_cached=written.is_cached,
+            is_recovery_written=written.recovery is not None,
         )
 
     def _work(self) -> PlannedWork:

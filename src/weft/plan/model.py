@@ -172,6 +172,7 @@ class PlannedStep:
     claims: Claims
     output: Output
     is_cached: bool
+    is_recovery_written: bool = False  # by the author, not guessed from the tools
 
     @property
     def depends_on(self) -> tuple[StepId, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from weft.events.model import FailureKind
+from weft.events.model import FailureKind, Happening
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.value import value
@@ -28,6 +28,16 @@ class AttemptRequest:
     format: str | None
     schema: Mapping[str, Json] | None
     rules: tuple[str, ...]
+    fallback_models: tuple[str, ...] = ()
+    workspace: str = ""  # the folder it works in; empty: it has none
+    may_write: bool = False
+    read_set: tuple[str, ...] = ("**/*",)
+    write_set: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The key of every effect of this attempt begins with it."""
+        return f"{self.run_id}/{self.step}/{self.part}/{self.attempt}"
 
 
 @value
@@ -50,7 +60,25 @@ class Failure:
 AttemptResult: TypeAlias = Success | Failure
 
 
+class Witness(Protocol):
+    """Who is told what an attempt does while it does it."""
+
+    def now(self) -> float: ...
+
+    def note(self, event: Happening) -> None:
+        """It is journaled soon, with what else happens."""
+        ...
+
+    async def record(self, event: Happening) -> None:
+        """Returns when it is durable: for what must be on record before an effect."""
+        ...
+
+    def spend(self, usage: Usage) -> None:
+        """What one more model call cost. It counts even if the attempt is called off."""
+        ...
+
+
 class Runner(Protocol):
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         """Never raises for what a model or a tool did wrong; cancelling it stops the work."""
         ...

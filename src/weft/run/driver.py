@@ -19,6 +19,7 @@ from weft.events.model import (
     AttemptStarted,
     AttemptSucceeded,
     Event,
+    Happening,
     RunEnded,
     TimerFired,
 )
@@ -38,8 +39,9 @@ from weft.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
-from weft.schedule.state import RunState
+from weft.schedule.state import NO_USAGE, RunState
 from weft.vocabulary.ids import StepId
+from weft.vocabulary.usage import Usage
 
 Listener = Callable[[Event, RunState], None]
 _AttemptId: TypeAlias = tuple[StepId, str, int]
@@ -63,6 +65,7 @@ class Driver:
         self._reusable = reusable
         self._caches = any(step.is_cached for step in state.plan.steps)
         self._inbox: list[Event] = []
+        self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
         self._arrived = asyncio.Event()
         self._is_stopped = False
         self._lost: WeftError | None = None
@@ -73,6 +76,16 @@ class Driver:
         """A fact from outside: a person decided, someone wants it cancelled."""
         self._inbox.append(event)
         self._arrived.set()
+
+    async def record(self, event: Event) -> None:
+        """Tell, and return when it is durable."""
+        durable = asyncio.get_running_loop().create_future()
+        self._awaiting.append(durable)
+        self.tell(event)
+        await durable
+
+    def now(self) -> float:
+        return self._clock.now()
 
     def stop(self) -> None:
         """Drive no further. What was under way is in doubt, as after a crash."""
@@ -92,8 +105,12 @@ class Driver:
                 await self._arrived.wait()
                 self._arrived.clear()
                 events, self._inbox = self._inbox, []
+                awaiting, self._awaiting = self._awaiting, []
                 if events:
                     await self._turn(events)
+                for waiting in awaiting:
+                    if not waiting.done():
+                        waiting.set_result(None)
             if self._lost is not None:
                 raise self._lost
             return self._state
@@ -205,12 +222,14 @@ class Driver:
 
     async def _attempt(self, command: StartAttempt) -> None:
         ended: Event
+        witness = _Witness(self)
         try:
-            ended = self._ended(command, await self._runner.run(self._request(command)))
+            result = await self._runner.run(self._request(command), witness)
+            ended = self._ended(command, result)
         except asyncio.CancelledError:
-            ended = AttemptCancelled(self._clock.now(), *_id(command))
+            ended = AttemptCancelled(self._clock.now(), *_id(command), usage=witness.spent)
         except Exception as error:  # a bug in an adapter must not hang the run
-            failure = Failure("error", f"{type(error).__name__}: {error}")
+            failure = Failure("error", f"{type(error).__name__}: {error}", witness.spent)
             ended = self._ended(command, failure)
         # Told from here and not by a callback: that would take the loop one round more.
         del self._attempts[_id(command)]
@@ -245,7 +264,8 @@ class Driver:
 
     def _request(self, command: StartAttempt) -> AttemptRequest:
         agent = self._state.plan.agents[command.agent]
-        output = self._state.steps[command.step].planned.output
+        planned = self._state.steps[command.step].planned
+        output = planned.output
         return AttemptRequest(
             run_id=self._state.run_id,
             step=command.step,
@@ -260,6 +280,11 @@ class Driver:
             format=output.format,
             schema=output.schema or agent.validation.schema,
             rules=agent.validation.rules,
+            fallback_models=agent.fallback_models,
+            workspace=self._state.workspace,
+            may_write=planned.posture == "writer",
+            read_set=planned.read_set,
+            write_set=planned.write_set,
         )
 
     def _on_timer(self, timer: str) -> None:
@@ -272,6 +297,28 @@ class Driver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Witness:
+    """The driver, as one attempt sees it."""
+
+    __slots__ = ("_driver", "spent")
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.spent = NO_USAGE
+
+    def now(self) -> float:
+        return self._driver.now()
+
+    def note(self, event: Happening) -> None:
+        self._driver.tell(event)
+
+    async def record(self, event: Happening) -> None:
+        await self._driver.record(event)
+
+    def spend(self, usage: Usage) -> None:
+        self.spent += usage
 
 
 def _id(command: StartAttempt | CancelAttempt) -> _AttemptId:

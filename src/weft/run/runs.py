@@ -53,6 +53,7 @@ class Start:
     reusable: Reusable = NOTHING
     seed: int | None = None  # None: by chance
     model: str | None = None
+    workspace: str = ""
 
 
 class Runs:
@@ -78,6 +79,7 @@ class Runs:
             seed=secrets.randbits(48) if start.seed is None else start.seed,
             parent=start.parent,
             model=start.model,
+            workspace=start.workspace,
         )
         fence = await self._lease(run_id)
         state = begin(start.plan)

@@ -10,15 +10,20 @@ from weft.events.model import (
     AttemptSucceeded,
     CancelRequested,
     Event,
+    ModelFailedOver,
+    ModelSpoke,
     Rejected,
     RunEnded,
     RunResumed,
     RunStarted,
     TimerFired,
+    ToolEnded,
+    ToolStarted,
 )
 from weft.schedule.closing import RUN_TIMER
 from weft.schedule.commands import Command
 from weft.schedule.finish import finish
+from weft.schedule.observing import observe
 from weft.schedule.outcomes import stop_run
 from weft.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
 from weft.schedule.people import approve, reject
@@ -30,6 +35,8 @@ from weft.schedule.turn import Turn
 from weft.vocabulary.statuses import RunStatus
 
 AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
+# These free nobody and end nothing; the first is half of all events.
+_CHANGES_NO_STEP = (AttemptStarted, ModelSpoke, ModelFailedOver, ToolStarted, ToolEnded)
 
 
 def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...]]:
@@ -41,8 +48,7 @@ def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...
         _receive(turn, event)
     if state.started_at is not None and not state.has_ended:
         state.now = event.at
-        # That an attempt started frees nobody and ends nothing; it is half of all events.
-        if not isinstance(event, AttemptStarted):
+        if not isinstance(event, _CHANGES_NO_STEP):
             progress(turn)
             finish(turn)
     return state, tuple(turn.commands)
@@ -54,6 +60,7 @@ def _start(turn: Turn, event: RunStarted) -> None:
         return
     state.started_at = event.at
     state.run_id = state.scope.run_id = event.run_id
+    state.workspace = event.workspace
     state.inputs = state.scope.inputs = event.inputs
     state.seed = event.seed
     if state.plan.timeout_seconds is not None:
@@ -65,6 +72,8 @@ def _receive(turn: Turn, event: Event) -> None:
     match event:
         case AttemptStarted() | AttemptSucceeded() | AttemptFailed() | AttemptCancelled():
             _receive_attempt(turn, event)
+        case ModelSpoke() | ModelFailedOver() | ToolStarted() | ToolEnded():
+            observe(state, event)
         case TimerFired():
             fire(turn, event.timer)
         case Approved():

@@ -3,6 +3,7 @@
 Nobody knows what became of an attempt that was under way; its step's `recovery` decides.
 """
 
+from weft.recipe.model import Recovery
 from weft.schedule.commands import AskApproval, EndRun, SetTimer
 from weft.schedule.parts import close_attempt, give_up, start_again
 from weft.schedule.people import ask
@@ -42,7 +43,7 @@ def doubt(
     if not close_attempt(turn, step, part, attempt, "in_doubt", usage):
         return
     attempt.failure = failure
-    match step.planned.recovery:
+    match _recovery(step, attempt):
         case "rerun":
             start_again(turn, step, part)
         case "ask":
@@ -50,6 +51,19 @@ def doubt(
             ask(turn, step)
         case "skip":
             give_up(turn, step, part, failure)
+
+
+def _recovery(step: StepState, attempt: AttemptState) -> Recovery:
+    """What was not written is guessed from the tools at planning; a call that was really made and
+    must not be made twice knows better."""
+    planned = step.planned
+    if (
+        attempt.has_doubtful_calls
+        and planned.recovery == "rerun"
+        and not planned.is_recovery_written
+    ):
+        return "ask"
+    return planned.recovery
 
 
 def _take_up(turn: Turn, step: StepState) -> None:

@@ -69,6 +69,8 @@ class AttemptState:
     usage: Usage = NO_USAGE
     model: str = ""
     reused_from: str | None = None
+    tool_calls: int = 0
+    has_doubtful_calls: bool = False  # calls that must not be repeated unasked
 
 
 @dataclass(slots=True, eq=False)
@@ -152,6 +154,7 @@ class RunState:
     scope: Scope  # what templates see; its steps are those that have ended
     values: dict[str, StepValue]  # the same steps
     run_id: str = ""
+    workspace: str = ""
     inputs: Mapping[str, Json] = field(default_factory=dict)
     seed: int = 0
     status: RunStatus = RunStatus.RUNNING

@@ -1,7 +1,7 @@
 """The scripted runner: the port that models use, answered from a script."""
 
 from weft.ports.clock import Clock
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success
+from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from weft.testing.script import Reply, Script
 from weft.vocabulary.usage import Usage
 
@@ -13,7 +13,7 @@ class ScriptedRunner:
         self._script = script
         self._clock = clock
 
-    async def run(self, request: AttemptRequest) -> AttemptResult:
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         reply = self._script.reply(request.step, request.part, request.attempt)
         if reply is None:
             name = f"{request.step}/{request.part}" if request.part else request.step
