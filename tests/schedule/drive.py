@@ -17,8 +17,10 @@ from weft.events.model import (
     AttemptFailed,
     AttemptStarted,
     AttemptSucceeded,
+    ChangesCollected,
     Event,
     FailureKind,
+    MergeFailed,
     RunStarted,
     TimerFired,
 )
@@ -32,6 +34,7 @@ from weft.schedule.commands import (
     AskApproval,
     CancelAttempt,
     ClearTimer,
+    CollectChanges,
     Command,
     EndRun,
     SetTimer,
@@ -87,6 +90,8 @@ class Driven:
     script: Script = field(default_factory=dict)
     inputs: dict[str, Json] = field(default_factory=dict)
     seed: int = 0
+    workspace: str = "/work"  # without one, nothing is isolated
+    conflicts: frozenset[str] = frozenset()  # steps whose changes cannot be merged
     state: RunState = field(init=False)
     now: float = 0.0
     journal: list[Event] = field(default_factory=list)
@@ -104,7 +109,9 @@ class Driven:
 
     def start(self) -> "Driven":
         at = self.now
-        self.see(RunStarted(at, "run-1", self.plan.name, "", {}, self.inputs, self.seed))
+        name, where = self.plan.name, self.workspace
+        started = RunStarted(at, "run-1", name, "", {}, self.inputs, self.seed, workspace=where)
+        self.see(started)
         return self
 
     def see(self, event: Event) -> tuple[Command, ...]:
@@ -179,6 +186,8 @@ class Driven:
                 self._timers.pop(timer, None)
             case AskApproval(step):
                 self.asked.append(step)
+            case CollectChanges(step, is_merged):
+                self._later(0, lambda: self._collected(step, is_merged))
             case EndRun(status):
                 self.ended.append(status)
 
@@ -189,6 +198,11 @@ class Driven:
         reply = self._reply(start)
         if not isinstance(reply, Hang):
             self._later(reply.after, lambda: self._end(where, reply))
+
+    def _collected(self, step: StepId, is_merged: bool) -> Event:
+        if is_merged and step in self.conflicts:
+            return MergeFailed(self.now, step, "kept", "conflicts in a.txt", ("a.txt",))
+        return ChangesCollected(self.now, step, "kept", 1, 2, 3, is_merged)
 
     def _begin(self, where: tuple[str, str, int], start: StartAttempt) -> Event | None:
         if where not in self._open:

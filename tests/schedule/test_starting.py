@@ -115,6 +115,7 @@ steps:
     parallel: [{agent: worker, prompt: a}, {agent: other, prompt: b}]
     wait: any
     posture: writer
+    workspace_mode: shared
   - {id: next, subagent: worker, prompt: go, depends_on: [race], posture: writer}
 """
     run = Driven(plan_of(recipe), {"race/other": Hang()}).start()

@@ -143,6 +143,12 @@ def _read_text(value: Json) -> str:
     return value
 
 
+def _read_bool(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("is not true or false")
+    return value
+
+
 def _read_int(value: Json) -> int:
     if type(value) is not int:
         raise ValueError("is not a whole number")
@@ -192,6 +198,7 @@ _FORMS: dict[object, tuple[_Write, _Read]] = {
     str: _TEXT,
     StepId: _TEXT,
     AgentId: _TEXT,
+    bool: (_encode_json, _read_bool),
     int: (int.__repr__, _read_int),
     float: (_write_float, _read_float),
     FailureKind: (encode_basestring_ascii, _read_failure),

@@ -15,7 +15,7 @@ from weft.vocabulary.value import value
 from weft.vocabulary.values import Json
 
 FailureKind: TypeAlias = Literal[
-    "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable"
+    "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable", "conflict"
 ]
 
 
@@ -145,6 +145,36 @@ class AttemptCancelled:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangesCollected:
+    """An isolated writer is done: what it changed is kept, and merged back if it should be."""
+
+    type: ClassVar[str] = "changes_collected"
+    at: float
+    step: StepId
+    artifact: str  # the folder that keeps the change
+    files: int
+    insertions: int
+    deletions: int
+    is_merged: bool
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFailed:
+    """The change is kept, and the workspace is as it was."""
+
+    type: ClassVar[str] = "merge_failed"
+    at: float
+    step: StepId
+    artifact: str
+    error: str
+    paths: tuple[str, ...] = ()
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     type: ClassVar[str] = "timer_fired"
     at: float
@@ -205,6 +235,8 @@ Event: TypeAlias = (
     | ModelFailedOver
     | ToolStarted
     | ToolEnded
+    | ChangesCollected
+    | MergeFailed
     | TimerFired
     | Approved
     | Rejected

@@ -26,6 +26,10 @@ class WeftError(Exception):
         self.problems = tuple(sorted(problems, key=lambda problem: problem.sort_key))
         self.hint = hint
 
+    @property
+    def with_hint(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
 
 class InvalidRecipe(WeftError):
     kind = "invalid_recipe"

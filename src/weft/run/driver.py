@@ -10,6 +10,7 @@ and no effect before its cause is safe (docs/decisions/0002).
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from weft.events.model import (
@@ -25,8 +26,10 @@ from weft.events.model import (
 )
 from weft.ports.clock import Clock
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success
+from weft.ports.workspace import Workspaces
 from weft.problems.errors import WeftError
 from weft.run.journaling import RunJournal
+from weft.run.plots import Plots
 from weft.run.reuse import NOTHING, Found, Reusable
 from weft.run.timers import Timers
 from weft.schedule.advance import advance
@@ -34,6 +37,7 @@ from weft.schedule.commands import (
     AskApproval,
     CancelAttempt,
     ClearTimer,
+    CollectChanges,
     Command,
     EndRun,
     SetTimer,
@@ -56,6 +60,7 @@ class Driver:
         clock: Clock,
         listener: Listener | None = None,
         reusable: Reusable = NOTHING,
+        workspaces: Workspaces | None = None,
     ) -> None:
         self._state = state
         self._journal = journal
@@ -63,6 +68,8 @@ class Driver:
         self._clock = clock
         self._listener = listener
         self._reusable = reusable
+        self._plots = Plots(state, workspaces)
+        self._collecting: dict[StepId, asyncio.Task[None]] = {}
         self._caches = any(step.is_cached for step in state.plan.steps)
         self._inbox: list[Event] = []
         self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
@@ -120,7 +127,9 @@ class Driver:
     @property
     def is_waiting(self) -> bool:
         state = self._state
-        if self._attempts or self._inbox or state.retrying or not state.people:
+        if self._attempts or self._inbox or state.retrying or state.collecting:
+            return False
+        if not state.people:
             return False
         # A deadline that is past, as after a late resume, does not wait for anybody.
         return all(timer.due_at > self._clock.now() for timer in state.timers.values())
@@ -217,6 +226,10 @@ class Driver:
                 if command.step in self._reusable.approved:
                     by = f"a person, in run {self._reusable.run_id}"
                     self.tell(Approved(self._clock.now(), command.step, by))
+            case CollectChanges():
+                if command.step not in self._collecting:
+                    task = asyncio.create_task(self._collect(command))
+                    self._collecting[command.step] = task
             case EndRun():
                 pass  # it is on record already
 
@@ -224,16 +237,26 @@ class Driver:
         ended: Event
         witness = _Witness(self)
         try:
-            result = await self._runner.run(self._request(command), witness)
+            request = self._request(command)
+            if self._plots.is_isolated(command.step):
+                request = replace(request, workspace=await self._plots.open(command))
+            result = await self._runner.run(request, witness)
             ended = self._ended(command, result)
         except asyncio.CancelledError:
             ended = AttemptCancelled(self._clock.now(), *_id(command), usage=witness.spent)
+        except WeftError as error:
+            ended = self._ended(command, Failure("error", error.with_hint, witness.spent))
         except Exception as error:  # a bug in an adapter must not hang the run
             failure = Failure("error", f"{type(error).__name__}: {error}", witness.spent)
             ended = self._ended(command, failure)
         # Told from here and not by a callback: that would take the loop one round more.
         del self._attempts[_id(command)]
         self.tell(ended)
+
+    async def _collect(self, command: CollectChanges) -> None:
+        event = await self._plots.collect(command, self._clock)
+        del self._collecting[command.step]
+        self.tell(event)
 
     def _on_cancelled(self, command: CancelAttempt) -> None:
         if self._attempts.pop(_id(command), None):
@@ -296,7 +319,8 @@ class Driver:
         tasks = tuple(self._attempts.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # A merge is not stopped halfway; it is soon done.
+        await asyncio.gather(*tasks, *self._collecting.values(), return_exceptions=True)
 
 
 class _Witness:

@@ -22,6 +22,7 @@ from weft.ports.clock import Clock
 from weft.ports.journal import Leased, RunRow, StoredEvent
 from weft.ports.post import Sayable
 from weft.ports.runner import Runner
+from weft.ports.workspace import Workspaces
 from weft.problems.errors import InvalidUsage
 from weft.run.driver import Driver, Listener
 from weft.run.history import History, load
@@ -57,8 +58,9 @@ class Start:
 
 
 class Runs:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, workspaces: Workspaces | None = None) -> None:
         self._store = store
+        self._workspaces = workspaces
         self._clock = clock
         self._keeper = Keeper(store, clock)
         self._owner = name_of_this_process()
@@ -181,7 +183,7 @@ class Runs:
         reusable: Reusable,
     ) -> RunState:
         journal = RunJournal(self._store, run_id, fence)
-        driver = Driver(state, journal, runner, self._clock, listener, reusable)
+        driver = Driver(state, journal, runner, self._clock, listener, reusable, self._workspaces)
         self._drivers[run_id] = driver
         if self._is_stopped:
             driver.stop()

@@ -9,7 +9,9 @@ from weft.events.model import (
     AttemptStarted,
     AttemptSucceeded,
     CancelRequested,
+    ChangesCollected,
     Event,
+    MergeFailed,
     ModelFailedOver,
     ModelSpoke,
     Rejected,
@@ -24,7 +26,7 @@ from weft.schedule.closing import RUN_TIMER
 from weft.schedule.commands import Command
 from weft.schedule.finish import finish
 from weft.schedule.observing import observe
-from weft.schedule.outcomes import stop_run
+from weft.schedule.outcomes import receive_changes, stop_run
 from weft.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
 from weft.schedule.people import approve, reject
 from weft.schedule.progress import progress
@@ -74,6 +76,9 @@ def _receive(turn: Turn, event: Event) -> None:
             _receive_attempt(turn, event)
         case ModelSpoke() | ModelFailedOver() | ToolStarted() | ToolEnded():
             observe(state, event)
+        case ChangesCollected() | MergeFailed():
+            if step := state.steps.get(event.step):
+                receive_changes(turn, step, event)
         case TimerFired():
             fire(turn, event.timer)
         case Approved():

@@ -52,8 +52,18 @@ class AskApproval:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectChanges:
+    """An isolated writer is done: ChangesCollected or MergeFailed answers."""
+
+    step: StepId
+    is_merged: bool  # back into the workspace, if it can be
+
+
+@dataclass(frozen=True, slots=True)
 class EndRun:
     status: RunStatus
 
 
-Command: TypeAlias = StartAttempt | CancelAttempt | SetTimer | ClearTimer | AskApproval | EndRun
+Command: TypeAlias = (
+    StartAttempt | CancelAttempt | SetTimer | ClearTimer | AskApproval | CollectChanges | EndRun
+)

@@ -11,7 +11,7 @@ _AS_WANTED = (StepStatus.SUCCEEDED, StepStatus.SKIPPED)
 def finish(turn: Turn) -> None:
     """A run ends when nothing is under way: whatever could start was started before this."""
     state = turn.state
-    if state.open_attempts or state.retrying:
+    if state.open_attempts or state.retrying or state.collecting:
         state.status = RunStatus.RUNNING
     elif state.people:
         state.status = RunStatus.WAITING

@@ -3,18 +3,57 @@
 from dataclasses import dataclass
 from heapq import heappush
 
+from weft.events.model import ChangesCollected, MergeFailed
 from weft.recipe.model import Policy
 from weft.schedule.closing import RUN_TIMER, close_run, end_step
+from weft.schedule.collecting import must_wait, take_pending
 from weft.schedule.parts import stop_parts
-from weft.schedule.state import Failure, PartState, StepState
+from weft.schedule.state import Changes, Failure, PartState, Pending, StepState
 from weft.schedule.turn import Turn
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.values import Json
 
 
 def succeed(turn: Turn, step: StepState, output: Json) -> None:
-    step.output = output
     stop_parts(turn, step)
+    if not must_wait(turn, step, Pending(output)):
+        _succeed(turn, step, output)
+
+
+def fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
+    stop_parts(turn, step)
+    if not must_wait(turn, step, Pending(None, failure, policy)):
+        _fail(turn, step, failure, policy)
+
+
+def end_collected(turn: Turn, step: StepState, conflict: Failure | None = None) -> None:
+    """Its changes are collected, or could not be merged: it ends as it was going to."""
+    pending = take_pending(turn, step)
+    if pending is None:
+        return
+    if pending.failure is not None:
+        _fail(turn, step, pending.failure, pending.policy)
+    elif conflict is not None:
+        _fail(turn, step, conflict, step.planned.on_failure)
+    else:
+        _succeed(turn, step, pending.output)
+
+
+def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | MergeFailed) -> None:
+    is_merged = isinstance(event, ChangesCollected) and event.is_merged
+    conflicts = event.paths if isinstance(event, MergeFailed) else ()
+    step.changes = Changes(
+        event.artifact, event.files, event.insertions, event.deletions, is_merged, conflicts
+    )
+    if isinstance(event, ChangesCollected):
+        step.warnings.update(dict.fromkeys(event.warnings))
+        end_collected(turn, step)
+    else:
+        end_collected(turn, step, Failure("conflict", event.error))
+
+
+def _succeed(turn: Turn, step: StepState, output: Json) -> None:
+    step.output = output
     end_step(turn, step, StepStatus.SUCCEEDED)
     _free_dependents(turn, step, is_live=True)
 
@@ -25,12 +64,11 @@ def skip(turn: Turn, step: StepState, reason: str) -> None:
     _free_dependents(turn, step, is_live=False)
 
 
-def fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
+def _fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
     state = turn.state
     step.error = failure.error
     step.failure_kind = failure.kind
     step.output = failure.error if policy == "inline" else None
-    stop_parts(turn, step)
     if state.closed_as is not None:
         # A run that is closing has no dependents left to think of, and what never began has
         # not failed: it was called off.
@@ -75,6 +113,8 @@ def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
     close_run(turn, status, reason)
     turn.clear_timer(RUN_TIMER)
     for step in list(turn.state.running.values()):
+        if step.pending is not None:
+            continue  # its work is done, and a merge is not stopped halfway
         step.reason = reason
         stop_parts(turn, step)
         end_step(turn, step, StepStatus.CANCELLED)

@@ -7,6 +7,7 @@ A part that has ended is left in `turn.ended_parts`, where its step finds it.
 from weft.plan.model import Brief
 from weft.schedule.budget import refusal
 from weft.schedule.closing import close_run
+from weft.schedule.collecting import collect
 from weft.schedule.commands import CancelAttempt
 from weft.schedule.delays import chance_of, retry_delay
 from weft.schedule.prompt import command_for
@@ -133,8 +134,11 @@ def close_attempt(
     state.usage += usage
     state.open_attempts -= 1
     step.open_attempts -= 1
-    if step.status is not StepStatus.RUNNING and step.open_attempts == 0:
-        state.startable.let_go(step.index)
+    if step.open_attempts == 0:
+        if step.status is not StepStatus.RUNNING:
+            state.startable.let_go(step.index)
+        elif step.pending is not None:
+            collect(turn, step)
     if was == "stopping":
         return False
     attempt.outcome = outcome

@@ -21,7 +21,7 @@ def progress(turn: Turn) -> None:
     while True:
         if turn.ended_parts:
             step, part = turn.ended_parts.popleft()
-            if step.status is StepStatus.RUNNING:
+            if step.status is StepStatus.RUNNING and step.pending is None:
                 end_part(turn, step, part)
         elif state.arrived:
             _arrive(turn, state.order[heappop(state.arrived)])

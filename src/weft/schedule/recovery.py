@@ -4,6 +4,7 @@ Nobody knows what became of an attempt that was under way; its step's `recovery`
 """
 
 from weft.recipe.model import Recovery
+from weft.schedule.collecting import collect
 from weft.schedule.commands import AskApproval, EndRun, SetTimer
 from weft.schedule.parts import close_attempt, give_up, start_again
 from weft.schedule.people import ask
@@ -29,6 +30,8 @@ def resume(turn: Turn) -> None:
     for step in state.order:
         if step.open_attempts:
             _take_up(turn, step)
+        elif step.pending is not None:
+            collect(turn, step)
 
 
 def doubt(

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from weft.events.model import FailureKind
 from weft.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
+from weft.recipe.model import Policy
 from weft.schedule.commands import StartAttempt
 from weft.schedule.startable import Startable
 from weft.templates.scope import Scope, StepValue
@@ -104,6 +105,27 @@ class Items:
     repeats: int = 0  # how often the last failure came in a row
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """How a step will end, once its changes are collected."""
+
+    output: Json = None
+    failure: Failure | None = None
+    policy: Policy = "abort"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an isolated writer changed."""
+
+    artifact: str
+    files: int
+    insertions: int
+    deletions: int
+    is_merged: bool
+    conflicts: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class StepState:
     planned: PlannedStep
@@ -124,6 +146,8 @@ class StepState:
     items: Items | None = None
     waits_for_person: bool = False
     open_attempts: int = 0  # planned, running or stopping
+    pending: Pending | None = None  # its work is done, and its changes are being collected
+    changes: Changes | None = None
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
     live: int = 0  # dependencies that were not skipped
@@ -170,6 +194,7 @@ class RunState:
     people: dict[StepId, StepState] = field(default_factory=dict)  # steps that wait for a person
     open_attempts: int = 0
     retrying: int = 0  # parts that wait for their next attempt
+    collecting: int = 0  # steps whose changes are being collected
     is_partial: bool = False  # a branch or an element failed, and its step went on without it
     key_ends: dict[tuple[str | None, ...], str] = field(default_factory=dict)
     key_heads: dict[tuple[str, str], Digest] = field(default_factory=dict)

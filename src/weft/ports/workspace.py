@@ -1,0 +1,56 @@
+"""The plug point for workspaces. In: a run's folder. Out: a copy for a writer, and its change back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from weft.vocabulary.ids import StepId
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One isolated writer's place: its own copy of the workspace."""
+
+    run_id: str
+    step: StepId
+    copy: str  # which of the step's copies; a new attempt may get a new one
+    workspace: Path  # what it is a copy of
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    artifact: str
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    is_merged: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotMerged:
+    """Nothing of the change is in the workspace; all of it is in the artifact."""
+
+    artifact: str
+    error: str
+    paths: tuple[str, ...] = ()
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+class Workspaces(Protocol):
+    async def recover(self, workspace: Path) -> None:
+        """Finish or undo what a crash left half done. Before anything reads the workspace."""
+        ...
+
+    async def open(self, plot: Plot) -> Path:
+        """The folder of the copy, made if it is not there. Raises WeftError."""
+        ...
+
+    async def collect(
+        self, plot: Plot, write_set: Sequence[str], is_merged: bool
+    ) -> Collected | NotMerged:
+        """Keep the change, and merge it back if asked. Again is as good as once."""
+        ...

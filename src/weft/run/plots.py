@@ -1,0 +1,70 @@
+"""Where the isolated writers of one run work. In: commands. Out: folders, and what became of them.
+
+A step that is one delegation gets a new copy for every attempt: a retry never sees the half-done
+work of the attempt before, which may not even have stopped yet. The parts of a fan, a loop or a
+map share one copy, since they work on one thing.
+"""
+
+from pathlib import Path
+
+from weft.events.model import ChangesCollected, MergeFailed
+from weft.plan.model import Choose, Delegate, Route
+from weft.ports.clock import Clock
+from weft.ports.workspace import Collected, Plot, Workspaces
+from weft.problems.errors import WeftError
+from weft.schedule.collecting import is_isolated
+from weft.schedule.commands import CollectChanges, StartAttempt
+from weft.schedule.state import RunState, StepState
+from weft.vocabulary.ids import StepId
+
+
+class Plots:
+    def __init__(self, state: RunState, workspaces: Workspaces | None) -> None:
+        self._state = state
+        self._workspaces = workspaces
+
+    def is_isolated(self, step: StepId) -> bool:
+        return is_isolated(self._state, self._state.steps[step])
+
+    async def open(self, command: StartAttempt) -> str:
+        return str(await self._port.open(self._plot(command.step, command.attempt)))
+
+    async def collect(
+        self, command: CollectChanges, clock: Clock
+    ) -> ChangesCollected | MergeFailed:
+        step = self._state.steps[command.step]
+        plot = self._plot(step.id, max((each.number for each in step.attempts), default=1))
+        try:
+            write_set = step.planned.write_set
+            collected = await self._port.collect(plot, write_set, command.is_merged)
+        except Exception as error:  # a full disk, say: the step fails, the run does not hang
+            said = error.with_hint if isinstance(error, WeftError) else str(error)
+            return MergeFailed(clock.now(), step.id, "", f"its changes could not be kept: {said}")
+        figures = {
+            "files": collected.files,
+            "insertions": collected.insertions,
+            "deletions": collected.deletions,
+        }
+        if isinstance(collected, Collected):
+            return ChangesCollected(
+                clock.now(), step.id, collected.artifact,
+                is_merged=collected.is_merged, warnings=collected.warnings, **figures,
+            )  # fmt: skip
+        return MergeFailed(
+            clock.now(), step.id, collected.artifact, collected.error, collected.paths, **figures
+        )
+
+    @property
+    def _port(self) -> Workspaces:
+        if self._workspaces is None:
+            raise WeftError("this run has isolated writers, and nothing here can isolate them")
+        return self._workspaces
+
+    def _plot(self, id: StepId, attempt: int) -> Plot:
+        state = self._state
+        copy = str(attempt) if _is_one_delegation(state.steps[id]) else "all"
+        return Plot(state.run_id, id, copy, Path(state.workspace))
+
+
+def _is_one_delegation(step: StepState) -> bool:
+    return isinstance(step.planned.work, Delegate | Route | Choose)

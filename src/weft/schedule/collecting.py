@@ -1,0 +1,45 @@
+"""The changes of an isolated writer: collected once its work is done, and before its dependents
+start (RECIPES §9). In: a step that would end. Out: CollectChanges, and the step waits for it."""
+
+from weft.schedule.closing import step_timer
+from weft.schedule.commands import CollectChanges
+from weft.schedule.state import Pending, RunState, StepState
+from weft.schedule.turn import Turn
+from weft.vocabulary.statuses import StepStatus
+
+
+def is_isolated(state: RunState, step: StepState) -> bool:
+    planned = step.planned
+    # A run without a workspace has nothing to isolate: a scripted one, for instance.
+    return bool(state.workspace) and planned.claims.is_writer and planned.claims.is_isolated
+
+
+def must_wait(turn: Turn, step: StepState, pending: Pending) -> bool:
+    """Whether the step ends only once its changes are collected."""
+    state = turn.state
+    if step.pending is not None:
+        return True
+    if step.status is not StepStatus.RUNNING or not is_isolated(state, step):
+        return False
+    if all(attempt.started_at is None for attempt in step.attempts):
+        return False
+    step.pending = pending
+    state.collecting += 1
+    turn.clear_timer(step_timer(step))
+    collect(turn, step)
+    return True
+
+
+def collect(turn: Turn, step: StepState) -> None:
+    # What was told to stop may write until it says that it did.
+    if step.pending is not None and step.open_attempts == 0:
+        has_succeeded = step.pending.failure is None
+        is_merged = has_succeeded and step.planned.merge_back == "auto"
+        turn.say(CollectChanges(step.id, is_merged))
+
+
+def take_pending(turn: Turn, step: StepState) -> Pending | None:
+    pending, step.pending = step.pending, None
+    if pending is not None:
+        turn.state.collecting -= 1
+    return pending

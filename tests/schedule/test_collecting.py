@@ -1,0 +1,114 @@
+"""An isolated writer's changes are collected before anybody builds on them (RECIPES §9)."""
+
+from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
+from weft.events.model import CancelRequested, ChangesCollected, MergeFailed, RunResumed
+from weft.schedule.commands import CollectChanges, EndRun, StartAttempt
+from weft.vocabulary.ids import StepId
+from weft.vocabulary.statuses import RunStatus
+
+A = StepId("a")
+
+
+def two(extra: str = "") -> str:
+    return f"""
+name: t
+steps:
+  - {{id: a, subagent: worker, prompt: go, posture: writer{extra}}}
+  - {{id: b, subagent: worker, prompt: then, depends_on: a}}
+"""
+
+
+def collecting(extra: str = "", script: Script | None = None) -> Driven:
+    """Its work is done, and its changes are about to be collected."""
+    run = Driven(plan_of(two(extra)), script or {}).start()
+    while not any(isinstance(command, CollectChanges) for command in run.commands):
+        assert run.step()
+    return run
+
+
+def test_dependents_start_once_the_changes_are_merged() -> None:
+    run = collecting()
+    assert run.started == ["a"]
+    assert run.statuses()["a"] == "running"
+    commands = run.see(ChangesCollected(5, A, "kept", 1, 2, 3, True))
+    assert [c.step for c in commands if isinstance(c, StartAttempt)] == ["b"]
+    assert run.state.steps[A].changes is not None
+
+
+def test_a_conflict_fails_the_step_under_its_policy() -> None:
+    run = Driven(plan_of(two(", on_failure: block")), conflicts=frozenset({"a"})).start().run()
+    assert run.statuses() == {"a": "failed", "b": "held"}
+    step = run.state.steps[A]
+    assert step.failure_kind == "conflict"
+    assert step.changes is not None
+    assert step.changes.conflicts == ("a.txt",)
+
+
+def test_a_writer_that_failed_leaves_its_changes_unmerged() -> None:
+    run = drive(plan_of(two(", on_failure: skip")), {"a": Fail()})
+    collected = [c for c in run.commands if isinstance(c, CollectChanges)]
+    assert collected == [CollectChanges(A, is_merged=False)]
+    assert run.statuses() == {"a": "failed", "b": "succeeded"}
+
+
+def test_only_auto_is_merged_at_once() -> None:
+    for merge_back in ("manual", "never"):
+        run = drive(plan_of(two(f", merge_back: {merge_back}")))
+        assert CollectChanges(A, is_merged=False) in run.commands
+        assert run.status is RunStatus.COMPLETE
+
+
+def test_a_shared_writer_a_reader_and_a_run_without_a_workspace_collect_nothing() -> None:
+    shared = drive(plan_of(two(", workspace_mode: shared")))
+    reader = drive(plan_of(two().replace("posture: writer", "posture: read_only")))
+    nowhere = Driven(plan_of(two()), workspace="").start().run()
+    for run in (shared, reader, nowhere):
+        assert not [c for c in run.commands if isinstance(c, CollectChanges)]
+        assert run.status is RunStatus.COMPLETE
+
+
+def test_changes_are_collected_only_when_every_loser_has_stopped() -> None:
+    text = """
+name: t
+steps:
+  - id: a
+    posture: writer
+    wait: any
+    parallel: [{agent: worker, input: x, output_key: x}, {agent: worker, input: y, output_key: y}]
+"""
+    run = Driven(plan_of(text), {"a/x": "first", "a/y": Hang()}).start()
+    while not run.journal or run.journal[-1].type != "attempt_cancelled":
+        assert not [c for c in run.commands if isinstance(c, CollectChanges)]
+        assert run.step()
+    assert [c for c in run.commands if isinstance(c, CollectChanges)] == [CollectChanges(A, True)]
+
+
+def test_a_resumed_run_collects_again() -> None:
+    run = collecting()
+    assert run.see(RunResumed(9)) == (CollectChanges(A, is_merged=True),)
+
+
+def test_a_merge_is_not_stopped_halfway_by_a_cancel() -> None:
+    run = collecting()
+    assert not [c for c in run.see(CancelRequested(3)) if isinstance(c, EndRun)]
+    assert run.status is RunStatus.RUNNING
+    run.see(ChangesCollected(5, A, "kept", 1, 2, 3, True))
+    assert run.statuses() == {"a": "succeeded", "b": "cancelled"}
+    assert run.status is RunStatus.CANCELLED
+
+
+def test_a_steps_timeout_does_not_reach_into_its_merge() -> None:
+    run = collecting(", timeout: 60")
+    assert not run.state.timers
+
+
+def test_what_a_merge_warns_of_is_on_record() -> None:
+    run = collecting()
+    run.see(ChangesCollected(5, A, "kept", 1, 2, 3, True, ("b.txt was declared, not written",)))
+    assert "b.txt was declared, not written" in run.warnings()
+
+
+def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
+    run = Driven(plan_of(two()), {"a": Hang()}).start()
+    run.see(MergeFailed(1, A, "", "what?"))
+    assert run.statuses()["a"] == "running"
