@@ -130,6 +130,11 @@ class Weft:
             return f"scripted:{Path(model.removeprefix('scripted:')).resolve()}"
         return model
 
+    def workspace(self, model: str | None) -> str:
+        """The folder that a run works on. A scripted model touches nothing, so it needs none."""
+        is_scripted = model is not None and model.startswith("scripted:")
+        return "" if is_scripted else str(self.settings.project)
+
     def runner(self, model: str | None) -> "Runner":
         from weft.adapters.clock import SystemClock
         from weft.testing.runner import ScriptedRunner

@@ -24,7 +24,7 @@ def project(tmp_path):
 
 
 def loaded(project: Path, home: Path, **environ: str) -> Settings:
-    return load_settings(project, {"WEFT_HOME": str(home), **environ})
+    return load_settings(project, {"WEFT_HOME": str(home), "WEFT_TRUST": "1", **environ})
 
 
 def problems(project: Path, home: Path, **environ: str) -> list[tuple[str, str, int]]:
@@ -76,7 +76,8 @@ def test_folders_are_relative_to_the_file_that_names_them(project, home):
     (project / "weft.yaml").write_text("workflows: {dir: flows}\nagents: {dirs: [a, /b]}\n")
     settings = loaded(project, home)
     assert settings.workflows_dir == project / "flows"
-    assert settings.agents_dirs[3:] == (home / "mine", project / "a", Path("/b"))
+    assert settings.agents_dirs[1] == home / "mine"  # the user's own come before the project's
+    assert settings.agents_dirs[4:] == (project / "a", Path("/b"))
     settings = loaded(project, home, WEFT_WORKFLOWS_DIR="other")
     assert settings.workflows_dir == project / "other"
 

@@ -5,7 +5,7 @@ import getpass
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.vocabulary.ids import RunId, StepId
@@ -32,7 +32,7 @@ def decide(run: str, step: str, is_allowed: bool, reason: str, as_json: bool) ->
 
 
 async def _decide(run_id: RunId, step: StepId, is_allowed: bool, reason: str) -> bool:
-    async with Weft().runs() as runs:
+    async with open_weft().runs() as runs:
         await runs.decide(run_id, step, is_allowed, _who(), reason)
         return await runs.is_driven(run_id)
 

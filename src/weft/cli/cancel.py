@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.vocabulary.ids import RunId
@@ -24,5 +24,5 @@ def command(run: str, reason: str, as_json: bool) -> None:
 
 
 async def _cancel(run_id: RunId, reason: str) -> None:
-    async with Weft().runs() as runs:
+    async with open_weft().runs() as runs:
         await runs.cancel(run_id, reason)

@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.report.difference import difference, difference_as_json, difference_as_text
@@ -27,5 +27,5 @@ def command(one: str, other: str, as_json: bool) -> None:
 
 
 async def _load(one: RunId, other: RunId) -> tuple[History, History]:
-    async with Weft().runs() as runs:
+    async with open_weft().runs() as runs:
         return await runs.history(one), await runs.history(other)

@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.events.codec import UnknownEvent, encode
 from weft.events.model import RunEnded
@@ -24,7 +24,7 @@ def command(run: str, follow: bool, after: int, as_json: bool) -> None:
 
 
 async def _print(run_id: RunId, follow: bool, after: int) -> None:
-    async with Weft().runs() as runs:
+    async with open_weft().runs() as runs:
         # A run that is not there is an error, and one that has ended is not waited for.
         has_ended = (await runs.history(run_id)).state.is_recorded
         while True:

@@ -2,8 +2,8 @@
 
 import click
 
-from weft.assembly import Weft
 from weft.cli.graph import terminal_width
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.cli.recipes import open_plan
@@ -16,7 +16,7 @@ from weft.report.prose import explain
 @json_option
 def command(recipe: str, as_json: bool) -> None:
     """Say in prose what a recipe does: each step, who does it, and what if it fails."""
-    plan = open_plan(Weft(), recipe)
+    plan = open_plan(open_weft(), recipe)
     width = terminal_width()
     if as_json:
         prose = explain(plan, 80)

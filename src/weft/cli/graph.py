@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.cli.recipes import open_plan
@@ -25,7 +25,7 @@ from weft.report.diagrams import draw
 @json_option
 def command(recipe: str, form: str, width: int | None, as_json: bool) -> None:
     """Draw a recipe: ascii for the terminal, mermaid, dot or svg for documents."""
-    plan = open_plan(Weft(), recipe)
+    plan = open_plan(open_weft(), recipe)
     drawing = draw(plan, form, width or terminal_width())  # type: ignore[arg-type]
     if as_json:
         print_json({"ok": True, "workflow": plan.name, "format": form, "graph": drawing})

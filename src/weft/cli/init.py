@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from weft.assembly import Weft
+from weft.cli.opening import trust
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.cli.writing import make_folder, write_new, write_recipe, write_schema
@@ -51,6 +53,13 @@ output: "{{steps.answer.output}}"
 """
 
 
+def _is_all_our_own(folder: Path, wrote: list[str]) -> bool:
+    """Agents that lay there before are not trusted along with what was just made."""
+    ours = {Path(file).resolve() for file in wrote}
+    steering = Weft(folder).settings.steering
+    return bool(steering) and all(file.resolve() in ours for file in steering)
+
+
 @click.command("init")
 @click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
 @json_option
@@ -72,6 +81,8 @@ def command(folder: Path, as_json: bool) -> None:
         else:
             write_recipe(workflows, "first", _FIRST)
         wrote.append(str(file))
+    if _is_all_our_own(folder, wrote):
+        trust(folder)
     if as_json:
         print_json({"ok": True, "wrote": wrote, "kept": kept})
         return

@@ -3,6 +3,7 @@
 import click
 
 from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import columns, print_json
 from weft.problems.render import as_json as problem_as_json
@@ -14,7 +15,7 @@ from weft.registry.workflows import Entry
 @json_option
 def command(as_json: bool) -> None:
     """List the saved recipes: the project's, your own and the bundled ones."""
-    weft = Weft()
+    weft = open_weft()
     entries = weft.workflows.entries()
     if as_json:
         print_json({"ok": True, "workflows": [_row(weft, entry) for entry in entries]})

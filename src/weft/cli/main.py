@@ -35,6 +35,10 @@ def _run(arguments: list[str]) -> int:
     from weft.problems.errors import InvalidUsage, WeftError
 
     wants_json = "--json" in arguments
+    if "--trust" in arguments:
+        # For every command, and for the processes it starts.
+        os.environ["WEFT_TRUST"] = "1"
+        arguments = [word for word in arguments if word != "--trust"]
     try:
         words = _flags_last(arguments) or ["--help"]
         code = commands.main(words, prog_name="weft", standalone_mode=False)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import columns, print_json
 from weft.cli.writing import write_recipe
@@ -40,7 +40,7 @@ def command(
     if not is_id(name):
         raise InvalidUsage(f"'{name}' is not a name for a recipe",
                            hint="use letters, digits, '-' and '_'")  # fmt: skip
-    weft = Weft()
+    weft = open_weft()
     text = templates[template].read_text(encoding="utf-8")
     # Only the recipe's own name changes; the first `name:` of every template is that one.
     text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)

@@ -4,8 +4,8 @@ import textwrap
 
 import click
 
-from weft.assembly import Weft
 from weft.cli.asking import ask_missing
+from weft.cli.opening import open_weft
 from weft.cli.options import given_inputs, input_options, json_option
 from weft.cli.printing import columns, print_json, print_warnings
 from weft.cli.recipes import open_plan
@@ -31,7 +31,7 @@ def command(
 def show_dry_run(
     recipe: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, full: bool
 ) -> None:
-    weft = Weft()
+    weft = open_weft()
     plan = open_plan(weft, recipe)
     given = given_inputs(pairs, input_json)
     if not as_json:

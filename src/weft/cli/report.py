@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.report.html import as_html
@@ -42,5 +42,5 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
 
 
 async def _load(run_id: RunId) -> History:
-    async with Weft().runs() as runs:
+    async with open_weft().runs() as runs:
         return await runs.history(run_id)

@@ -7,6 +7,7 @@ import click
 
 from weft.assembly import Weft
 from weft.cli.driving import drive
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option, model_option
 from weft.problems.errors import InvalidUsage, WeftError
 from weft.run.history import History
@@ -23,7 +24,7 @@ def command(run: str | None, model: str | None, as_json: bool) -> int:
 
     What had ended is never run again; an attempt that was under way follows its step's recovery.
     """
-    weft = Weft()
+    weft = open_weft()
     histories = asyncio.run(_find(weft, run))
     return max(_resume(weft, history, model, as_json) for history in histories)
 

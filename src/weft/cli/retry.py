@@ -7,6 +7,7 @@ import click
 
 from weft.assembly import Weft
 from weft.cli.driving import drive
+from weft.cli.opening import open_weft
 from weft.cli.options import given_inputs, input_options, json_option, model_option
 from weft.cli.recipes import open_plan
 from weft.problems.errors import InvalidUsage
@@ -50,7 +51,7 @@ def run_again(
     model: str | None,
     as_json: bool,
 ) -> int:
-    weft = Weft()
+    weft = open_weft()
     history = asyncio.run(_load(weft, RunId(run)))
     plan = open_plan(weft, recipe) if recipe else history.state.plan
     if step is not None and step not in {each.id for each in plan.steps}:
@@ -67,7 +68,7 @@ def run_again(
         inputs,
         parent=run,
         model=model,
-        workspace=history.started.workspace or str(weft.settings.project),
+        workspace=history.started.workspace or weft.workspace(model),
         reusable=reusable(history.state, history.events, anew),
     )
     runner = weft.runner(model)

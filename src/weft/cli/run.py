@@ -2,10 +2,10 @@
 
 import click
 
-from weft.assembly import Weft
 from weft.cli.asking import ask_missing
 from weft.cli.detaching import detach
 from weft.cli.driving import drive
+from weft.cli.opening import open_weft
 from weft.cli.options import given_inputs, input_options, json_option, model_option
 from weft.cli.plan import show_dry_run
 from weft.cli.printing import print_warnings
@@ -40,7 +40,7 @@ def command(
     if dry_run:
         show_dry_run(recipe, pairs, input_json, as_json, full=False)
         return 0
-    weft = Weft()
+    weft = open_weft()
     plan = open_plan(weft, recipe)
     given = given_inputs(pairs, input_json)
     inputs = weft.inputs(
@@ -57,6 +57,6 @@ def command(
         inputs,
         RunId(run_id) if run_id else None,
         model=model,
-        workspace=str(weft.settings.project),
+        workspace=weft.workspace(model),
     )
     return drive(weft, plan, as_json, lambda runs, listener: runs.start(start, runner, listener))

@@ -5,7 +5,7 @@ import time
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import columns, print_json
 from weft.ports.journal import RunRow
@@ -33,7 +33,7 @@ def command(limit: int, as_json: bool) -> None:
 
 
 async def _rows(limit: int) -> list[tuple[RunRow, str]]:
-    async with Weft().runs() as runs:
+    async with open_weft().runs() as runs:
         return [(row, await _status(runs, row)) for row in await runs.recent(limit)]
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json, print_problems
 from weft.cli.recipes import open_recipe
@@ -17,7 +17,7 @@ from weft.problems.render import count
 @json_option
 def command(recipe: str, as_json: bool) -> int:
     """Show a recipe as it is written, and what is wrong with it if anything is."""
-    weft = Weft()
+    weft = open_weft()
     found = open_recipe(weft, recipe)
     built = weft.check(found)
     problems = built.problems if isinstance(built, Problems) else ()

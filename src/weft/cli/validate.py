@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from weft.assembly import Weft
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json, print_problems, print_warnings
 from weft.cli.recipes import open_recipe
@@ -25,7 +26,7 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
 
     Without a FILE, every recipe of the project is checked.
     """
-    weft = Weft()
+    weft = open_weft()
     checked = {name: weft.check(open_recipe(weft, name)) for name in _names(weft, files)}
     checked.update(_clashes(weft, checked))
     bad = [

@@ -6,6 +6,7 @@ import click
 
 from weft.assembly import Weft
 from weft.cli.driving import print_report, showing
+from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.events.codec import UnknownEvent
 from weft.events.model import Event
@@ -23,7 +24,7 @@ _LOOK_SECONDS = 0.2
 @json_option
 def command(run: str, as_json: bool) -> int:
     """Watch a run from its start until it ends. Ctrl-C stops watching, not the run."""
-    weft = Weft()
+    weft = open_weft()
     history = asyncio.run(_load(weft, RunId(run)))
     with showing(history.state.plan, as_json) as listener:
         state, events = asyncio.run(_watch(weft, history, listener))

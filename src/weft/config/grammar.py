@@ -31,6 +31,18 @@ LIMITS = Shape("'limits'", "How much a recipe may ask for. Only the user's own f
     Key("map_items_ceiling", Count(1, 10**6), "elements that `max_items` may allow"),
     Key("branches", Count(1, 10**4), "branches of a parallel step"),
 ))  # fmt: skip
+SEARCH = Shape("'search'", "Where WebSearch asks, if the model's provider has no search.", (
+    Key("url", _LINE, "the endpoint; SearXNG's /search, for instance"),
+    Key("kind", Choice("searxng", "brave", "tavily"), "how it is asked; searxng by default"),
+    Key("key_variable", _LINE, "the environment variable that holds its key"),
+))  # fmt: skip
+BASH = Shape("'bash'", "The Bash tool.", (
+    Key("environment", ListOf(_LINE, or_one=True), "variables that commands may see"),
+    Key("network", Flag(), "may commands use the network? no by default"),
+))  # fmt: skip
+WEB = Shape("'web'", "The WebFetch tool.", (
+    Key("allow_private", ListOf(_LINE, or_one=True), "host:port that may be private addresses"),
+))  # fmt: skip
 CONFIG = Shape("weft.yaml", "Settings. Everything is optional.", (
     Key("model", _LINE, "the model for agents that name none: provider:name"),
     Key("workflows", ShapeOf(WORKFLOWS, _fields), "where recipes are kept"),
@@ -38,7 +50,12 @@ CONFIG = Shape("weft.yaml", "Settings. Everything is optional.", (
     Key("permission", Choice("read_only", "ask", "auto"), "what a run may do to files"),
     Key("agents", ShapeOf(FOLDERS, _fields), "more folders with agents"),
     Key("playbooks", ShapeOf(FOLDERS, _fields), "more folders with playbooks"),
+    Key("judge", _LINE, "the model that decides rules which code cannot: provider:name"),
+    Key("search", ShapeOf(SEARCH, _fields), "where WebSearch asks"),
     Key("mcp_servers", AnyMap(), "MCP servers by name"),
+    Key("sandbox", Choice("auto", "bubblewrap", "landlock", "off"), "what confines Bash"),
+    Key("bash", ShapeOf(BASH, _fields), "the Bash tool"),
+    Key("web", ShapeOf(WEB, _fields), "the WebFetch tool"),
     Key("budget", ShapeOf(BUDGET, make_budget), "what a run may cost"),
     Key("engine", Choice("local", "temporal"), "what carries out runs"),
     Key("store", _LINE, "where runs are kept"),

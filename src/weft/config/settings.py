@@ -4,18 +4,34 @@ Precedence: flag > environment (WEFT_…) > project > user > default. Flags are 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from weft.config.grammar import CONFIG
+from weft.config.trust import TrustStore, digest_of, files_that_steer
 from weft.documents.document import read_file
 from weft.documents.shapes import Fields, Reading
 from weft.problems import Problem
 from weft.problems.errors import InvalidConfig
 from weft.problems.render import count
+from weft.recipe.model import Budget
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
+from weft.vocabulary.values import Json
 
 CONFIG_FILE = "weft.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    url: str
+    kind: str = "searxng"
+    key_variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BashSettings:
+    environment: tuple[str, ...] = ()
+    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +42,18 @@ class Settings:
     agents_dirs: tuple[Path, ...]
     max_concurrency: int = 4
     model: str | None = None
+    judge: str | None = None  # None: rules that code cannot decide are warnings
     permission: str = "auto"
+    budget: Budget = Budget()
+    search: Search | None = None
+    mcp_servers: Mapping[str, Json] = field(default_factory=dict)
+    sandbox: str = "auto"
+    bash: BashSettings = BashSettings()
+    web_allow_private: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
+    steering: tuple[Path, ...] = ()  # the project's own settings and agents
+    digest: str = ""  # of those
+    is_trusted: bool = True  # and whether they are used
 
     @property
     def user_workflows_dir(self) -> Path:
@@ -41,22 +67,44 @@ def find_project(start: Path) -> Path:
 
 
 def load_settings(start: Path, environ: Mapping[str, str]) -> Settings:
+    """Of an untrusted folder only what it would bring is said; none of it is used."""
     home = Path(environ.get("WEFT_HOME") or Path.home() / ".weft").expanduser()
     project = find_project(start)
-    settings = Settings(
-        project=project,
-        home=home,
-        workflows_dir=project / "workflows",
-        agents_dirs=(home / "agents", project / ".claude" / "agents", project / "agents"),
-    )
     problems: list[Problem] = []
-    for file, is_users_own in ((home / CONFIG_FILE, True), (project / CONFIG_FILE, False)):
-        if file.is_file() and (is_users_own or file.parent != home):
-            settings = _with_file(settings, file, is_users_own, problems)
+    users_own = Settings(project, home, project / "workflows", (home / "agents",))
+    if (home / CONFIG_FILE).is_file():
+        users_own = _with_file(users_own, home / CONFIG_FILE, True, problems)
+    settings = _with_project(users_own, environ, problems)
     settings = _with_environment(settings, environ, problems)
     if problems:
         raise InvalidConfig(f"weft.yaml has {count(problems)}", problems)
     return settings
+
+
+def _with_project(
+    users_own: Settings, environ: Mapping[str, str], problems: list[Problem]
+) -> Settings:
+    project, home, config = users_own.project, users_own.home, users_own.project / CONFIG_FILE
+    if project == home:
+        return users_own
+    found: list[Problem] = []
+    folders = (project / ".claude" / "agents", project / "agents")
+    settings = replace(users_own, agents_dirs=(*users_own.agents_dirs, *folders))
+    if config.is_file():
+        settings = _with_file(settings, config, False, found)
+    steering = files_that_steer(config, settings.agents_dirs, project)
+    if not steering:
+        return settings
+    digest = digest_of(steering, project)
+    is_trusted = is_true(environ.get("WEFT_TRUST")) or TrustStore(home).is_trusted(project, digest)
+    if is_trusted:
+        problems.extend(found)
+    used = settings if is_trusted else users_own
+    return replace(used, steering=tuple(steering), digest=digest, is_trusted=is_trusted)
+
+
+def is_true(written: str | None) -> bool:
+    return (written or "").strip().lower() in ("1", "true", "yes", "on")
 
 
 def _with_file(
@@ -92,8 +140,34 @@ def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
         or settings.max_concurrency,
         model=written.get("model", str) or settings.model,
         permission=written.get("permission", str) or settings.permission,
+        judge=written.get("judge", str) or settings.judge,
+        budget=written.get("budget", Budget) or settings.budget,
+        search=_search(written.get("search", Fields)) or settings.search,
+        mcp_servers={**settings.mcp_servers, **(written.get("mcp_servers", dict) or {})},
+        sandbox=written.get("sandbox", str) or settings.sandbox,
+        bash=_bash(written.get("bash", Fields)) or settings.bash,
+        web_allow_private=_allowed(written.get("web", Fields)) or settings.web_allow_private,
         limits=_raised(settings.limits, limits) if limits else settings.limits,
     )
+
+
+def _search(written: Fields | None) -> Search | None:
+    url = written.get("url", str) if written else None
+    if written is None or url is None:
+        return None
+    kind, key_variable = written.get("kind", str), written.get("key_variable", str)
+    return Search(url, kind or "searxng", key_variable or "")
+
+
+def _bash(written: Fields | None) -> BashSettings | None:
+    if written is None:
+        return None
+    environment = written.many("environment") or ()
+    return BashSettings(tuple(map(str, environment)), bool(written.get("network", bool)))
+
+
+def _allowed(written: Fields | None) -> tuple[str, ...]:
+    return tuple(map(str, (written.many("allow_private") if written else None) or ()))
 
 
 def _raised(limits: Limits, written: Fields) -> Limits:
@@ -106,6 +180,16 @@ def _with_environment(
 ) -> Settings:
     if model := environ.get("WEFT_MODEL"):
         settings = replace(settings, model=model)
+    if judge := environ.get("WEFT_JUDGE"):
+        settings = replace(settings, judge=judge)
+    if url := environ.get("WEFT_SEARCH_URL"):
+        settings = replace(settings, search=Search(url))
+    if permission := environ.get("WEFT_PERMISSION"):
+        if permission in ("read_only", "ask", "auto"):
+            settings = replace(settings, permission=permission)
+        else:
+            said = f"WEFT_PERMISSION is '{permission}'; it must be read_only, ask or auto"
+            problems.append(Problem("CFG002", said))
     if folder := environ.get("WEFT_WORKFLOWS_DIR"):
         settings = replace(settings, workflows_dir=settings.project / Path(folder).expanduser())
     if width := environ.get("WEFT_MAX_CONCURRENCY"):

@@ -1,0 +1,38 @@
+"""Open the project here. What it brings along is used once the user trusts it."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from weft.assembly import Weft
+from weft.config.trust import TrustStore, told
+
+
+def open_weft() -> Weft:
+    weft = Weft()
+    settings = weft.settings
+    if settings.is_trusted:
+        return weft
+    brings = told(settings.steering, settings.project)
+    store = TrustStore(settings.home)
+    what = "have changed since you trusted them" if store.was_trusted(settings.project) else (
+        "are not used until you trust them"
+    )  # fmt: skip
+    said = f"{brings} of {settings.project} {what}"
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        click.echo(f"{said}.", err=True)
+        if click.confirm("Trust this folder as it is now?", default=False, err=True):
+            store.trust(settings.project, settings.digest)
+            return Weft()
+    else:
+        click.echo(f"{said}: weft trust, --trust or WEFT_TRUST=1", err=True)
+    return weft
+
+
+def trust(folder: Path) -> Weft:
+    """Trust a folder as it is now."""
+    weft = Weft(folder)
+    if weft.settings.steering:
+        TrustStore(weft.settings.home).trust(weft.settings.project, weft.settings.digest)
+    return Weft(folder)

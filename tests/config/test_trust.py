@@ -1,0 +1,91 @@
+"""A folder's own settings and agents count once the user trusts them (DESIGN, rule 9)."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.config.settings import Settings, load_settings
+from weft.config.trust import TrustStore, told
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "agents").mkdir(parents=True)
+    (folder / "weft.yaml").write_text("model: openai:theirs\n")
+    (folder / "agents" / "helper.md").write_text("Be helpful.\n")
+    return folder
+
+
+def load(project: Path, **environ: str) -> Settings:
+    return load_settings(project, {"WEFT_HOME": str(project.parent / "home"), **environ})
+
+
+def trust(project: Path) -> None:
+    settings = load(project)
+    TrustStore(settings.home).trust(settings.project, settings.digest)
+
+
+def test_nothing_of_an_untrusted_folder_is_used(project: Path) -> None:
+    settings = load(project)
+    assert not settings.is_trusted
+    assert settings.model is None
+    assert project / "agents" not in settings.agents_dirs
+    assert told(settings.steering, project) == "weft.yaml and 1 agent file"
+
+
+def test_a_trusted_folder_is_used(project: Path) -> None:
+    trust(project)
+    settings = load(project)
+    assert settings.is_trusted
+    assert settings.model == "openai:theirs"
+    assert project / "agents" in settings.agents_dirs
+
+
+@pytest.mark.parametrize("file", ["weft.yaml", "agents/helper.md", "agents/new.md"])
+def test_any_change_asks_again(project: Path, file: str) -> None:
+    trust(project)
+    (project / file).write_text("model: openai:other\n")
+    settings = load(project)
+    assert not settings.is_trusted
+    assert settings.model is None
+    assert TrustStore(settings.home).was_trusted(project)
+
+
+def test_agents_in_a_configured_folder_and_of_other_tools_are_watched_too(project: Path) -> None:
+    (project / "weft.yaml").write_text("agents: {dirs: more}\n")
+    for folder in (project / "more", project / ".claude" / "agents"):
+        folder.mkdir(parents=True)
+        (folder / "a.md").write_text("One.\n")
+        trust(project)
+        assert load(project).is_trusted
+        (folder / "a.md").write_text("Two.\n")
+        assert not load(project).is_trusted
+
+
+def test_a_broken_config_of_an_untrusted_folder_is_nobodys_problem(project: Path) -> None:
+    (project / "weft.yaml").write_text("modle: x\n")
+    assert not load(project).is_trusted
+
+
+def test_the_environment_may_trust(project: Path) -> None:
+    assert load(project, WEFT_TRUST="1").is_trusted
+    assert not load(project, WEFT_TRUST="0").is_trusted
+
+
+def test_a_folder_that_brings_nothing_needs_no_trust(tmp_path: Path) -> None:
+    assert load(tmp_path).is_trusted
+
+
+def test_trust_of_one_folder_is_not_that_of_another(project: Path, tmp_path: Path) -> None:
+    trust(project)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "weft.yaml").write_text("model: openai:theirs\n")
+    assert not load(other).is_trusted
+
+
+def test_a_damaged_list_trusts_nobody(project: Path) -> None:
+    trust(project)
+    (project.parent / "home" / "trust.json").write_text("{")
+    assert not load(project).is_trusted
