@@ -33,11 +33,11 @@ def decide(run: str, step: str, is_allowed: bool, reason: str, as_json: bool) ->
 
 async def _decide(run_id: RunId, step: StepId, is_allowed: bool, reason: str) -> bool:
     async with open_weft().runs() as runs:
-        await runs.decide(run_id, step, is_allowed, _who(), reason)
+        await runs.decide(run_id, step, is_allowed, who(), reason)
         return await runs.is_driven(run_id)
 
 
-def _who() -> str:
+def who() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # an account without a name

@@ -21,13 +21,19 @@ _PATIENCE_SECONDS = 30.0
 
 
 def detach(
-    weft: Weft, recipe: str, inputs: Mapping[str, Json], model: str | None, as_json: bool
+    weft: Weft,
+    recipe: str,
+    inputs: Mapping[str, Json],
+    model: str | None,
+    permission: str | None,
+    as_json: bool,
 ) -> int:
     run_id = new_run_id()
     log = weft.settings.home / "logs" / f"{run_id}.log"
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     words = [sys.executable, "-m", "weft", "run", recipe, "--json", "--run-id", run_id]
     words += ["--input-json", "-", *(["--model", model] if model else [])]
+    words += ["--permission", permission] if permission else []
     with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:
         child = subprocess.Popen(
             words,

@@ -1,9 +1,11 @@
-"""`weft diff RUN RUN`: what differed, step by step."""
+"""`weft diff RUN STEP`: what an isolated writer changed. `weft diff RUN RUN`: what differed."""
 
 import asyncio
+import sys
 
 import click
 
+from weft.assembly import Weft
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
@@ -13,12 +15,17 @@ from weft.vocabulary.ids import RunId
 
 
 @click.command("diff")
-@click.argument("one")
-@click.argument("other")
+@click.argument("run")
+@click.argument("other", metavar="STEP|RUN")
 @json_option
-def command(one: str, other: str, as_json: bool) -> None:
-    """Show what differed between two runs, step by step."""
-    first, second = asyncio.run(_load(RunId(one), RunId(other)))
+def command(run: str, other: str, as_json: bool) -> None:
+    """Show what a step changed, as a patch; or what differed between two runs, step by step."""
+    weft = open_weft()
+    first = asyncio.run(_load(weft, RunId(run)))
+    if other in first.state.steps:
+        _show_change(weft, first, other, as_json)
+        return
+    second = asyncio.run(_load(weft, RunId(other)))
     found = difference(first.state, second.state)
     if as_json:
         print_json(difference_as_json(found))
@@ -26,6 +33,29 @@ def command(one: str, other: str, as_json: bool) -> None:
         click.echo(difference_as_text(found))
 
 
-async def _load(one: RunId, other: RunId) -> tuple[History, History]:
-    async with open_weft().runs() as runs:
-        return await runs.history(one), await runs.history(other)
+def _show_change(weft: Weft, history: History, step: str, as_json: bool) -> None:
+    from weft.workspaces.patch import render_patch, summarize
+
+    changes = weft.change(history, step)
+    patch = render_patch(changes)
+    if not as_json:
+        sys.stdout.buffer.write(patch)  # git apply reads it byte for byte
+        return
+    figures = summarize(changes)
+    print_json(
+        {
+            "ok": True,
+            "run_id": history.started.run_id,
+            "step": step,
+            "files": [change.path for change in changes.changes],
+            "insertions": figures.added,
+            "deletions": figures.removed,
+            "refused": [{"path": each.path, "why": each.why} for each in changes.refused],
+            "patch": patch.decode("utf-8", "replace"),
+        }
+    )
+
+
+async def _load(weft: Weft, run_id: RunId) -> History:
+    async with weft.runs() as runs:
+        return await runs.history(run_id)

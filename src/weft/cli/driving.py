@@ -11,10 +11,13 @@ from typing import TypeAlias
 import click
 
 from weft.assembly import Weft
+from weft.assembly.subagents import Chosen
+from weft.cli.deciding import can_ask, decide_here
 from weft.cli.printing import print_json
 from weft.cli.progress import JsonLines, Lines
 from weft.events.model import Event
 from weft.plan.model import Plan
+from weft.ports.runner import Runner
 from weft.report.markdown import as_markdown
 from weft.report.report import report_as_json, report_of
 from weft.run.driver import Listener
@@ -26,16 +29,33 @@ from weft.vocabulary.statuses import RunStatus
 INTERRUPTED = 130
 _EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: 3}
 
-Drive: TypeAlias = Callable[[Runs, Listener], Awaitable[RunState]]
+Drive: TypeAlias = Callable[[Runs, Runner, Listener], Awaitable[RunState]]
 
 
-def drive(weft: Weft, plan: Plan, as_json: bool, start: Drive) -> int:
-    with showing(plan, as_json) as listener:
-        state, events, was_stopped = asyncio.run(_drive(weft, start, listener))
+def drive(weft: Weft, plan: Plan, model: str | None, as_json: bool, start: Drive) -> int:
+    chosen = choose(weft, plan, model, as_json)
+    while True:
+        with showing(plan, as_json) as listener:
+            state, events, was_stopped = asyncio.run(_drive(weft, chosen, start, listener))
+        if was_stopped or not state.people or not can_ask(as_json):
+            break
+        asyncio.run(decide_here(weft, state))
+        start = _resuming(RunId(state.run_id))
     print_report(state, events, as_json)
     if not as_json:
         _print_next(state, was_stopped)
     return INTERRUPTED if was_stopped else _EXIT_CODES.get(state.status, 1)
+
+
+def _resuming(run_id: RunId) -> Drive:
+    return lambda runs, runner, listener: runs.resume(run_id, runner, listener)
+
+
+def choose(weft: Weft, plan: Plan, model: str | None, as_json: bool) -> Chosen:
+    chosen = asyncio.run(weft.choose(plan, model))
+    for line in () if as_json else chosen.said:
+        click.echo(line, err=True)
+    return chosen
 
 
 @contextmanager
@@ -52,9 +72,9 @@ def showing(plan: Plan, as_json: bool) -> Iterator[Listener]:
 
 
 async def _drive(
-    weft: Weft, start: Drive, listener: Listener
+    weft: Weft, chosen: Chosen, start: Drive, listener: Listener
 ) -> tuple[RunState, Sequence[Event], bool]:
-    async with weft.runs() as runs:
+    async with weft.runs() as runs, weft.runner(chosen) as runner:
         stopped = asyncio.Event()
 
         def stop() -> None:
@@ -66,7 +86,7 @@ async def _drive(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
-        state = await start(runs, listener)
+        state = await start(runs, runner, listener)
         # From the journal, not from memory: the report claims only what is on record.
         history = await runs.history(RunId(state.run_id))
         return state, history.events, stopped.is_set() and not state.has_ended

@@ -31,12 +31,12 @@ def command(run: str | None, model: str | None, as_json: bool) -> int:
 
 def _resume(weft: Weft, history: History, model: str | None, as_json: bool) -> int:
     run_id = RunId(history.started.run_id)
-    runner = weft.runner(weft.model(model) if model else history.started.model)
     return drive(
         weft,
         history.state.plan,
+        weft.model(model) if model else history.started.model,
         as_json,
-        lambda runs, listener: runs.resume(run_id, runner, listener),
+        lambda runs, runner, listener: runs.resume(run_id, runner, listener),
     )
 
 

@@ -62,7 +62,7 @@ def run_again(
     before = {name: value for name, value in history.started.inputs.items() if name in declared}
     inputs = weft.inputs(plan, {**before, **given})
     anew = downstream(plan, StepId(step)) if step else frozenset()
-    model = weft.model(model) or history.started.model
+    model = (weft.model(model) if model else None) or history.started.model
     start = Start(
         plan,
         inputs,
@@ -71,8 +71,9 @@ def run_again(
         workspace=history.started.workspace or weft.workspace(model),
         reusable=reusable(history.state, history.events, anew),
     )
-    runner = weft.runner(model)
-    return drive(weft, plan, as_json, lambda runs, listener: runs.start(start, runner, listener))
+    return drive(
+        weft, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
+    )
 
 
 async def _load(weft: Weft, run_id: RunId) -> History:

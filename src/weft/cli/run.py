@@ -4,7 +4,7 @@ import click
 
 from weft.cli.asking import ask_missing
 from weft.cli.detaching import detach
-from weft.cli.driving import drive
+from weft.cli.driving import choose, drive
 from weft.cli.opening import open_weft
 from weft.cli.options import given_inputs, input_options, json_option, model_option
 from weft.cli.plan import show_dry_run
@@ -18,6 +18,11 @@ from weft.vocabulary.ids import RunId
 @click.argument("recipe", metavar="NAME|FILE")
 @input_options
 @model_option
+@click.option(
+    "--permission",
+    type=click.Choice(["read_only", "ask", "auto"]),
+    help="What it may do to files; auto unless the settings say otherwise.",
+)
 @click.option("--dry-run", is_flag=True, help="The same as weft plan.")
 @click.option("--detach", "is_detached", is_flag=True, help="Leave it to a background process.")
 @click.option("--run-id", hidden=True)
@@ -27,6 +32,7 @@ def command(
     pairs: tuple[str, ...],
     input_json: str | None,
     model: str | None,
+    permission: str | None,
     dry_run: bool,
     is_detached: bool,
     run_id: str | None,
@@ -47,11 +53,12 @@ def command(
         plan, given if as_json else ask_missing(plan.inputs, given, weft.settings.project)
     )
     model = weft.model(model)
-    runner = weft.runner(model)
+    plan = weft.permit(plan, permission)
     if not as_json:
         print_warnings(plan.warnings)
     if is_detached:
-        return detach(weft, recipe, inputs, model, as_json)
+        choose(weft, plan, model, as_json)  # what is missing is told here, not in a log
+        return detach(weft, recipe, inputs, model, permission, as_json)
     start = Start(
         plan,
         inputs,
@@ -59,4 +66,6 @@ def command(
         model=model,
         workspace=weft.workspace(model),
     )
-    return drive(weft, plan, as_json, lambda runs, listener: runs.start(start, runner, listener))
+    return drive(
+        weft, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
+    )

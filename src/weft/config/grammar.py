@@ -55,6 +55,7 @@ CONFIG = Shape("weft.yaml", "Settings. Everything is optional.", (
     Key("mcp_servers", AnyMap(), "MCP servers by name"),
     Key("sandbox", Choice("auto", "bubblewrap", "landlock", "off"), "what confines Bash"),
     Key("bash", ShapeOf(BASH, _fields), "the Bash tool"),
+    Key("cli_commands", ListOf(_LINE, or_one=True), "what `cli:COMMAND` in a recipe may start"),
     Key("web", ShapeOf(WEB, _fields), "the WebFetch tool"),
     Key("budget", ShapeOf(BUDGET, make_budget), "what a run may cost"),
     Key("engine", Choice("local", "temporal"), "what carries out runs"),

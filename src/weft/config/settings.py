@@ -50,6 +50,7 @@ class Settings:
     sandbox: str = "auto"
     bash: BashSettings = BashSettings()
     web_allow_private: tuple[str, ...] = ()
+    cli_commands: tuple[str, ...] = ()  # commands that `cli:COMMAND` in a recipe may start
     limits: Limits = DEFAULT_LIMITS
     steering: tuple[Path, ...] = ()  # the project's own settings and agents
     digest: str = ""  # of those
@@ -146,6 +147,7 @@ def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
         mcp_servers={**settings.mcp_servers, **(written.get("mcp_servers", dict) or {})},
         sandbox=written.get("sandbox", str) or settings.sandbox,
         bash=_bash(written.get("bash", Fields)) or settings.bash,
+        cli_commands=(*settings.cli_commands, *(written.many("cli_commands") or ())),
         web_allow_private=_allowed(written.get("web", Fields)) or settings.web_allow_private,
         limits=_raised(settings.limits, limits) if limits else settings.limits,
     )

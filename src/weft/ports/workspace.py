@@ -16,6 +16,7 @@ class Plot:
     step: StepId
     copy: str  # which of the step's copies; a new attempt may get a new one
     workspace: Path  # what it is a copy of
+    write_set: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

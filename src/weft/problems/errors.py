@@ -6,6 +6,7 @@ WeftError                  kind          exit code
 ├── InvalidConfig          invalid_config       2
 ├── InvalidUsage           usage                2
 ├── NotFound               not_found            2
+├── NotReady               not_ready            2
 ├── RefusedToOverwrite     exists               2
 └── PermissionDenied       permission_denied    4
 """
@@ -53,6 +54,13 @@ class InvalidUsage(WeftError):
 
 class NotFound(WeftError):
     kind = "not_found"
+    exit_code = 2
+
+
+class NotReady(WeftError):
+    """The recipe is fine, and something that it needs is not here: a key, a package, a search."""
+
+    kind = "not_ready"
     exit_code = 2
 
 

@@ -63,7 +63,8 @@ class Plots:
     def _plot(self, id: StepId, attempt: int) -> Plot:
         state = self._state
         copy = str(attempt) if _is_one_delegation(state.steps[id]) else "all"
-        return Plot(state.run_id, id, copy, Path(state.workspace))
+        write_set = state.steps[id].planned.write_set
+        return Plot(state.run_id, id, copy, Path(state.workspace), write_set)
 
 
 def _is_one_delegation(step: StepState) -> bool:

@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from weft.adapters.processes import is_dead, name_of_this_process
 from weft.events.model import (
@@ -83,6 +84,7 @@ class Runs:
             model=start.model,
             workspace=start.workspace,
         )
+        await self._recover(start.workspace)
         fence = await self._lease(run_id)
         state = begin(start.plan)
         return await self._drive(run_id, fence, state, started, runner, listener, start.reusable)
@@ -100,6 +102,7 @@ class Runs:
         if history.state.is_recorded:
             await self._store.release(run_id, fence=fence)
             return history.state
+        await self._recover(history.started.workspace)
         first = RunResumed(self._clock.now())
         return await self._drive(run_id, fence, history.state, first, runner, listener, NOTHING)
 
@@ -158,6 +161,11 @@ class Runs:
         self._is_stopped = True
         for driver in self._drivers.values():
             driver.stop()
+
+    async def _recover(self, workspace: str) -> None:
+        """A merge that a crash left half done is finished or undone before anybody reads."""
+        if self._workspaces is not None and workspace:
+            await self._workspaces.recover(Path(workspace))
 
     async def _lease(self, run_id: RunId) -> int:
         try:

@@ -1,4 +1,4 @@
-"""The only wiring: settings and folders into a Weft, which every surface talks to."""
+"""One project as one user sees it. In: a folder and an environment. Out: recipes, plans, runs."""
 
 import os
 from collections.abc import Mapping
@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 from weft.agents.catalog import agent_files, load_catalog
 from weft.agents.definition import AgentFile
+from weft.assembly.subagents import Ask, Chosen, open_subagents
 from weft.config.settings import Settings, load_settings
 from weft.plan.catalog import Catalog
 from weft.plan.check import Checked, Problems, check
 from weft.plan.inputs import bind
-from weft.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage, NotFound
+from weft.problems.errors import InvalidInputs, InvalidRecipe, NotFound, NotReady
 from weft.problems.render import count
 from weft.recipe.model import Recipe
 from weft.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from weft.registry.folders import Folder
-from weft.vocabulary.ids import AgentId
+from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.values import Json
 
@@ -27,18 +28,23 @@ if TYPE_CHECKING:
 
     from weft.plan.model import Plan
     from weft.ports.runner import Runner
+    from weft.ports.workspace import Workspaces
     from weft.registry.workflows import Workflows
     from weft.run.driver import Listener
+    from weft.run.history import History
     from weft.run.runs import Runs
     from weft.schedule.state import RunState
+    from weft.workspaces.entries import Changes
+
+SCRIPTED = "scripted:"
 
 
 class Weft:
     """One project as one user sees it."""
 
     def __init__(self, start: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
-        environ = os.environ if environ is None else environ
-        self.settings: Settings = load_settings(start or Path.cwd(), environ)
+        self.environ: Mapping[str, str] = os.environ if environ is None else environ
+        self.settings: Settings = load_settings(start or Path.cwd(), self.environ)
 
     @cached_property
     def workflows(self) -> "Workflows":
@@ -106,8 +112,11 @@ class Weft:
     ) -> "RunState":
         from weft.run.runs import Start
 
-        async with self.runs() as runs:
-            return await runs.start(Start(plan, inputs), self.runner(model), listener)
+        model = self.model(model)
+        start = Start(plan, inputs, model=model, workspace=self.workspace(model))
+        chosen = await self.choose(plan, model)
+        async with self.runs() as runs, self.runner(chosen) as runner:
+            return await runs.start(start, runner, listener)
 
     @asynccontextmanager
     async def runs(self) -> "AsyncIterator[Runs]":
@@ -119,32 +128,94 @@ class Weft:
 
         store = await SqliteJournal.open(self.settings.home / "runs.db")
         try:
-            yield Runs(store, SystemClock())
+            yield Runs(store, SystemClock(), self._workspaces())
         finally:
             await store.close()
 
     def model(self, named: str | None) -> str | None:
-        """The model as a journal keeps it: it means the same wherever the run is resumed."""
+        """What a flag says, as a journal keeps it: it means the same wherever the run is resumed.
+
+        A flag is everybody's model, and so is a script; the one of the settings is only for
+        agents that name none.
+        """
         model = named or self.settings.model
-        if model is not None and model.startswith("scripted:"):
-            return f"scripted:{Path(model.removeprefix('scripted:')).resolve()}"
-        return model
+        if model is not None and model.startswith(SCRIPTED):
+            return f"{SCRIPTED}{Path(model.removeprefix(SCRIPTED)).resolve()}"
+        return named
 
     def workspace(self, model: str | None) -> str:
         """The folder that a run works on. A scripted model touches nothing, so it needs none."""
-        is_scripted = model is not None and model.startswith("scripted:")
+        is_scripted = model is not None and model.startswith(SCRIPTED)
         return "" if is_scripted else str(self.settings.project)
 
-    def runner(self, model: str | None) -> "Runner":
-        from weft.adapters.clock import SystemClock
-        from weft.testing.runner import ScriptedRunner
-        from weft.testing.script import read_script
+    async def choose(self, plan: "Plan", model: str | None) -> Chosen:
+        """Which models a run asks. Raises NotReady with all that would keep it from running."""
+        if model is not None and model.startswith(SCRIPTED):
+            return Chosen(model, model)
+        from weft.adapters.models.resolve import EMBEDDED, Resolved, resolve
+        from weft.assembly.readiness import needs_default, readiness
 
-        model = model or self.settings.model
-        if model is not None and model.startswith("scripted:"):
-            return ScriptedRunner(read_script(Path(model.removeprefix("scripted:"))), SystemClock())
-        named = f"model '{model}' cannot be used yet" if model else "no model is named"
-        raise InvalidUsage(named, hint="--model scripted:FILE answers from a file")
+        named = model or self.settings.model
+        if named is None and not needs_default(plan, self.environ):
+            named = EMBEDDED  # nobody will ask it
+        found = Resolved(named, "") if named else await resolve(self.environ, pulled=self._pulled)
+        ready = readiness(plan, found.name, model, self.settings, self.environ)
+        if ready.problems:
+            said = f"{plan.name} cannot run here: {count(ready.problems)}"
+            raise NotReady(said, ready.problems)
+        return Chosen(found.name, model, (*filter(None, [found.why]), *ready.warnings))
+
+    @asynccontextmanager
+    async def runner(self, chosen: Chosen, ask: Ask | None = None) -> "AsyncIterator[Runner]":
+        """What does the work, while it is open."""
+        if chosen.default.startswith(SCRIPTED):
+            from weft.adapters.clock import SystemClock
+            from weft.testing.runner import ScriptedRunner
+            from weft.testing.script import read_script
+
+            script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
+            yield ScriptedRunner(script, SystemClock())
+            return
+        async with open_subagents(chosen, self.settings, self.environ, ask) as subagents:
+            yield subagents
+
+    def permit(self, plan: "Plan", permission: str | None = None) -> "Plan":
+        """The plan as this permission lets it run. Raises PermissionDenied (seed 002)."""
+        from weft.plan.permission import permitted
+
+        return permitted(plan, permission or self.settings.permission)
+
+    def _pulled(self) -> str | None:
+        from weft.adapters.models.local.catalog import QWEN_CODER
+        from weft.adapters.models.local.shelf import Shelf, models_folder
+
+        shelf = Shelf(models_folder(self.settings.home, self.environ))
+        return None if shelf.state(QWEN_CODER) == "absent" else QWEN_CODER.model
+
+    def _workspaces(self) -> "Workspaces":
+        from weft.adapters.workspaces import LocalWorkspaces
+
+        return LocalWorkspaces(self.workspaces_home)
+
+    @property
+    def workspaces_home(self) -> Path:
+        return self.settings.home / "workspaces"
+
+    def change(self, history: "History", step: str) -> "Changes":
+        """What an isolated writer changed. Raises NotFound."""
+        from weft.workspaces.diff import open_changes
+
+        known = history.state.steps.get(StepId(step))
+        if known is None:
+            hint = (
+                did_you_mean(step, history.state.steps)
+                or f"its steps: {listed(history.state.steps)}"
+            )
+            raise NotFound(f"run {history.started.run_id} has no step '{step}'", hint=hint)
+        if known.changes is None or not known.changes.artifact:
+            hint = "only steps that write in a workspace of their own do (workspace_mode: isolated)"
+            raise NotFound(f"step '{step}' left no change", hint=hint)
+        return open_changes(Path(known.changes.artifact))
 
     def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
         values, problems = bind(plan.inputs, given, self.settings.project)

@@ -1,0 +1,1 @@
+"""The tools of subagents: files, Bash, the web, MCP servers."""

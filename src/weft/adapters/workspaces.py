@@ -1,0 +1,100 @@
+"""Workspaces on this machine. In: a Plot. Out: a copy for its writer, and the change merged back.
+
+HOME/runs/RUN/STEP/COPY/       the writer's copy, removed once its change is kept
+HOME/runs/RUN/STEP/change/     the change, for `weft diff` and `weft apply`
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.plan.globs import Glob, parse_glob
+from weft.ports.workspace import Collected, NotMerged, Plot
+from weft.problems.errors import NotFound
+from weft.vocabulary.names import listed
+from weft.workspaces.diff import find_changes, open_changes, outside
+from weft.workspaces.entries import Changes
+from weft.workspaces.isolate import isolate, open_isolated, remove_tree
+from weft.workspaces.merge import Conflict
+from weft.workspaces.merge_back import merge_back
+from weft.workspaces.patch import summarize
+from weft.workspaces.undo import recover_merges
+
+
+class LocalWorkspaces:
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._opening: dict[Plot, asyncio.Lock] = {}
+
+    async def recover(self, workspace: Path) -> None:
+        await asyncio.to_thread(recover_merges, workspace, self._home)
+
+    async def open(self, plot: Plot) -> Path:
+        # The parts of a fan start together and share one copy: the first makes it.
+        async with self._opening.setdefault(plot, asyncio.Lock()):
+            return await asyncio.to_thread(self._open, plot)
+
+    async def collect(
+        self, plot: Plot, write_set: Sequence[str], is_merged: bool
+    ) -> Collected | NotMerged:
+        # Shielded: whoever stops waiting does not stop a merge halfway.
+        working = asyncio.to_thread(self._collect, plot, globs_of(write_set), is_merged)
+        return await asyncio.shield(working)
+
+    def artifact(self, run_id: str, step: str) -> Path:
+        return self._home / "runs" / run_id / step / "change"
+
+    def _open(self, plot: Plot) -> Path:
+        home = self._copy(plot)
+        try:
+            return open_isolated(home).root
+        except NotFound:
+            return isolate(plot.workspace, home, asked=globs_of(plot.write_set)).root
+
+    def _collect(
+        self, plot: Plot, write_set: Sequence[Glob], is_merged: bool
+    ) -> Collected | NotMerged:
+        artifact = self.artifact(plot.run_id, plot.step)
+        changes = self._changes(plot, artifact)
+        if changes is None:
+            return Collected("")  # nobody worked there: its answer was reused
+        figures = summarize(changes)
+        counts = (len(changes.changes), figures.added, figures.removed)
+        said = self._said(changes)
+        if not is_merged:
+            return Collected(str(artifact), *counts, is_merged=False, warnings=said)
+        strays = outside(changes, write_set)
+        if strays:
+            error = f"it changed files outside its write-set: {listed(strays)}"
+            return NotMerged(str(artifact), error, strays, *counts)
+        merged = merge_back(changes, plot.workspace, self._home)
+        if isinstance(merged, Conflict):
+            clashes = "; ".join(f"{clash.path}: {clash.why}" for clash in merged.clashes[:5])
+            error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
+            return NotMerged(str(artifact), error, merged.paths, *counts)
+        return Collected(str(artifact), *counts, is_merged=True, warnings=said)
+
+    def _changes(self, plot: Plot, artifact: Path) -> Changes | None:
+        """Once a change is kept its copy may go; a crash in between finds one or the other."""
+        copy = self._copy(plot)
+        try:
+            isolated = open_isolated(copy)
+        except NotFound:
+            try:
+                return open_changes(artifact)
+            except NotFound:
+                return None
+        changes = find_changes(isolated, artifact)
+        remove_tree(copy)
+        return changes
+
+    def _said(self, changes: Changes) -> tuple[str, ...]:
+        left = [f"{each.path} was not taken along: {each.why}" for each in changes.left[:10]]
+        return (*left, *(f"{each.path} was refused: {each.why}" for each in changes.refused[:10]))
+
+    def _copy(self, plot: Plot) -> Path:
+        return self._home / "runs" / plot.run_id / plot.step / f"copy-{plot.copy}"
+
+
+def globs_of(texts: Sequence[str]) -> list[Glob]:
+    return [glob for text in texts if isinstance(glob := parse_glob(text), Glob)]

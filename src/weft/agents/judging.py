@@ -1,0 +1,76 @@
+"""Rules that code cannot decide go to a judge. In: rules and an answer. Out: Judgement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from weft.agents.calling import Calling
+from weft.agents.conversation import Conversation, Wanted
+from weft.agents.redaction import NOTHING_SECRET
+from weft.events.model import Happening, ModelSpoke
+from weft.ports.model import Models
+from weft.ports.runner import AttemptRequest, Failure, Witness
+from weft.validation.judge import VERDICT_SCHEMA, judge_prompt, read_verdicts
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    failed: str = ""  # why the answer is not accepted; empty: it is
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
+async def judged(
+    judge: str,
+    models: Models,
+    rules: Sequence[str],
+    output: Json,
+    request: AttemptRequest,
+    witness: Witness,
+) -> Judgement:
+    """A judge that cannot answer passes nothing in silence: each rule is then a warning."""
+    quiet = _Quiet(witness)
+    asked = replace(request, max_turns=1)
+    answer = await Conversation(
+        request=asked,
+        witness=quiet,
+        models=models,
+        names=(judge,),
+        tools={},
+        calling=Calling(asked, quiet, {}, NOTHING_SECRET),
+        wanted=Wanted(is_json=True, schema=VERDICT_SCHEMA),
+        instructions="",
+        redactor=NOTHING_SECRET,
+    ).hold(judge_prompt(rules, output))
+    if isinstance(answer, Failure):
+        return Judgement(warnings=_unjudged(rules, answer.error), usage=answer.usage)
+    verdicts = read_verdicts(answer.text, rules)
+    if isinstance(verdicts, str):
+        return Judgement(warnings=_unjudged(rules, verdicts), usage=answer.usage)
+    failed = [f"{each.rule}: {each.reason}" for each in verdicts if not each.passed]
+    return Judgement("\n".join(failed), usage=answer.usage)
+
+
+def _unjudged(rules: Sequence[str], why: str) -> tuple[str, ...]:
+    return tuple(f"nobody checked the rule '{rule}': {why}" for rule in rules)
+
+
+class _Quiet:
+    """What a judge says is not what the subagent says."""
+
+    def __init__(self, witness: Witness) -> None:
+        self._witness = witness
+
+    def now(self) -> float:
+        return self._witness.now()
+
+    def note(self, event: Happening) -> None:
+        if not isinstance(event, ModelSpoke):
+            self._witness.note(event)
+
+    async def record(self, event: Happening) -> None:
+        await self._witness.record(event)
+
+    def spend(self, usage: Usage) -> None:
+        self._witness.spend(usage)

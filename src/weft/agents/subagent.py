@@ -1,0 +1,180 @@
+"""The one function through which all work goes. In: AttemptRequest. Out: AttemptResult.
+
+    request ─→ a model, with tools ─┐
+            ─→ or another agent ────┴→ Answer ─→ validation, judge ─→ Success | Failure
+
+A step, a branch, an element of a map, a judge: nothing else calls a model (seed 003).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+
+from weft.agents.calling import Calling
+from weft.agents.conversation import Answer, Conversation, Wanted, fail_over, json_words
+from weft.agents.judging import Judgement, judged
+from weft.agents.redaction import NOTHING_SECRET, Redactor
+from weft.plan.brief_text import joined
+from weft.plan.catalog import tool_name
+from weft.ports.model import Models
+from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
+from weft.ports.tool import Toolbox
+from weft.problems.errors import WeftError
+from weft.validation.implied import implied_schema
+from weft.validation.validate import Accepted, NotAccepted, check_answer
+from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import Json
+
+CLI = "cli:"
+# What the validator of a loop says (RECIPES §4).
+_VERDICT: dict[str, Json] = {
+    "type": "object",
+    "properties": {"passed": {"type": "boolean"}, "feedback": {"type": "string"}},
+    "required": ["passed", "feedback"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which model answers whom."""
+
+    default: str  # for those who name none
+    override: str | None = None  # the user's flag: everybody's
+    judge: str | None = None  # for rules that code cannot decide
+    means: Callable[[str], str | None] = str  # a name as it is written; None: the default
+
+    def names(self, request: AttemptRequest) -> tuple[str, ...]:
+        if self.override:
+            return (self.override,)
+        own = self.means(request.model) if request.model else None
+        others = (self.means(name) or self.default for name in request.fallback_models)
+        return tuple(dict.fromkeys((own or self.default, *others)))
+
+
+class Subagents:
+    def __init__(
+        self,
+        choice: Choice,
+        models: Models,
+        toolbox: Toolbox,
+        cli: Runner | None = None,
+        redactor: Redactor = NOTHING_SECRET,
+        is_confined: bool = True,
+    ) -> None:
+        self._choice = choice
+        self._models = models
+        self._toolbox = toolbox
+        self._cli = cli
+        self._redactor = redactor
+        self._is_confined = is_confined
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        request = self._without_secrets(request)
+        answer = await self._answer(request, witness)
+        if isinstance(answer, Failure):
+            return replace(answer, error=self._redactor.text(answer.error))
+        answer = replace(answer, text=self._redactor.text(answer.text))
+        return await self._accepted(answer, request, witness)
+
+    async def _answer(self, request: AttemptRequest, witness: Witness) -> Answer | Failure:
+        spent = Usage()
+        asked = _asked_together(self._choice.names(request))
+        for names, then in zip(asked, (*asked[1:], ()), strict=True):
+            answer = await self._asked(names, request, witness)
+            answer = replace(answer, usage=spent + answer.usage)
+            if isinstance(answer, Answer) or not then or answer.kind == "empty":
+                return answer
+            spent = answer.usage
+            fail_over(request, witness, names[-1], then[0], self._redactor.text(answer.error))
+        raise AssertionError("somebody is always asked")
+
+    async def _asked(
+        self, names: Sequence[str], request: AttemptRequest, witness: Witness
+    ) -> Answer | Failure:
+        if names[0].startswith(CLI):
+            return await self._asked_elsewhere(names[0], request, witness)
+        wanted = _wanted(request)
+        try:
+            async with self._toolbox.open(replace(request, model=names[0])) as tools:
+                return await Conversation(
+                    request=request,
+                    witness=witness,
+                    models=self._models,
+                    names=names,
+                    tools=tools,
+                    calling=Calling(request, witness, tools, self._redactor),
+                    wanted=wanted,
+                    instructions=request.instructions,
+                    redactor=self._redactor,
+                ).hold(joined(request.prompt, json_words(wanted)))
+        except WeftError as error:
+            return Failure("error", error.with_hint, model=names[0])
+
+    async def _asked_elsewhere(
+        self, name: str, request: AttemptRequest, witness: Witness
+    ) -> Answer | Failure:
+        """Another tool's agent, which has a loop and tools of its own."""
+        if self._cli is None:
+            return Failure("error", f"{name}: no CLI agents here", model=name)
+        wanted = _wanted(request)
+        prompt = joined(request.prompt, json_words(wanted))
+        result = await self._cli.run(replace(request, model=name, prompt=prompt), witness)
+        if isinstance(result, Failure):
+            return result
+        text = result.output if isinstance(result.output, str) else dumps(result.output)
+        return Answer(text, result.usage, result.model or name, result.warnings)
+
+    async def _accepted(
+        self, answer: Answer, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        checked = check_answer(answer.text, request.format, request.schema, request.rules)
+        if isinstance(checked, NotAccepted):
+            # What no answer could mend is no reason to ask again.
+            kind = checked.kind if checked.is_mendable else "refused"
+            return Failure(kind, checked.reason, answer.usage, model=answer.model)
+        verdict = await self._judged(checked, request, witness)
+        usage = answer.usage + verdict.usage
+        if verdict.failed:
+            return Failure("validation", verdict.failed, usage, model=answer.model)
+        warnings = (*answer.warnings, *verdict.warnings, *self._loudly(request))
+        return Success(checked.output, usage, warnings, answer.model)
+
+    async def _judged(
+        self, checked: Accepted, request: AttemptRequest, witness: Witness
+    ) -> Judgement:
+        rules, judge = checked.undecided, self._choice.judge
+        if not rules:
+            return Judgement()
+        if judge is None:
+            return Judgement(warnings=tuple(f"nobody checked the rule '{rule}'" for rule in rules))
+        return await judged(judge, self._models, rules, checked.output, request, witness)
+
+    def _loudly(self, request: AttemptRequest) -> Iterator[str]:
+        has_bash = any(tool_name(tool) == "Bash" for tool in request.tools)
+        if has_bash and not self._is_confined:
+            yield "the sandbox is off: Bash ran with all the rights of this user"
+
+    def _without_secrets(self, request: AttemptRequest) -> AttemptRequest:
+        hide = self._redactor.text
+        return replace(
+            request, prompt=hide(request.prompt), instructions=hide(request.instructions)
+        )
+
+
+def _wanted(request: AttemptRequest) -> Wanted:
+    implied = implied_schema(request.rules) if request.rules else None
+    if implied is None and request.part.startswith("check."):
+        implied = _VERDICT
+    return Wanted(request.format == "json", request.schema, implied)
+
+
+def _asked_together(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Models that take over from each other share one conversation; other tools' agents cannot."""
+    groups: list[tuple[str, ...]] = []
+    for name in names:
+        is_alone = name.startswith(CLI) or not groups or groups[-1][0].startswith(CLI)
+        if is_alone:
+            groups.append((name,))
+        else:
+            groups[-1] = (*groups[-1], name)
+    return groups

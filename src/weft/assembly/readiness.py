@@ -1,0 +1,155 @@
+"""Whether a plan can run here. In: a plan and the settings. Out: what would fail, all at once.
+
+A missing key, package, search or price is told before anything starts, not by the fifth step.
+Nothing is asked over the network, and no provider is imported.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from weft.adapters.models.cli.names import AskedCommand, cli_fault, read_name
+from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
+from weft.adapters.models.prices import is_priced
+from weft.adapters.tools.search_hosts import search_fault
+from weft.assembly.subagents import Chosen, may_run_command, search_endpoint
+from weft.config.settings import Settings
+from weft.plan.catalog import tool_name
+from weft.plan.model import Plan, PlannedAgent, briefs
+from weft.problems import Problem
+from weft.vocabulary.names import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+
+
+def readiness(
+    plan: Plan, default: str, override: str | None, settings: Settings, environ: Mapping[str, str]
+) -> Readiness:
+    problems: list[Problem] = []
+    warnings: list[str] = []
+    for agent in plan.agents.values():
+        models = tuple(_models(plan, agent, default, override, environ))
+        for model in models:
+            problems += _model_problems(agent, model, plan, environ)
+            problems += _command_problems(
+                agent, model, Chosen(default, override), settings, environ
+            )
+        problems += _server_problems(agent, settings)
+        _look_for_search(agent, models[0], settings, environ, problems, warnings)
+    if settings.judge and (fault := check_name(settings.judge, environ)):
+        problems.append(
+            Problem("RUN001", f"the judge cannot be asked: {fault.says}", hint=fault.hint)
+        )
+    return Readiness(tuple(dict.fromkeys(problems)), tuple(warnings))
+
+
+def needs_default(plan: Plan, environ: Mapping[str, str]) -> bool:
+    """Whether somebody names no model of his own."""
+    for agent in plan.agents.values():
+        for name in (*named_models(plan, agent), *agent.fallback_models):
+            meant = meaning(name, environ) if name else Meant(None)
+            if isinstance(meant, Meant) and meant.name is None:
+                return True
+    return False
+
+
+def named_models(plan: Plan, agent: PlannedAgent) -> Iterator[str | None]:
+    """Whom this agent asks, as it is written; None: the run's own model."""
+    for step in plan.steps:
+        for brief in briefs(step.work):
+            if brief.agent == agent.id:
+                yield brief.model
+            elif brief.fallback == agent.id:
+                yield agent.model
+
+
+def _models(
+    plan: Plan,
+    agent: PlannedAgent,
+    default: str,
+    override: str | None,
+    environ: Mapping[str, str],
+) -> Iterator[str]:
+    if override:
+        yield override
+        return
+    for name in dict.fromkeys((*named_models(plan, agent), *agent.fallback_models)):
+        meant = meaning(name, environ) if name else Meant(None)
+        yield (name or default) if isinstance(meant, Fault) else (meant.name or default)
+
+
+def _model_problems(
+    agent: PlannedAgent, model: str, plan: Plan, environ: Mapping[str, str]
+) -> Iterator[Problem]:
+    if model.startswith("cli:"):
+        if said := cli_fault(model):
+            yield Problem("RUN001", f"agent '{agent.id}': {said}")
+        return
+    if fault := check_name(model, environ):
+        yield Problem("RUN001", f"agent '{agent.id}': {fault.says}", hint=fault.hint)
+    elif plan.budget.usd is not None and not is_priced(model):
+        yield Problem(
+            "RUN002",
+            f"the budget is in usd, and nobody knows what {model} costs",
+            hint="bound it by `budget: {tokens: …}` instead, or use a model with a known price",
+        )
+
+
+def _command_problems(
+    agent: PlannedAgent,
+    model: str,
+    chosen: Chosen,
+    settings: Settings,
+    environ: Mapping[str, str],
+) -> Iterator[Problem]:
+    asked = read_name(model) if model.startswith("cli:") else None
+    if isinstance(asked, AskedCommand) and not may_run_command(
+        asked.words, chosen, settings, environ
+    ):
+        yield Problem(
+            "RUN005",
+            f"agent '{agent.id}' would start the command '{asked.words[0]}', unconfined",
+            hint="allow it: --trust for this run, or cli_commands: in your own weft.yaml",
+        )
+
+
+def _server_problems(agent: PlannedAgent, settings: Settings) -> Iterator[Problem]:
+    for written in agent.tools:
+        name = tool_name(written)
+        if not name.startswith("mcp__"):
+            continue
+        server = name.split("__")[1]
+        if server not in settings.mcp_servers:
+            hint = (
+                did_you_mean(server, settings.mcp_servers)
+                or "name it under mcp_servers: in weft.yaml"
+            )
+            yield Problem(
+                "RUN003", f"agent '{agent.id}': there is no MCP server '{server}'", hint=hint
+            )
+
+
+def _look_for_search(
+    agent: PlannedAgent,
+    model: str,
+    settings: Settings,
+    environ: Mapping[str, str],
+    problems: list[Problem],
+    warnings: list[str],
+) -> None:
+    """An agent that can do nothing else cannot work without; others are told that they have none."""
+    if not any(tool_name(tool) == "WebSearch" for tool in agent.tools) or model.startswith("cli:"):
+        return
+    said = search_fault(model, search_endpoint(settings), environ)
+    if said is None:
+        return
+    if len(agent.tools) == 1:
+        hint = "set search: {url: …} in weft.yaml, or WEFT_SEARCH_URL"
+        problems.append(
+            Problem("RUN004", f"agent '{agent.id}' has only WebSearch, and {said}", hint=hint)
+        )
+    else:
+        warnings.append(f"agent '{agent.id}' goes without WebSearch: {said}")

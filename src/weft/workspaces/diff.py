@@ -1,0 +1,153 @@
+"""What an isolated writer changed. In: Isolated. Out: Changes, durable in a folder of ours.
+
+    ARTIFACT/objects/        the bytes before and after, by digest
+    ARTIFACT/changes.json    written last, and synced: with it, the diff is there for good
+
+Files that the writer made and a `.gitignore` leaves out are no part of it, unless a glob of the
+step's sets asks for them by name. Nor is a `.git` that it made, or an empty folder.
+"""
+
+import secrets
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import cast
+
+from weft.plan.globs import Glob
+from weft.vocabulary.values import Json
+from weft.workspaces.beneath import Beneath
+from weft.workspaces.blobs import Blobs, BlobWriter
+from weft.workspaces.durable import sync, write_durably
+from weft.workspaces.entries import Change, Changes, Entry, Left
+from weft.workspaces.git import find_repository
+from weft.workspaces.isolate import Isolated, remove_tree
+from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
+from weft.workspaces.listing import Listing, Selection, list_workspace, outer_rules
+from weft.workspaces.places import Place
+from weft.workspaces.reading import entry_at
+from weft.workspaces.refusals import PathRefused
+from weft.workspaces.renames import with_renames
+from weft.workspaces.stored import (
+    change_from_json,
+    change_to_json,
+    lefts_from_json,
+    lefts_to_json,
+    read_object,
+    to_bytes,
+)
+
+_CHANGES = "changes.json"
+
+
+def find_changes(
+    isolated: Isolated, artifact: Path, limits: WorkspaceLimits = DEFAULT_LIMITS
+) -> Changes:
+    """Compare the writer's copy with what it was given, and keep the difference.
+
+    The writer must have ended. What an earlier try left in `artifact` is removed.
+    """
+    remove_tree(artifact)
+    artifact.mkdir(parents=True, mode=0o700)
+    base = Blobs(isolated.base)
+    with BlobWriter(artifact / "objects") as keep, Beneath(isolated.root) as root:
+        listing = _list(root, isolated, limits)
+        written, refused = _written(root, listing, isolated.files, keep)
+        gone = _gone(isolated.files, listing, refused)
+        for change in (*written, *gone):
+            if change.before is not None:
+                _keep_base(base, change.before, keep)
+        keep.finish(durable=True)
+    blobs = Blobs(artifact / "objects")
+    found = with_renames([*written, *gone], lambda entry: blobs.read(entry.digest))
+    changes = Changes(
+        secrets.token_hex(16),
+        artifact,
+        tuple(sorted(found, key=lambda change: change.path)),
+        tuple(refused),
+        listing.left,
+    )
+    _write(changes)
+    return changes
+
+
+def open_changes(artifact: Path) -> Changes:
+    """Raises NotFound when there is no finished diff."""
+    stored = read_object(artifact / _CHANGES, "diff")
+    return Changes(
+        cast(str, stored["id"]),
+        artifact,
+        tuple(change_from_json(change) for change in cast(list[Json], stored["changes"])),
+        lefts_from_json(stored["refused"]),
+        lefts_from_json(stored["left"]),
+    )
+
+
+def outside(changes: Changes, write_set: Sequence[Glob]) -> tuple[str, ...]:
+    """Paths that were changed and that no glob covers: more than the step said it would write."""
+    touched = {path for change in changes.changes for path in change.touched}
+    return tuple(
+        path for path in sorted(touched) if not any(glob.matches(path) for glob in write_set)
+    )
+
+
+def _list(root: Beneath, isolated: Isolated, limits: WorkspaceLimits) -> Listing:
+    # What was copied counts as tracked: a rule that the writer adds does not remove a file.
+    selection = Selection(frozenset(isolated.files), isolated.asked)
+    outer = outer_rules(find_repository(isolated.workspace), isolated.workspace)
+    return list_workspace(root, selection, limits, outer)
+
+
+def _written(
+    root: Beneath, listing: Listing, base: dict[str, Entry], keep: BlobWriter
+) -> tuple[list[Change], list[Left]]:
+    written, refused = list[Change](), list(listing.unfit)
+    for folder, found in groupby(listing.files, key=lambda each: each.path.rpartition("/")[0]):
+        with root.folder(folder, follow=False) as fd:
+            for each in found:
+                place = Place(fd, each.path.rpartition("/")[2])
+                before = base.get(each.path)
+                try:
+                    if not entry_at(place).is_same(before):
+                        written.append(Change(each.path, before, entry_at(place, keep)))
+                except (OSError, PathRefused) as error:
+                    refused.append(Left(each.path, f"cannot be read: {error}"))
+    return written, refused
+
+
+def _gone(base: dict[str, Entry], listing: Listing, refused: Sequence[Left]) -> list[Change]:
+    there = {each.path for each in listing.files}
+    unread = {left.path for left in refused}
+    return [
+        Change(path, before, None)
+        for path, before in base.items()
+        if path not in there and not _is_in(path, unread)
+    ]
+
+
+def _is_in(path: str, folders: set[str]) -> bool:
+    names = path.split("/")
+    return any("/".join(names[: depth + 1]) in folders for depth in range(len(names)))
+
+
+def _keep_base(base: Blobs, entry: Entry, keep: BlobWriter) -> None:
+    own = base.own_file(entry.digest)
+    if own is None:
+        keep.add(base.read(entry.digest))
+    else:
+        with own.open("rb") as file:
+            keep.add_file(file)
+
+
+def _write(changes: Changes) -> None:
+    write_durably(
+        changes.artifact / _CHANGES,
+        to_bytes(
+            {
+                "id": changes.id,
+                "changes": [change_to_json(change) for change in changes.changes],
+                "refused": lefts_to_json(changes.refused),
+                "left": lefts_to_json(changes.left),
+            }
+        ),
+    )
+    sync(changes.artifact.parent)

@@ -1,0 +1,150 @@
+"""Give a writer a copy of its own. In: a workspace, an engine-owned folder. Out: Isolated.
+
+The copy holds what the workspace holds now, uncommitted and untracked files too, byte for byte. In
+a repository git says what is tracked and the `.gitignore` files what is left out; git never writes
+the files, for its filters and line endings would change them, and its index may be told to look
+away (`assume-unchanged`). A checkout was measured, and is no faster: both make every file once.
+
+    HOME/root/            the writer's. It has no `.git`; one that it makes is never merged
+    HOME/git/             a git directory of ours, whose work tree `root` is (see git.py). A sandbox
+                          may show it, read-only, as `root/.git`
+    HOME/base/            the bytes as they were, by digest
+    HOME/manifest.json    written last: without it, the copy was never finished
+
+It is not synced to disk: after a power cut the step starts anew. Empty folders are copied, but they
+are no part of a change, as in git. Owners, extended attributes and setuid bits are not copied.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, cast
+
+from weft.plan.globs import Glob, parse_glob
+from weft.vocabulary.values import Json
+from weft.workspaces.beneath import Beneath
+from weft.workspaces.blobs import BlobWriter
+from weft.workspaces.entries import Entry, Left
+from weft.workspaces.git import find_repository, own_git_dir, tracked_paths
+from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
+from weft.workspaces.listing import Selection, list_workspace, outer_rules
+from weft.workspaces.snapshot import take_snapshot
+from weft.workspaces.stored import (
+    entry_from_json,
+    entry_to_json,
+    lefts_from_json,
+    lefts_to_json,
+    read_object,
+    to_bytes,
+)
+
+IsolatedKind: TypeAlias = Literal["worktree", "copy"]
+
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    workspace: Path  # which it was copied from
+    home: Path
+    kind: IsolatedKind
+    files: dict[str, Entry]  # as they were, by path
+    left: tuple[Left, ...]  # what was not copied and is not ignored either
+    asked: tuple[Glob, ...]
+
+    @property
+    def root(self) -> Path:
+        """Where the writer works."""
+        return self.home / "root"
+
+    @property
+    def base(self) -> Path:
+        return self.home / "base"
+
+    @property
+    def git_dir(self) -> Path | None:
+        """Ours, to be shown read-only or not at all."""
+        return self.home / "git" if self.kind == "worktree" else None
+
+
+def isolate(
+    workspace: Path,
+    home: Path,
+    limits: WorkspaceLimits = DEFAULT_LIMITS,
+    asked: Sequence[Glob] = (),
+) -> Isolated:
+    """Copy the workspace as it is now. What an earlier try left in `home` is removed.
+
+    `asked` are globs of the step's sets: what one covers by name (`dist/**`) is copied, and later
+    taken into the diff, although a `.gitignore` leaves it out.
+    """
+    workspace = workspace.resolve()
+    remove_tree(home)
+    home.mkdir(parents=True, mode=0o700)
+    repository = find_repository(workspace)
+    tracked = frozenset[str]()
+    if repository is not None:
+        own_git_dir(repository, home / "git")
+        tracked = tracked_paths(repository, home / "git", workspace)
+    selection = Selection(tracked, tuple(asked), _inside(workspace, home))
+    with Beneath(workspace) as source:
+        listing = list_workspace(source, selection, limits, outer_rules(repository, workspace))
+        with BlobWriter(home / "base") as base:
+            snapshot = take_snapshot(source, listing, home / "root", base, limits)
+            base.finish(durable=False)
+    kind: IsolatedKind = "copy" if repository is None else "worktree"
+    left = (*listing.left, *listing.unfit, *snapshot.unread)
+    isolated = Isolated(workspace, home, kind, snapshot.files, left, tuple(asked))
+    _write_manifest(isolated)
+    return isolated
+
+
+def open_isolated(home: Path) -> Isolated:
+    """One that was made before. Raises NotFound when it was never finished."""
+    manifest = read_object(home / _MANIFEST, "isolated workspace")
+    entries = cast(dict[str, Json], manifest["files"])
+    asked = (parse_glob(text) for text in cast(list[str], manifest["asked"]))
+    return Isolated(
+        Path(cast(str, manifest["workspace"])),
+        home,
+        cast(IsolatedKind, manifest["kind"]),
+        {path: cast(Entry, entry_from_json(entry)) for path, entry in entries.items()},
+        lefts_from_json(manifest["left"]),
+        tuple(glob for glob in asked if isinstance(glob, Glob)),
+    )
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder of ours, whatever a writer did to the modes of what is in it."""
+    if not folder.exists():
+        return
+    for path, names, _ in os.walk(folder):
+        for name in names:
+            below = os.path.join(path, name)
+            if not os.path.islink(below) and not os.access(below, os.R_OK | os.W_OK | os.X_OK):
+                os.chmod(below, 0o700)
+    shutil.rmtree(folder)
+
+
+def _inside(workspace: Path, home: Path) -> str | None:
+    """Our own folder, when it lies in the workspace: a copy must not hold itself."""
+    try:
+        return home.resolve().relative_to(workspace).as_posix()
+    except ValueError:
+        return None
+
+
+def _write_manifest(isolated: Isolated) -> None:
+    files: dict[str, Json] = {path: entry_to_json(e) for path, e in isolated.files.items()}
+    manifest: dict[str, Json] = {
+        "workspace": str(isolated.workspace),
+        "kind": isolated.kind,
+        "files": files,
+        "left": lefts_to_json(isolated.left),
+        "asked": [glob.text for glob in isolated.asked],
+    }
+    temporary = isolated.home / f"{_MANIFEST}.new"
+    temporary.write_bytes(to_bytes(manifest))
+    temporary.rename(isolated.home / _MANIFEST)

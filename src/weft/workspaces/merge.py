@@ -1,0 +1,287 @@
+"""Decide a merge. In: Changes, a workspace. Out: MergePlan, or Conflict. Nothing is written.
+
+Three ways, file by file: as the writer was given it (base), as the writer left it (theirs), as the
+workspace has it now (ours). What only they changed is taken, what both changed alike is left, a
+text that both changed is merged by lines. Anything else is a clash, and one clash stops it all.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+from weft.workspaces.beneath import Beneath
+from weft.workspaces.blobs import Blobs
+from weft.workspaces.entries import Change, Changes, Entry
+from weft.workspaces.patch import LARGEST_TEXT
+from weft.workspaces.places import Kind, kind_of
+from weft.workspaces.protected import is_protected
+from weft.workspaces.reading import entry_at
+from weft.workspaces.refusals import PathRefused, shown
+from weft.workspaces.three_way import Clashes, is_text, merge_text
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """One path of the workspace: what it holds, and what it shall hold. Never the same."""
+
+    path: str
+    before: Entry | None
+    after: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    changes: Changes
+    workspace: Path
+    puts: tuple[Put, ...]  # by path
+    texts: dict[str, bytes]  # merged ones, by digest; other bytes are in the artifact
+
+    @property
+    def merged_by_lines(self) -> tuple[str, ...]:
+        return tuple(p.path for p in self.puts if p.after and p.after.digest in self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    path: str
+    why: str
+    base: Entry | None = None
+    ours: Entry | None = None
+    theirs: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    changes: Changes
+    workspace: Path
+    clashes: tuple[Clash, ...]
+    kept: Path | None = None  # folders `base`, `ours` and `theirs`, once they are written
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(clash.path for clash in self.clashes)
+
+
+def plan_merge(changes: Changes, workspace: Path) -> MergePlan | Conflict:
+    """What would happen now: a dry run, and the first half of a merge."""
+    with Beneath(workspace) as beneath:
+        planner = _Planner(beneath, Blobs(changes.objects))
+        planner.plan(changes)
+    if planner.clashes:
+        return Conflict(changes, workspace, tuple(planner.clashes))
+    puts = sorted(planner.puts.values(), key=lambda put: put.path)
+    return MergePlan(changes, workspace, tuple(puts), planner.texts)
+
+
+@dataclass(slots=True)
+class _Planner:
+    beneath: Beneath
+    blobs: Blobs
+    puts: dict[str, Put] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    clashes: list[Clash] = field(default_factory=list)
+
+    def plan(self, changes: Changes) -> None:
+        self.clashes.extend(Clash(left.path, left.why) for left in changes.refused)
+        for change in changes.changes:
+            try:
+                self._check(change)
+                self._decide(change)
+            except (_Clashing, PathRefused, OSError) as error:
+                self.clashes.extend(self._sides(change, str(error)))
+        for put in self.puts.values():
+            obstacle = self._obstacle(put)
+            if obstacle is not None:
+                self.clashes.append(Clash(put.path, obstacle, None, put.before, put.after))
+
+    def _sides(self, change: Change, why: str) -> Iterator[Clash]:
+        is_renamed = change.renamed_from is not None
+        base = None if is_renamed else change.before
+        yield Clash(change.path, why, base, self._ours_or_none(change.path), change.after)
+        if change.renamed_from is not None:
+            old, why = change.renamed_from, f"was renamed to {shown(change.path)} by the step"
+            yield Clash(old, why, change.before, self._ours_or_none(old), None)
+
+    def _check(self, change: Change) -> None:
+        if any(is_protected(path) for path in change.touched):
+            raise _Clashing("is git's own, or a merge's")
+        if change.after is not None and change.after.kind == "link":
+            target = os.fsdecode(self.blobs.read(change.after.digest))
+            if not stays_inside(change.path, target):
+                raise _Clashing("is a symbolic link that leads out of the workspace")
+
+    def _decide(self, change: Change) -> None:
+        ours = self._ours(change.path)
+        base, theirs = change.before, change.after
+        if change.renamed_from is not None and base is not None and theirs is not None:
+            self._decide_rename(change.renamed_from, change.path, base, theirs, ours)
+        elif not _are_same(ours, theirs):
+            after = theirs
+            if not _are_same(ours, base):
+                after = self._merged(change.path, base, ours, theirs)
+            elif theirs is not None:
+                after = replace(theirs, mode=_mode(base, ours, theirs))
+            self._put(change.path, ours, after)
+
+    def _decide_rename(
+        self, old: str, new: str, base: Entry, theirs: Entry, ours: Entry | None
+    ) -> None:
+        ours_at_old = self._ours(old)
+        if ours_at_old is None and theirs.is_same(ours):
+            return
+        if ours_at_old is None:
+            raise _Clashing(f"was {shown(old)} when the step began, which is gone now")
+        after = replace(theirs, mode=_mode(base, ours_at_old, theirs))
+        if not ours_at_old.is_same(base):
+            after = self._merged(old, base, ours_at_old, theirs)
+        if ours is not None and not ours.is_same(after):
+            raise _Clashing("was made by both, with different content")
+        self._put(old, ours_at_old, None)
+        if ours is None:
+            self._put(new, None, after)
+
+    def _merged(
+        self, path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
+    ) -> Entry:
+        """Of a file that both changed. `path` is where ours is."""
+        if ours is None:
+            raise _Clashing("was changed by the step, and is gone from the workspace")
+        if theirs is None:
+            raise _Clashing("was removed by the step, and changed in the workspace")
+        if base is None:
+            raise _Clashing("was made by both, with different content")
+        if not base.kind == ours.kind == theirs.kind == "file":
+            raise _Clashing("was changed by both, and is a symbolic link")
+        mode = _mode(base, ours, theirs)
+        if ours.digest in (base.digest, theirs.digest):
+            return replace(theirs, mode=mode)
+        mine = self._read(path, ours)
+        if theirs.digest == base.digest:
+            return self._text(mine, mode)
+        return self._text(self._merged_text(mine, base, ours, theirs), mode)
+
+    def _merged_text(self, mine: bytes, base: Entry, ours: Entry, theirs: Entry) -> bytes:
+        if max(base.size, ours.size, theirs.size) > LARGEST_TEXT:
+            raise _Clashing("was changed by both, and is too large to be merged by lines")
+        given, done = self.blobs.read(base.digest), self.blobs.read(theirs.digest)
+        if not all(map(is_text, (given, mine, done))):
+            raise _Clashing("was changed by both, and is no text")
+        merged = merge_text(given, mine, done)
+        if isinstance(merged, Clashes):
+            where = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in merged.lines[:5])
+            more = ", …" if len(merged.lines) > 5 else ""
+            raise _Clashing(f"was changed by both in the same lines ({where}{more})")
+        return merged
+
+    def _text(self, content: bytes, mode: int) -> Entry:
+        digest = sha256(content).hexdigest()
+        self.texts[digest] = content
+        return Entry("file", mode, len(content), digest)
+
+    def _put(self, path: str, before: Entry | None, after: Entry | None) -> None:
+        is_change = not _are_same(before, after)
+        if is_change:
+            self.puts[path] = Put(path, before, after)
+
+    def _ours(self, path: str) -> Entry | None:
+        try:
+            with self.beneath.place(path, follow=False) as place:
+                status = place.status()
+                # A folder is no entry: whether it is in the way is seen when all is known.
+                if status is None or kind_of(status.st_mode) == "folder":
+                    return None
+                return entry_at(place)
+        except PathRefused as refused:
+            # Something on the way is a file or a link: what lies behind it is not this path.
+            if refused.why == "missing" or _is_way_blocked(refused):
+                return None
+            raise
+
+    def _ours_or_none(self, path: str) -> Entry | None:
+        with suppress(PathRefused, OSError):
+            return self._ours(path)
+        return None
+
+    def _read(self, path: str, ours: Entry) -> bytes:
+        with self.beneath.place(path, follow=False) as place, place.open_file(path) as file:
+            content = file.read()
+        if sha256(content).hexdigest() != ours.digest:
+            raise _Clashing("is being changed in the workspace at this moment")
+        return content
+
+    def _obstacle(self, put: Put) -> str | None:
+        """What else in the workspace keeps this put from being made, once all others are."""
+        if put.after is None:
+            return None
+        names = put.path.split("/")
+        for depth in range(1, len(names)):
+            above = "/".join(names[:depth])
+            if self._kind(above) not in (None, "folder") and not self._is_removed(above):
+                return f"needs a folder {shown(above)}, which is something else here"
+        if put.before is None and not all(map(self._is_removed, self._files_in(put.path))):
+            return "is a folder here, with files that the step did not remove"
+        return None
+
+    def _kind(self, path: str) -> Kind | None:
+        try:
+            return self.beneath.stat(path, follow=False).kind
+        except PathRefused:
+            return None
+
+    def _is_removed(self, path: str) -> bool:
+        return path in self.puts and self.puts[path].after is None
+
+    def _files_in(self, path: str) -> Iterator[str]:
+        """None, unless it is a folder."""
+        waiting = [path] if self._kind(path) == "folder" else []
+        while waiting:
+            for each in self.beneath.list_folder(waiting.pop()):
+                if each.kind == "folder":
+                    waiting.append(each.path)
+                else:
+                    yield each.path
+
+
+class _Clashing(Exception):
+    """Says why."""
+
+
+def stays_inside(path: str, target: str) -> bool:
+    """Whether a link at this path leads to a place in the workspace, whatever else is a link.
+
+    Only leading `..`s are counted: behind a name, they would start from where that name leads.
+    """
+    names = [name for name in target.split("/") if name not in ("", ".")]
+    climbs = 0
+    while climbs < len(names) and names[climbs] == "..":
+        climbs += 1
+    is_relative = bool(target) and not target.startswith("/")
+    return is_relative and ".." not in names[climbs:] and climbs <= path.count("/")
+
+
+def _are_same(a: Entry | None, b: Entry | None) -> bool:
+    return a is b if a is None else a.is_same(b)
+
+
+def _mode(base: Entry | None, ours: Entry | None, theirs: Entry) -> int:
+    """Ours, and executable if that is what they changed. A new file is never for all to write."""
+    if theirs.kind == "link":
+        return 0
+    if base is None or ours is None or ours.kind == "link":
+        return theirs.mode & 0o755 | 0o600
+    decides = ours if theirs.is_executable == base.is_executable else theirs
+    if decides.is_executable == ours.is_executable:
+        return ours.mode
+    # Who may read it may then run it.
+    return ours.mode | (ours.mode & 0o444) >> 2 if decides.is_executable else ours.mode & ~0o111
+
+
+def _is_way_blocked(refused: PathRefused) -> bool:
+    return isinstance(refused.__cause__, OSError) and refused.__cause__.errno in (
+        errno.ENOTDIR,
+        errno.ELOOP,
+    )

@@ -1,0 +1,173 @@
+"""Undo a merge that did not end. In: its Intent. Out: the workspace as it was before it.
+
+Works from what it finds, so it may be begun again at any point: every put is in a state that the
+names in the stage tell. A file that somebody changed since is left to them, and named.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from weft.workspaces.beneath import Beneath
+from weft.workspaces.entries import Entry
+from weft.workspaces.locks import merge_lock, merges_folder
+from weft.workspaces.merge_log import Intent, MergeLog
+from weft.workspaces.places import Place
+from weft.workspaces.reading import holds
+from weft.workspaces.refusals import PathRefused
+from weft.workspaces.stage import (
+    Point,
+    Stage,
+    are_one,
+    nowhere,
+    remove_stage,
+    rename,
+    touched_stage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    id: str  # of the changes
+    outcome: Literal["undone", "finished"]
+    disturbed: tuple[str, ...] = ()  # changed by others since; the old files are kept in `stage`
+    stage: Path | None = None
+
+
+def recover_merges(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
+    """To be called before anything reads a workspace after a crash. Idempotent."""
+    with merge_lock(home, workspace):
+        return recover(workspace, home, at)
+
+
+def recover(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
+    """The same, for who holds the lock."""
+    log = MergeLog(merges_folder(home, workspace))
+    recovered = list[Recovered]()
+    committed, pending = list(log.unfinished("committed")), list(log.unfinished("pending"))
+    if not committed and not pending:
+        return ()
+    with Beneath(workspace) as beneath:
+        for intent in committed:
+            remove_stage(beneath, intent.stage, at)
+            log.move(intent.id, "committed", "done")
+            recovered.append(Recovered(intent.id, "finished"))
+        for intent in pending:
+            disturbed = take_back(intent, beneath, log, at)
+            stage = workspace / intent.stage if disturbed else None
+            recovered.append(Recovered(intent.id, "undone", disturbed, stage))
+    return tuple(recovered)
+
+
+def take_back(
+    intent: Intent, beneath: Beneath, log: MergeLog, at: Point = nowhere
+) -> tuple[str, ...]:
+    """Undo a merge and forget it. Gives the paths that somebody else changed meanwhile."""
+    with touched_stage(beneath, intent.stage) as stage:
+        disturbed = () if stage is None else _Undoing(intent, beneath, stage, at).run()
+    sync_touched(intent, beneath)
+    at("undone")
+    if not disturbed:
+        remove_stage(beneath, intent.stage, at)
+    log.forget(intent.id)
+    return disturbed
+
+
+def sync_touched(intent: Intent, beneath: Beneath) -> None:
+    """Make durable what stands in every folder that the merge changes."""
+    paths = [*(put.path for put in intent.puts), *(path for path, _ in intent.removed)]
+    for folder in sorted({path.rpartition("/")[0] for path in (*paths, *intent.made, "")}):
+        with suppress(PathRefused), beneath.folder(folder, follow=False) as fd:
+            os.fsync(fd)
+
+
+@dataclass(frozen=True, slots=True)
+class _Undoing:
+    intent: Intent
+    beneath: Beneath
+    stage: Stage
+    at: Point
+
+    def run(self) -> tuple[str, ...]:
+        return (*self.written_files(), *self.folders(), *self.removed_files())
+
+    def written_files(self) -> list[str]:
+        disturbed = list[str]()
+        for number, put in reversed(list(enumerate(self.intent.puts))):
+            if put.after is None:
+                continue
+            with suppress(PathRefused), self.beneath.place(put.path, follow=False) as target:
+                undo_one = self._created if put.before is None else self._replaced
+                if not undo_one(number, put.after, target):
+                    disturbed.append(put.path)
+                self.at("put undone")
+        return disturbed
+
+    def _created(self, number: int, after: Entry, target: Place) -> bool:
+        new = self.stage.new(number)
+        if target.status() is None:
+            return True
+        if new.status() is not None and not are_one(new, target):
+            return True  # never made: what is there is somebody else's
+        if not holds(target, after):
+            return False
+        os.unlink(target.name, dir_fd=target.folder_fd)
+        return True
+
+    def _replaced(self, number: int, after: Entry, target: Place) -> bool:
+        new, old = self.stage.new(number), self.stage.old(number)
+        if old.status() is None:
+            return True  # not touched yet, or undone already
+        if target.status() is None:
+            rename(old, target)
+        elif new.status() is not None:
+            # Kept but not replaced; or moved away, and somebody made another one.
+            if not are_one(old, target):
+                return False
+            os.unlink(old.name, dir_fd=old.folder_fd)
+        elif holds(target, after):
+            rename(old, target)
+        else:
+            return False
+        return True
+
+    def folders(self) -> list[str]:
+        for path in reversed(self.intent.made):
+            with suppress(PathRefused, OSError), self.beneath.place(path, follow=False) as place:
+                os.rmdir(place.name, dir_fd=place.folder_fd)
+                self.at("folder taken back")
+        disturbed = list[str]()
+        for path, mode in reversed(self.intent.removed):
+            try:
+                self._restore_folder(path, mode)
+            except PathRefused:
+                disturbed.append(path)
+        return disturbed
+
+    def _restore_folder(self, path: str, mode: int) -> None:
+        with self.beneath.place(path, follow=False) as place:
+            if place.status() is None:
+                os.mkdir(place.name, dir_fd=place.folder_fd)
+                os.chmod(place.name, mode, dir_fd=place.folder_fd)
+                self.at("folder given back")
+
+    def removed_files(self) -> list[str]:
+        disturbed = list[str]()
+        for number, put in reversed(list(enumerate(self.intent.puts))):
+            if put.after is not None:
+                continue
+            old = self.stage.old(number)
+            if old.status() is None:
+                continue
+            try:
+                with self.beneath.place(put.path, follow=False) as target:
+                    if target.status() is None:
+                        rename(old, target)
+                        self.at("file given back")
+                    else:
+                        disturbed.append(put.path)
+            except PathRefused:
+                disturbed.append(put.path)
+        return disturbed

@@ -1,0 +1,296 @@
+"""Recipes against a real OpenAI-compatible server on loopback: real HTTP, scripted replies."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acceptance.cli import weft, write
+from acceptance.running import lines, statuses
+from make import RECIPES
+from weft.testing.openai_script import (
+    Answer,
+    Asked,
+    Cut,
+    Hang,
+    Malformed,
+    Said,
+    Status,
+    ToolCall,
+    by_words,
+    rate_limited,
+)
+from weft.testing.openai_server import serving
+
+ONE = """
+name: one
+agents: {helper: {prompt: Help., timeout: 2s}}
+steps:
+  - {id: a, agent: helper, prompt: "Say something.", retry: {max_attempts: 2}}
+"""
+PAINS = [{"problem": "p", "impact": "i", "solution": "s"}] * 3
+PROPOSAL = by_words(
+    {
+        "business research analyst": Said(
+            json.dumps({"company_overview": "looms", "key_challenges": ["speed"]})
+        ),
+        "Identify the top 3 pain points": Said(f"Here:\n```json\n{json.dumps(PAINS)}\n```"),
+        "Create 3 pricing tiers": Said('{"tiers": []}'),
+        "Review this proposal": Said('{"overall_score": 9, "passed": true, "feedback": []}'),
+    },
+    default=Said("# Proposal\n\nWords."),
+)
+
+
+def over_http(folder: Path, url: str, *words: str | Path, stdin: str = "", **more: str) -> Any:
+    environ = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-loopback-0123456789", **more}
+    return weft(folder, *words, stdin=stdin, env=environ)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "script"),
+    [
+        ("research-and-brief", {"topic": "looms"}, Said("Looms weave.")),
+        ("threat-brief", {"topic": "looms"}, Said("No threat.")),
+        (
+            "multi-criteria-lead-scoring",
+            {"lead_data": {"name": "Ann"}, "icp_criteria": {}},
+            Said('{"score": 80, "reasoning": "fits"}'),
+        ),
+        (
+            "research-to-proposal",
+            {"company_name": "Acme", "contact_name": "Ann", "our_services": "looms"},
+            PROPOSAL,
+        ),
+    ],
+)
+def test_the_printed_recipes_run_over_http(
+    tmp_path: Path, name: str, inputs: dict[str, Any], script: Any
+) -> None:
+    recipe = str(RECIPES / f"{name}.yaml")
+    with serving(script) as server:
+        words = ("run", recipe, "--json", "--input-json", "-")
+        said = over_http(tmp_path, server.url, *words, stdin=json.dumps(inputs))
+    assert said.code == 0, said
+    report = lines(said)[-1]
+    assert report["status"] == "complete"
+    assert set(statuses(report).values()) == {"succeeded"}
+    assert all(asked.is_stream for asked in server.requests if asked.path.endswith("completions"))
+    assert report["usage"]["model_calls"] == sum(
+        asked.path.endswith("completions") for asked in server.requests
+    )
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        rate_limited(1),
+        Status(500),
+        Status(503),
+        Cut(),
+        Malformed("{"),
+        Said(""),
+        Hang(),
+    ],
+    ids=["429", "500", "503", "cut stream", "malformed", "empty", "hang"],
+)
+def test_a_fault_is_retried_within_the_steps_policy(tmp_path: Path, fault: Answer) -> None:
+    write(tmp_path, "one.yaml", ONE)
+    with serving([fault, Said("Fine.")]) as server:
+        said = over_http(tmp_path, server.url, "run", "one.yaml", "--json", "--model", "openai:m")
+    assert said.code == 0, said
+    report = lines(said)[-1]
+    assert report["output"] == "Fine."
+    assert report["steps"]["a"]["attempts"] == 2
+    failed = [line for line in lines(said) if line["type"] == "attempt_failed"]
+    # One that hangs is ended by the agent's timeout, and its attempt was called off.
+    assert len(failed) == (0 if isinstance(fault, Hang) else 1)
+
+
+def test_retry_after_is_obeyed(tmp_path: Path) -> None:
+    write(tmp_path, "one.yaml", ONE)
+    with serving([rate_limited(2), Said("Fine.")]) as server:
+        said = over_http(tmp_path, server.url, "run", "one.yaml", "--json", "--model", "openai:m")
+    events = {line["type"]: line["at"] for line in lines(said)[:-1]}
+    assert events["timer_fired"] - events["attempt_failed"] >= 1.9
+
+
+def test_without_a_named_model_the_servers_first_is_used_and_said(tmp_path: Path) -> None:
+    write(tmp_path, "one.yaml", ONE)
+    with serving(Said("Hi."), models=("first", "second")) as server:
+        said = over_http(tmp_path, server.url, "run", "one.yaml")
+    assert said.code == 0
+    assert "using openai:first: OPENAI_BASE_URL is set" in said.err
+    assert server.requests[-1].model == "first"
+
+
+def test_a_failover_is_visible_in_events_and_report(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "two.yaml",
+        """
+name: two
+agents:
+  helper: {prompt: Help., model: "openai:flaky", fallback_models: ["openai:steady"]}
+steps: [{id: a, agent: helper, prompt: Go.}]
+""",
+    )
+
+    def script(asked: Asked) -> Answer:
+        return Status(503) if asked.model == "flaky" else Said("Done.")
+
+    with serving(script) as server:
+        said = over_http(tmp_path, server.url, "run", "two.yaml", "--json")
+    assert said.code == 0, said
+    (over,) = [line for line in lines(said) if line["type"] == "model_failed_over"]
+    assert (over["model"], over["to"]) == ("openai:flaky", "openai:steady")
+    assert any("openai:flaky could not answer" in text for text in lines(said)[-1]["warnings"])
+
+
+def test_a_canary_in_the_environment_is_found_nowhere(tmp_path: Path) -> None:
+    canary = "canary-8d1f6c2ab907"
+    recipe = """
+name: spy
+agents: {spy: {prompt: Spy., tools: [Read, Bash, Grep, Glob], max_turns: 9}}
+steps: [{id: a, agent: spy, prompt: "Find it."}]
+"""
+    write(tmp_path, "spy.yaml", recipe)
+    write(tmp_path, ".env", f"SECRET={canary}\n")
+    calls = (
+        ToolCall("Read", {"file_path": ".env"}),
+        ToolCall("Read", {"file_path": "/proc/self/environ"}),
+        ToolCall("Grep", {"pattern": "canary", "output_mode": "content"}),
+        ToolCall("Bash", {"command": "env; cat .env; cat /proc/*/environ"}),
+        ToolCall("Bash", {"command": f"echo {canary}"}),
+    )
+    script = [Said("", tool_calls=(call,)) for call in calls] + [Said(f"It is {canary}!")]
+    with serving(script) as server:
+        words = ("run", "spy.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words, SERVICE_API_KEY=canary)
+    assert said.code == 0, said
+    assert lines(said)[-1]["output"] == "It is [redacted]!"
+    assert canary not in said.out + said.err
+    prompts = [m for asked in server.requests for m in asked.messages if m["role"] != "assistant"]
+    assert canary not in json.dumps(prompts)
+    run_id = lines(said)[-1]["run_id"]
+    for command in (("events", run_id), ("report", run_id), ("report", run_id, "--format", "html")):
+        assert canary not in weft(tmp_path, *command).out
+    kept = [file for file in (tmp_path / "home").rglob("*") if file.is_file()]
+    assert kept
+    assert not [file for file in kept if canary.encode() in file.read_bytes()]
+
+
+def test_what_a_run_needs_and_is_not_here_is_told_before_it_starts(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "needs.yaml",
+        """
+name: needs
+budget: {usd: 1}
+agents:
+  one: {prompt: x, model: "anthropic:claude-sonnet-4-5"}
+  two: {prompt: x, model: "opnai:gpt-4o"}
+  three: {prompt: x, model: "openai:unheard-of"}
+  four: {prompt: x, tools: [WebSearch], model: "openai:gpt-4o"}
+  five: {prompt: x, tools: [mcp__nowhere__x], model: "openai:gpt-4o"}
+steps:
+  - {id: a, agent: one, prompt: go}
+  - {id: b, agent: two, prompt: go}
+  - {id: c, agent: three, prompt: go}
+  - {id: d, agent: four, prompt: go}
+  - {id: e, agent: five, prompt: go}
+""",
+    )
+    with serving(Said("x")) as server:
+        said = over_http(tmp_path, server.url, "run", "needs.yaml", "--json")
+    assert said.code == 2
+    error = said.json["error"]
+    assert error["kind"] == "not_ready"
+    codes = [problem["code"] for problem in error["details"]["problems"]]
+    assert sorted(codes) == ["RUN001", "RUN001", "RUN002", "RUN003", "RUN004"]
+    assert server.requests == []
+
+
+def test_a_read_only_run_denies_writers_before_anything_starts(tmp_path: Path) -> None:
+    recipe = "name: w\nsteps: [{id: a, subagent: worker, prompt: go, write_set: [src]}]\n"
+    write(tmp_path, "w.yaml", recipe)
+    with serving(Said("x")) as server:
+        words = ("run", "w.yaml", "--permission", "read_only", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+    assert said.code == 4
+    assert said.json["error"]["kind"] == "permission_denied"
+    assert server.requests == []
+    assert weft(tmp_path, "runs").out.startswith("no runs yet")
+
+
+def test_asking_for_permission_becomes_an_approval_where_nobody_can_be_asked(
+    tmp_path: Path,
+) -> None:
+    recipe = "name: w\nsteps: [{id: a, subagent: worker, prompt: go, write_set: [src]}]\n"
+    write(tmp_path, "w.yaml", recipe)
+    with serving(Said("Done.")) as server:
+        words = ("run", "w.yaml", "--permission", "ask", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+        assert said.code == 3, said
+        found = re.search(r"weft approve (\S+) a", said.err)
+        assert found
+        assert weft(tmp_path, "approve", found[1], "a").code == 0
+        said = over_http(tmp_path, server.url, "resume", found[1], "--json")
+    assert said.code == 0, said
+    assert lines(said)[-1]["output"] == "Done."
+
+
+def test_an_isolated_writers_change_is_merged_back_before_its_dependents(tmp_path: Path) -> None:
+    recipe = """
+name: writers
+agents:
+  writer: {prompt: Write., tools: [Write, Read]}
+  reader: {prompt: Read., tools: [Read]}
+steps:
+  - {id: a, agent: writer, prompt: "write a", write_set: [a.txt]}
+  - {id: b, agent: writer, prompt: "write b", write_set: [b.txt]}
+  - {id: c, agent: reader, prompt: "read both", depends_on: [a, b]}
+"""
+    write(tmp_path, "writers.yaml", recipe)
+
+    def script(asked: Asked) -> Answer:
+        first = str(asked.messages[1]["content"])
+        if len(asked.messages) > 2:
+            return Said(str(asked.messages[-1]["content"]))
+        name = "a" if "write a" in first else "b"
+        if "read both" in first:
+            return Said("", tool_calls=(ToolCall("Read", {"file_path": "a.txt"}),))
+        arguments = {"file_path": f"{name}.txt", "content": f"by {name}\n"}
+        return Said("", tool_calls=(ToolCall("Write", arguments),))
+
+    with serving(script) as server:
+        words = ("run", "writers.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+    assert said.code == 0, said
+    assert (tmp_path / "a.txt").read_text() == "by a\n"
+    assert (tmp_path / "b.txt").read_text() == "by b\n"
+    report = lines(said)[-1]
+    assert "by a" in report["output"]
+    patch = weft(tmp_path, "diff", report["run_id"], "a")
+    assert patch.code == 0
+    assert "+by a" in patch.out
+
+
+def test_a_write_outside_the_write_set_is_refused_and_told(tmp_path: Path) -> None:
+    recipe = """
+name: stray
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps: [{id: a, agent: writer, prompt: go, write_set: [ok/**]}]
+"""
+    write(tmp_path, "stray.yaml", recipe)
+    call = ToolCall("Write", {"file_path": "stray.txt", "content": "x"})
+    with serving([Said("", tool_calls=(call,)), Said("Could not.")]) as server:
+        words = ("run", "stray.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+    assert said.code == 0, said
+    (ended,) = [line for line in lines(said) if line["type"] == "tool_ended"]
+    assert ended["verdict"] == "refused"
+    assert not (tmp_path / "stray.txt").exists()
+    assert "ok/**" in json.dumps(server.requests[-1].messages[-1])

@@ -1,0 +1,113 @@
+"""Which model is used when nobody has named one."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from weft.adapters.models.resolve import Resolved, resolve
+from weft.problems.errors import InvalidConfig
+from weft.testing.openai_server import OpenAIServer
+
+NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}  # nothing listens there
+
+
+def resolved(environ: dict[str, str], **how: Any) -> Resolved:
+    return asyncio.run(resolve({**NOWHERE, **environ}, **how))
+
+
+@pytest.mark.parametrize(
+    ("environ", "name"),
+    [
+        ({"OPENAI_API_KEY": "k"}, "openai:gpt-5.4-mini"),
+        ({"OPENROUTER_API_KEY": "k"}, "openrouter:anthropic/claude-sonnet-5"),
+        ({"GROQ_API_KEY": "k", "DEEPSEEK_API_KEY": "k"}, "groq:openai/gpt-oss-120b"),
+        ({"GROQ_API_KEY": "", "DEEPSEEK_API_KEY": "k"}, "deepseek:deepseek-chat"),
+        ({"ANTHROPIC_API_KEY": "k"}, "anthropic:claude-sonnet-5"),
+    ],
+)
+def test_a_key_decides(environ: dict[str, str], name: str) -> None:
+    found = resolved(environ)
+    assert found.name == name
+    assert "is set" in found.why
+    assert "--model" in found.why
+    assert "\n" not in found.why
+
+
+def test_a_provider_whose_package_is_missing_stands_back() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("anthropic") is not None:
+        pytest.skip("anthropic is installed here")
+    assert resolved({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}).name.startswith("openai:")
+
+
+def test_an_address_is_asked_what_it_serves() -> None:
+    async def story() -> Resolved:
+        async with OpenAIServer(models=("big", "small"), api_key="k") as server:
+            environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
+            return await resolve(environ)
+
+    found = asyncio.run(story())
+    assert found.name == "openai:big"
+    assert "OPENAI_BASE_URL is set" in found.why
+
+
+@pytest.mark.parametrize("api_key", ["another", None])
+def test_an_address_that_does_not_say_is_an_error(api_key: str | None) -> None:
+    async def story() -> None:
+        async with OpenAIServer(models=(), api_key=api_key) as server:
+            await resolve({"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-secret-key"})
+
+    with pytest.raises(InvalidConfig, match="does not list its models") as caught:
+        asyncio.run(story())
+    assert "--model openai:NAME" in caught.value.hint
+    assert "sk-secret-key" not in str(caught.value)
+    with pytest.raises(InvalidConfig, match="does not list its models"):
+        resolved({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
+
+
+def test_ollama_is_next_and_its_embedding_models_are_passed_over() -> None:
+    async def story() -> Resolved:
+        async with OpenAIServer(models=("nomic-embed-text", "llama3.2:3b")) as server:
+            return await resolve(
+                {"OLLAMA_HOST": server.root}, pulled=lambda: "local:qwen", ollama_seconds=10
+            )
+
+    found = asyncio.run(story())
+    assert found.name == "ollama:llama3.2:3b"
+    assert "Ollama answers" in found.why
+
+
+def test_an_ollama_without_models_is_as_good_as_none() -> None:
+    async def story() -> Resolved:
+        async with OpenAIServer(models=()) as server:
+            return await resolve({"OLLAMA_HOST": server.root})
+
+    assert asyncio.run(story()).name == "embedded"
+
+
+def test_who_does_not_answer_is_not_waited_for() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.read()
+        finally:
+            writer.close()
+
+    async def story() -> float:
+        async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            began = time.monotonic()
+            found = await resolve({"OLLAMA_HOST": f"127.0.0.1:{port}"})
+            assert found.name == "embedded"
+            return time.monotonic() - began
+
+    assert asyncio.run(story()) < 5
+
+
+def test_a_pulled_model_comes_before_the_embedded_one() -> None:
+    assert resolved({}, pulled=lambda: "local:qwen").name == "local:qwen"
+    found = resolved({})
+    assert found.name == "embedded"
+    assert found.why.startswith("using embedded: no key is set")

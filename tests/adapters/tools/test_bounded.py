@@ -1,0 +1,32 @@
+"""What tools say is cut in one place."""
+
+from weft.adapters.tools.bounded import MOST_CHARACTERS, cut, outcome
+
+
+def test_a_short_text_stays_as_it_is() -> None:
+    assert outcome("short").text == "short"
+    assert outcome("short").result_bytes is None
+
+
+def test_a_long_text_keeps_its_head_and_its_tail_and_says_how_much_is_gone() -> None:
+    told = outcome("head" + "x" * 100_000 + "tail")
+    assert told.text.startswith("head")
+    assert told.text.endswith("tail")
+    assert "[… 70,008 characters left out …]" in told.text
+    assert len(told.text) < MOST_CHARACTERS + 100
+    assert told.size == 100_008
+
+
+def test_the_size_is_in_bytes_and_from_before_the_cut() -> None:
+    assert outcome("é" * 40_000).size == 80_000
+    assert outcome("é").size == 2
+
+
+def test_what_cannot_be_encoded_is_replaced() -> None:
+    assert outcome("a\ud800b").text == "a?b"
+    assert outcome("a\ud800b").size == 3
+
+
+def test_nothing_is_lost_at_the_limit_itself() -> None:
+    assert cut("x" * 10, 10) == "x" * 10
+    assert "1 characters left out" in cut("x" * 11, 10)

@@ -1,0 +1,182 @@
+"""Glob and Grep: what is found, in which order, and how much of it."""
+
+import asyncio
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from adapters.tools.bench import called, opened, reach_of
+from weft.adapters.tools.finding import MOST_PATHS, glob
+from weft.adapters.tools.grep import grep
+from weft.vocabulary.values import Json
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "w"
+    for path, text in {
+        "b.py": "import os\nx = 1\ny = 2\n",
+        "src/a.py": "def f():\n    return X\n",
+        "src/deep/c.py": "x = 3\n",
+        "src/deep/notes.md": "x marks\r\nthe spot\r\n",
+        "secret/key.py": "x = 'hidden'\n",
+        ".git/config": "x = git\n",
+        ".hidden": "x\n",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, newline="")
+    (root / "src" / "image.bin").write_bytes(b"x\0x")
+    (root / "src" / "loop").symlink_to("..")
+    (root / "src" / "key").symlink_to("../secret/key.py")
+    return root
+
+
+def test_a_glob_lists_what_it_covers_sorted_and_never_gits_own(workspace: Path) -> None:
+    told = called(glob, reach_of(workspace), pattern="**/*.py")
+    assert told.text.split("\n") == ["b.py", "secret/key.py", "src/a.py", "src/deep/c.py"]
+    assert called(glob, reach_of(workspace), pattern="*.py").text == "b.py"
+    assert called(glob, reach_of(workspace), pattern=".git/**").text == "No file matches."
+    assert ".git" not in called(glob, reach_of(workspace), pattern="**").text
+
+
+def test_a_glob_starts_from_a_folder(workspace: Path) -> None:
+    told = called(glob, reach_of(workspace), pattern="*.{py,md}", path="src/deep")
+    assert told.text.split("\n") == ["src/deep/c.py", "src/deep/notes.md"]
+    told = called(glob, reach_of(workspace), pattern="**/*.py", path=str(workspace / "src"))
+    assert told.text.split("\n") == ["src/a.py", "src/deep/c.py"]
+
+
+def test_only_what_may_be_read_is_listed_and_searched(workspace: Path) -> None:
+    reach = reach_of(workspace, read_set=("src/**",))
+    assert called(glob, reach, pattern="**/*.py").text.split("\n") == ["src/a.py", "src/deep/c.py"]
+    assert "hidden" not in called(grep, reach, pattern=".", output_mode="content").text
+    told = called(glob, reach, pattern="**", path="secret")
+    assert told.text == "No file matches."
+    told = called(grep, reach, pattern="x", path="secret/key.py", output_mode="content")
+    assert told.text == "Nothing matches."
+    # Through a link neither.
+    told = called(grep, reach, pattern="x", path="src/key", output_mode="content")
+    assert "hidden" not in told.text
+    assert called(glob, reach, pattern="**", path="src/loop/secret").text == "No file matches."
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [("../*", "leaves the workspace"), ("[", "without its ']'"), ("/etc/*", "leaves the workspace"),
+     ("{a,b", "without its '}'")],
+)  # fmt: skip
+def test_a_bad_glob_is_explained(workspace: Path, pattern: str, said: str) -> None:
+    told = called(glob, reach_of(workspace), pattern=pattern)
+    assert (told.verdict, said in told.text) == ("error", True)
+
+
+@pytest.mark.parametrize("path", ["..", "/", ".git", "src/../.."])
+@pytest.mark.parametrize("make", [glob, grep])
+def test_no_search_starts_outside(workspace: Path, make: partial[None], path: str) -> None:
+    assert called(make, reach_of(workspace), pattern="x", path=path).verdict == "refused"  # type: ignore[arg-type]
+
+
+def test_a_missing_folder_is_an_error(workspace: Path) -> None:
+    assert called(glob, reach_of(workspace), pattern="*", path="none").verdict == "error"
+
+
+def test_more_paths_than_a_model_can_use_are_cut_and_it_is_said(tmp_path: Path) -> None:
+    for number in range(MOST_PATHS + 50):
+        (tmp_path / f"{number:05}").touch()
+    told = called(glob, reach_of(tmp_path), pattern="*")
+    lines = told.text.split("\n")
+    assert lines[0] == "00000"
+    assert lines[-1] == "[only the first 1,000; there are more]"
+    assert len(lines) == MOST_PATHS + 1
+
+
+def test_grep_names_files_by_default(workspace: Path) -> None:
+    told = called(grep, reach_of(workspace), pattern=r"x = \d")
+    assert told.text.split("\n") == ["b.py", "src/deep/c.py"]
+
+
+def test_grep_shows_lines_with_context(workspace: Path) -> None:
+    told = called(
+        grep, reach_of(workspace), pattern="^x = 1", output_mode="content", context=1, path="b.py"
+    )
+    assert told.text.split("\n") == ["b.py-1-import os", "b.py:2:x = 1", "b.py-3-y = 2"]
+
+
+def test_lines_far_apart_are_separated(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("hit\n.\n.\n.\nhit\nhit\n")
+    told = called(grep, reach_of(tmp_path), pattern="hit", output_mode="content", context=1)
+    assert told.text.split("\n") == ["a:1:hit", "a-2-.", "--", "a-4-.", "a:5:hit", "a:6:hit"]
+
+
+def test_grep_counts_filters_and_ignores_case(workspace: Path) -> None:
+    reach = reach_of(workspace)
+    told = called(grep, reach, pattern="X", output_mode="count", ignore_case=True, glob="*.py")
+    assert told.text.split("\n") == ["b.py:1", "secret/key.py:1", "src/a.py:1", "src/deep/c.py:1"]
+    assert called(grep, reach, pattern="X", glob="*.py").text == "src/a.py"
+    told = called(grep, reach, pattern="x", glob="src/**/*.md")
+    assert told.text == "src/deep/notes.md"
+
+
+def test_a_pattern_may_go_over_line_ends_when_asked(workspace: Path) -> None:
+    reach = reach_of(workspace)
+    pattern = r"def f.*return"
+    assert called(grep, reach, pattern=pattern).text == "Nothing matches."
+    told = called(grep, reach, pattern=pattern, multiline=True, output_mode="content")
+    assert told.text.split("\n") == ["src/a.py:1:def f():", "src/a.py:2:    return X"]
+
+
+def test_the_end_of_a_windows_line_is_its_end(workspace: Path) -> None:
+    told = called(grep, reach_of(workspace), pattern="spot$", output_mode="content")
+    assert told.text == "src/deep/notes.md:2:the spot"
+
+
+def test_a_bad_pattern_is_explained(workspace: Path) -> None:
+    told = called(grep, reach_of(workspace), pattern="(unclosed")
+    assert told.verdict == "error"
+    assert "no regular expression: missing ), unterminated subpattern" in told.text
+
+
+def test_too_many_hits_are_cut_and_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("hit\n" * 10_000)
+    (tmp_path / "b").write_text("hit\n")
+    told = called(grep, reach_of(tmp_path), pattern="hit", output_mode="content", head_limit=5)
+    assert told.text.split("\n") == [
+        *(f"a:{n}:hit" for n in range(1, 6)),
+        "[there is more: raise head_limit, or search less]",
+    ]
+
+
+def test_a_pattern_that_would_take_for_ever_is_stopped(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("hit\n")
+    (tmp_path / "b").write_text("a" * 60 + "!\n")
+    begin = time.monotonic()
+    make = partial(grep, timeout_seconds=1.0)
+    told = called(make, reach_of(tmp_path), pattern="hit|(a+)+$", output_mode="content")
+    assert time.monotonic() - begin < 4
+    assert told.text == ("a:1:hit\n[stopped after 1 s: search less, or with a simpler pattern]")
+
+
+def test_a_pattern_that_wants_all_memory_is_an_answer_too(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x\n")
+    pattern = "(?:(?:(?:x{9999}){9999}){9999}){9999}"
+    told = called(partial(grep, timeout_seconds=5.0), reach_of(tmp_path), pattern=pattern)
+    assert told.verdict in ("ok", "error")
+
+
+def test_cancelling_a_search_ends_it_and_its_process(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("a" * 60 + "!\n")
+    arguments: dict[str, Json] = {"pattern": "(a+)+$"}
+
+    async def cancelled() -> float:
+        with opened(grep, reach_of(tmp_path)) as tool:
+            task = asyncio.create_task(tool.call(arguments, "k"))
+            await asyncio.sleep(0.3)
+            begin = time.monotonic()
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+            return time.monotonic() - begin
+
+    assert asyncio.run(cancelled()) < 1

@@ -1,0 +1,112 @@
+"""A subagent with real tools and a real HTTP server that plays the model. Out: what it did."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.adapters.models.named import NamedModels
+from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
+from weft.agents.redaction import Redactor
+from weft.agents.subagent import Choice, Subagents
+from weft.events.model import Happening, ToolEnded
+from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success
+from weft.testing.openai_server import OpenAIServer
+from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.usage import Usage
+
+
+@dataclass
+class Heard:
+    """A witness that keeps what it was told, in order."""
+
+    events: list[Happening] = field(default_factory=list)
+    durable: list[Happening] = field(default_factory=list)
+    spent: Usage = Usage()
+    clock: float = 0.0
+
+    def now(self) -> float:
+        self.clock += 0.01
+        return self.clock
+
+    def note(self, event: Happening) -> None:
+        self.events.append(event)
+
+    async def record(self, event: Happening) -> None:
+        self.events.append(event)
+        self.durable.append(event)
+
+    def spend(self, usage: Usage) -> None:
+        self.spent += usage
+
+    @property
+    def calls(self) -> list[ToolEnded]:
+        return [event for event in self.events if isinstance(event, ToolEnded)]
+
+
+@dataclass
+class Outcome:
+    result: AttemptResult
+    heard: Heard
+    server: OpenAIServer
+
+    @property
+    def output(self) -> Any:
+        assert isinstance(self.result, Success), self.result
+        return self.result.output
+
+    @property
+    def failure(self) -> Failure:
+        assert isinstance(self.result, Failure), self.result
+        return self.result
+
+
+def request(prompt: str = "Go.", **fields: Any) -> AttemptRequest:
+    given: dict[str, Any] = {
+        "run_id": "run-1",
+        "step": StepId("a"),
+        "part": "",
+        "attempt": 1,
+        "agent": AgentId("worker"),
+        "instructions": "",
+        "prompt": prompt,
+        "model": None,
+        "tools": (),
+        "max_turns": None,
+        "format": None,
+        "schema": None,
+        "rules": (),
+    }
+    return AttemptRequest(**{**given, **fields})
+
+
+def play(
+    script: Any,
+    asked: AttemptRequest | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    judge: str | None = None,
+    tools: ToolSettings | None = None,
+    timeout: float = 30.0,
+) -> Outcome:
+    async def main() -> Outcome:
+        async with OpenAIServer(script) as server:
+            given = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test-0123456789"}
+            given |= environ or {}
+            toolbox = StandardToolbox(tools or ToolSettings(project=Path("/")), given)
+            heard = Heard()
+            subagents = Subagents(
+                Choice("openai:first", judge=judge),
+                NamedModels(given),
+                toolbox,
+                redactor=Redactor(given),
+            )
+            try:
+                async with asyncio.timeout(timeout):
+                    result = await subagents.run(asked or request(), heard)
+            finally:
+                await toolbox.close()
+            return Outcome(result, heard, server)
+
+    return asyncio.run(main())

@@ -1,0 +1,299 @@
+"""Paths beneath a root, by the kernel's `openat2` and component by component: the same answers."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weft.plan.globs import Glob, parse_glob
+from weft.workspaces import openat2
+from weft.workspaces.beneath import Beneath
+from weft.workspaces.refusals import PathRefused
+from workspaces.trees import read_tree, write_tree
+
+WAYS = [
+    pytest.param(
+        True,
+        id="openat2",
+        marks=pytest.mark.skipif(
+            not openat2.is_available(), reason="this kernel has no openat2, or forbids it"
+        ),
+    ),
+    pytest.param(False, id="by hand"),
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_tree(tmp_path / "outside", {"secret.txt": b"secret", "folder/deep.txt": b"deep"})
+    return write_tree(
+        tmp_path / "root",
+        {
+            "a.txt": b"a",
+            "src/b.py": (b"b", 0o755),
+            "src/deep/c.py": b"c",
+            "inner": "src/b.py",
+            "folder-link": "src/deep",
+            "up-and-down": "src/../a.txt",
+            "src/climbing": "../a.txt",
+            "out": "../outside/secret.txt",
+            "out-absolute": str(tmp_path / "outside" / "secret.txt"),
+            "out-folder": "../outside",
+            "sly": "src/deep/../../../outside/secret.txt",
+            "loop": "loop",
+            "to-root": "src/..",
+            "magic": "/proc/self/root/etc",
+            ".git/config": b"[core]\n",
+        },
+    )
+
+
+@pytest.fixture(params=WAYS)
+def beneath(root: Path, request: pytest.FixtureRequest) -> Iterator[Beneath]:
+    with Beneath(root, use_openat2=request.param) as opened:
+        yield opened
+
+
+def refusal(caught: pytest.ExceptionInfo[PathRefused]) -> str:
+    return caught.value.why
+
+
+def glob(text: str) -> Glob:
+    parsed = parse_glob(text)
+    assert isinstance(parsed, Glob)
+    return parsed
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.txt", b"a"),
+        ("./src//b.py", b"b"),
+        ("inner", b"b"),
+        ("folder-link/c.py", b"c"),
+        ("up-and-down", b"a"),
+        ("src/climbing", b"a"),
+        ("to-root/a.txt", b"a"),
+    ],
+)
+def test_files_and_links_that_stay_inside_are_read(
+    beneath: Beneath, path: str, content: bytes
+) -> None:
+    assert beneath.read_bytes(path, 10) == content
+    assert beneath.stat(path).kind == "file"
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("../outside/secret.txt", "outside"),
+        ("src/../../outside/secret.txt", "outside"),
+        ("/etc/passwd", "outside"),
+        ("a\0.txt", "outside"),
+        ("a\ud800.txt", "outside"),
+        ("out", "outside"),
+        ("out-absolute", "outside"),
+        ("out-folder/secret.txt", "outside"),
+        ("sly", "outside"),
+        ("magic/passwd", "outside"),
+        ("loop", "link"),
+        ("loop/x", "link"),
+        ("missing", "missing"),
+        ("missing/too", "missing"),
+        ("a.txt/x", "kind"),
+        ("src", "kind"),
+        ("to-root", "kind"),
+        ("", "kind"),
+        ("x" * 300, "limit"),
+    ],
+)
+def test_what_is_no_file_inside_is_refused(beneath: Beneath, path: str, why: str) -> None:
+    with pytest.raises(PathRefused) as caught:
+        beneath.read_bytes(path, 10)
+    assert refusal(caught) == why
+    assert caught.value.message.isprintable()
+
+
+def test_pipes_sockets_and_devices_are_refused_without_waiting(
+    beneath: Beneath, root: Path
+) -> None:
+    os.mkfifo(root / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(root / "socket"))
+        for path in ("pipe", "socket"):
+            with pytest.raises(PathRefused) as caught:
+                beneath.read_bytes(path, 10)
+            assert refusal(caught) == "kind"
+            with pytest.raises(PathRefused) as caught:
+                beneath.write_bytes(path, b"x")
+            assert refusal(caught) == "kind"
+
+
+def test_a_file_that_is_too_large_is_refused_with_its_size(beneath: Beneath, root: Path) -> None:
+    (root / "large").write_bytes(b"x" * 2000)
+    assert len(beneath.read_bytes("large", 2000)) == 2000
+    with pytest.raises(PathRefused, match="2,000 bytes; 1,999 is the most"):
+        beneath.read_bytes("large", 1999)
+
+
+def test_a_write_replaces_the_file_keeps_its_mode_and_leaves_nothing_else(
+    beneath: Beneath, root: Path
+) -> None:
+    before = read_tree(root)
+    beneath.write_bytes("src/b.py", b"new")
+    beneath.write_bytes("src/new.py", b"fresh", durable=True)
+    beneath.write_bytes("src/run.sh", b"run", mode=0o750)
+    mode = 0o666 & ~_umask()
+    assert read_tree(root) == {
+        **before,
+        "src/b.py": (b"new", 0o755),
+        "src/new.py": (b"fresh", mode),
+        "src/run.sh": (b"run", 0o750),
+    }
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def test_a_hard_link_from_outside_is_never_written_through(
+    beneath: Beneath, root: Path, tmp_path: Path
+) -> None:
+    os.link(tmp_path / "outside" / "secret.txt", root / "hard")
+    beneath.write_bytes("hard", b"mine")
+    assert (root / "hard").read_bytes() == b"mine"
+    assert (tmp_path / "outside" / "secret.txt").read_bytes() == b"secret"
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("out", "link"),
+        ("inner", "link"),  # what a write-set names is the file that changes
+        ("folder-link/c.py", "link"),
+        ("out-folder/new.txt", "link"),
+        ("../outside/new.txt", "outside"),
+        (".git/config", "protected"),
+        ("src/.GIT/hooks/x", "protected"),
+        (".git\u200b/config", "protected"),
+        ("git~1/config", "protected"),
+        (".weft-merge-1/new/0", "protected"),
+        ("src", "kind"),
+        ("", "kind"),
+        ("missing/new.txt", "missing"),
+    ],
+)
+def test_no_write_leaves_the_path_it_names(
+    beneath: Beneath, root: Path, tmp_path: Path, path: str, why: str
+) -> None:
+    before = read_tree(tmp_path)
+    with pytest.raises(PathRefused) as caught:
+        beneath.write_bytes(path, b"x")
+    assert refusal(caught) == why
+    assert read_tree(tmp_path) == before
+
+
+def test_links_are_removed_and_renamed_as_links(
+    beneath: Beneath, root: Path, tmp_path: Path
+) -> None:
+    beneath.unlink("out")
+    beneath.replace("inner", "src/moved")
+    assert not (root / "out").is_symlink()
+    assert os.readlink(root / "src/moved") == "src/b.py"
+    assert (tmp_path / "outside" / "secret.txt").exists()
+    with pytest.raises(PathRefused):
+        beneath.unlink("out-folder/secret.txt")
+    with pytest.raises(PathRefused):
+        beneath.replace("a.txt", "out-folder/a.txt")
+    with pytest.raises(PathRefused):
+        beneath.replace("src", "srcs")
+
+
+def test_folders_are_made_with_those_above_them(beneath: Beneath, root: Path) -> None:
+    beneath.mkdir("x/y/z")
+    beneath.mkdir("x/y")
+    assert (root / "x/y/z").is_dir()
+    beneath.rmdir("x/y/z")
+    for path in ("a.txt/x", "a.txt", "out-folder/x", ".git/x", "folder-link/x"):
+        with pytest.raises(PathRefused):
+            beneath.mkdir(path)
+    assert not (root / "src/deep/x").exists()
+
+
+def test_a_walk_lists_files_and_enters_no_link_and_no_git(beneath: Beneath) -> None:
+    assert [found.path for found in beneath.walk("src")] == [
+        "src/b.py",
+        "src/climbing",
+        "src/deep/c.py",
+    ]
+    assert [found.path for found in beneath.walk(globs=[glob("**/*.py"), glob("a.txt")])] == [
+        "a.txt",
+        "src/b.py",
+        "src/deep/c.py",
+    ]
+    assert not [found for found in beneath.walk() if ".git" in found.path]
+    with pytest.raises(PathRefused) as caught:
+        list(beneath.walk(most=3))
+    assert refusal(caught) == "limit"
+    with pytest.raises(PathRefused):
+        list(beneath.walk("out-folder"))
+
+
+def test_a_walk_with_a_glob_sees_nothing_of_other_folders(beneath: Beneath, root: Path) -> None:
+    write_tree(root, {f"node_modules/{number}": b"" for number in range(50)})
+    assert [f.path for f in beneath.walk(globs=[glob("src/**/*.py")], most=30)] == [
+        "src/b.py",
+        "src/deep/c.py",
+    ]
+
+
+def test_a_folder_that_turns_into_a_link_at_any_moment_leads_nowhere(
+    beneath: Beneath, root: Path, tmp_path: Path
+) -> None:
+    """The race that checking first and opening then would lose."""
+    write_tree(root, {"swap/secret.txt": b"mine"})
+    (root / "trap").symlink_to("../outside")
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            os.rename(root / "swap", root / "aside")
+            os.rename(root / "trap", root / "swap")
+            os.rename(root / "swap", root / "trap")
+            os.rename(root / "aside", root / "swap")
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    read = set()
+    try:
+        for _ in range(1500):
+            try:
+                read.add(beneath.read_bytes("swap/secret.txt", 100))
+                beneath.write_bytes("swap/secret.txt", b"mine")
+            except PathRefused:
+                continue
+    finally:
+        stop.set()
+        swapping.join()
+    assert read <= {b"mine"}
+    assert (tmp_path / "outside" / "secret.txt").read_bytes() == b"secret"
+
+
+def test_no_descriptor_is_left_open(root: Path) -> None:
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else None
+    if before is None:
+        pytest.skip("there is no /proc to count open files in")
+    for use_openat2 in {openat2.is_available(), False}:
+        with Beneath(root, use_openat2=use_openat2) as beneath:
+            for path in ("a.txt", "src", "out", "loop", "missing", "a.txt/x", "to-root", "inner"):
+                for act in (beneath.stat, beneath.list_folder, beneath.unlink, beneath.mkdir):
+                    try:
+                        act(path)
+                    except PathRefused:
+                        continue
+    assert len(os.listdir("/proc/self/fd")) == before

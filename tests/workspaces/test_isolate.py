@@ -1,0 +1,280 @@
+"""An isolated copy is what the workspace holds now, and git is never let loose on it."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft.plan.globs import Glob, parse_glob
+from weft.problems.errors import NotFound
+from weft.workspaces.git import GitFailed
+from weft.workspaces.isolate import isolate, open_isolated, remove_tree
+from weft.workspaces.limits import TooLarge, WorkspaceLimits
+from workspaces.trees import Tree, git, read_tree, repository, write_tree
+
+FILES: Tree = {
+    "a.txt": b"one\ntwo\n",
+    "bin/run": (b"#!/bin/sh\n", 0o755),
+    "crlf.txt": b"one\r\ntwo\r\n",
+    "secret": (b"s", 0o600),
+    "link": "a.txt",
+    "empty": b"",
+    "large.bin": bytes(range(256)) * 2000,
+}
+
+
+def glob(text: str) -> Glob:
+    parsed = parse_glob(text)
+    assert isinstance(parsed, Glob)
+    return parsed
+
+
+def files_of(root: Path) -> Tree:
+    return {path: what for path, what in read_tree(root).items() if not path.endswith("/")}
+
+
+def with_modes(tree: Tree) -> Tree:
+    return {path: (what, 0o644) if isinstance(what, bytes) else what for path, what in tree.items()}
+
+
+def test_a_folder_is_copied_byte_for_byte(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", FILES)
+    (workspace / "out").mkdir()
+    isolated = isolate(workspace, tmp_path / "home")
+    assert isolated.kind == "copy"
+    assert isolated.git_dir is None
+    assert read_tree(isolated.root) == read_tree(workspace)
+    assert files_of(isolated.root) == with_modes(FILES)
+    assert os.stat(isolated.root / "a.txt").st_ino != os.stat(workspace / "a.txt").st_ino
+
+
+def test_a_repository_is_copied_as_it_is_now_and_not_as_it_was_committed(tmp_path: Path) -> None:
+    workspace = repository(
+        tmp_path / "ws", {**FILES, ".gitignore": b"*.log\ndist/\n", "gone.txt": b"", "hidden": b"h"}
+    )
+    git(workspace, "update-index", "--assume-unchanged", "hidden")
+    write_tree(
+        workspace,
+        {
+            "a.txt": b"changed\n",
+            "hidden": b"changed\n",
+            "staged.txt": b"x",
+            "untracked/new.txt": b"u",
+            "noise.log": b"",
+            "dist/out.js": b"",
+        },
+    )
+    git(workspace, "add", "staged.txt")
+    (workspace / "staged.txt").write_bytes(b"and changed again")
+    (workspace / "gone.txt").unlink()
+    write_tree(workspace, {"tracked.log": b"tracked though ignored"})
+    git(workspace, "add", "-f", "tracked.log")
+    isolated = isolate(workspace, tmp_path / "home")
+    assert isolated.kind == "worktree"
+    assert files_of(isolated.root) == with_modes(
+        {
+            **FILES,
+            ".gitignore": b"*.log\ndist/\n",
+            "a.txt": b"changed\n",
+            "hidden": b"changed\n",
+            "staged.txt": b"and changed again",
+            "untracked/new.txt": b"u",
+            "tracked.log": b"tracked though ignored",
+        }
+    )
+    assert not (isolated.root / ".git").exists()
+
+
+def test_our_git_directory_shows_the_repository_and_is_not_the_repositorys(tmp_path: Path) -> None:
+    workspace = repository(tmp_path / "ws", {"a.txt": b"one\n"})
+    isolated = isolate(workspace, tmp_path / "home")
+    (isolated.root / "a.txt").write_bytes(b"two\n")
+    shown = git(isolated.root, f"--git-dir={isolated.git_dir}", "--work-tree=.", "diff", "--stat")
+    assert b"a.txt | 2 +-" in shown
+    assert git(isolated.root, f"--git-dir={isolated.git_dir}", "log", "--format=%s") == b"first\n"
+
+
+def test_a_part_of_a_repository_obeys_the_rules_above_it(tmp_path: Path) -> None:
+    top = repository(
+        tmp_path / "ws",
+        {".gitignore": b"*.log\n/part/out\n", "part/a.txt": b"a", "other/b.txt": b"b"},
+    )
+    write_tree(top, {"part/x.log": b"", "part/out/x": b"", "part/new.txt": b"n"})
+    (top / ".git/info").mkdir(exist_ok=True)
+    (top / ".git/info/exclude").write_text("*.tmp\n")
+    write_tree(top, {"part/x.tmp": b""})
+    isolated = isolate(top / "part", tmp_path / "home")
+    assert set(files_of(isolated.root)) == {"a.txt", "new.txt"}
+
+
+def test_a_linked_worktree_and_a_new_repository_are_repositories_too(tmp_path: Path) -> None:
+    main = repository(tmp_path / "main", {".gitignore": b"*.log\n", "a.txt": b"a"})
+    git(main, "worktree", "add", "-q", str(tmp_path / "linked"))
+    write_tree(tmp_path / "linked", {"x.log": b"", "kept.log": b""})
+    git(tmp_path / "linked", "add", "-f", "kept.log")
+    isolated = isolate(tmp_path / "linked", tmp_path / "home1")
+    assert set(isolated.files) == {".gitignore", "a.txt", "kept.log"}
+    fresh = write_tree(tmp_path / "fresh", {"a.txt": b"a"})
+    git(fresh, "init", "-q")
+    assert set(isolate(fresh, tmp_path / "home2").files) == {"a.txt"}
+
+
+def test_nothing_that_a_repository_names_is_ever_run(tmp_path: Path) -> None:
+    workspace = repository(tmp_path / "ws", {"a.txt": b"plain\r\n"})
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho $0 >> {ran}\ncat\n")
+    program.chmod(0o755)
+    for key in (
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "core.fsmonitor",
+        "core.sshCommand",
+        "core.pager",
+        "core.editor",
+        "credential.helper",
+        "diff.external",
+        "diff.evil.textconv",
+        "core.alternateRefsCommand",
+    ):
+        git(workspace, "config", key, str(program))
+    git(workspace, "config", "core.hooksPath", str(tmp_path))
+    git(workspace, "config", "core.autocrlf", "true")
+    git(workspace, "config", "include.path", str(tmp_path / "nowhere"))
+    write_tree(workspace, {".gitattributes": b"* filter=evil diff=evil text eol=lf\n"})
+    for hook in ("post-index-change", "post-checkout", "pre-commit"):
+        (tmp_path / hook).write_bytes(program.read_bytes())
+        (tmp_path / hook).chmod(0o755)
+    before = {
+        path: path.stat().st_mtime_ns for path in (workspace / ".git").rglob("*") if path.is_file()
+    }
+    ran.unlink(missing_ok=True)
+    isolated = isolate(workspace, tmp_path / "home")
+    assert not ran.exists()
+    assert (isolated.root / "a.txt").read_bytes() == b"plain\r\n"
+    after = {
+        path: path.stat().st_mtime_ns for path in (workspace / ".git").rglob("*") if path.is_file()
+    }
+    assert after == before
+
+
+def test_a_broken_index_is_said_and_not_guessed_around(tmp_path: Path) -> None:
+    workspace = repository(tmp_path / "ws", {"a.txt": b"a"})
+    (workspace / ".git/index").write_bytes(b"DIRC garbage")
+    with pytest.raises(GitFailed, match="could not list the files"):
+        isolate(workspace, tmp_path / "home")
+
+
+def test_repositories_inside_are_left_out_and_named(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {"a.txt": b"a"})
+    repository(workspace / "sub", {"b.txt": b"b"})
+    isolated = isolate(workspace, tmp_path / "home")
+    assert set(isolated.files) == {"a.txt"}
+    assert [(left.path, left.why) for left in isolated.left] == [
+        ("sub", "is a repository of its own")
+    ]
+
+
+def test_links_are_copied_as_links_and_pipes_are_left_out(tmp_path: Path) -> None:
+    workspace = write_tree(
+        tmp_path / "ws", {"a.txt": b"a", "out": "/etc/passwd", "up": "../..", "dangling": "nowhere"}
+    )
+    os.mkfifo(workspace / "pipe")
+    isolated = isolate(workspace, tmp_path / "home")
+    assert files_of(isolated.root) == with_modes(
+        {"a.txt": b"a", "out": "/etc/passwd", "up": "../..", "dangling": "nowhere"}
+    )
+    assert [left.path for left in isolated.left] == ["pipe"]
+
+
+def test_a_tracked_folder_that_is_now_a_link_is_not_read_through(tmp_path: Path) -> None:
+    write_tree(tmp_path / "outside", {"secret.txt": b"secret"})
+    workspace = repository(tmp_path / "ws", {"d/secret.txt": b"mine"})
+    (workspace / "d/secret.txt").unlink()
+    (workspace / "d").rmdir()
+    (workspace / "d").symlink_to("../outside")
+    isolated = isolate(workspace, tmp_path / "home")
+    assert files_of(isolated.root) == {"d": "../outside"}
+
+
+def test_what_a_glob_asks_for_by_name_is_copied_although_ignored(tmp_path: Path) -> None:
+    workspace = write_tree(
+        tmp_path / "ws",
+        {
+            ".gitignore": b"dist/\n*.env\n",
+            "dist/a.js": b"",
+            "a.env": b"",
+            "dist/node_modules/x": b"",
+        },
+    )
+    everything = isolate(workspace, tmp_path / "home1", asked=[glob("**/*")])
+    assert set(everything.files) == {".gitignore"}
+    by_name = isolate(workspace, tmp_path / "home2", asked=[glob("dist/*.js"), glob("a.env")])
+    assert set(by_name.files) == {".gitignore", "dist/a.js", "a.env"}
+    assert open_isolated(tmp_path / "home2") == by_name
+
+
+def test_a_home_inside_the_workspace_is_not_copied_into_itself(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {"a.txt": b"a"})
+    isolated = isolate(workspace, workspace / "state/run/step")
+    assert set(isolated.files) == {"a.txt"}
+
+
+def test_names_need_not_be_text(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {})
+    name = os.fsdecode(b"caf\xe9 \n\t.txt")
+    (workspace / name).write_bytes(b"x")
+    isolated = isolate(workspace, tmp_path / "home")
+    assert set(isolated.files) == {name}
+    assert open_isolated(tmp_path / "home") == isolated
+
+
+def test_a_copy_past_its_limits_is_refused(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {"a": b"x" * 100, "b": b"x" * 100})
+    with pytest.raises(TooLarge):
+        isolate(workspace, tmp_path / "home", WorkspaceLimits(bytes=150))
+    with pytest.raises(NotFound):
+        open_isolated(tmp_path / "home")
+
+
+def test_an_unfinished_copy_is_made_anew_whatever_was_done_to_it(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {"a.txt": b"a"})
+    write_tree(tmp_path / "home", {"root/locked/x": b"", "root/y": b""})
+    (tmp_path / "home/root/locked").chmod(0)
+    (tmp_path / "home/root/out").symlink_to(workspace)
+    isolated = isolate(workspace, tmp_path / "home")
+    assert files_of(isolated.root) == {"a.txt": (b"a", 0o644)}
+    remove_tree(tmp_path / "home")
+    assert (workspace / "a.txt").exists()
+
+
+def test_without_git_a_repository_is_copied_by_its_ignore_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = repository(tmp_path / "ws", {".gitignore": b"*.log\n", "a.txt": b"a"})
+    write_tree(workspace, {"x.log": b""})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert set(isolate(workspace, tmp_path / "home").files) == {".gitignore", "a.txt"}
+
+
+@pytest.mark.parametrize("setting", ["index.version=4", "core.splitIndex=true"])
+def test_every_form_of_an_index_is_read(tmp_path: Path, setting: str) -> None:
+    workspace = write_tree(tmp_path / "ws", {".gitignore": b"*.log\n", "a.log": b""})
+    git(workspace, "init", "-q")
+    git(workspace, "-c", setting, "add", "-f", "a.log", ".gitignore")
+    git(workspace, "-c", setting, "update-index", "--force-write-index")
+    assert set(isolate(workspace, tmp_path / "home").files) == {".gitignore", "a.log"}
+
+
+def test_a_sha256_repository_is_read(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {".gitignore": b"*.log\n", "a.log": b""})
+    made = subprocess.run(
+        ["git", "init", "-q", "--object-format=sha256"], cwd=workspace, capture_output=True
+    )
+    if made.returncode != 0:
+        pytest.skip("this git has no sha256 repositories")
+    git(workspace, "add", "-f", "a.log")
+    git(workspace, "commit", "-q", "-m", "x")
+    assert set(isolate(workspace, tmp_path / "home").files) == {".gitignore", "a.log"}
