@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -278,3 +279,34 @@ def test_a_sha256_repository_is_read(tmp_path: Path) -> None:
     git(workspace, "add", "-f", "a.log")
     git(workspace, "commit", "-q", "-m", "x")
     assert set(isolate(workspace, tmp_path / "home").files) == {".gitignore", "a.log"}
+
+
+def test_a_file_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    workspace = write_tree(tmp_path / "ws", {"a.txt": b"a", "closed": (b"c", 0), "d/x": b"x"})
+    (workspace / "d").chmod(0)
+    isolated = isolate(workspace, tmp_path / "home")
+    (workspace / "d").chmod(0o700)
+    assert set(isolated.files) == {"a.txt"}
+    assert sorted(left.path for left in isolated.left) == ["closed", "d"]
+
+
+def test_a_copy_that_does_not_fit_is_no_copy(tmp_path: Path) -> None:
+    write_tree(tmp_path / "ws", {f"f{number}": b"x" * 5000 for number in range(5)})
+    limited = """
+import resource, signal, sys
+from pathlib import Path
+from weft.problems.errors import WeftError
+from weft.workspaces.isolate import isolate
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    isolate(Path(sys.argv[1]), Path(sys.argv[2]))
+except (WeftError, OSError) as error:
+    print("refused")
+"""
+    command = [sys.executable, "-c", limited, str(tmp_path / "ws"), str(tmp_path / "home")]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "refused\n"
+    with pytest.raises(NotFound):
+        open_isolated(tmp_path / "home")

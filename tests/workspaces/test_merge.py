@@ -431,6 +431,21 @@ def test_what_was_edited_between_a_crash_and_its_recovery_is_not_lost(writing: W
     assert recover_merges(writing.workspace, writing.home) == ()
 
 
+def test_no_copy_is_made_of_a_mixed_tree(writing: Writing, tmp_path: Path) -> None:
+    changes = writing.write(
+        lambda root: (put("a.txt", b"theirs")(root), put("b.txt", b"theirs")(root))
+    )
+    paths = [str(path) for path in (changes.artifact, writing.workspace, writing.home)]
+    subprocess.run([sys.executable, "-c", DYING, *paths], check=True)
+    assert (writing.workspace / "a.txt").read_bytes() == b"theirs"
+    isolated = isolate(writing.workspace, tmp_path / "copy", engine_home=writing.home)
+    assert (isolated.root / "a.txt").read_bytes() == LINES
+    with merge_lock(writing.home, writing.workspace, shared=True):
+        isolate(writing.workspace, tmp_path / "copy", engine_home=writing.home)
+        with pytest.raises(WorkspaceBusy), merge_lock(writing.home, writing.workspace, 0.05):
+            pass
+
+
 def test_merges_of_one_workspace_wait_for_each_other(writing: Writing) -> None:
     changes = [writing.write(put(f"new{number}.txt", b"x"), f"step{number}") for number in range(6)]
     writers = [threading.Thread(target=writing.merge, args=[each]) for each in changes]

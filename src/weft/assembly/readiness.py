@@ -6,8 +6,11 @@ Nothing is asked over the network, and no provider is imported.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from weft.adapters.models.cli.names import AskedCommand, cli_fault, read_name
+from weft.adapters.models.local.catalog import is_local, is_own_file, weights_named
+from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
 from weft.adapters.models.prices import is_priced
 from weft.adapters.tools.search_hosts import search_fault
@@ -17,6 +20,8 @@ from weft.plan.catalog import tool_name
 from weft.plan.model import Plan, PlannedAgent, briefs
 from weft.problems import Problem
 from weft.vocabulary.names import did_you_mean
+
+MISSING_WEIGHTS = "RUN006"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ def readiness(
     for agent in plan.agents.values():
         models = tuple(_models(plan, agent, default, override, environ))
         for model in models:
-            problems += _model_problems(agent, model, plan, environ)
+            problems += _model_problems(agent, model, plan, settings, environ)
             problems += _command_problems(
                 agent, model, Chosen(default, override), settings, environ
             )
@@ -82,19 +87,43 @@ def _models(
 
 
 def _model_problems(
-    agent: PlannedAgent, model: str, plan: Plan, environ: Mapping[str, str]
+    agent: PlannedAgent,
+    model: str,
+    plan: Plan,
+    settings: Settings,
+    environ: Mapping[str, str],
 ) -> Iterator[Problem]:
     if model.startswith("cli:"):
         if said := cli_fault(model):
             yield Problem("RUN001", f"agent '{agent.id}': {said}")
         return
-    if fault := check_name(model, environ):
+    if is_local(model):
+        yield from _weights_problems(model, settings, environ)
+    elif fault := check_name(model, environ):
         yield Problem("RUN001", f"agent '{agent.id}': {fault.says}", hint=fault.hint)
     elif plan.budget.usd is not None and not is_priced(model):
         yield Problem(
             "RUN002",
             f"the budget is in usd, and nobody knows what {model} costs",
             hint="bound it by `budget: {tokens: …}` instead, or use a model with a known price",
+        )
+
+
+def _weights_problems(
+    model: str, settings: Settings, environ: Mapping[str, str]
+) -> Iterator[Problem]:
+    if find_spec("xllamacpp") is None:
+        hint = "pip install 'weft[local]'"
+        yield Problem("RUN001", f"{model} needs a package that is not installed", hint=hint)
+    if is_own_file(model):
+        return
+    weights = weights_named(model)
+    if Shelf(models_folder(settings.home, environ)).state(weights) == "absent":
+        yield Problem(
+            MISSING_WEIGHTS,
+            f"the weights of {weights.title} are not on this machine ({weights.megabytes} MB)",
+            path=weights.name,
+            hint=f"weft models pull {weights.name} fetches them once; or set a key, or --model",
         )
 
 

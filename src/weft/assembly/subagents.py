@@ -70,6 +70,17 @@ async def open_models(
     chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
 ) -> AsyncIterator["NamedModels"]:
     from weft.adapters.models.http_client import close_clients
+
+    try:
+        yield named_models(chosen, settings, environ, ask)
+    finally:
+        await close_clients()
+        _close_local()
+
+
+def named_models(
+    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
+) -> "NamedModels":
     from weft.adapters.models.named import NamedModels
 
     async def local(name: str) -> "Model":
@@ -77,11 +88,7 @@ async def open_models(
         is_users_own = name in (chosen.override, chosen.default, settings.judge)
         return await asyncio.to_thread(_local_model, name, settings, environ, is_users_own, ask)
 
-    try:
-        yield NamedModels(environ, {"embedded": local, "local": local})
-    finally:
-        await close_clients()
-        _close_local()
+    return NamedModels(environ, {"embedded": local, "local": local})
 
 
 def may_run_command(

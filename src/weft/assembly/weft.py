@@ -26,6 +26,8 @@ from weft.vocabulary.values import Json
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from pydantic_ai.models import Model
+
     from weft.plan.model import Plan
     from weft.ports.runner import Runner
     from weft.ports.workspace import Workspaces
@@ -152,6 +154,7 @@ class Weft:
         """Which models a run asks. Raises NotReady with all that would keep it from running."""
         if model is not None and model.startswith(SCRIPTED):
             return Chosen(model, model)
+        from weft.adapters.models.local.catalog import TINY_NOTICE
         from weft.adapters.models.resolve import EMBEDDED, Resolved, resolve
         from weft.assembly.readiness import needs_default, readiness
 
@@ -163,7 +166,14 @@ class Weft:
         if ready.problems:
             said = f"{plan.name} cannot run here: {count(ready.problems)}"
             raise NotReady(said, ready.problems)
-        return Chosen(found.name, model, (*filter(None, [found.why]), *ready.warnings))
+        lines = (found.why, TINY_NOTICE if found.name == EMBEDDED else "", *ready.warnings)
+        return Chosen(found.name, model, tuple(filter(None, lines)))
+
+    async def language_model(self, name: str) -> "Model":
+        """One model by its name, for those who want to ask it themselves."""
+        from weft.assembly.subagents import named_models
+
+        return await named_models(Chosen(name, name), self.settings, self.environ).model(name)
 
     @asynccontextmanager
     async def runner(self, chosen: Chosen, ask: Ask | None = None) -> "AsyncIterator[Runner]":

@@ -28,6 +28,7 @@ COMMANDS = {
     "cancel": "Stop a run and keep what ended.",
     "approve": "Let a step go on that waits for a person.",
     "reject": "Refuse a step that waits for a person.",
+    "models": "The models that run on this machine: list, pull, use, test.",
     "trust": "Let a folder's own settings and agents count.",
     "schema": "Print the JSON Schema of recipes, for editors.",
 }

@@ -13,11 +13,13 @@ import click
 from weft.assembly import Weft
 from weft.assembly.subagents import Chosen
 from weft.cli.deciding import can_ask, decide_here
+from weft.cli.fetching import fetched
 from weft.cli.printing import print_json
 from weft.cli.progress import JsonLines, Lines
 from weft.events.model import Event
 from weft.plan.model import Plan
 from weft.ports.runner import Runner
+from weft.problems.errors import NotReady
 from weft.report.markdown import as_markdown
 from weft.report.report import report_as_json, report_of
 from weft.run.driver import Listener
@@ -52,7 +54,12 @@ def _resuming(run_id: RunId) -> Drive:
 
 
 def choose(weft: Weft, plan: Plan, model: str | None, as_json: bool) -> Chosen:
-    chosen = asyncio.run(weft.choose(plan, model))
+    try:
+        chosen = asyncio.run(weft.choose(plan, model))
+    except NotReady as error:
+        if as_json or not fetched(weft, error):
+            raise
+        chosen = asyncio.run(weft.choose(plan, model))
     for line in () if as_json else chosen.said:
         click.echo(line, err=True)
     return chosen

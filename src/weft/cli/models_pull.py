@@ -50,6 +50,13 @@ def command(name: str, source: str, as_json: bool) -> None:
     click.echo(f"\n  weft models test {weights.model}\n  weft models use {weights.model}")
 
 
+def pull_named(weft: Weft, name: str) -> None:
+    """For whoever needs it in the middle of something else."""
+    shelf = Shelf(models_folder(weft.settings.home, weft.environ))
+    with _watching(as_json=False) as watch:
+        pull(weights_named(name), shelf, watch, "")
+
+
 @contextmanager
 def _watching(as_json: bool) -> Iterator[Watch]:
     if as_json:

@@ -5,6 +5,7 @@ FOLDER/home/workspaces/   copies and changes of isolated writers
 FOLDER/SCENE/             the workspace of each scene
 """
 
+import asyncio
 import os
 import secrets
 from collections.abc import Callable
@@ -46,7 +47,7 @@ async def prove(
     """Without a runner a model is played, and more is asked of it."""
     played = scenes(_OFFLINE_SECONDS if runner is None else REAL_SECONDS)
     await _play(folder, played, runner, on_begin)
-    back = read_elsewhere(_journal(folder))
+    back = await asyncio.to_thread(read_elsewhere, _journal(folder))
     rows = {scene.name: back.journals.get(_run_id(scene), []) for scene in played}
     return [
         _structure(played[0]),
@@ -79,7 +80,7 @@ def _judged(
     content = made.read_text(encoding="utf-8", errors="replace") if made.is_file() else None
     return (
         verdicts.side_by_side("parallel readers", rows["readers"], READERS),
-        verdicts.in_turn("overlapping writers", rows["rivals"], RIVALS),
+        verdicts.in_turn("overlapping writers", rows["rivals"], RIVALS, is_strict),
         verdicts.side_by_side("disjoint writers", rows["neighbours"], NEIGHBOURS),
         verdicts.handed_over("hand-over", rows["handover"], "find", "use", is_strict),
         verdicts.merged("merge back", rows["merge"], "make", "look", content, is_strict),

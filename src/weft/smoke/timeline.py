@@ -37,6 +37,8 @@ class Span:
     last_seq: int
     started_at: float
     ended_at: float
+    answered_seq: int = 0  # the work itself, without the merge
+    answered_at: float = 0.0
     output: Json = None
     error: str = ""
     has_ended: bool = False
@@ -68,6 +70,8 @@ def spans(rows: Sequence[StoredEvent]) -> dict[str, Span]:
         elif isinstance(event, _Ends) and event.step in found:
             span = found[event.step]
             ended = replace(span, last_seq=seq, ended_at=event.at, has_ended=True)
+            if not isinstance(event, ChangesCollected | MergeFailed):
+                ended = replace(ended, answered_seq=seq, answered_at=event.at)
             found[event.step] = _with_outcome(ended, event)
     return found
 

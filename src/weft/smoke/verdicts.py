@@ -25,7 +25,9 @@ def structure(name: str, found: Iterable[str], wanted: Sequence[str], good_steps
         return Check(name, False, f"a bad recipe was not refused for {_list(missed)}", evidence)
     if not good_steps:
         return Check(name, False, "a good recipe was refused", evidence)
-    return Check(name, True, f"a bad recipe is refused ({_list(codes)}), a good one loads", evidence)
+    return Check(
+        name, True, f"a bad recipe is refused ({_list(codes)}), a good one loads", evidence
+    )
 
 
 def side_by_side(name: str, rows: Rows, steps: Sequence[str]) -> Check:
@@ -33,16 +35,17 @@ def side_by_side(name: str, rows: Rows, steps: Sequence[str]) -> Check:
     if trouble := _trouble(found, steps):
         return Check(name, False, trouble, {"steps": list(steps)})
     chosen = [found[step] for step in steps]
-    overlap = min(span.ended_at for span in chosen) - max(span.started_at for span in chosen)
+    # The work counts, not the merge after it.
+    overlap = min(span.answered_at for span in chosen) - max(span.started_at for span in chosen)
     evidence: dict[str, Json] = {"steps": list(steps), "overlap_ms": _ms(overlap)}
-    last_start, first_end = max(s.first_seq for s in chosen), min(s.last_seq for s in chosen)
+    last_start, first_end = max(s.first_seq for s in chosen), min(s.answered_seq for s in chosen)
     evidence |= {"last_start_row": last_start, "first_end_row": first_end}
     if last_start > first_end or overlap <= 0:
         return Check(name, False, f"{_list(steps)} did not run at the same time", evidence)
     return Check(name, True, f"{len(steps)} steps at work at once for {_ms(overlap)} ms", evidence)
 
 
-def in_turn(name: str, rows: Rows, steps: Sequence[str]) -> Check:
+def in_turn(name: str, rows: Rows, steps: Sequence[str], is_strict: bool = True) -> Check:
     """In the order of the listing, each once the change of the one before it is merged."""
     found = spans(rows)
     if trouble := _trouble(found, steps):
@@ -56,6 +59,9 @@ def in_turn(name: str, rows: Rows, steps: Sequence[str]) -> Check:
             return Check(name, False, f"'{after}' began before '{before}' was done", evidence)
         if not _is_merged(found[before]):
             return Check(name, False, f"the change of '{before}' was not merged", evidence)
+        # The player says which files it found.
+        if is_strict and f"{before}.txt" not in found[after].text:
+            return Check(name, False, f"'{after}' did not see the file of '{before}'", evidence)
     if order != list(steps):
         return Check(name, False, "they did not start in the order of the recipe", evidence)
     return Check(name, True, f"{' → '.join(order)}: never at once", evidence)
@@ -160,7 +166,8 @@ def _is_merged(span: Span) -> bool:
 
 def _has_read(rows: Rows, step: str) -> bool:
     return any(
-        isinstance(event, ToolEnded) and (event.step, event.tool, event.verdict) == (step, "Read", "ok")
+        isinstance(event, ToolEnded)
+        and (event.step, event.tool, event.verdict) == (step, "Read", "ok")
         for _, event in known(rows)
     )
 

@@ -67,6 +67,9 @@ def apply_locked(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
         at("planned")
         log.begin(intent)
         at("intended")
+        if not plan.puts:
+            log.move(intent.id, "pending", "done")
+            return Merged(intent.id, (), ())
         try:
             _make(plan, intent, beneath, at)
         except BaseException:
@@ -132,7 +135,6 @@ def _fill(plan: MergePlan, stage: Stage, beneath: Beneath, at: Point) -> None:
             else:
                 blobs.copy_to(put.after.digest, file)
             dress(fd, old if put.before is not None else None, put.after.mode)
-            os.fsync(fd)
 
 
 @dataclass(frozen=True, slots=True)

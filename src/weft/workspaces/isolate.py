@@ -18,6 +18,7 @@ are no part of a change, as in git. Owners, extended attributes and setuid bits 
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
@@ -39,6 +40,7 @@ from weft.workspaces.stored import (
     read_object,
     to_bytes,
 )
+from weft.workspaces.undo import settled
 
 IsolatedKind: TypeAlias = Literal["worktree", "copy"]
 
@@ -74,31 +76,41 @@ def isolate(
     home: Path,
     limits: WorkspaceLimits = DEFAULT_LIMITS,
     asked: Sequence[Glob] = (),
+    *,
+    engine_home: Path | None = None,
 ) -> Isolated:
     """Copy the workspace as it is now. What an earlier try left in `home` is removed.
 
     `asked` are globs of the step's sets: what one covers by name (`dist/**`) is copied, and later
-    taken into the diff, although a `.gitignore` leaves it out.
+    taken into the diff, although a `.gitignore` leaves it out. `engine_home` is where merges are
+    logged: with it, none is made while the copy is, and one that a crash left is undone first.
     """
     workspace = workspace.resolve()
     remove_tree(home)
     home.mkdir(parents=True, mode=0o700)
+    with nullcontext() if engine_home is None else settled(workspace, engine_home):
+        isolated = _copy(workspace, home, engine_home or home, limits, tuple(asked))
+    _write_manifest(isolated)
+    return isolated
+
+
+def _copy(
+    workspace: Path, home: Path, apart: Path, limits: WorkspaceLimits, asked: tuple[Glob, ...]
+) -> Isolated:
     repository = find_repository(workspace)
     tracked = frozenset[str]()
     if repository is not None:
         own_git_dir(repository, home / "git")
         tracked = tracked_paths(repository, home / "git", workspace)
-    selection = Selection(tracked, tuple(asked), _inside(workspace, home))
-    with Beneath(workspace) as source:
-        listing = list_workspace(source, selection, limits, outer_rules(repository, workspace))
-        with BlobWriter(home / "base") as base:
-            snapshot = take_snapshot(source, listing, home / "root", base, limits)
-            base.finish(durable=False)
+    selection = Selection(tracked, asked, _inside(workspace, apart))
+    outer = outer_rules(repository, workspace)
+    with Beneath(workspace) as source, BlobWriter(home / "base") as base:
+        listing = list_workspace(source, selection, limits, outer)
+        snapshot = take_snapshot(source, listing, home / "root", base, limits)
+        base.finish(durable=False)
     kind: IsolatedKind = "copy" if repository is None else "worktree"
     left = (*listing.left, *listing.unfit, *snapshot.unread)
-    isolated = Isolated(workspace, home, kind, snapshot.files, left, tuple(asked))
-    _write_manifest(isolated)
-    return isolated
+    return Isolated(workspace, home, kind, snapshot.files, left, asked)
 
 
 def open_isolated(home: Path) -> Isolated:
@@ -128,10 +140,10 @@ def remove_tree(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _inside(workspace: Path, home: Path) -> str | None:
+def _inside(workspace: Path, apart: Path) -> str | None:
     """Our own folder, when it lies in the workspace: a copy must not hold itself."""
     try:
-        return home.resolve().relative_to(workspace).as_posix()
+        return apart.resolve().relative_to(workspace).as_posix()
     except ValueError:
         return None
 

@@ -28,21 +28,25 @@ def merges_folder(home: Path, workspace: Path) -> Path:
 
 
 @contextmanager
-def merge_lock(home: Path, workspace: Path, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
+def merge_lock(
+    home: Path, workspace: Path, wait_seconds: float = WAIT_SECONDS, *, shared: bool = False
+) -> Iterator[None]:
+    """Alone; or shared with others who only keep merges out while they look."""
     folder = merges_folder(home, workspace)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _wait(fd, workspace, time.monotonic() + wait_seconds)
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        _wait(fd, kind, workspace, time.monotonic() + wait_seconds)
         yield
     finally:
         os.close(fd)
 
 
-def _wait(fd: int, workspace: Path, until: float) -> None:
+def _wait(fd: int, kind: int, workspace: Path, until: float) -> None:
     while True:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             if time.monotonic() >= until:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from weft.workspaces.beneath import Beneath
+from weft.workspaces.durable import FEW, sync_file_system
 from weft.workspaces.places import Place
 
 # Called at every named point of a merge; a test may kill the process there.
@@ -58,7 +59,7 @@ def make_stage(beneath: Beneath, name: str) -> Iterator[Stage]:
 @contextmanager
 def ready(stage: Stage) -> Iterator[Stage]:
     """All new files are there: from here on the workspace is touched."""
-    os.fsync(stage.new_fd)
+    _sync_files(stage.new_fd)
     os.mkdir("old", 0o700, dir_fd=stage.fd)
     os.fsync(stage.fd)
     with _opened("old", stage.fd) as old_fd:
@@ -119,6 +120,18 @@ def are_one(a: Place, b: Place) -> bool:
     """Whether two names are of one file."""
     first, second = a.status(), b.status()
     return first is not None and second is not None and os.path.samestat(first, second)
+
+
+def _sync_files(folder_fd: int) -> None:
+    names = os.listdir(folder_fd)
+    if len(names) > FEW and sync_file_system(folder_fd):
+        return
+    for name in names:
+        place = Place(folder_fd, name)
+        if place.link_target() is None:
+            with place.open_file() as file:
+                os.fsync(file.fileno())
+    os.fsync(folder_fd)
 
 
 @contextmanager

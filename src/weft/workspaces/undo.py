@@ -5,12 +5,14 @@ names in the stage tell. A file that somebody changed since is left to them, and
 """
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from weft.workspaces.beneath import Beneath
+from weft.workspaces.durable import FEW, sync_file_system
 from weft.workspaces.entries import Entry
 from weft.workspaces.locks import merge_lock, merges_folder
 from weft.workspaces.merge_log import Intent, MergeLog
@@ -40,6 +42,18 @@ def recover_merges(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Re
     """To be called before anything reads a workspace after a crash. Idempotent."""
     with merge_lock(home, workspace):
         return recover(workspace, home, at)
+
+
+@contextmanager
+def settled(workspace: Path, home: Path) -> Iterator[None]:
+    """Meanwhile no merge is made, and none is left unfinished: the tree is no mixture."""
+    while True:
+        with merge_lock(home, workspace, shared=True):
+            log = MergeLog(merges_folder(home, workspace))
+            if not any(log.unfinished("pending")):
+                yield
+                return
+        recover_merges(workspace, home)
 
 
 def recover(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
@@ -78,7 +92,12 @@ def take_back(
 def sync_touched(intent: Intent, beneath: Beneath) -> None:
     """Make durable what stands in every folder that the merge changes."""
     paths = [*(put.path for put in intent.puts), *(path for path, _ in intent.removed)]
-    for folder in sorted({path.rpartition("/")[0] for path in (*paths, *intent.made, "")}):
+    folders = sorted({path.rpartition("/")[0] for path in (*paths, *intent.made, "")})
+    if len(folders) > FEW:
+        with beneath.folder() as fd:
+            if sync_file_system(fd):
+                return
+    for folder in folders:
         with suppress(PathRefused), beneath.folder(folder, follow=False) as fd:
             os.fsync(fd)
 

@@ -52,6 +52,7 @@ def main() -> None:
         if "id" not in asked:
             continue
         result = answer(asked, told)
+        reply: dict[str, object]
         match result:
             case None:
                 reply = {"error": {"code": -32601, "message": "no such method"}}

@@ -111,7 +111,7 @@ def test_a_filter_is_a_prefix_of_words_or_one_command() -> None:
 WORDS = st.text(st.sampled_from("abz '\"\\;&|#~*?{}!=-\t"), max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=4))
 def test_words_are_what_a_shell_makes_of_them(words: list[str]) -> None:
     command = "printf '%s\\0' " + " ".join(map(shlex.quote, words))
@@ -125,7 +125,7 @@ HANDLER = "command_not_found_handle() { printf '%s\\0' \"$1\" >&9; }\n"
 
 
 @pytest.mark.skipif(not Path("/bin/bash").exists(), reason="there is no /bin/bash")
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text(st.sampled_from("eco ab;&|\n\"'\\#>2&1 \t"), max_size=14))
 def test_no_text_makes_a_shell_start_what_was_not_seen(text: str) -> None:
     try:

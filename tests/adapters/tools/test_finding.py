@@ -2,14 +2,17 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from adapters.tools.bench import called, opened, reach_of
+from weft.adapters.tools.files import Files
 from weft.adapters.tools.finding import MOST_PATHS, glob
 from weft.adapters.tools.grep import grep
+from weft.ports.tool import Tool
 from weft.vocabulary.values import Json
 
 
@@ -74,8 +77,10 @@ def test_a_bad_glob_is_explained(workspace: Path, pattern: str, said: str) -> No
 
 @pytest.mark.parametrize("path", ["..", "/", ".git", "src/../.."])
 @pytest.mark.parametrize("make", [glob, grep])
-def test_no_search_starts_outside(workspace: Path, make: partial[None], path: str) -> None:
-    assert called(make, reach_of(workspace), pattern="x", path=path).verdict == "refused"  # type: ignore[arg-type]
+def test_no_search_starts_outside(
+    workspace: Path, make: Callable[[Files], Tool], path: str
+) -> None:
+    assert called(make, reach_of(workspace), pattern="x", path=path).verdict == "refused"
 
 
 def test_a_missing_folder_is_an_error(workspace: Path) -> None:

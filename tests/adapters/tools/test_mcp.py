@@ -114,7 +114,7 @@ def test_an_error_of_a_tool_is_an_error_and_the_server_goes_on(
     bench: Run[ToolOutcome], tool: str, arguments: dict[str, Json], said: str
 ) -> None:
     pid = bench(calling("mcp__bench__pid"))
-    told = bench(calling(f"mcp__bench__{tool}", **arguments))
+    told = bench(calling(f"mcp__bench__{tool}", False, **arguments))
     assert (told.verdict, said in told.text) == ("error", True), told.text
     assert bench(calling("mcp__bench__pid")) == pid
 

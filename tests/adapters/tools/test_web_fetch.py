@@ -21,14 +21,14 @@ def fetched(
     url: Callable[[Site], str],
     domains: tuple[str, ...] = (),
     timeout_seconds: float = 10.0,
-    **addresses: str,
+    **addresses: str | list[str],
 ) -> tuple[ToolOutcome, Site]:
     """From a server that `page.test` and whatever else is named stands for."""
     resolve = names(page_test="127.0.0.1", **addresses)
 
     async def run() -> tuple[ToolOutcome, Site]:
         async with serving(answer) as site:
-            dialer = Dialer(resolve, frozenset({site.place("page.test")}))  # type: ignore[arg-type]
+            dialer = Dialer(resolve, frozenset({site.place("page.test")}))
             tool = web_fetch(dialer, domains, timeout_seconds)
             return await tool.call({"url": url(site)}, "k"), site
 
@@ -149,9 +149,11 @@ def test_redirects_are_followed_to_an_end() -> None:
     ],
 )
 def test_every_redirect_is_checked_again(location: str) -> None:
-    addresses: dict[str, str] = {"inner_test": "10.0.0.1", "127_0_0_1": "127.0.0.1", "::1": "::1"}
-    mixed: dict[str, list[str]] = {"mixed_test": ["8.8.8.8", "192.168.0.1"]}
-    told, site = fetched(lambda asked: redirect(location), home, **addresses, **mixed)  # type: ignore[arg-type]
+    addresses: dict[str, str | list[str]] = {
+        "inner_test": "10.0.0.1", "127_0_0_1": "127.0.0.1", "::1": "::1",
+        "mixed_test": ["8.8.8.8", "192.168.0.1"],
+    }  # fmt: skip
+    told, site = fetched(lambda asked: redirect(location), home, (), 10.0, **addresses)
     assert told.verdict == "refused", told.text
     assert len(site.asked) == 1
 
@@ -252,7 +254,7 @@ def test_no_header_can_be_smuggled_into_a_url(text: str) -> None:
 
 
 def test_a_name_without_an_address_is_an_error() -> None:
-    told = call(web_fetch(Dialer(names())), url="http://none.test/")  # type: ignore[arg-type]
+    told = call(web_fetch(Dialer(names())), url="http://none.test/")
     assert told.text == "Error: the name none.test has no address"
 
 
@@ -300,7 +302,7 @@ def test_tls_goes_by_the_name_and_is_verified(tmp_path: Path) -> None:
     async def ask(trust: ssl.SSLContext | None, host: str) -> ToolOutcome:
         async with serving(lambda asked: page("sealed"), server) as site:
             resolve = names(page_test="127.0.0.1", other_test="127.0.0.1")
-            dialer = Dialer(resolve, frozenset({site.place(host)}), trust)  # type: ignore[arg-type]
+            dialer = Dialer(resolve, frozenset({site.place(host)}), trust)
             return await web_fetch(dialer).call({"url": f"https://{site.place(host)}/"}, "k")
 
     assert asyncio.run(ask(client, "page.test")).text.endswith("sealed")
@@ -317,7 +319,7 @@ def test_https_is_never_left_for_http(tmp_path: Path) -> None:
     async def ask() -> ToolOutcome:
         async with serving(lambda asked: redirect("http://plain.test/"), server) as site:
             resolve = names(page_test="127.0.0.1", plain_test="93.184.216.34")
-            dialer = Dialer(resolve, frozenset({site.place("page.test")}), client)  # type: ignore[arg-type]
+            dialer = Dialer(resolve, frozenset({site.place("page.test")}), client)
             return await web_fetch(dialer).call({"url": f"https://{site.place('page.test')}/"}, "k")
 
     told = asyncio.run(ask())

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from weft.adapters.tools.dialing import Resolve
+
 
 @dataclass
 class Asked:
@@ -75,13 +77,13 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
     return Asked(head[0].split(" ")[1], headers, body)
 
 
-def names(**addresses: str | Sequence[str]) -> Callable[[str, int], "asyncio.Future[list[str]]"]:
+def names(**addresses: str | Sequence[str]) -> Resolve:
     """A resolver that knows these names (dots as underscores) and no others."""
 
-    async def resolve(host: str, port: int) -> list[str]:
+    async def resolve(host: str, port: int) -> Sequence[str]:
         found = addresses.get(host.replace(".", "_"))
         if found is None:
             raise OSError("no such name")
         return [found] if isinstance(found, str) else list(found)
 
-    return resolve  # type: ignore[return-value]
+    return resolve

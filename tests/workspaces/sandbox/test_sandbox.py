@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import socket
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +130,14 @@ def test_a_repository_is_read_only_even_when_all_is_writable(
     assert (workspace / ".git/config").read_text() == "original\n"
 
 
+def test_the_file_that_names_a_repository_is_read_only_too(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").write_text("gitdir: elsewhere\n")
+    run(sandbox, "echo x > .git; rm -f .git; mv .git a", confined(tmp_path, "**"))
+    assert (tmp_path / ".git").read_text() == "gitdir: elsewhere\n"
+
+
 def test_a_repository_that_is_made_deeper_is_reported(sandbox: Sandbox, workspace: Path) -> None:
     ran = run(sandbox, "mkdir -p src/x/.git", confined(workspace, "src"))
     assert ran.new_repositories == ("src/x/.git",)
@@ -173,6 +183,17 @@ def test_a_path_outside_can_be_shown(sandbox: Sandbox, workspace: Path) -> None:
     finally:
         (toolchain / "version").unlink()
         toolchain.rmdir()
+
+
+def test_the_network_is_there_only_when_asked_for(sandbox: Sandbox, workspace: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = f"echo hello > /dev/tcp/127.0.0.1/{server.getsockname()[1]}; ls /etc/resolv.conf"
+        without = run(sandbox, command, confined(workspace))
+        assert "refused" in without.output or "unreachable" in without.output
+        within = run(sandbox, command, replace(confined(workspace), network=True))
+        assert within.output == "/etc/resolv.conf\n"
+        with server.accept()[0] as heard:
+            assert heard.recv(10) == b"hello\n"
 
 
 def test_sockets_of_its_own_need_to_be_asked_for(sandbox: Sandbox, workspace: Path) -> None:

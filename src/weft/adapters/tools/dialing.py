@@ -21,7 +21,7 @@ from weft.adapters.tools.urls import Url
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _HEADERS = [
-    ("User-Agent", "weft (https://pypi.org/project/weft)"),
+    ("User-Agent", "weft"),
     ("Accept", "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.1"),
     # What is not packed cannot unpack to a thousand times its size.
     ("Accept-Encoding", "identity"),

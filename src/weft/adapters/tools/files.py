@@ -7,20 +7,19 @@ what it leads to is judged by its own path, and opened by that.
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
 from typing import BinaryIO, Self, TypeVar
 
+from weft.adapters.tools.bounds import Bounds
 from weft.adapters.tools.checked import Failed, Refused
 from weft.adapters.tools.spelling import real_name
-from weft.plan.globs import Glob, parse_glob
+from weft.plan.globs import Glob
 from weft.ports.tool import Reach
-from weft.vocabulary.names import listed
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.places import Found, kind_of, wrong_kind
-from weft.workspaces.protected import is_protected
 from weft.workspaces.refusals import PathRefused, shown
 
 _T = TypeVar("_T")
@@ -34,11 +33,9 @@ class Files:
 
     def __init__(self, reach: Reach, only: Sequence[Glob] = ()) -> None:
         """`only`: of what the sets allow, what one of these covers too."""
-        self._reach = reach
-        self._only = only
+        self._workspace = reach.workspace
+        self._bounds = Bounds(reach, only)
         self._beneath = Beneath(reach.workspace)
-        self._readable = _globs(reach.read_set)
-        self._writable = _globs(reach.write_set if reach.may_write else ())
         self._is_closed = False
 
     def close(self) -> None:
@@ -63,7 +60,9 @@ class Files:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             stop.set()
-            await asyncio.wait([running])
+            while not running.done():
+                with suppress(asyncio.CancelledError):  # once is enough
+                    await asyncio.wait([running])
             raise
 
     # Reading
@@ -78,7 +77,7 @@ class Files:
             except PathRefused as refused:
                 if refused.why != "link":
                     raise
-                where = self._led_to(where)
+                where = self._readable_path(self._led_to(where))
                 file = self._open(where)
             with file:
                 yield where, file
@@ -97,7 +96,8 @@ class Files:
 
     def folder(self, path: str) -> str:
         """A folder's own path, for a walk. That of a file is fine too."""
-        where = self.relative(path)
+        self._check_open()
+        where = self._bounds.relative(path)
         with _judging():
             self._check_spelling(where)
             try:
@@ -110,7 +110,7 @@ class Files:
                 is_link = is_there = True
             if not is_there:
                 raise Failed(f"{shown(where)} does not exist")
-            return self.relative(self._led_to(where)) if is_link else where
+            return self._bounds.relative(self._led_to(where)) if is_link else where
 
     def walk(self, under: str, stop: Event, globs: Sequence[Glob] = ()) -> Iterator[Found]:
         """Files that may be read and that a glob covers, by name. PathRefused ends it at a limit."""
@@ -118,12 +118,12 @@ class Files:
         if found is not None and found.kind != "folder":
             walked: Iterator[Found] = iter([found])
         else:
-            walked = self._beneath.walk(under, self._readable)
+            walked = self._beneath.walk(under, self._bounds.readable)
         for each in walked:
             if stop.is_set():
                 return
             is_covered = not globs or any(glob.matches(each.path) for glob in globs)
-            if is_covered and self._allows(self._readable, each.path):
+            if is_covered and self._bounds.may_read(each.path):
                 yield each
 
     # Writing
@@ -146,59 +146,24 @@ class Files:
         return where, is_new
 
     def writable_path(self, path: str) -> str:
-        where = self.relative(path)
-        if not self._reach.may_write:
-            raise Refused("this step may not write: it is read-only")
-        if not self._allows(self._writable, where):
-            raise Refused(
-                f"{shown(where)} is outside what you may write: {self._said(self._writable)}"
-            )
+        self._check_open()
+        where = self._bounds.to_write(path)
         with _judging():
             self._check_spelling(where)
         return where
 
     # Paths
 
-    def relative(self, path: str) -> str:
-        """The path from the workspace on, whatever it leads to. Raises Refused."""
-        if self._is_closed:
-            raise Failed("the attempt that this tool was made for has ended")
-        if "\0" in path or any("\ud800" <= letter <= "\udfff" for letter in path):
-            raise Refused("the path holds a character that no file name can have")
-        names = [name for name in self._from_workspace(path).split("/") if name not in ("", ".")]
-        if ".." in names:
-            raise Refused(f"{shown(path)} has '..' in it; write it relative to the workspace")
-        where = "/".join(names)
-        if is_protected(where):
-            raise Refused(f"{shown(path)} is git's own, which no tool touches")
-        return where
-
-    def _from_workspace(self, path: str) -> str:
-        if not path.startswith("/"):
-            return path
-        for root in (self._reach.workspace, self._reach.workspace.resolve()):
-            if path == str(root) or path.startswith(f"{root}/"):
-                return path[len(str(root)) :]
-        raise Refused(
-            f"{shown(path)} is outside the workspace; write paths relative to the workspace"
-        )
-
     def _readable_path(self, path: str) -> str:
-        where = self.relative(path)
-        if not self._allows(self._readable, where):
-            raise Refused(
-                f"{shown(where)} is outside what you may read: {self._said(self._readable)}"
-            )
+        self._check_open()
+        where = self._bounds.to_read(path)
         self._check_spelling(where)
         return where
 
-    def _allows(self, globs: Sequence[Glob], where: str) -> bool:
-        return _covers(globs, where) and (not self._only or _covers(self._only, where))
-
-    def _said(self, globs: Sequence[Glob]) -> str:
-        may = listed((glob.text for glob in globs), 20) or "nothing"
-        only = listed((glob.text for glob in self._only), 20)
-        return f"{may} (and of that only {only})" if only else may
+    def _check_open(self) -> None:
+        # Its descriptor may be somebody else's by now.
+        if self._is_closed:
+            raise Failed("the attempt that this tool was made for has ended")
 
     def _check_spelling(self, where: str) -> None:
         names = where.split("/")
@@ -226,20 +191,11 @@ class Files:
 
     def _led_to(self, where: str) -> str:
         """Where a link leads to, as a path to be judged: what is there is opened without links."""
-        root = self._reach.workspace.resolve()
+        root = self._workspace.resolve()
         target = Path(os.path.realpath(root / where))
         if not target.is_relative_to(root):
             raise Refused(f"{shown(where)} is a link out of the workspace")
         return str(target.relative_to(root))
-
-
-def _globs(written: Sequence[str]) -> tuple[Glob, ...]:
-    # What is no glob covers nothing.
-    return tuple(glob for glob in map(parse_glob, written) if isinstance(glob, Glob))
-
-
-def _covers(globs: Sequence[Glob], path: str) -> bool:
-    return any(glob.matches(path) for glob in globs)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from weft.workspaces.sandbox import landlock, reasons
 from weft.workspaces.sandbox.adapter import Adapter, Task
 from weft.workspaces.sandbox.bubblewrap import Bubblewrap
 from weft.workspaces.sandbox.confinement import Confinement
-from weft.workspaces.sandbox.landlock import Landlock
 from weft.workspaces.sandbox.reasons import Missing
 from weft.workspaces.sandbox.sandbox import Sandbox
 from weft.workspaces.sandbox.unconfined import Unconfined
@@ -98,6 +97,3 @@ def _probe(adapter: Adapter) -> str | None:
     if done.stdout.strip() == b"confined":
         return None
     return (done.stderr.decode(errors="replace").strip() or "it did not confine")[-1000:]
-
-
-__all__ = ["Landlock", "NoSandbox", "Setting", "find_sandbox"]

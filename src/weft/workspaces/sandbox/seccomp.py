@@ -14,14 +14,8 @@ from functools import cache
 
 from weft.workspaces.sandbox.syscalls import ABIS, Abi
 
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _AND, _RETURN = (
-    0x20,
-    0x15,
-    0x35,
-    0x45,
-    0x54,
-    0x06,
-)
+_LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
+_JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT = 0x15, 0x35, 0x45
 _ALLOW, _ERROR, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _X32_BIT = 0x40000000
 
@@ -33,67 +27,22 @@ _MAKES_FILE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE
 _SET_ID = 0o6000
 _DEVICE = 0o20000  # set for both kinds of devices, and for nothing else that mknod makes
 
-_FORBIDDEN = [
-    "ptrace",
-    "process_vm_readv",
-    "process_vm_writev",
-    "kcmp",
-    "pidfd_getfd",
-    "mount",
-    "umount2",
-    "pivot_root",
-    "chroot",
-    "move_mount",
-    "open_tree",
-    "fsopen",
-    "fsconfig",
-    "fsmount",
-    "fspick",
-    "mount_setattr",
-    "open_tree_attr",
-    "setns",
-    "open_by_handle_at",
-    "fanotify_init",
-    "add_key",
-    "request_key",
-    "keyctl",
-    "bpf",
-    "perf_event_open",
-    "userfaultfd",
-    "kexec_load",
-    "kexec_file_load",
-    "init_module",
-    "finit_module",
-    "delete_module",
-    "reboot",
-    "swapon",
-    "swapoff",
-    "acct",
-    "quotactl",
-    "quotactl_fd",
-    "syslog",
-    "vhangup",
-    "iopl",
-    "ioperm",
-    "settimeofday",
-    "clock_settime",
-    "clock_adjtime",
-    "move_pages",
-    "migrate_pages",
-]
+_FORBIDDEN = (
+    "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd",
+    "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr",
+    "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "setns", "open_by_handle_at",
+    "fanotify_init", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd",
+    "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
+    "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "vhangup", "iopl", "ioperm",
+    "settimeofday", "clock_settime", "clock_adjtime", "move_pages", "migrate_pages",
+)  # fmt: skip
 # clone3, openat2 and fchmodat2 hide their flags from a filter. Memory in a memfd or in System V
 # shared memory belongs to no process, so no limit would hold it.
-_UNKNOWN = [
-    "clone3",
-    "openat2",
-    "fchmodat2",
-    "io_uring_setup",
-    "io_uring_enter",
-    "io_uring_register",
-    "memfd_create",
-    "memfd_secret",
-    "shmget",
-]
+_UNKNOWN = (
+    "clone3", "openat2", "fchmodat2", "io_uring_setup", "io_uring_enter", "io_uring_register",
+    "memfd_create", "memfd_secret", "shmget",
+)  # fmt: skip
+_WATCHES = ("inotify_init", "inotify_init1")
 
 
 def machine() -> str:
@@ -106,11 +55,11 @@ def program(*, local_sockets: bool, watches: bool = True) -> bytes | None:
     abi = ABIS.get(machine())
     if abi is None:
         return None
-    unknown = _UNKNOWN if watches else [*_UNKNOWN, "inotify_init", "inotify_init1"]
+    unknown = _UNKNOWN if watches else (*_UNKNOWN, *_WATCHES)
     return b"".join(_instructions(abi, unknown, local_sockets))
 
 
-def _instructions(abi: Abi, unknown: list[str], local_sockets: bool) -> Iterator[bytes]:
+def _instructions(abi: Abi, unknown: tuple[str, ...], local_sockets: bool) -> Iterator[bytes]:
     yield _load(4)
     yield _jump(_JUMP_EQUAL, abi.audit, 1, 0)
     yield _return(_KILL)  # another ABI has other numbers: nothing below would hold

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 
 _PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -50,6 +51,8 @@ def descendants(root: int) -> Iterator[int]:
 
 
 def children(pid: int) -> list[int]:
+    if not _lists_children():
+        return [other for other in _processes() if _parent(other) == pid]
     found: list[int] = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -64,6 +67,22 @@ def kill_namespace(launcher: int) -> None:
     for pid in children(launcher) or [launcher]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+@cache
+def _lists_children() -> bool:
+    """Some small kernels do not; then we look at all processes there are."""
+    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+
+
+def _parent(pid: int) -> int:
+    with suppress(OSError, ValueError, IndexError):
+        return int(_stat(pid)[1])
+    return 0
 
 
 def _stat(pid: int) -> list[str]:

@@ -63,7 +63,7 @@ class View:
 
     def _remove_git(self) -> None:
         with suppress(OSError):  # no longer empty: somebody outside has made a repository of it
-            os.rmdir(self._workspace / ".git")
+            os.rmdir(".git", dir_fd=self._workspace_fd)
 
     def _mount_all(self, confinement: Confinement) -> None:
         for path in confinement.readable:

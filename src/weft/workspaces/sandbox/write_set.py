@@ -16,6 +16,7 @@ Nothing in a `.git` is ever part of a layout.
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -73,20 +74,20 @@ def is_git(name: str) -> bool:
 
 def find_git(workspace_fd: int, below: Sequence[Names]) -> frozenset[Names]:
     """Every `.git`, file or directory, in these directories. It looks at all of them."""
-    found = set[Names]()
-    waiting = list(below)
+    root = f"/proc/self/fd/{workspace_fd}/"
+    found: list[str] = []
+    waiting = [root + "".join(f"{name}/" for name in names) for names in below]
     while waiting:
-        names = waiting.pop()
-        try:
-            with nofollow.directory(workspace_fd, names) as fd, os.scandir(fd) as entries:
-                for entry in entries:
-                    if is_git(entry.name):
-                        found.add((*names, entry.name))
-                    elif entry.is_dir(follow_symlinks=False):
-                        waiting.append((*names, entry.name))
-        except OSError:
-            continue  # what we may not look into, the command may not either
-    return frozenset(found)
+        directory = waiting.pop()
+        # What we may not look into, or lies too deep to be opened, git does not open either.
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in entries:
+                name = entry.name
+                if len(name) == 4 and is_git(name):
+                    found.append(directory + name)
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{directory}{name}/")
+    return frozenset(tuple(path.removeprefix(root).split("/")) for path in found)
 
 
 def _stem(pattern: Pattern) -> Names:

@@ -6,7 +6,6 @@ user's settings run outside that sandbox, so they are switched off.
 """
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -48,7 +47,7 @@ def _launch(order: Order) -> Launch:
     request = order.request
     words = ["exec", "--json", "--skip-git-repo-check", "--ephemeral", "--color", "never"]
     words += ["--sandbox", "workspace-write" if request.may_write else "read-only"]
-    words += ["-c", 'approval_policy="never"', *_without_servers()]
+    words += ["-c", 'approval_policy="never"', *_without_servers(order.environ)]
     if not order.tools & {"WebSearch", "WebFetch"}:
         words += ["-c", 'web_search="disabled"']
     if order.model:
@@ -60,9 +59,9 @@ def _launch(order: Order) -> Launch:
     return Launch((*words, "-"), order.told, files=files)
 
 
-def _without_servers() -> list[str]:
+def _without_servers(environ: Mapping[str, str]) -> list[str]:
     """An empty table in an option is merged into the user's and removes nothing."""
-    home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+    home = Path(environ.get("CODEX_HOME") or Path(environ.get("HOME", "/")) / ".codex")
     try:
         settings: dict[str, Json] = tomllib.loads((home / "config.toml").read_text())
     except (OSError, ValueError):

@@ -20,6 +20,7 @@ class Order:
     # Whether the workspace's own settings for that CLI may count. They can name programs to run.
     trusts_project: bool = False
     speaks_acp: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)  # ours
 
     @property
     def told(self) -> str:

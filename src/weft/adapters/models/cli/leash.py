@@ -59,7 +59,7 @@ def _started(words: list[str], asker: int) -> int:
 
 def _end_all(program: int, status: int | None) -> int:
     began = time.monotonic()
-    _signal_all(program, signal.SIGTERM)
+    _signal_all(program, signal.SIGTERM, status is not None)
     while True:
         reaped = _reap(program)
         status = reaped if status is None else status
@@ -69,13 +69,15 @@ def _end_all(program: int, status: int | None) -> int:
         if waited > _GIVE_UP_SECONDS:
             break
         if waited > GRACE_SECONDS:
-            _signal_all(program, signal.SIGKILL)
+            _signal_all(program, signal.SIGKILL, status is not None)
         time.sleep(_LOOK_SECONDS)
     return 128 + signal.SIGKILL if status is None else status
 
 
-def _signal_all(program: int, number: int) -> None:
-    for send, to in ((os.killpg, program), *((os.kill, pid) for pid in _descendants())):
+def _signal_all(program: int, number: int, has_ended: bool) -> None:
+    # The number of a program that has ended may be somebody else's soon.
+    group = [] if has_ended and os.path.exists("/proc/self/stat") else [(os.killpg, program)]
+    for send, to in (*group, *((os.kill, pid) for pid in _descendants())):
         try:
             send(to, number)
         except OSError:

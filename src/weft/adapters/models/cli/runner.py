@@ -62,7 +62,9 @@ class CliRunner:
             return Failure("error", asked, model=name)
         try:
             # Not in the workspace, where the agent could change it.
-            with tempfile.TemporaryDirectory(prefix="weft-cli-") as private:
+            with tempfile.TemporaryDirectory(
+                prefix="weft-cli-", ignore_cleanup_errors=True
+            ) as private:
                 if isinstance(asked, AskedCli):
                     return await self._ask_cli(asked, request, witness, Path(private))
                 return await self._ask_command(asked, request, witness, Path(private))
@@ -80,7 +82,13 @@ class CliRunner:
         own = private / "own"
         own.mkdir()
         order = Order(
-            request, asked.model, own, self._max_usd, self._trusts_project, asked.speaks_acp
+            request,
+            asked.model,
+            own,
+            self._max_usd,
+            self._trusts_project,
+            asked.speaks_acp,
+            self._environ,
         )
         launch = cli.launch(order)
         if isinstance(launch, Refused):
@@ -139,7 +147,7 @@ class CliRunner:
 def _folder(request: AttemptRequest, private: Path) -> Path:
     """An agent without a workspace works in an empty folder, not in ours."""
     if request.workspace:
-        return Path(request.workspace)
+        return Path(request.workspace).absolute()
     empty = private / "work"
     empty.mkdir()
     return empty

@@ -15,10 +15,12 @@ from weft.vocabulary.values import Json
 
 FINAL = "final_answer"
 _RULES = """\
-You work by tools. Reply with one JSON object and nothing else, either
-{"tool": NAME, "arguments": {...}} to use a tool (you are then told its result), or
-{"final_answer": ...} as soon as you know the answer. Never guess what a tool can tell you, and
-never repeat a call whose result you have."""
+You can use tools. Each of your replies is one JSON object:
+{"tool": NAME, "arguments": {...}} uses a tool; its result is told to you next.
+{"final_answer": ANSWER} ends the task; ANSWER says in full what the task asks for.
+Use a tool for what you do not know. Do only what the task asks for, and nothing twice."""
+_NEXT = 'If this is enough for the task, reply with {"final_answer": ANSWER}. Else use a tool.'
+_LONGEST_TASK = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,12 @@ def tool_words(tools: Sequence[ToolDefinition]) -> str:
         about = " ".join((tool.description or "").split())
         lines.append(f"- {tool.name}: {about} Arguments: {json.dumps(_shown(tool))}")
     return "\n".join(lines)
+
+
+def next_words(task: str) -> str:
+    """Told after a tool's result: a small model has lost the task by then."""
+    is_short = 0 < len(task) <= _LONGEST_TASK
+    return f"{_NEXT} The task was: {task}" if is_short else _NEXT
 
 
 def as_text(call: Called) -> str:

@@ -132,5 +132,6 @@ class LocalModel(Model[None]):
             "top_p": settings.get("top_p", _TOP_P),
             "seed": settings.get("seed", _SEED),
             "stop": list(settings.get("stop_sequences") or ()),
+            "cache_prompt": True,
             **(_AGAINST_LOOPS if traits.is_tiny else {}),
         }

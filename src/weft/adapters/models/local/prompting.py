@@ -6,7 +6,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     InstructionPart,
     ModelMessage,
-    ModelRequest,
+    ModelResponse,
     SystemPromptPart,
     TextContent,
     TextPart,
@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from weft.adapters.models.local.actions import Called, as_text
+from weft.adapters.models.local.actions import Called, as_text, next_words
 from weft.vocabulary.values import Json
 
 
@@ -26,14 +26,18 @@ def chat(
     """One system message at the head, then users and assistants by turns: templates want that."""
     system = [part.content for part in instructions]
     turns: list[tuple[str, str]] = []
+    task = ""
     for message in messages:
-        if isinstance(message, ModelRequest):
-            system += [p.content for p in message.parts if isinstance(p, SystemPromptPart)]
-            said, role = [_asked(part) for part in message.parts], "user"
-        else:
-            said, role = [_answered(part) for part in message.parts], "assistant"
-        if text := _joined(said):
-            turns.append((role, text))
+        if isinstance(message, ModelResponse):
+            turns.append(("assistant", _joined(_answered(part) for part in message.parts)))
+            continue
+        system += [p.content for p in message.parts if isinstance(p, SystemPromptPart)]
+        text = _joined(_asked(part) for part in message.parts)
+        if not any(isinstance(part, ToolReturnPart) for part in message.parts):
+            task = text
+        elif words:
+            text = _joined([text, next_words(task)])
+        turns.append(("user", text))
     head = _joined([*system, words])
     return [*([_message("system", head)] if head else []), *_merged(turns)]
 
@@ -47,7 +51,7 @@ def _asked(part: object) -> str:
         case UserPromptPart(content=pieces):
             return "\n".join(_piece(piece) for piece in pieces)
         case ToolReturnPart():
-            return f"The result of {part.tool_name}:\n{part.model_response_str()}"
+            return f"{part.tool_name} returned:\n{part.model_response_str()}"
         case _:
             return _retry(part)
 
@@ -81,6 +85,8 @@ def _answered(part: object) -> str:
 def _merged(turns: Iterable[tuple[str, str]]) -> list[Json]:
     merged: list[tuple[str, str]] = []
     for role, text in turns:
+        if not text:
+            continue
         if merged and merged[-1][0] == role:
             merged[-1] = (role, f"{merged[-1][1]}\n\n{text}")
         else:

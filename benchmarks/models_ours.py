@@ -1,0 +1,89 @@
+"""How Weft calls a model: its model alone, and the whole engine around it. Run by models.py."""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from models_worker import CHAIN, FAN, INSTRUCTIONS, MODEL, Way, of_calls, prompt, serve
+
+REFERENCE = "{{{{steps.s{}.output}}}}"
+
+
+@asynccontextmanager
+async def model_alone(url: str) -> AsyncIterator[Way]:
+    from pydantic_ai.messages import InstructionPart, ModelRequest, UserPromptPart
+    from pydantic_ai.models import ModelRequestParameters
+
+    from weft.adapters.models.named import NamedModels
+
+    models = NamedModels({"OPENAI_BASE_URL": url})
+    model = await models.model(f"openai:{MODEL}")
+    parameters = ModelRequestParameters(instruction_parts=[InstructionPart(INSTRUCTIONS)])
+
+    async def call(words: str) -> str:
+        messages = [ModelRequest([UserPromptPart(words)])]
+        async with model.request_stream(messages, None, parameters) as stream:
+            async for _ in stream:
+                pass
+        return stream.get().text or ""
+
+    yield of_calls(call)
+    await models.close()
+
+
+@asynccontextmanager
+async def whole_engine(url: str) -> AsyncIterator[Way]:
+    """From a plan to the end of its run: subagents, validation, and a journal on the disk."""
+    from weft.adapters.clock import SystemClock
+    from weft.adapters.models.named import NamedModels
+    from weft.adapters.stores.sqlite import SqliteJournal
+    from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
+    from weft.agents.subagent import Choice, Subagents
+    from weft.plan.model import Plan
+    from weft.run.runs import Runs, Start
+    from weft.vocabulary.statuses import RunStatus
+
+    environ = {**os.environ, "OPENAI_BASE_URL": url}
+    with tempfile.TemporaryDirectory() as folder:
+        store = await SqliteJournal.open(Path(folder, "runs.db"))
+        models = NamedModels(environ)
+        toolbox = StandardToolbox(ToolSettings(project=Path(folder)), environ)
+        runner = Subagents(Choice(f"openai:{MODEL}"), models, toolbox)
+        runs = Runs(store, SystemClock())
+
+        async def run(plan: Plan) -> int:
+            state = await runs.start(Start(plan, {}), runner)
+            assert state.status is RunStatus.COMPLETE, state.status
+            return len(plan.steps)
+
+        chain_plan, fan_plan = plan_of(CHAIN, is_chain=True), plan_of(FAN, is_chain=False)
+        yield Way(lambda: run(chain_plan), lambda: run(fan_plan))
+        await toolbox.close()
+        await models.close()
+        await store.close()
+
+
+def plan_of(steps: int, *, is_chain: bool):
+    from weft.agents.catalog import load_catalog
+    from weft.plan.build import build
+    from weft.plan.model import Plan
+    from weft.recipe.read import read_recipe
+
+    lines = [
+        "name: measured",
+        f"agents: {{terse: {{prompt: {INSTRUCTIONS}, tools: []}}}}",
+        "steps:",
+    ]
+    for n in range(steps):
+        words = prompt(f"part {n}", REFERENCE.format(n - 1) if is_chain and n else "")
+        lines += [f"  - id: s{n}", "    agent: terse", f"    prompt: '{words}'"]
+    catalog = load_catalog((), Path.cwd())
+    plan = build(read_recipe("\n".join(lines) + "\n"), catalog, width=steps)
+    assert isinstance(plan, Plan), plan.problems
+    return plan
+
+
+if __name__ == "__main__":
+    serve({"model": model_alone, "engine": whole_engine})

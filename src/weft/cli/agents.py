@@ -1,0 +1,165 @@
+"""`weft agents`: who may be named in a recipe, where from, and whether they could work here."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli.agent_layers import Listed, all_agents
+from weft.cli.agent_rows import HEAD, cells, lines, row
+from weft.cli.opening import open_weft
+from weft.cli.options import json_option
+from weft.cli.printing import columns, print_json, print_problems
+from weft.problems.errors import InvalidRecipe, NotFound
+from weft.problems.render import count, error_as_json, visible
+from weft.vocabulary.names import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from weft.cli.agent_fitness import Lack
+
+
+class _FlagsAnywhere(click.Group):
+    """`weft agents --json show x` means `weft agents show --json x`; bare, it lists."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = next((i for i, word in enumerate(args) if not word.startswith("-")), None)
+        if at is not None:
+            args = [args[at], *args[:at], *args[at + 1 :]]
+        elif not {"--help", "-h"} & set(args):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("agents", cls=_FlagsAnywhere)
+def command() -> None:
+    """The agents that a recipe may name: bundled, your own, .claude/agents, the project's.
+
+    A later layer shadows an earlier one. Without a command they are listed; every command
+    takes --json.
+    """
+
+
+@command.command("list")
+@json_option
+def list_agents(as_json: bool) -> None:
+    """List every agent, broken files too."""
+    agents = all_agents(open_weft().settings)
+    counting = [each for each in agents if each.shadowed_by is None]
+    if as_json:
+        print_json({"ok": True, "agents": [row(each, agents) for each in counting]})
+        return
+    click.echo("\n".join(columns([HEAD, *map(cells, counting)])))
+    _print_shadows(agents)
+    if any(each.read.problems for each in counting):
+        click.echo("\nweft agents check shows what is wrong.")
+
+
+@command.command("show")
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> int:
+    """Show one agent with its prompt."""
+    agents = all_agents(open_weft().settings)
+    found = _named(agents, name)[-1]
+    agent = found.read.agent
+    if agent is None:
+        said = f"{found.read.file} has {count(found.read.problems)}"
+        raise InvalidRecipe(said, found.read.problems)
+    if as_json:
+        print_json({"ok": True, "agent": {**row(found, agents), "prompt": agent.prompt}})
+        return 0
+    click.echo("\n".join(columns(lines(found, agent))))
+    _print_shadows(_named(agents, name))
+    click.echo(f"\n{_screened(agent.prompt)}" if agent.prompt else "\nIt has no prompt.")
+    return 0
+
+
+@command.command("check")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@json_option
+def check(names: tuple[str, ...], as_json: bool) -> int:
+    """Check every file, and whether each agent could work here.
+
+    A broken file is an error. What is missing here (a key, a package, a sandbox) is a warning.
+    """
+    from weft.cli.agent_fitness import Fitness  # a list needs no models, tools and sandboxes
+
+    weft = open_weft()
+    agents = all_agents(weft.settings)
+    chosen = [each for name in names for each in _named(agents, name)] if names else agents
+    fitness = Fitness(weft)
+    lacks = [
+        fitness.lacks(each.read.agent) if each.read.agent is not None else () for each in chosen
+    ]
+    problems = [problem for each in chosen for problem in each.read.problems]
+    if as_json:
+        _print_checked_json(chosen, agents, lacks)
+    else:
+        for each, missing in zip(chosen, lacks, strict=True):
+            _print_checked(each, missing)
+        broken = sum(bool(each.read.problems) for each in chosen)
+        click.echo(f"{len(chosen)} files, {broken} broken, {sum(map(len, lacks))} warnings")
+    return InvalidRecipe.exit_code if problems else 0
+
+
+def _named(agents: Iterable[Listed], name: str) -> list[Listed]:
+    """All files of that name; the last one counts."""
+    found = [each for each in agents if each.name == name]
+    if not found:
+        known = list(dict.fromkeys(each.name for each in agents))
+        hint = did_you_mean(name, known) or f"weft agents list shows them: {listed(known)}"
+        raise NotFound(f"there is no agent '{name}'", hint=hint)
+    return found
+
+
+def _screened(text: str) -> str:
+    return "\n".join(map(visible, text.splitlines()))
+
+
+def _print_shadows(agents: Iterable[Listed]) -> None:
+    said = [
+        f"{visible(each.shadowed_by)} shadows {visible(each.read.file)} ({each.layer})"
+        for each in agents
+        if each.shadowed_by is not None
+    ]
+    if said:
+        click.echo("\n" + "\n".join(said))
+
+
+def _print_checked(each: Listed, lacks: Sequence["Lack"]) -> None:
+    where = f"{each.name} ({each.layer}: {visible(each.read.file)})"
+    if each.read.problems:
+        click.echo(f"{click.style('broken', fg='red', bold=True)} {where}")
+        print_problems(each.read.problems)
+        return
+    ok = "warning" if lacks else "ok"
+    colour = "yellow" if lacks else "green"
+    shadowed = f", shadowed by {visible(each.shadowed_by)}" if each.shadowed_by else ""
+    click.echo(f"{click.style(ok, fg=colour, bold=True)} {where}{shadowed}")
+    for lack in lacks:
+        click.echo(f"  {visible(lack.says)}")
+        if lack.fix:
+            click.echo(f"    = {visible(lack.fix)}")
+
+
+def _print_checked_json(
+    chosen: Sequence[Listed], agents: Sequence[Listed], lacks: Sequence[Sequence["Lack"]]
+) -> None:
+    rows = [
+        {
+            **row(each, agents),
+            "shadowed_by": each.shadowed_by,
+            "warnings": [{"message": lack.says, "hint": lack.fix} for lack in missing],
+        }
+        for each, missing in zip(chosen, lacks, strict=True)
+    ]
+    problems = [problem for each in chosen for problem in each.read.problems]
+    if problems:
+        broken = [each.read.file for each in chosen if each.read.problems]
+        said = error_as_json(InvalidRecipe(f"{', '.join(broken)}: {count(problems)}", problems))
+        error = said["error"]
+        assert isinstance(error, dict)
+        error["details"] |= {"agents": rows}
+        print_json(said)
+    else:
+        print_json({"ok": True, "agents": rows})

@@ -1,0 +1,24 @@
+"""Fetch a local model's weights when they are first needed, after asking."""
+
+import sys
+
+import click
+
+from weft.assembly import Weft
+from weft.problems.errors import NotReady
+
+
+def fetched(weft: Weft, error: NotReady) -> bool:
+    """Whether what was missing, weights and nothing else, is there now."""
+    from weft.assembly.readiness import MISSING_WEIGHTS
+
+    are_weights = all(problem.code == MISSING_WEIGHTS for problem in error.problems)
+    if not (are_weights and sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    from weft.cli.models_pull import pull_named
+
+    for problem in error.problems:
+        if not click.confirm(f"{problem.message}. Fetch them now?", default=True, err=True):
+            return False
+        pull_named(weft, problem.path)
+    return True

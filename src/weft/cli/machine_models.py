@@ -1,0 +1,120 @@
+"""Who can answer on this machine. In: Weft. Out: Findings: models, keys, weights, packages, CLIs."""
+
+import shutil
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from weft.adapters.models.cli.known import KNOWN
+from weft.adapters.models.cli.names import cli_fault
+from weft.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Weights
+from weft.adapters.models.local.shelf import Shelf, models_folder
+from weft.adapters.models.model_names import Meant, check_name, meaning
+from weft.adapters.models.provider_table import PROVIDERS
+from weft.adapters.tools.search_hosts import search_fault
+from weft.assembly import Weft
+from weft.assembly.subagents import search_endpoint
+from weft.cli.default_model import default_model
+from weft.cli.finding import Finding
+from weft.problems.errors import WeftError
+
+
+def examine_models(weft: Weft) -> Iterator[Finding]:
+    model, found = _model(weft)
+    yield from (found, _keys(weft))
+    yield from (_weights(weights, weft) for weights in (SMOLLM2, QWEN_CODER))
+    yield _package("xllamacpp", "local models", "local")
+    yield _package("mcp", "MCP servers", "mcp")
+    yield _search(weft, model)
+    yield from _clis()
+
+
+def _model(weft: Weft) -> tuple[str | None, Finding]:
+    try:
+        resolved = default_model(weft)
+    except WeftError as error:
+        return None, Finding("model", "missing", error.message, error.hint)
+    name = resolved.name
+    if name.startswith("cli:"):
+        said = cli_fault(name)
+        found = Finding("model", "missing" if said else "ok", said or resolved.why)
+    elif fault := check_name(name, weft.environ):
+        found = Finding("model", "missing", f"{name}: {fault.says}", fault.hint)
+    elif name.startswith("scripted:"):
+        is_there = Path(name.removeprefix("scripted:")).is_file()
+        fix = "" if is_there else "name a script that is there"
+        found = Finding("model", "ok" if is_there else "missing", resolved.why, fix)
+    else:
+        found = _local(name, resolved.why, weft)
+    meant = meaning(name, weft.environ)
+    return (meant.name if isinstance(meant, Meant) else None) or name, found
+
+
+def _local(name: str, why: str, weft: Weft) -> Finding:
+    weights = {"embedded": SMOLLM2, **{each.model: each for each in (SMOLLM2, QWEN_CODER)}}
+    needed = weights.get(name)
+    if needed is None:
+        return Finding("model", "ok", why)
+    if _shelf(weft).state(needed) == "absent":
+        fix = f"set a provider's key, or: weft models pull {needed.name}"
+        return Finding("model", "missing", f"{why}; its weights are not here", fix)
+    if _version("xllamacpp") is None:
+        fix = "pip install 'weft[local]'"
+        return Finding("model", "missing", f"{why}; xllamacpp is not installed", fix)
+    return Finding("model", "ok", why)
+
+
+def _keys(weft: Weft) -> Finding:
+    names = [*dict.fromkeys(key for provider in PROVIDERS for key in provider.keys)]
+    names += [name for provider in PROVIDERS for name in provider.url_variables]
+    given = [name for name in names if weft.environ.get(name, "").strip()]
+    if given:
+        return Finding("keys", "ok", f"set: {', '.join(given)}")
+    return Finding("keys", "warning", "no provider's key is set", f"export {names[0]}=…")
+
+
+def _weights(weights: Weights, weft: Weft) -> Finding:
+    state, name = _shelf(weft).state(weights), f"weights {weights.name}"
+    if state == "absent":
+        says = f"{weights.title} is not here ({weights.megabytes:,} MB)"
+        return Finding(name, "missing", says, f"weft models pull {weights.name}")
+    where = _shelf(weft).path(weights)
+    if state == "verified":
+        return Finding(name, "ok", f"{where} is verified")
+    return Finding(name, "ok", f"{where} is there; its first use checks its hash")
+
+
+def _shelf(weft: Weft) -> Shelf:
+    return Shelf(models_folder(weft.settings.home, weft.environ))
+
+
+def _package(name: str, for_what: str, extra: str) -> Finding:
+    if (found := _version(name)) is not None:
+        return Finding(name, "ok", f"{found}, for {for_what}")
+    return Finding(name, "missing", f"not installed: no {for_what}", f"pip install 'weft[{extra}]'")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _search(weft: Weft, model: str | None) -> Finding:
+    said = search_fault(model, search_endpoint(weft.settings), weft.environ)
+    if said is not None:
+        fix = "set search: {url: …} in weft.yaml, or WEFT_SEARCH_URL"
+        return Finding("search", "warning", said, fix)
+    search = weft.settings.search
+    by = f"WebSearch asks {search.kind}" if search else f"the provider of {model} searches"
+    return Finding("search", "ok", by)
+
+
+def _clis() -> Iterator[Finding]:
+    for cli in KNOWN.values():
+        program = shutil.which(cli.name)
+        if program is None:
+            yield Finding(f"cli:{cli.name}", "missing", "not on PATH", cli.install)
+        else:
+            yield Finding(f"cli:{cli.name}", "ok", program)

@@ -1,0 +1,308 @@
+"""A real model on this machine: SmolLM2-135M. Its words are poor; its JSON is right."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic_ai.exceptions import ModelContextWindowExceededError, ModelServerError
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from adapters.models.local.weights_here import model, smollm2
+from weft.adapters.models.local import process as room
+from weft.adapters.models.local import streaming
+from weft.adapters.models.local.catalog import TINY_NOTICE, Loadable, Traits
+from weft.adapters.models.local.model import LocalModel
+from weft.adapters.models.local.process import close_all, process_for
+from weft.problems.errors import WeftError
+from weft.vocabulary.values import Json
+
+ASSISTANT = [InstructionPart("You are a helpful assistant.")]
+LONG_STORY = "Write a very long story about a ship."
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed() -> Iterator[None]:
+    smollm2()
+    yield
+    close_all()
+
+
+def prompt(text: str) -> list[ModelMessage]:
+    return [ModelRequest([UserPromptPart(text)])]
+
+
+async def ask(text: str, most: int = 40, **more: Any) -> ModelResponse:
+    parameters = ModelRequestParameters(**{"instruction_parts": ASSISTANT, **more})
+    return await model().request(prompt(text), ModelSettings(max_tokens=most), parameters)
+
+
+def said(response: ModelResponse) -> str:
+    assert [type(part) for part in response.parts] == [TextPart]
+    part = response.parts[0]
+    assert isinstance(part, TextPart)
+    return part.content
+
+
+def native(schema: dict[str, Json]) -> dict[str, Any]:
+    return {"output_mode": "native", "output_object": OutputObjectDefinition(json_schema=schema)}
+
+
+def test_it_answers_with_no_key_and_counts_its_tokens() -> None:
+    response = asyncio.run(ask("What is the capital of France?"))
+    assert "Paris" in said(response)
+    assert response.finish_reason == "stop"
+    assert response.model_name == "smollm2"
+    assert response.usage.input_tokens > 10
+    assert 0 < response.usage.output_tokens <= 40
+
+
+def test_the_same_question_gets_the_same_answer() -> None:
+    async def twice() -> tuple[str, str]:
+        first = said(await ask(LONG_STORY))
+        await ask("Something else.", 5)
+        return first, said(await ask(LONG_STORY))
+
+    first, second = asyncio.run(twice())
+    assert first == second
+
+
+def test_it_never_says_more_than_it_may() -> None:
+    response = asyncio.run(ask(LONG_STORY, most=12))
+    assert response.finish_reason == "length"
+    assert response.usage.output_tokens == 12
+
+
+SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string", "maxLength": 30},
+        "points": {"type": "array", "items": {"type": "string", "maxLength": 20}, "maxItems": 3},
+        "score": {"type": "integer", "minimum": 0, "maximum": 10},
+    },
+    "required": ["title", "points", "score"],
+}
+
+
+def test_native_output_keeps_to_its_schema() -> None:
+    response = asyncio.run(ask("Judge this: weaving is fun.", 200, **native(SCHEMA)))
+    jsonschema.validate(json.loads(said(response)), SCHEMA)
+
+
+def test_a_list_at_the_top_is_possible_too() -> None:
+    schema: dict[str, Json] = {"type": "array", "items": {"enum": ["red", "blue"]}, "maxItems": 3}
+    jsonschema.validate(json.loads(said(asyncio.run(ask("Colours?", **native(schema))))), schema)
+
+
+def test_a_schema_that_llama_cpp_refuses_is_relaxed() -> None:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {"day": {"$ref": "#/nope"}, "name": {"type": "string", "maxLength": 20}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    answer = json.loads(said(asyncio.run(ask("Name a cat.", 300, **native(schema)))))
+    assert isinstance(answer["name"], str)
+    assert set(answer) <= {"day", "name"}
+
+
+def test_prompted_output_without_a_schema_is_some_json_object() -> None:
+    response = asyncio.run(ask("Describe a cat.", 150, output_mode="prompted"))
+    if response.finish_reason == "stop":
+        assert isinstance(json.loads(said(response)), dict)
+    assert said(response).lstrip().startswith("{")
+
+
+LOOK_UP = ToolDefinition(
+    name="look_up",
+    description="Look up a city.",
+    parameters_json_schema={
+        "type": "object",
+        "properties": {"city": {"type": "string", "maxLength": 20}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+)
+
+
+def test_a_tool_that_it_calls_comes_as_a_call() -> None:
+    # No way out but the tool: which of both it takes is a tiny model's luck.
+    parameters = {"function_tools": [LOOK_UP], "output_mode": "tool", "allow_text_output": False}
+    response = asyncio.run(ask("Look up Paris.", 80, **parameters))
+    (part,) = response.parts
+    assert isinstance(part, ToolCallPart)
+    assert part.tool_name == "look_up"
+    jsonschema.validate(part.args_as_dict(), LOOK_UP.parameters_json_schema)
+    assert response.finish_reason == "tool_call"
+
+
+def test_with_tools_an_answer_is_plain_text_again() -> None:
+    response = asyncio.run(ask("Say hello.", 200, function_tools=[LOOK_UP]))
+    (part,) = response.parts
+    assert isinstance(part, ToolCallPart | TextPart)
+    if isinstance(part, TextPart):
+        assert "final_answer" not in part.content
+
+
+def test_it_streams_word_by_word() -> None:
+    async def pieces() -> list[str]:
+        found = []
+        parameters = ModelRequestParameters(instruction_parts=ASSISTANT)
+        async with model().request_stream(
+            prompt(LONG_STORY), ModelSettings(max_tokens=10), parameters
+        ) as stream:
+            async for event in stream:
+                if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                    found.append(event.part.content)
+                elif isinstance(event, PartDeltaEvent):
+                    found.append(str(getattr(event.delta, "content_delta", "")))
+            assert "".join(found) == said(stream.get())
+        return found
+
+    assert len(asyncio.run(pieces())) > 5
+
+
+def test_while_it_is_busy_it_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "_BEAT_SECONDS", 0.0)
+
+    async def events() -> tuple[list[object], ModelResponse]:
+        parameters = ModelRequestParameters(function_tools=[LOOK_UP])
+        settings = ModelSettings(max_tokens=200)
+        async with model().request_stream(prompt("Hello!"), settings, parameters) as stream:
+            return [event async for event in stream], stream.get()
+
+    found, response = asyncio.run(events())
+    assert len(found) > 5, "a call is only known at its end"
+    assert [part.part_kind for part in response.parts] in (["text"], ["tool-call"])
+
+
+def test_a_prompt_that_is_too_long_is_an_error_and_not_a_crash() -> None:
+    with pytest.raises(ModelContextWindowExceededError, match="too long for smollm2"):
+        asyncio.run(ask("word " * 9_000))
+    assert said(asyncio.run(ask("Hello!", 5)))
+
+
+def test_who_asks_together_waits_in_one_line_and_is_answered_alike() -> None:
+    questions = ["Count to three.", "Name a colour.", "Say hello."]
+
+    async def together() -> list[str]:
+        return [said(each) for each in await asyncio.gather(*(ask(q, 15) for q in questions))]
+
+    async def alone() -> list[str]:
+        return [said(await ask(question, 15)) for question in questions]
+
+    assert asyncio.run(together()) == asyncio.run(alone())
+
+
+def test_the_event_loop_is_never_blocked() -> None:
+    async def longest_pause() -> float:
+        work = asyncio.create_task(ask("Say hello. " * 20, 20))
+        longest, last = 0.0, time.monotonic()
+        while not work.done():
+            await asyncio.sleep(0.01)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        return longest
+
+    close_all()  # so that loading is seen too
+    assert asyncio.run(longest_pause()) < 1.0
+
+
+def test_cancelling_stops_the_work_and_frees_the_line() -> None:
+    async def cancelled() -> float:
+        endless = asyncio.create_task(ask(LONG_STORY, 4_000))
+        waiting = asyncio.create_task(ask(LONG_STORY, 4_000))
+        await asyncio.sleep(1.0)
+        for task in (waiting, endless):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        began = time.monotonic()
+        await ask("Hello!", 3)
+        return time.monotonic() - began
+
+    # 8,000 tokens would take minutes.
+    assert asyncio.run(cancelled()) < 20
+
+
+def test_a_crash_is_one_failed_request_and_the_next_one_works() -> None:
+    async def crash() -> None:
+        work = asyncio.create_task(ask(LONG_STORY, 4_000))
+        process = process_for(smollm2())
+        while process.pid is None:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(ModelServerError, match="ended unexpectedly"):
+            await work
+        assert said(await ask("Hello!", 5))
+
+    asyncio.run(crash())
+
+
+def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_BEAT_SECONDS", 0.2)
+    monkeypatch.setattr(room, "_SILENCE_SECONDS", 1.0)
+
+    async def hang() -> None:
+        work = asyncio.create_task(ask(LONG_STORY, 4_000))
+        process = process_for(smollm2())
+        while process.pid is None:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        os.kill(process.pid, signal.SIGSTOP)
+        with pytest.raises(ModelServerError, match="ended unexpectedly"):
+            await work
+
+    asyncio.run(hang())
+
+
+def test_it_is_given_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("another process's environment is seen in /proc alone")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    close_all()
+
+    async def environment() -> bytes:
+        await ask("Hello!", 2)
+        return Path(f"/proc/{process_for(smollm2()).pid}/environ").read_bytes()
+
+    assert b"sk-secret" not in asyncio.run(environment())
+
+
+def test_a_file_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\xff" * 5_000)
+    local = LocalModel(Loadable(f"local:{broken}", broken, Traits()))
+    with pytest.raises(WeftError, match=r"broken\.gguf cannot be loaded"):
+        asyncio.run(local.request(prompt("Hi"), None, ModelRequestParameters()))
+
+
+def test_it_says_what_it_can_do_and_that_it_is_tiny() -> None:
+    profile = model().profile
+    assert profile.get("supports_tools")
+    assert profile.get("supports_json_schema_output")
+    assert profile.get("default_structured_output_mode") == "native"
+    assert model().system == "local"
+    assert model().notice == TINY_NOTICE
+    assert LocalModel(replace(smollm2(), traits=Traits())).notice == ""

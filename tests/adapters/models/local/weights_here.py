@@ -1,0 +1,28 @@
+"""The real weights, for tests that run them. Out: a LocalModel, or a skip that says why."""
+
+import os
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from weft.adapters.models.local.catalog import SMOLLM2, Loadable
+from weft.adapters.models.local.model import LocalModel
+from weft.adapters.models.local.shelf import Shelf
+
+FOLDER = Path(os.environ.get("WEFT_TEST_MODELS") or Path(__file__).parents[4] / ".venv/models")
+
+
+@cache
+def smollm2() -> Loadable:
+    if find_spec("xllamacpp") is None:
+        pytest.skip("xllamacpp is not installed")
+    shelf = Shelf(FOLDER)
+    if shelf.state(SMOLLM2) == "absent":
+        pytest.skip(f"no weights in {FOLDER}: WEFT_MODELS_DIR={FOLDER} weft models pull smollm2")
+    return shelf.take(SMOLLM2)
+
+
+def model() -> LocalModel:
+    return LocalModel(smollm2())
