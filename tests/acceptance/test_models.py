@@ -142,7 +142,6 @@ def test_use_changes_the_model_and_nothing_else(tmp_path: Path) -> None:
         "subagents:\n  max_concurrency: 2",
         "# model: x\nworkflows: {dir: here}\n",
         'model: "a: b"\n',
-        "model:\nsubagents: {max_concurrency: 3}\n",
         "model : openai:gpt-4o\n",
     ],
 )

@@ -80,6 +80,7 @@ class Conversation:
     redactor: Redactor
     usage: Usage = Usage()
     asked: int = 0  # index into names
+    warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     messages: list[ModelMessage] = field(default_factory=list)
 
     async def hold(self, prompt: str) -> Answer | Failure:
@@ -90,6 +91,9 @@ class Conversation:
             if isinstance(response, Failure):
                 return response
             self.messages.append(response)
+            if response.finish_reason == "content_filter":
+                said = f"{self.names[self.asked]} will not answer this"
+                return Failure("refused", said, self.usage, model=self.names[self.asked])
             calls = [_call(part) for part in response.parts if isinstance(part, ToolCallPart)]
             if not calls:
                 return self._answer(_said(response))
@@ -144,7 +148,7 @@ class Conversation:
         schema = self._held_to(model)
         is_led = schema is None and self.wanted.is_json and model.system == LOCAL
         return ModelRequestParameters(
-            function_tools=[_definition(tool) for tool in self.tools.values()],
+            function_tools=[_definition(tool) for tool in self._offered(model)],
             native_tools=[WebSearchTool()] if self._searches_itself(model) else [],
             output_mode="native" if schema else "prompted" if is_led else "text",
             output_object=OutputObjectDefinition(json_schema=dict(schema), name="answer")
@@ -152,6 +156,14 @@ class Conversation:
             else None,
             instruction_parts=[InstructionPart(instructions)] if instructions else None,
         )
+
+    def _offered(self, model: Model) -> Sequence[Tool]:
+        if model.profile.get("supports_tools", True):
+            return tuple(self.tools.values())
+        if self.tools:
+            said = f"{self.names[self.asked]} is too small for tools and was given none"
+            self.warnings[said] = None
+        return ()
 
     def _held_to(self, model: Model) -> Mapping[str, Json] | None:
         """The schema that the provider enforces while the model speaks."""
@@ -188,7 +200,7 @@ class Conversation:
         self._say(ModelRequest(parts, instructions=self.instructions or None))
 
     def _answer(self, text: str, *warnings: str) -> Answer:
-        return Answer(text, self.usage, self.names[self.asked], warnings)
+        return Answer(text, self.usage, self.names[self.asked], (*self.warnings, *warnings))
 
     def _cut_off(self, calls: Sequence[Call], turns: int) -> Answer | Failure:
         """The partial text is kept, and marked."""

@@ -98,7 +98,8 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
         for each, missing in zip(chosen, lacks, strict=True):
             _print_checked(each, missing)
         broken = sum(bool(each.read.problems) for each in chosen)
-        click.echo(f"{len(chosen)} files, {broken} broken, {sum(map(len, lacks))} warnings")
+        files = "1 file" if len(chosen) == 1 else f"{len(chosen)} files"
+        click.echo(f"{files}; broken: {broken}; warnings: {sum(map(len, lacks))}")
     return InvalidRecipe.exit_code if problems else 0
 
 

@@ -17,7 +17,7 @@ from weft.vocabulary.values import Json
 
 MODEL = "played"
 _WORK_SECONDS = 0.06  # so long that whoever should not overlap would be seen to
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 20.0
 
 
 class Player:

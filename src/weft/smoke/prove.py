@@ -36,7 +36,7 @@ from weft.smoke.scenes import (
 )
 from weft.vocabulary.ids import RunId
 
-_OFFLINE_SECONDS = 30
+_OFFLINE_SECONDS = 60
 REAL_SECONDS = 600  # a small model on a slow machine
 Begun = Callable[[str], None]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from weft.adapters.tools.web_search import SearchEndpoint
 
 _HOSTS = frozenset({
-    "anthropic", "azure-responses", "google", "google-cloud", "meta", "openai", "openai-chatgpt",
+    "anthropic", "azure-responses", "google", "google-cloud", "meta", "openai-chatgpt",
     "openai-responses", "openrouter", "xai",
 })  # fmt: skip
 # These search only with some of their models.

@@ -49,7 +49,7 @@ def _is_allowed(call: dict[str, Json], tools: frozenset[str], workspace: Path) -
         return True
     if not _KINDS.get(kind, set()) & tools:
         return False
-    return True
+    return kind not in _CHANGING or all(_is_within(each, workspace) for each in _paths(call))
 
 
 def _paths(call: dict[str, Json]) -> list[str]:

@@ -19,7 +19,10 @@ You can use tools. Each of your replies is one JSON object:
 {"tool": NAME, "arguments": {...}} uses a tool; its result is told to you next.
 {"final_answer": ANSWER} ends the task; ANSWER says in full what the task asks for.
 Use a tool for what you do not know. Do only what the task asks for, and nothing twice."""
-_NEXT = 'If this is enough for the task, reply with {"final_answer": ANSWER}. Else use a tool.'
+_NEXT = (
+    "If a part of the task is still to be done, use the tool for it. "
+    'If all of it is done, reply with {"final_answer": ANSWER}.'
+)
 _LONGEST_TASK = 600
 
 
@@ -63,7 +66,7 @@ def tool_words(tools: Sequence[ToolDefinition]) -> str:
 def next_words(task: str) -> str:
     """Told after a tool's result: a small model has lost the task by then."""
     is_short = 0 < len(task) <= _LONGEST_TASK
-    return f"{_NEXT} The task was: {task}" if is_short else _NEXT
+    return f"The task is: {task}\n{_NEXT}" if is_short else _NEXT
 
 
 def as_text(call: Called) -> str:

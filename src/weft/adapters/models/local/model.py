@@ -40,7 +40,8 @@ _AGAINST_LOOPS: dict[str, Json] = {
 class LocalModel(Model[None]):
     def __init__(self, loadable: Loadable, settings: ModelSettings | None = None) -> None:
         profile = ModelProfile(
-            supports_tools=True,
+            # One that is tiny takes a tool for the answer, and calls it until its turns are up.
+            supports_tools=not loadable.traits.is_tiny,
             supports_json_schema_output=True,
             supports_json_object_output=True,
             default_structured_output_mode="native",

