@@ -93,8 +93,8 @@ def test_nobody_at_home_is_an_error() -> None:
     ("model", "is_host"),
     [
         ("anthropic:claude-sonnet-5-5", True),
-        ("openai:gpt-5", True),
-        ("gateway/openai:gpt-5", True),
+        ("openai:gpt-5", False),  # asked by chat completions, which do not search
+        ("openai-responses:gpt-5", True),
         ("google:gemini-3-pro", True),
         ("openai-chat:gpt-5", False),
         ("openai-chat:gpt-4o-search-preview", True),
@@ -102,7 +102,7 @@ def test_nobody_at_home_is_an_error() -> None:
         ("groq:llama-3.3-70b", False),
         ("ollama:qwen3", False),
         ("mistral:mistral-large", False),
-        ("openai", True),
+        ("anthropic", True),
         ("", False),
         (None, False),
     ],
