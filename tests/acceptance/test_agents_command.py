@@ -141,7 +141,7 @@ def test_what_is_there_is_no_warning(tmp_path: Path) -> None:
     write(tmp_path, "weft.yaml", "mcp_servers: {files: {command: files}}\n")
     text = "---\nmodel: openai:gpt-x\ntools: [mcp__files__read, WebSearch]\n---\nHello."
     write(tmp_path, "agents/mine.md", text)
-    env = {"OPENAI_API_KEY": "sk-not-a-real-key"}
+    env = {"OPENAI_API_KEY": "sk-none", "WEFT_SEARCH_URL": "http://127.0.0.1:9/search"}
     assert agents(tmp_path, "check", "mine", **env)["mine"]["warnings"] == []
 
 

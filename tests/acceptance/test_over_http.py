@@ -273,6 +273,9 @@ steps:
     assert (tmp_path / "b.txt").read_text() == "by b\n"
     report = lines(said)[-1]
     assert "by a" in report["output"]
+    changes = report["steps"]["a"]["changes"]
+    assert (changes["files"], changes["insertions"], changes["merged"]) == (1, 1, True)
+    assert "changed 1 file, +1 -0 lines, merged" in weft(tmp_path, "report", report["run_id"]).out
     patch = weft(tmp_path, "diff", report["run_id"], "a")
     assert patch.code == 0
     assert "+by a" in patch.out
@@ -294,3 +297,53 @@ steps: [{id: a, agent: writer, prompt: go, write_set: [ok/**]}]
     assert ended["verdict"] == "refused"
     assert not (tmp_path / "stray.txt").exists()
     assert "ok/**" in json.dumps(server.requests[-1].messages[-1])
+
+
+def test_a_manual_merge_waits_for_apply(tmp_path: Path) -> None:
+    recipe = """
+name: manual
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps: [{id: a, agent: writer, prompt: go, write_set: [a.txt], merge_back: manual}]
+"""
+    write(tmp_path, "manual.yaml", recipe)
+    call = ToolCall("Write", {"file_path": "a.txt", "content": "one\n"})
+    with serving([Said("", tool_calls=(call,)), Said("Done.")]) as server:
+        words = ("run", "manual.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+    assert said.code == 0, said
+    run_id = lines(said)[-1]["run_id"]
+    assert not (tmp_path / "a.txt").exists()
+    tried = weft(tmp_path, "apply", run_id, "a", "--dry-run", "--json")
+    assert tried.json["files"] == ["a.txt"]
+    assert not (tmp_path / "a.txt").exists()
+    assert weft(tmp_path, "apply", run_id, "a").code == 0
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+    assert weft(tmp_path, "apply", run_id, "a").code == 0  # again is as good as once
+
+
+def test_a_conflict_fails_the_step_and_keeps_both_sides(tmp_path: Path) -> None:
+    recipe = """
+name: clash
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps: [{id: a, agent: writer, prompt: go, write_set: [a.txt]}]
+"""
+    write(tmp_path, "clash.yaml", recipe)
+    write(tmp_path, "a.txt", "base\n")
+    call = ToolCall("Write", {"file_path": "a.txt", "content": "theirs\n"})
+
+    def script(asked: Asked) -> Answer:
+        if len(asked.messages) > 2:
+            write(tmp_path, "a.txt", "ours\n")  # a person edits it meanwhile
+            return Said("Done.")
+        return Said("", tool_calls=(call,))
+
+    with serving(script) as server:
+        words = ("run", "clash.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+    assert said.code == 1, said
+    report = lines(said)[-1]
+    assert "a.txt" in report["steps"]["a"]["error"]
+    assert (tmp_path / "a.txt").read_text() == "ours\n"
+    artifact = Path(report["steps"]["a"]["changes"]["artifact"])
+    assert (artifact / "conflicts" / "theirs" / "a.txt").read_text() == "theirs\n"
+    assert (artifact / "conflicts" / "ours" / "a.txt").read_text() == "ours\n"

@@ -28,9 +28,21 @@ def issues_of(
         yield from (Issue("warning", text, step.id) for text in step.warnings)
         yield from _retries(step)
         yield from _reuse(step)
+        yield from _changes(state, step)
     yield from (_decision(each) for each in happened.decisions)
     for problem in state.plan.warnings:
         yield Issue("recipe", f"{problem.code} {problem.message}")
+
+
+def _changes(state: RunState, step: StepReport) -> Iterator[Issue]:
+    found = step.changes
+    if found is None or not found.files:
+        return
+    count = f"{found.files} file{'s' if found.files != 1 else ''}"
+    lines = f"+{found.insertions} -{found.deletions} lines"
+    place = f"{state.run_id} {step.id}"
+    merged = "merged" if found.is_merged else f"not merged (weft apply {place})"
+    yield Issue("changed", f"changed {count}, {lines}, {merged}: weft diff {place}", step.id)
 
 
 def _failures(steps: Sequence[StepReport]) -> Iterator[Issue]:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from weft.report.model import PathStep, Report, StepReport
+from weft.report.model import ChangesReport, PathStep, Report, StepReport
 from weft.vocabulary.usage import Usage
 
 
@@ -40,6 +40,19 @@ def _step(step: StepReport) -> dict[str, object]:
         "duration_seconds": None if duration is None else round(duration, 3),
         "error": step.error,
         "usage": _usage(step.usage),
+        **({"tool_calls": step.tool_calls} if step.tool_calls else {}),
+        **({"changes": _changes(step.changes)} if step.changes else {}),
+    }
+
+
+def _changes(changes: ChangesReport) -> dict[str, object]:
+    return {
+        "files": changes.files,
+        "insertions": changes.insertions,
+        "deletions": changes.deletions,
+        "merged": changes.is_merged,
+        "conflicts": list(changes.conflicts),
+        "artifact": changes.artifact,
     }
 
 

@@ -24,10 +24,11 @@ IssueKind: TypeAlias = Literal[
     "interrupted",  # the run was resumed, and what was under way then
     "reused",  # an earlier run's output stands in
     "asked",  # what a person decided
+    "changed",  # what an isolated writer changed, and whether that was merged
     "recipe",  # what was doubtful before the run began
 ]
 # What a step's own entry says already, or what says nothing about this run.
-_NO_WARNINGS: tuple[IssueKind, ...] = ("failed", "not run", "recipe")
+_NO_WARNINGS: tuple[IssueKind, ...] = ("failed", "not run", "recipe", "changed")
 AttemptStatus: TypeAlias = Literal[
     "planned", "running", "succeeded", "failed", "cancelled", "in doubt", "reused"
 ]
@@ -74,6 +75,18 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangesReport:
+    """What an isolated writer changed; `weft diff RUN STEP` shows it in full."""
+
+    files: int
+    insertions: int
+    deletions: int
+    is_merged: bool
+    conflicts: tuple[str, ...]
+    artifact: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepReport:
     id: str
     type: str
@@ -91,6 +104,8 @@ class StepReport:
     attempts: tuple[AttemptReport, ...]
     usage: Usage
     told: tuple[Told, ...]
+    tool_calls: int = 0
+    changes: ChangesReport | None = None
 
     @property
     def retried(self) -> tuple[AttemptReport, ...]:

@@ -9,7 +9,15 @@ from weft.report.critical_path import critical_path
 from weft.report.happenings import Happenings, happenings_of
 from weft.report.issues import issues_of
 from weft.report.json_form import report_as_json
-from weft.report.model import AttemptReport, AttemptStatus, Issue, Report, StepReport, Told
+from weft.report.model import (
+    AttemptReport,
+    AttemptStatus,
+    ChangesReport,
+    Issue,
+    Report,
+    StepReport,
+    Told,
+)
 from weft.schedule.result import output_of
 from weft.schedule.state import AttemptState, PartState, RunState, StepState
 
@@ -67,6 +75,22 @@ def _step(plan: Plan, step: StepState) -> StepReport:
         attempts=attempts,
         usage=step.usage,
         told=told,
+        tool_calls=sum(attempt.tool_calls for attempt in step.attempts),
+        changes=_changes(step),
+    )
+
+
+def _changes(step: StepState) -> ChangesReport | None:
+    found = step.changes
+    if found is None or not found.artifact:
+        return None
+    return ChangesReport(
+        found.files,
+        found.insertions,
+        found.deletions,
+        found.is_merged,
+        found.conflicts,
+        found.artifact,
     )
 
 
