@@ -9,12 +9,22 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
           $(BIN)/python -m compileall -q src
 
+# The embedded model, 98 MB, fetched once. Without it the demo is scripted, and its tests are skipped.
+WEIGHTS = WEFT_MODELS_DIR=$(VENV)/models $(BIN)/weft models pull smollm2 || \
+          echo "The weights of the embedded model could not be fetched; what needs them is left out."
+
 .PHONY: demo test check format lint types rooms bench soak lock clean
 
+# Two runs of one recipe: by a script, which shows what good answers look like, and by a real model.
 demo: $(VENV)/.run
-	@echo "The model in this demo is scripted: its answers come from examples/research-and-brief.script.yaml."
+	@echo "1. The model is scripted: its answers come from examples/research-and-brief.script.yaml."
 	@$(BIN)/weft run examples/research-and-brief.yaml -i topic="weaving and workflows" \
 	  --model scripted:examples/research-and-brief.script.yaml
+	@$(WEIGHTS)
+	@if [ -f $(VENV)/models/SmolLM2-135M-Instruct.Q4_1.gguf ]; then \
+	  echo; echo "2. The same recipe on the embedded model, which runs here without key or network."; \
+	  WEFT_MODELS_DIR=$(VENV)/models $(BIN)/weft run examples/research-and-brief.yaml \
+	    -i topic="weaving and workflows" --model embedded; fi
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto
@@ -39,6 +49,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/journal.py
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/escape.py
+	$(BIN)/python benchmarks/merge_back.py
 
 # Long: kills a real process 300 times and fills a disk.
 soak: $(VENV)/.dev
@@ -65,8 +78,9 @@ $(VENV)/.run: requirements/run.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Weft and its test tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
-	@sh scripts/system_packages.sh graphviz
+	@sh scripts/system_packages.sh graphviz bubblewrap
 	@$(INSTALL)
+	@$(WEIGHTS)
 	@touch $@ $(VENV)/.run
 
 clean:

@@ -49,7 +49,8 @@ class LocalWorkspaces:
         try:
             return open_isolated(home).root
         except NotFound:
-            return isolate(plot.workspace, home, asked=globs_of(plot.write_set)).root
+            asked = globs_of(plot.write_set)
+            return isolate(plot.workspace, home, asked=asked, engine_home=self._home).root
 
     def _collect(
         self, plot: Plot, write_set: Sequence[Glob], is_merged: bool

@@ -28,6 +28,8 @@ COMMANDS = {
     "cancel": "Stop a run and keep what ended.",
     "approve": "Let a step go on that waits for a person.",
     "reject": "Refuse a step that waits for a person.",
+    "agents": "List, show and check the agents that a recipe may name.",
+    "doctor": "Say what this machine has and lacks; prove the engine here.",
     "models": "The models that run on this machine: list, pull, use, test.",
     "trust": "Let a folder's own settings and agents count.",
     "schema": "Print the JSON Schema of recipes, for editors.",

@@ -296,11 +296,16 @@ def _read_reference(value: Json) -> Reference:
 
 def _claims(step: Mapping[str, Any]) -> Claims:
     return Claims(
-        reads=tuple(_inside("read_set", _GLOB, text) for text in step["read_set"]),
-        writes=tuple(_inside("write_set", _GLOB, text) for text in step["write_set"]),
+        reads=_globs(step, "read_set", "read_aliases"),
+        writes=_globs(step, "write_set", "write_aliases"),
         is_writer=step["posture"] == "writer",
         is_isolated=step["workspace_mode"] == "isolated",
     )
+
+
+def _globs(step: Mapping[str, Any], *names: str) -> tuple[Glob, ...]:
+    # A plan from before there were aliases has none.
+    return tuple(_inside(name, _GLOB, text) for name in names for text in step.get(name, ()))
 
 
 def _read_glob(value: Json) -> Glob:

@@ -173,6 +173,9 @@ class PlannedStep:
     output: Output
     is_cached: bool
     is_recovery_written: bool = False  # by the author, not guessed from the tools
+    # Further globs that name the same files in the run's workspace, through links or another case.
+    read_aliases: tuple[str, ...] = ()
+    write_aliases: tuple[str, ...] = ()
 
     @property
     def depends_on(self) -> tuple[StepId, ...]:

@@ -1,7 +1,7 @@
 """Whatever the plan, it can be drawn."""
 
 import re
-from time import perf_counter
+from time import process_time
 from xml.etree import ElementTree
 
 import pytest
@@ -133,10 +133,20 @@ LARGE = {
 
 
 @pytest.mark.parametrize("shape", LARGE)
-def test_five_hundred_steps_take_well_under_a_second(shape: str):
-    plan = graph(LARGE[shape])
+def test_five_hundred_steps_cost_no_more_than_their_edges(shape: str):
+    plan, part = graph(LARGE[shape]), graph(LARGE[shape][:100])
     for format in FORMATS:
-        started = perf_counter()
         drawn = draw(plan, format)
-        assert perf_counter() - started < 1.5  # about 0.1 on a quiet machine
         assert "500. s499" in drawn or "500#46; s499" in drawn
+        # Five times the steps may have twenty-five times the edges; cubic work would be 125.
+        assert cost(plan, format) < 80 * max(cost(part, format), 0.001)
+
+
+def cost(plan: Plan, format: str) -> float:
+    """CPU seconds, the least of two: others use this machine too."""
+    taken = []
+    for _ in range(2):
+        started = process_time()
+        draw(plan, format)
+        taken.append(process_time() - started)
+    return min(taken)

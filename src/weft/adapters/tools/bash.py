@@ -99,6 +99,8 @@ def _told(ran: Ran, reach: Reach) -> ToolOutcome:
         may = listed(reach.write_set, 20) if reach.may_write else ""
         where = f"outside what this step may write ({may or 'nothing'})"
         notes.append(f"not kept, for it is {where}: {listed(ran.kept_out, 20)}")
+    if ran.new_repositories:
+        notes.append(f"a new repository is never merged: {listed(ran.new_repositories, 20)}")
     said = ran.output if ran.output.strip() else "(no output)"
     text = "\n".join([said.rstrip("\n"), *(f"[{note}]" for note in notes)])
     verdict: Verdict = (

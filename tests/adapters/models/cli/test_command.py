@@ -59,7 +59,7 @@ def test_a_workspace_that_is_gone_is_an_error(tmp_path: Path) -> None:
 
 def test_a_command_sees_three_variables_and_those_that_the_user_lists(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "HOME": "/h", "LANG": "C", "OPENAI_API_KEY": "s3cret"}
-    environ |= {"MINE": "yes", "OTHER": "no"}
+    environ |= {"MINE": "yes", "OTHER": "no", "XDG_CONFIG_HOME": "/x", "HTTPS_PROXY": "p"}
     result = run(attempt("cli:env", tmp_path), environ=environ, passes=("MINE",))
     assert isinstance(result, Success)
     names = {line.split("=")[0] for line in str(result.output).splitlines()}

@@ -146,10 +146,19 @@ LOOK_UP = ToolDefinition(
 )
 
 
+def handy() -> LocalModel:
+    """The same weights, as if they were of some use with tools."""
+    tiny = smollm2()
+    return LocalModel(replace(tiny, traits=replace(tiny.traits, is_tiny=False)))
+
+
 def test_a_tool_that_it_calls_comes_as_a_call() -> None:
     # No way out but the tool: which of both it takes is a tiny model's luck.
-    parameters = {"function_tools": [LOOK_UP], "output_mode": "tool", "allow_text_output": False}
-    response = asyncio.run(ask("Look up Paris.", 80, **parameters))
+    parameters = ModelRequestParameters(
+        function_tools=[LOOK_UP], output_mode="tool", allow_text_output=False
+    )
+    settings = ModelSettings(max_tokens=80)
+    response = asyncio.run(handy().request(prompt("Look up Paris."), settings, parameters))
     (part,) = response.parts
     assert isinstance(part, ToolCallPart)
     assert part.tool_name == "look_up"
@@ -300,9 +309,10 @@ def test_a_file_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
 
 def test_it_says_what_it_can_do_and_that_it_is_tiny() -> None:
     profile = model().profile
-    assert profile.get("supports_tools")
+    assert handy().profile.get("supports_tools")
+    assert not profile.get("supports_tools"), "it would call one until its turns are up"
     assert profile.get("supports_json_schema_output")
     assert profile.get("default_structured_output_mode") == "native"
     assert model().system == "local"
     assert model().notice == TINY_NOTICE
-    assert LocalModel(replace(smollm2(), traits=Traits())).notice == ""
+    assert handy().notice == ""
