@@ -1,7 +1,8 @@
 """Workspaces on this machine. In: a Plot. Out: a copy for its writer, and the change merged back.
 
-HOME/runs/RUN/STEP/COPY/       the writer's copy, removed once its change is kept
-HOME/runs/RUN/STEP/change/     the change, for `weft diff` and `weft apply`
+    HOME/workspaces/RUN/STEP/COPY/      the writer's copy, removed once its change is kept
+    HOME/workspaces/RUN/STEP/change/    the change, for `weft diff` and `weft apply`
+    HOME/merges/                        what undoes a merge that a crash cut off
 """
 
 import asyncio
@@ -42,7 +43,7 @@ class LocalWorkspaces:
         return await asyncio.shield(working)
 
     def artifact(self, run_id: str, step: str) -> Path:
-        return self._home / "runs" / run_id / step / "change"
+        return self._home / "workspaces" / run_id / step / "change"
 
     def _open(self, plot: Plot) -> Path:
         home = self._copy(plot)
@@ -94,7 +95,7 @@ class LocalWorkspaces:
         return (*left, *(f"{each.path} was refused: {each.why}" for each in changes.refused[:10]))
 
     def _copy(self, plot: Plot) -> Path:
-        return self._home / "runs" / plot.run_id / plot.step / f"copy-{plot.copy}"
+        return self._home / "workspaces" / plot.run_id / plot.step / f"copy-{plot.copy}"
 
 
 def globs_of(texts: Sequence[str]) -> list[Glob]:

@@ -205,11 +205,7 @@ class Weft:
     def _workspaces(self) -> "Workspaces":
         from weft.adapters.workspaces import LocalWorkspaces
 
-        return LocalWorkspaces(self.workspaces_home)
-
-    @property
-    def workspaces_home(self) -> Path:
-        return self.settings.home / "workspaces"
+        return LocalWorkspaces(self.settings.home)
 
     def change(self, history: "History", step: str) -> "Changes":
         """What an isolated writer changed. Raises NotFound."""

@@ -41,7 +41,7 @@ def command(run: str, step: str, dry_run: bool, as_json: bool) -> None:
         paths = [put.path for put in planned.puts] if isinstance(planned, MergePlan) else []
         _refuse(planned)
     else:
-        merged = merge_back(changes, workspace, weft.workspaces_home)
+        merged = merge_back(changes, workspace, weft.settings.home)
         _refuse(merged)
         paths = [change.path for change in changes.changes]
     _say(run, step, changes, paths, dry_run, as_json)

@@ -60,7 +60,7 @@ async def _play(
     folder: Path, played: tuple[Scene, ...], runner: Runner | None, on_begin: Begun
 ) -> None:
     store = await SqliteJournal.open(_journal(folder))
-    runs = Runs(store, SystemClock(), LocalWorkspaces(folder / "home" / "workspaces"))
+    runs = Runs(store, SystemClock(), LocalWorkspaces(folder / "home"))
     try:
         for scene in played:
             on_begin(scene.name)
