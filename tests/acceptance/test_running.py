@@ -105,7 +105,7 @@ def test_the_exit_code_says_how_it_went(
 
 def test_a_model_that_cannot_be_had_is_an_error_before_the_run(tmp_path: Path) -> None:
     write(tmp_path, "recipe.yaml", CHAIN)
-    refused(weft(tmp_path, "run", "recipe.yaml", "--json"), "usage")
+    refused(weft(tmp_path, "run", "recipe.yaml", "--json"), "not_ready")
     assert weft(tmp_path, "runs", "--json").json["runs"] == []
 
 

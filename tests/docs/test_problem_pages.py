@@ -47,7 +47,7 @@ def test_every_code_in_the_source_has_a_title_and_every_title_a_use():
     used = {
         code
         for source in SOURCES
-        for code in re.findall(r'"((?:RCP|CFG)\d{3})"', source.read_text(encoding="utf-8"))
+        for code in re.findall(r'"((?:RCP|CFG|PRM|RUN)\d{3})"', source.read_text(encoding="utf-8"))
     }
     assert used == set(TITLES)
 

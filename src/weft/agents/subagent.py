@@ -6,16 +6,16 @@
 A step, a branch, an element of a map, a judge: nothing else calls a model (seed 003).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
+from typing import TypeAlias
 
 from weft.agents.calling import Calling
 from weft.agents.conversation import Answer, Conversation, Wanted, fail_over, json_words
 from weft.agents.judging import Judgement, judged
 from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.plan.brief_text import joined
-from weft.plan.catalog import tool_name
 from weft.ports.model import Models
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from weft.ports.tool import Toolbox
@@ -26,6 +26,8 @@ from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 
 CLI = "cli:"
+# What a report must say of such an attempt, whatever came of it: no sandbox, no search.
+Loud: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]
 # What the validator of a loop says (RECIPES §4).
 _VERDICT: dict[str, Json] = {
     "type": "object",
@@ -59,14 +61,14 @@ class Subagents:
         toolbox: Toolbox,
         cli: Runner | None = None,
         redactor: Redactor = NOTHING_SECRET,
-        is_confined: bool = True,
+        loud: Loud = lambda request, model: (),
     ) -> None:
         self._choice = choice
         self._models = models
         self._toolbox = toolbox
         self._cli = cli
         self._redactor = redactor
-        self._is_confined = is_confined
+        self._loud = loud
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         request = self._without_secrets(request)
@@ -136,7 +138,7 @@ class Subagents:
         usage = answer.usage + verdict.usage
         if verdict.failed:
             return Failure("validation", verdict.failed, usage, model=answer.model)
-        warnings = (*answer.warnings, *verdict.warnings, *self._loudly(request))
+        warnings = (*answer.warnings, *verdict.warnings, *self._loud(request, answer.model))
         return Success(checked.output, usage, warnings, answer.model)
 
     async def _judged(
@@ -148,11 +150,6 @@ class Subagents:
         if judge is None:
             return Judgement(warnings=tuple(f"nobody checked the rule '{rule}'" for rule in rules))
         return await judged(judge, self._models, rules, checked.output, request, witness)
-
-    def _loudly(self, request: AttemptRequest) -> Iterator[str]:
-        has_bash = any(tool_name(tool) == "Bash" for tool in request.tools)
-        if has_bash and not self._is_confined:
-            yield "the sandbox is off: Bash ran with all the rights of this user"
 
     def _without_secrets(self, request: AttemptRequest) -> AttemptRequest:
         hide = self._redactor.text

@@ -14,7 +14,8 @@ from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
 from weft.adapters.models.prices import is_priced
 from weft.adapters.tools.search_hosts import search_fault
-from weft.assembly.subagents import Chosen, may_run_command, search_endpoint
+from weft.assembly.chosen import Chosen
+from weft.assembly.subagents import may_run_command, search_endpoint
 from weft.config.settings import Settings
 from weft.plan.catalog import tool_name
 from weft.plan.model import Plan, PlannedAgent, briefs

@@ -1,12 +1,13 @@
 """Wire the subagents: models, tools, other tools' agents. In: settings. Out: a Runner, while open."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from weft.assembly.chosen import Ask, Chosen
 from weft.config.settings import Settings, is_true
+from weft.plan.catalog import tool_name
 from weft.problems.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -15,21 +16,8 @@ if TYPE_CHECKING:
     from weft.adapters.models.named import NamedModels
     from weft.adapters.tools.toolbox import ToolSettings
     from weft.adapters.tools.web_search import SearchEndpoint
-    from weft.ports.runner import Runner
+    from weft.ports.runner import AttemptRequest, Runner
     from weft.workspaces.sandbox.find import Setting
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The models of a run, decided before it starts."""
-
-    default: str
-    override: str | None = None
-    said: tuple[str, ...] = ()  # lines for the user: which model and why, what is missing
-
-
-# Asks the user whether weights may be fetched.
-Ask = Callable[[str], bool]
 
 
 @asynccontextmanager
@@ -39,6 +27,7 @@ async def open_subagents(
     # Imported on use: pydantic-ai takes a second.
     from weft.adapters.models.cli.runner import CliRunner
     from weft.adapters.models.model_names import Meant, meaning
+    from weft.adapters.tools.search_hosts import search_fault
     from weft.adapters.tools.toolbox import StandardToolbox
     from weft.agents.redaction import Redactor
     from weft.agents.subagent import Choice, Subagents
@@ -47,6 +36,14 @@ async def open_subagents(
         meant = meaning(name, environ)
         return meant.name if isinstance(meant, Meant) else name
 
+    def loud(request: "AttemptRequest", model: str) -> Iterator[str]:
+        names = {tool_name(tool) for tool in request.tools}
+        if "Bash" in names and settings.sandbox == "off":
+            yield "the sandbox is off: Bash ran with all the rights of this user"
+        if "WebSearch" in names and (said := search_fault(model, endpoint, environ)):
+            yield f"it went without WebSearch: {said}"
+
+    endpoint = search_endpoint(settings)
     redactor = Redactor(environ)
     toolbox = StandardToolbox(tool_settings(settings), environ)
     cli = CliRunner(
@@ -59,8 +56,7 @@ async def open_subagents(
     choice = Choice(chosen.default, chosen.override, settings.judge, means)
     async with open_models(chosen, settings, environ, ask) as models:
         try:
-            is_confined = settings.sandbox != "off"
-            yield Subagents(choice, models, toolbox, cli, redactor, is_confined)
+            yield Subagents(choice, models, toolbox, cli, redactor, loud)
         finally:
             await toolbox.close()
 

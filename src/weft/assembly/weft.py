@@ -3,16 +3,18 @@
 import os
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.agents.catalog import agent_files, load_catalog
 from weft.agents.definition import AgentFile
-from weft.assembly.subagents import Ask, Chosen, open_subagents
+from weft.assembly.chosen import Ask, Chosen
 from weft.config.settings import Settings, load_settings
 from weft.plan.catalog import Catalog
 from weft.plan.check import Checked, Problems, check
+from weft.plan.costs import stricter
 from weft.plan.inputs import bind
 from weft.problems.errors import InvalidInputs, InvalidRecipe, NotFound, NotReady
 from weft.problems.render import count
@@ -103,7 +105,7 @@ class Weft:
         if isinstance(built, Problems):
             message = f"{recipe.source.file or recipe.name} has {count(built.problems)}"
             raise InvalidRecipe(message, built.problems)
-        return built
+        return replace(built, budget=stricter(built.budget, self.settings.budget))
 
     async def run(
         self,
@@ -114,7 +116,7 @@ class Weft:
     ) -> "RunState":
         from weft.run.runs import Start
 
-        model = self.model(model)
+        model, plan = self.model(model), self.permit(plan)
         start = Start(plan, inputs, model=model, workspace=self.workspace(model))
         chosen = await self.choose(plan, model)
         async with self.runs() as runs, self.runner(chosen) as runner:
@@ -160,7 +162,7 @@ class Weft:
 
         named = model or self.settings.model
         if named is None and not needs_default(plan, self.environ):
-            named = EMBEDDED  # nobody will ask it
+            named = next(filter(None, (agent.model for agent in plan.agents.values())), EMBEDDED)
         found = Resolved(named, "") if named else await resolve(self.environ, pulled=self._pulled)
         ready = readiness(plan, found.name, model, self.settings, self.environ)
         if ready.problems:
@@ -186,6 +188,8 @@ class Weft:
             script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
             yield ScriptedRunner(script, SystemClock())
             return
+        from weft.assembly.subagents import open_subagents
+
         async with open_subagents(chosen, self.settings, self.environ, ask) as subagents:
             yield subagents
 

@@ -14,7 +14,8 @@ from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
 from weft.adapters.tools.mcp_config import read_servers
 from weft.adapters.tools.search_hosts import search_fault
 from weft.assembly import Weft
-from weft.assembly.subagents import Chosen, may_run_command, search_endpoint
+from weft.assembly.chosen import Chosen
+from weft.assembly.subagents import may_run_command, search_endpoint
 from weft.cli.default_model import default_model
 from weft.plan.assemble import tools_of
 from weft.plan.catalog import KNOWN_TOOLS, tool_fault, tool_name

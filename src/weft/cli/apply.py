@@ -13,6 +13,7 @@ from weft.problems.errors import WeftError
 from weft.run.history import History
 from weft.vocabulary.ids import RunId
 from weft.vocabulary.names import listed
+from weft.workspaces.apply import Merged
 from weft.workspaces.entries import Changes
 from weft.workspaces.merge import Conflict, MergePlan, plan_merge
 from weft.workspaces.merge_back import merge_back
@@ -43,7 +44,8 @@ def command(run: str, step: str, dry_run: bool, as_json: bool) -> None:
     else:
         merged = merge_back(changes, workspace, weft.settings.home)
         _refuse(merged)
-        paths = [change.path for change in changes.changes]
+        was_done = isinstance(merged, Merged) and merged.was_done
+        paths = [] if was_done else [change.path for change in changes.changes]
     _say(run, step, changes, paths, dry_run, as_json)
 
 
@@ -66,6 +68,9 @@ def _say(
         )  # fmt: skip
         return
     word = "would change" if dry_run else "changed"
+    if not paths and changes.changes:
+        click.echo("it was merged before; nothing is left to do")
+        return
     click.echo(f"{word} {len(paths)} file{'s' if len(paths) != 1 else ''}")
     for path in paths:
         click.echo(f"  {path}")

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import click
 
 from weft.assembly import Weft
-from weft.assembly.subagents import Chosen
+from weft.assembly.chosen import Chosen
 from weft.cli.deciding import can_ask, decide_here
 from weft.cli.fetching import fetched
 from weft.cli.printing import print_json

@@ -65,7 +65,8 @@ def command(name: str | None, as_json: bool) -> int:
 
 async def _try(weft: Weft, name: str | None) -> tuple[str, list[Tried]]:
     # Imported on use: pydantic-ai takes a second.
-    from weft.assembly.subagents import Chosen, open_models
+    from weft.assembly.chosen import Chosen
+    from weft.assembly.subagents import open_models
     from weft.cli.models import model_in_use
 
     named = name or await model_in_use(weft) or "embedded"

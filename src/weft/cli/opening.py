@@ -16,17 +16,16 @@ def open_weft() -> Weft:
         return weft
     brings = told(settings.steering, settings.project)
     store = TrustStore(settings.home)
-    what = "have changed since you trusted them" if store.was_trusted(settings.project) else (
-        "are not used until you trust them"
-    )  # fmt: skip
-    said = f"{brings} of {settings.project} {what}"
+    is_known = store.was_trusted(settings.project)
+    what = "not used: changed since you trusted it" if is_known else "not used until you trust it"
+    said = f"{brings} in {settings.project}: {what}"
     if sys.stdin.isatty() and sys.stderr.isatty():
         click.echo(f"{said}.", err=True)
         if click.confirm("Trust this folder as it is now?", default=False, err=True):
             store.trust(settings.project, settings.digest)
             return Weft()
     else:
-        click.echo(f"{said}: weft trust, --trust or WEFT_TRUST=1", err=True)
+        click.echo(f"{said} (weft trust, --trust or WEFT_TRUST=1)", err=True)
     return weft
 
 

@@ -31,6 +31,8 @@ def command(run: str | None, model: str | None, as_json: bool) -> int:
 
 def _resume(weft: Weft, history: History, model: str | None, as_json: bool) -> int:
     run_id = RunId(history.started.run_id)
+    if not history.state.has_ended:
+        weft.permit(history.state.plan)  # a run that may only read goes on with no writer
     return drive(
         weft,
         history.state.plan,

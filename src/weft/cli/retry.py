@@ -63,6 +63,7 @@ def run_again(
     inputs = weft.inputs(plan, {**before, **given})
     anew = downstream(plan, StepId(step)) if step else frozenset()
     model = (weft.model(model) if model else None) or history.started.model
+    plan = weft.permit(plan)
     start = Start(
         plan,
         inputs,

@@ -1,13 +1,15 @@
 """The single list of problem codes. In: a code. Out: its short title.
 
 RCP0 reading · RCP1 the recipe · RCP2 templates and expressions · RCP3 inputs · RCP4 saved recipes ·
-RCP9 warnings · CFG settings. A code is never given a second meaning, and one that falls out of use is
-not used again. `docs/problems/` has a page for each.
+RCP9 warnings · CFG settings · PRM permission · RUN what a run needs and does not have here. A code is
+never given a second meaning, and one that falls out of use is not used again. `docs/problems/` has a
+page for each.
 """
 
 TITLES: dict[str, str] = {
     "CFG001": "limits in a project's file",
     "CFG002": "unusable environment variable",
+    "PRM001": "writer in a run that only reads",
     "RCP001": "unreadable file",
     "RCP002": "file too large",
     "RCP003": "not UTF-8",
@@ -70,4 +72,10 @@ TITLES: dict[str, str] = {
     "RCP901": "dependency listed twice",
     "RCP902": "write_set without effect",
     "RCP903": "unused agent or input",
+    "RUN001": "model that cannot be asked",
+    "RUN002": "budget without a price",
+    "RUN003": "unknown MCP server",
+    "RUN004": "nothing to search with",
+    "RUN005": "command that nobody allowed",
+    "RUN006": "missing weights",
 }

@@ -90,6 +90,8 @@ def error_as_text(error: WeftError) -> str:
     blocks = [as_text(problem) for problem in error.problems]
     if not blocks:
         blocks = [error.message if not error.hint else f"{error.message}\n  = {error.hint}"]
+    elif error.hint:
+        blocks.append(f"  = {error.hint}")
     return "\n\n".join(blocks)
 
 

@@ -137,7 +137,8 @@ class _Search:
                 raise TooMuch
         # What is known is walked by whoever knows it, unless that walk skips this folder.
         if not is_known or any(map(is_skipped, to)):
-            self._visit(to, rest or (ANY,))
+            # From the top, as the author's own: where it leads to may be spelt otherwise on disk.
+            self._visit((), whole)
 
     def _visit(self, folder: Names, rest: Pattern) -> None:
         self._links.try_one()

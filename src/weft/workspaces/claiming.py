@@ -1,7 +1,7 @@
 """Let a plan claim files, not only names. In: a Plan, the workspace of its run. Out: the Plan.
 
 Done once, when a run starts: what was found is part of the plan, so a resumed run claims the same.
-Links that a step makes later are not seen; nothing is written through a link in any case.
+Links that a step makes later are not seen; our own tools write through no link in any case.
 """
 
 from collections.abc import Iterable

@@ -140,13 +140,10 @@ class Links:
                 return None
         except ValueError:
             return None
-        target = os.path.realpath(path)
-        outer, names = self._parts(self._root), self._parts(target)
+        outer, names = self._parts(self._root), self._parts(os.path.realpath(path))
         if names[: len(outer)] != outer:
             return None
-        to = names[len(outer) :]
-        self._on_disk.setdefault(to, target)
-        return to
+        return names[len(outer) :]
 
     def _parts(self, path: str) -> Names:
         return tuple(self.spell(name) for name in path.split(os.sep) if name)

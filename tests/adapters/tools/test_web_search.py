@@ -98,7 +98,7 @@ def test_nobody_at_home_is_an_error() -> None:
         ("google:gemini-3-pro", True),
         ("openai-chat:gpt-5", False),
         ("openai-chat:gpt-4o-search-preview", True),
-        ("groq:compound-beta", True),
+        ("groq:compound-beta", False),
         ("groq:llama-3.3-70b", False),
         ("ollama:qwen3", False),
         ("mistral:mistral-large", False),

@@ -10,10 +10,10 @@ from weft.adapters.tools.web_search import SearchEndpoint
 
 _HOSTS = frozenset({
     "anthropic", "azure-responses", "google", "google-cloud", "meta", "openai-chatgpt",
-    "openai-responses", "openrouter", "xai",
+    "openai-responses",
 })  # fmt: skip
 # These search only with some of their models.
-_SOME = {"groq": "compound", "openai-chat": "-search-preview"}
+_SOME = {"openai-chat": "-search-preview"}
 
 
 def hosts_search(model: str | None, environ: Mapping[str, str]) -> bool:
