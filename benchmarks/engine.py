@@ -5,7 +5,9 @@
 Every way of running one graph takes its turn in every round, so that a busy machine is busy to
 all, and medians are shown. Weft's figures are those of a whole run: from Runs.start() to the end,
 with the plan stored, every prompt rendered and every key made; reading the YAML and planning are
-shown apart. `--peers` names a Python that has langgraph and langgraph-checkpoint-sqlite.
+shown apart. A prompt names the output of every step that its step waits for: one in a chain and in
+the branches of a fan-out, 50 in the layers, all branches in the join. asyncio and the limits put
+the same prompts together in plain Python. `--peers` names a Python that has langgraph and langgraph-checkpoint-sqlite.
 """
 
 import argparse
@@ -25,7 +27,7 @@ from pathlib import Path
 from statistics import median
 
 from limits import durable, in_turns, plain
-from shapes import Shape, chain, fan, layers, reversed_chain
+from shapes import TOPIC, Shape, chain, fan, layers, reversed_chain
 
 from weft.adapters.clock import SystemClock
 from weft.adapters.stores.memory import MemoryJournal
@@ -41,7 +43,7 @@ PLAIN, LIMIT, FLOOR = "asyncio", "the durable limit", "the same, in turns"
 MEMORY, SQLITE = "weft, in memory", "weft, SQLite"
 GRAPH, GRAPH_SQLITE = "langgraph", "langgraph, SQLite"
 PEER = Path(__file__).with_name("peer_langgraph.py")
-INPUTS = {"topic": "bees"}
+INPUTS = {"topic": TOPIC}
 MOST_BYTES = 1_000_000_000
 MOST_PEER_STEPS = 2_000
 
@@ -141,6 +143,7 @@ async def measure(
 
 def show(shape: Shape, taken: dict[str, list[Taken]]) -> dict[str, float]:
     """Prints the table, and gives back the ratios of wall time to the limit."""
+    named = sum(map(len, shape.befores.values())) / shape.steps
     walls = {way: median(each.wall for each in some) for way, some in taken.items()}
     cpus = {way: median(each.cpu for each in some) for way, some in taken.items()}
     print(f"{shape.name:24} {'µs a step':>10} {'× limit':>8} {'CPU':>8} {'× limit':>8}")
@@ -149,6 +152,7 @@ def show(shape: Shape, taken: dict[str, list[Taken]]) -> dict[str, float]:
             f"  {way:22} {wall / shape.steps * 1e6:10.1f} {wall / walls[LIMIT]:8.2f}"
             f" {cpus[way] / shape.steps * 1e6:8.1f} {cpus[way] / cpus[LIMIT]:8.2f}"
         )
+    print(f"  (outputs named in a prompt: {named:.1f} on average)")
     return {way: wall / walls[LIMIT] for way, wall in walls.items()}
 
 

@@ -3,9 +3,12 @@
 plain      asyncio, a task a step, nothing kept
 durable    the same, and SQLite (WAL, synchronous=FULL, one writer thread, group commit): the row
            of a start is committed before its step runs, the row of an end no later than the start
-           of whoever waited for it. Nothing is planned, rendered, checked, keyed or counted.
+           of whoever waited for it. Nothing is planned, checked, keyed or counted.
 in_turns   the same again, by hand: whatever ended meanwhile is written as one, so that a thousand
            steps wait for one future. Nobody writes it so for one graph; it is the floor.
+
+All of them put the prompts together, as whoever runs a step must: in plain Python, from a dict of
+what was said so far.
 """
 
 import asyncio
@@ -18,14 +21,15 @@ from threading import Thread
 from shapes import Shape
 
 
-async def work(step: str) -> str:
+async def work(step: str, prompt: str) -> str:
     return f"{step} is done."
 
 
 class _Graph:
-    """Counters of what each step still waits for."""
+    """Counters of what each step still waits for, and what those that ended said."""
 
     def __init__(self, shape: Shape) -> None:
+        self.said: dict[str, str] = {}
         self.unmet = {step: len(befores) for step, befores in shape.befores.items()}
         self.dependents: dict[str, list[str]] = {step: [] for step in shape.befores}
         for step, befores in shape.befores.items():
@@ -36,8 +40,9 @@ class _Graph:
     def roots(self) -> list[str]:
         return [step for step, unmet in self.unmet.items() if not unmet]
 
-    def end(self, step: str) -> list[str]:
+    def end(self, step: str, said: str) -> list[str]:
         """Whoever can start now."""
+        self.said[step] = said
         self.left -= 1
         ready = []
         for dependent in self.dependents[step]:
@@ -53,8 +58,8 @@ async def plain(shape: Shape) -> None:
     tasks: set[asyncio.Task[None]] = set()
 
     async def run(step: str) -> None:
-        await work(step)
-        for ready in graph.end(step):
+        said = await work(step, shape.prompt(step, graph.said))
+        for ready in graph.end(step, said):
             tasks.add(asyncio.create_task(run(ready)))
         if not graph.left:
             all_ended.set()
@@ -72,8 +77,8 @@ async def durable(shape: Shape, file: Path) -> None:
 
     async def run(step: str) -> None:
         """Its start is durable."""
-        said = await work(step)
-        ready = graph.end(step)
+        said = await work(step, shape.prompt(step, graph.said))
+        ready = graph.end(step, said)
         await start([_ended(step, said)], ready)
         if not graph.left:
             all_ended.set()
@@ -97,7 +102,7 @@ async def in_turns(shape: Shape, file: Path) -> None:
     tasks: set[asyncio.Task[None]] = set()
 
     async def run(step: str) -> None:
-        ended.append((step, await work(step)))
+        ended.append((step, await work(step, shape.prompt(step, graph.said))))
         is_any.set()
 
     async def start(rows: list[str], ready: Sequence[str]) -> None:
@@ -112,7 +117,7 @@ async def in_turns(shape: Shape, file: Path) -> None:
         batch = ended[:]
         ended.clear()
         rows = [_ended(step, said) for step, said in batch]
-        await start(rows, [ready for step, _ in batch for ready in graph.end(step)])
+        await start(rows, [ready for step, said in batch for ready in graph.end(step, said)])
     writer.close()
 
 

@@ -1,7 +1,9 @@
 """What the engine is measured on. In: a size. Out: a Shape: who waits for whom, as YAML and bare.
 
-Each is written as an author would write it: ids, edges, prompts with references, in YAML. The bare
-form, for those that are compared with Weft, is the same graph without a word of text.
+Each is written as an author would write it, in YAML: ids, edges, and prompts that name the input
+and the output of every step that they go on from. In layers of 50, that is 50 outputs a prompt;
+the join of a fan-out names all its branches. The bare form, for those that are compared with Weft,
+is the same graph, and the same prompts put together in plain Python.
 """
 
 from collections.abc import Mapping
@@ -15,6 +17,7 @@ from weft.plan.model import Plan
 from weft.recipe.read import read_recipe
 from weft.vocabulary.limits import Limits
 
+TOPIC = "bees"
 LIMITS = Limits(
     text_bytes=64 * 1024 * 1024, nodes=10_000_000, steps=100_000, map_items_ceiling=100_000
 )
@@ -32,14 +35,19 @@ class Shape:
 
     @cached_property
     def text(self) -> str:
-        lines = ["name: measured", "inputs: [{name: topic, default: bees}]", "steps:"]
+        lines = ["name: measured", f"inputs: [{{name: topic, default: {TOPIC}}}]", "steps:"]
         for step, befores in self.befores.items():
             lines += [f"  - id: {step}", "    subagent: writer"]
             if len(befores) > 1:
                 lines.append(f"    depends_on: [{', '.join(befores)}]")
-            said = f", going on from {{{{steps.{befores[0]}.output}}}}" if befores else ""
-            lines.append(f"    prompt: Write {step} about {{{{inputs.topic}}}}{said}.")
+            lines += ["    prompt: |-", f"      Write {step} about {{{{inputs.topic}}}}."]
+            lines += [f"      Go on from: {{{{steps.{before}.output}}}}" for before in befores]
         return "\n".join(lines) + "\n"
+
+    def prompt(self, step: str, said: Mapping[str, str]) -> str:
+        """What Weft renders for the step, without Weft. `said`: what the steps before it said."""
+        befores = "".join([f"\nGo on from: {said[before]}" for before in self.befores[step]])
+        return f"Write {step} about {TOPIC}.{befores}"
 
     def plan(self) -> Plan:
         recipe = read_recipe(self.text, "measured.yaml", LIMITS)

@@ -137,3 +137,42 @@ def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None
         out, _ = child.communicate(timeout=SOON_SECONDS)
     assert child.returncode == 0, out
     assert out.index("g    succeeded") < out.index("slow succeeded")
+
+
+@pytest.mark.parametrize("words", [("--json",), ()], ids=["json", "text"])
+@pytest.mark.parametrize(
+    ("third", "code", "status"),
+    [("ok", 0, "complete"), ("{fail: no}", 1, "partial")],
+    ids=["complete", "partial"],
+)
+def test_a_run_whose_reader_leaves_goes_on_to_its_end(
+    tmp_path: Path, words: tuple[str, ...], third: str, code: int, status: str
+) -> None:
+    """`weft run … | head -1`"""
+    script = f"default: ok\nreplies:\n  b: {{reply: ok, delay: 500ms}}\n  c: {third}\n"
+    write(tmp_path, "recipe.yaml", CHAIN)
+    write(tmp_path, "script.yaml", script)
+    with running(tmp_path, "run", "recipe.yaml", *words, *MODEL) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline()
+        child.stdout.close()
+        assert child.wait(60) == code
+        assert child.stderr.read() == ""
+        child.stdout = None  # there is nothing left to collect
+    listed = weft(tmp_path, "runs", "--json").json["runs"]
+    assert [row["status"] for row in listed] == [status]
+    assert started(journal(tmp_path, listed[0]["run_id"])) == ["a", "b", "c"]
+
+
+def test_a_gate_is_reached_and_told_of_although_nobody_reads(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", GATED)
+    write(tmp_path, "script.yaml", "replies: {a: {reply: ok, delay: 500ms}}")
+    with running(tmp_path, "run", "recipe.yaml", *MODEL) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline()
+        child.stdout.close()
+        assert child.wait(60) == 3
+        assert "weft approve" in child.stderr.read()
+        child.stdout = None

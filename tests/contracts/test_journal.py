@@ -24,6 +24,7 @@ from weft.ports.cache import KeptOutput
 from weft.ports.journal import Fenced, Journal, Leased, RunRow
 from weft.run.keeper import Store as Everything
 from weft.vocabulary.ids import RunId, StepId
+from weft.vocabulary.values import JsonText
 
 RUN = RunId("run-1")
 OTHER = RunId("run-2")
@@ -71,7 +72,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def started(run_id: RunId = RUN, at: float = 1.0, workflow: str = "news") -> RunStarted:
-    return RunStarted(at, run_id, workflow, "d1", {"steps": []}, {"topic": "weaving"}, seed=7)
+    return RunStarted(
+        at, run_id, workflow, "d1", JsonText('{"steps":[]}'), {"topic": "weaving"}, seed=7
+    )
 
 
 def fired(name: str) -> TimerFired:

@@ -14,6 +14,8 @@ from weft.documents.document import read_text
 from weft.plan.build import Problems, build
 from weft.problems.render import as_text
 from weft.recipe.read import read_recipe
+from weft.report.report import report_as_json, report_of
+from weft.testing.recipes import run_recipe
 
 CATALOG = load_catalog((), Path("."))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -86,3 +88,13 @@ def test_the_reference_is_up_to_date():
     assert (DOCS / "reference.md").read_text(encoding="utf-8") == made.stdout, (
         "run: python scripts/reference.py > docs/reference.md"
     )
+
+
+def test_every_key_of_the_report_is_explained():
+    recipe = "name: r\nsteps:\n  - {id: a, subagent: writer, prompt: Go.}\n"
+    report = report_as_json(report_of(run_recipe(recipe)))
+    keys = set(report) | set(report["usage"]) | set(report["steps"]["a"])
+    keys |= set(report["critical_path"][0])
+    page = (DOCS / "runs.md").read_text(encoding="utf-8")
+    section = page.partition("## The report as JSON\n")[2].partition("\n## ")[0]
+    assert keys - set(re.findall(r"`(\w+)`", section)) == set()

@@ -13,6 +13,7 @@ from weft.events.model import (
 )
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.usage import Usage
+from weft.vocabulary.values import JsonText
 
 SUCCEEDED = AttemptSucceeded(5.5, StepId("a"), "", 1, "fine", Usage(1, 2, 0.5, 3), ("odd",), "m")
 
@@ -130,4 +131,4 @@ def test_what_is_not_json_is_not_written() -> None:
     with pytest.raises(ValueError, match="JSON"):
         encode(TimerFired(float("nan"), "t"))
     with pytest.raises(ValueError, match="JSON"):
-        encode(RunStarted(1.0, "r", "w", "d", {"x": float("nan")}, {}, 1))
+        encode(RunStarted(1.0, "r", "w", "d", JsonText("{}"), {"x": float("nan")}, 1))

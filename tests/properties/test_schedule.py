@@ -41,9 +41,10 @@ from weft.schedule.state import RunState, begin
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json
+from weft.vocabulary.values import Json, JsonText
 
 MOST_EVENTS = 3_000
+NO_PLAN = JsonText("{}")  # the scheduler is given its plan, and does not look
 ENDED = {"succeeded", "failed", "skipped", "held", "cancelled"}
 seeds = st.integers(0, 2**32)
 
@@ -80,7 +81,7 @@ class World:
         self.state = begin(self.plan)
 
     def start(self) -> None:
-        self.see(RunStarted(0.0, "run", "any", "", {}, {}, 7))
+        self.see(RunStarted(0.0, "run", "any", "", NO_PLAN, {}, 7))
 
     def see(self, event: Event) -> None:
         self.journal.append(event)
@@ -341,7 +342,7 @@ def plain(plan: Plan) -> Plan:
 def test_steps_start_as_one_pass_in_listing_order_would_start_them(plan: Plan, seed: int) -> None:
     plan, luck = plain(plan), Random(seed)
     naive, state = Naive(plan), begin(plan)
-    _, commands = advance(state, RunStarted(0.0, "run", "any", "", {}, {}, 0))
+    _, commands = advance(state, RunStarted(0.0, "run", "any", "", NO_PLAN, {}, 0))
     while True:
         begun = [command.step for command in commands if isinstance(command, StartAttempt)]
         assert begun == naive.begin()

@@ -24,6 +24,7 @@ from weft.report.report import report_as_json, report_of
 from weft.schedule.advance import advance
 from weft.schedule.state import begin
 from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.values import JsonText
 
 _KEYS = ["type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"]
 _STEP_KEYS = [
@@ -195,7 +196,7 @@ def test_a_reused_output_is_told_and_deploys_nobody():
     run = driven("name: one\nsteps: [{id: a, agent: worker, prompt: x}]")
     state = begin(run.plan)
     events = [
-        RunStarted(0.0, "run-2", "one", "", {}, {}, 0, parent="run-1"),
+        RunStarted(0.0, "run-2", "one", "", JsonText("{}"), {}, 0, parent="run-1"),
         AttemptStarted(0.0, StepId("a"), "", 1, AgentId("worker"), "key"),
         AttemptSucceeded(0.0, StepId("a"), "", 1, "old", reused_from="run-1"),
     ]

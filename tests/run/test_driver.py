@@ -28,6 +28,7 @@ from weft.testing.runner import ScriptedRunner
 from weft.testing.script import read_script
 from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.statuses import RunStatus
+from weft.vocabulary.values import JsonText
 
 CHAIN = flat(
     "{id: a, subagent: researcher, prompt: look}",
@@ -215,7 +216,7 @@ def test_a_driver_needs_no_keeper() -> None:
         fence = await store.lease(RUN, "me", 30)
         runner = ScriptedRunner(read_script("default: ok"), clock)
         driver = Driver(begin(stage.plan), RunJournal(store, RUN, fence), runner, clock)
-        return await driver.drive(RunStarted(clock.now(), RUN, "test", "", {}, {}, 1))
+        return await driver.drive(RunStarted(clock.now(), RUN, "test", "", JsonText("{}"), {}, 1))
 
     assert clock.run(story()).status is RunStatus.COMPLETE
 

@@ -18,7 +18,8 @@ def test_the_fold_of_a_journal_is_the_state_its_driver_had() -> None:
     driven = stage.start()
     history = stage.do(load(stage.store, RUN))
     assert history.state.status is driven.status is RunStatus.PARTIAL
-    assert history.state.values == driven.values
+    # By their repr, which shows every field: a record of a run equals none but itself.
+    assert repr(history.state.values) == repr(driven.values)
     assert history.last_seq == len(history.events) == len(stage.journal())
 
 

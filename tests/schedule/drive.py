@@ -46,8 +46,9 @@ from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json
+from weft.vocabulary.values import Json, JsonText
 
+NO_PLAN = JsonText("{}")  # the scheduler is given its plan, and does not look
 AGENTS = Catalog({AgentId(name): Agent(AgentId(name)) for name in ("worker", "default", "other")})
 
 
@@ -110,7 +111,9 @@ class Driven:
     def start(self) -> "Driven":
         at = self.now
         name, where = self.plan.name, self.workspace
-        started = RunStarted(at, "run-1", name, "", {}, self.inputs, self.seed, workspace=where)
+        started = RunStarted(
+            at, "run-1", name, "", NO_PLAN, self.inputs, self.seed, workspace=where
+        )
         self.see(started)
         return self
 

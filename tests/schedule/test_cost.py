@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from schedule.drive import plan_of
+from schedule.drive import NO_PLAN, plan_of
 from weft.events.model import AttemptSucceeded, RunStarted
 from weft.plan.model import Plan
 from weft.schedule.advance import advance
@@ -55,7 +55,7 @@ def built(steps: list[str], width: int) -> Plan:
 def seconds_per_step(plan: Plan) -> float:
     state = begin(plan)
     started = process_time()
-    _, commands = advance(state, RunStarted(0.0, "run", "t", "", {}, {}, 0))
+    _, commands = advance(state, RunStarted(0.0, "run", "t", "", NO_PLAN, {}, 0))
     due = [command for command in commands if isinstance(command, StartAttempt)]
     for start in due:  # it grows while it is read
         event = AttemptSucceeded(1.0, start.step, start.part, start.attempt, "done")

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from schedule.drive import Driven, Hang, drive, plan_of
+from schedule.drive import NO_PLAN, Driven, Hang, drive, plan_of
 from weft.events.model import (
     Approved,
     AttemptCancelled,
@@ -57,7 +57,7 @@ def test_every_event_is_taken_before_the_start_and_after_the_end() -> None:
         assert advance(state, event)[1] == ()
     run = drive(PLAN)
     run.see(RunEnded(2, "complete"))
-    again = RunStarted(3, "run-1", "t", "", {}, {}, 0)
+    again = RunStarted(3, "run-1", "t", "", NO_PLAN, {}, 0)
     answer = AttemptSucceeded(3, StepId("a"), "", 1, "again")
     for event in (*strangers(), *others, again, answer):
         assert run.see(event) == ()

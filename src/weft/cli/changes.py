@@ -19,7 +19,7 @@ from weft.events.model import (
     TimerFired,
 )
 from weft.schedule.state import RunState, StepState
-from weft.templates.scope import StepValue
+from weft.templates.scope import EndedStep
 from weft.vocabulary.ids import StepId
 
 _NAMES_A_STEP = (
@@ -53,7 +53,7 @@ class Changes:
         return changed
 
 
-def _newest(ended: dict[str, StepValue], count: int) -> list[StepId]:
+def _newest(ended: dict[str, EndedStep], count: int) -> list[StepId]:
     return [StepId(id) for id in islice(reversed(ended), count)][::-1]
 
 

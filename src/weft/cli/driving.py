@@ -14,7 +14,7 @@ from weft.assembly import Weft
 from weft.assembly.chosen import Chosen
 from weft.cli.deciding import can_ask, decide_here
 from weft.cli.fetching import fetched
-from weft.cli.printing import print_json
+from weft.cli.printing import outliving_its_reader, print_json
 from weft.cli.progress import JsonLines, Lines
 from weft.events.model import Event
 from weft.plan.model import Plan
@@ -38,14 +38,17 @@ def drive(weft: Weft, plan: Plan, model: str | None, as_json: bool, start: Drive
     chosen = choose(weft, plan, model, as_json)
     while True:
         with showing(plan, as_json) as listener:
-            state, events, was_stopped = asyncio.run(_drive(weft, chosen, start, listener))
+            watched = _read_or_not(listener)
+            state, events, was_stopped = asyncio.run(_drive(weft, chosen, start, watched))
         if was_stopped or not state.people or not can_ask(as_json):
             break
         asyncio.run(decide_here(weft, state))
         start = _resuming(RunId(state.run_id))
-    print_report(state, events, as_json)
-    if not as_json:
-        _print_next(state, was_stopped)
+    with outliving_its_reader():
+        print_report(state, events, as_json)
+        sys.stdout.flush()
+        if not as_json:
+            _print_next(state, was_stopped)
     return INTERRUPTED if was_stopped else _EXIT_CODES.get(state.status, 1)
 
 
@@ -76,6 +79,16 @@ def showing(plan: Plan, as_json: bool) -> Iterator[Listener]:
             yield view
     else:
         yield Lines(plan)
+
+
+def _read_or_not(listener: Listener) -> Listener:
+    """The run goes on to its end, whether anybody still reads about it or not."""
+
+    def listen(event: Event, state: RunState) -> None:
+        with outliving_its_reader():
+            listener(event, state)
+
+    return listen
 
 
 async def _drive(

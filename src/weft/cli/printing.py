@@ -1,8 +1,10 @@
 """What commands print. In: values. Out: text on stdout, one JSON object with --json."""
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -14,6 +16,16 @@ def print_json(value: object) -> None:
     # ASCII when the terminal cannot show more: JSON says the same either way.
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     print(json.dumps(value, ensure_ascii=encoding != "utf8"))
+
+
+@contextmanager
+def outliving_its_reader() -> Iterator[None]:
+    """A reader who has seen enough (`| head`) ends the output, and nothing else."""
+    try:
+        yield
+    except BrokenPipeError:
+        # All that is printed from now on goes nowhere, and Python's own last flush with it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_problems(problems: Iterable[Problem], to_stderr: bool = False) -> None:

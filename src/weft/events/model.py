@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, TypeAlias
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.value import value
-from weft.vocabulary.values import Json
+from weft.vocabulary.values import Json, JsonText
 
 FailureKind: TypeAlias = Literal[
     "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable", "conflict"
@@ -26,7 +26,7 @@ class RunStarted:
     run_id: str
     workflow: str
     digest: str  # of the recipe's text
-    plan: dict[str, Json]  # plan.codec reads it back: editing the file never changes a run
+    plan: JsonText  # an object; plan.codec reads it back: editing the file never changes a run
     inputs: dict[str, Json]
     seed: int  # the only chance there is: jitter follows from it
     parent: str | None = None  # the run this one was forked or retried from

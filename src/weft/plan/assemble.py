@@ -1,6 +1,7 @@
 """Put the plan together from a draft without problems: defaults filled in, policies decided."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import cast
 
 from weft.documents.node import Path
@@ -17,6 +18,7 @@ from weft.plan.model import (
     Delegate,
     Each,
     Edge,
+    EdgeReason,
     Fan,
     FanBranch,
     Plan,
@@ -34,6 +36,7 @@ from weft.plan.rules.lists import feedback_reference
 from weft.recipe.model import (
     ALL_PRIOR_CONTEXT,
     Agent,
+    Backoff,
     Condition,
     Delegation,
     Loop,
@@ -63,7 +66,8 @@ _BATCH_SIZE = 20
 
 def assemble(draft: Draft, graph: Graph, width: int) -> Plan:
     recipe = draft.recipe
-    steps = tuple(_Assembly(draft, graph, i, step).step() for i, step in enumerate(draft.steps))
+    shared = _SharedEdges(graph)
+    steps = tuple(_Assembly(draft, shared, i, step).step() for i, step in enumerate(draft.steps))
     used = {
         agent: None
         for step in steps
@@ -119,12 +123,26 @@ def tools_of(agent: Agent) -> tuple[str, ...]:
     return tuple(tool for tool in agent.tools if tool_name(tool) not in denied)
 
 
+class _SharedEdges:
+    """Steps that wait for the same have the same edges: of a dense layer, one tuple for all."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[tuple[tuple[StepId, EdgeReason], ...], tuple[Edge, ...]] = {}
+
+    def before(self, id: StepId) -> tuple[Edge, ...]:
+        pairs = tuple((edge.before, edge.reason) for edge in self._graph.before(id).values())
+        if pairs not in self._known:
+            self._known[pairs] = tuple(Edge(before, reason) for before, reason in pairs)
+        return self._known[pairs]
+
+
 class _Assembly:
     """One step; its parts share the draft, so they are methods."""
 
-    def __init__(self, draft: Draft, graph: Graph, index: int, drafted: DraftStep) -> None:
+    def __init__(self, draft: Draft, edges: _SharedEdges, index: int, drafted: DraftStep) -> None:
         self.draft = draft
-        self.graph = graph
+        self.edges = edges
         self.index = index
         self.written = drafted.step
         self.dialect = draft.recipe.dialect
@@ -142,7 +160,7 @@ class _Assembly:
             index=self.index,
             type=_TYPES[type(written.work)],
             work=work,
-            edges=tuple(Edge(e.before, e.reason) for e in self.graph.before(written.id).values()),
+            edges=self.edges.before(written.id),
             when=self._expression((*written.at, "when")) if written.when else None,
             timeout_seconds=written.timeout_seconds,
             on_failure=self._policy(work),
@@ -153,9 +171,7 @@ class _Assembly:
             workspace_mode=mode,
             merge_back=written.merge_back or "auto",
             recovery=written.recovery or ("ask" if is_writer else "rerun"),
-            claims=Claims(
-                tuple(_globs(reads)), tuple(_globs(writes)), is_writer, mode == "isolated"
-            ),
+            claims=_claims_of(reads, writes, is_writer, mode == "isolated"),
             output=written.output,
             is_cached=written.is_cached,
             is_recovery_written=written.recovery is not None,
@@ -260,7 +276,7 @@ class _Assembly:
             style=self._style(at),
             gets_all_prior=gets_all,
             model=self.written.model or defined.model,
-            retry=RetryPolicy(
+            retry=_retry(
                 step_retry.max_attempts or agent_retry.max_attempts or 1,
                 step_retry.backoff or agent_retry.backoff or "none",
             ),
@@ -306,6 +322,21 @@ def _can_write(agent: Agent) -> bool:
     if agent.posture:
         return agent.posture == "writer"
     return any(tool_name(tool) in CHANGING_TOOLS for tool in tools_of(agent))
+
+
+# Kept, for most steps of a plan have the same: one value for all of them, and parsed once.
+
+
+@lru_cache(maxsize=256)
+def _claims_of(
+    reads: tuple[str, ...], writes: tuple[str, ...], is_writer: bool, is_isolated: bool
+) -> Claims:
+    return Claims(tuple(_globs(reads)), tuple(_globs(writes)), is_writer, is_isolated)
+
+
+@lru_cache(maxsize=256)
+def _retry(max_attempts: int, backoff: Backoff) -> RetryPolicy:
+    return RetryPolicy(max_attempts, backoff)
 
 
 def _globs(texts: tuple[str, ...]) -> Iterator[Glob]:

@@ -6,12 +6,12 @@ task     what the step says, then what the steps before it found
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from weft.plan.model import BriefStyle
+from weft.vocabulary.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Telling:
     instructions: str  # the agent's own prompt, where it stands apart
     prompt: str

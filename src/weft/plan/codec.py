@@ -1,36 +1,43 @@
-"""Plans as JSON, for RunStarted. In: a Plan. Out: a JSON object; and back.
+"""Plans as JSON, for RunStarted. In: a Plan. Out: the text of a JSON object. Back: from its value.
 
 Driven by the annotations of the dataclasses: what a field is says how it is written and read.
 A class of a union is named in the object, under "is", and only the union's own are accepted.
 What was parsed is written as its text and parsed again, and claims follow from their sets.
+What most steps are is left out, and text is written at once, without dicts on the way: every run
+stores its plan, and a plan may have thousands of steps (docs/decisions/0005).
 Unlike an event's, a plan's unknown fields are refused: they may say what must not happen.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
-from operator import attrgetter
+from functools import cache, lru_cache
+from itertools import groupby
+from json import JSONEncoder
+from json.encoder import encode_basestring_ascii as quoted
+from operator import attrgetter, call
 from types import NoneType, UnionType
 from typing import Any, Literal, NewType, TypeAlias, Union, cast, get_args, get_origin
 
 from weft.documents.node import Path, spell
 from weft.plan.claims import Claims
 from weft.plan.globs import Glob, parse_glob
-from weft.plan.model import Edge, EdgeReason, Plan, PlannedStep
+from weft.plan.model import Brief, Edge, EdgeReason, Plan, PlannedStep, RetryPolicy
 from weft.problems.errors import WeftError
+from weft.recipe.model import NO_OUTPUT
 from weft.templates.expression import Expression, parse_expression
 from weft.templates.fault import Fault
 from weft.templates.reference import Reference, parse_reference
 from weft.templates.template import Template, parse_template
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.names import listed
-from weft.vocabulary.values import Json
+from weft.vocabulary.values import Json, JsonText
 
 _TAG = "is"
+_encode_json = JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-def plan_to_json(plan: Plan) -> dict[str, Json]:
-    return cast(dict[str, Json], _form(Plan).write(plan))
+def plan_to_text(plan: Plan) -> JsonText:
+    return JsonText(_form(Plan).write(plan))
 
 
 def plan_from_json(value: Json) -> Plan:
@@ -56,7 +63,7 @@ class _Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    write: Callable[[Any], Json]
+    write: Callable[[Any], str]
     read: Callable[[Json], Any]
 
 
@@ -82,22 +89,11 @@ def _form(annotation: Hashable) -> _Form:
     raise TypeError(f"no JSON form is known for {annotation}")
 
 
-def _record(kind: type) -> _Form:
-    derived = _DERIVED.get(kind, {})
+def _record(kind: type, head: str = "") -> _Form:
+    derived, usual = _DERIVED.get(kind, {}), _USUAL.get(kind, {})
     known = {field.name: field for field in fields(kind) if field.name not in derived}
     forms = {name: _form(cast(Hashable, field.type)) for name, field in known.items()}
-    needed = [name for name, field in known.items() if field.default is MISSING]
-
-    names = tuple(forms)
-    take = attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
-    # Most fields are written as they are, and a plan has tens of thousands of them.
-    changed = [(name, form.write) for name, form in forms.items() if form.write is not _as_is]
-
-    def write(value: Any) -> Json:
-        row: dict[str, Json] = dict(zip(names, take(value), strict=True))
-        for name, write_field in changed:
-            row[name] = write_field(row[name])
-        return row
+    needed = [n for n, field in known.items() if n not in usual and field.default is MISSING]
 
     def read(value: Json) -> Any:
         row = _object(value)
@@ -105,12 +101,44 @@ def _record(kind: type) -> _Form:
             raise _Unreadable(f"unknown here: {listed(unknown)}; is it from a newer Weft?")
         if missing := [name for name in needed if name not in row]:
             raise _Unreadable(f"missing: {listed(missing)}")
-        values = {name: _inside(name, forms[name], part) for name, part in row.items()}
+        values = usual | {name: _inside(name, forms[name], part) for name, part in row.items()}
         for name, derive in derived.items():
             values[name] = derive(values)
         return kind(**values)
 
-    return _Form(write, read)
+    return _Form(_record_writer(forms, usual, head), read)
+
+
+def _record_writer(
+    forms: Mapping[str, _Form], usual: Mapping[str, object], head: str
+) -> Callable[[Any], str]:
+    always = [name for name in forms if name not in usual]
+    template = f"{{{','.join([head, *_keys(always)] if head else _keys(always))}"
+    writes = [forms[name].write for name in always]
+    take, take_usual = _taker(always), _taker(list(usual))
+    usual_parts = tuple(usual.values())
+
+    def write(value: Any) -> str:
+        text = template % tuple(map(call, writes, take(value)))
+        # One comparison of two tuples, whose parts are the very same objects as a rule.
+        if not usual or take_usual(value) == usual_parts:
+            return text + "}"
+        parts = ((name, getattr(value, name), usually) for name, usually in usual.items())
+        rare = [f',"{name}":{forms[name].write(part)}' for name, part, it in parts if part != it]
+        return f"{text}{''.join(rare)}}}"
+
+    return write
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    return [f'"{name}":%s' for name in names]
+
+
+def _taker(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) != 1:
+        return attrgetter(*names) if names else lambda value: ()
+    only = attrgetter(*names)  # of one name, it gives the part itself
+    return lambda value: (only(value),)
 
 
 def _union(members: tuple[Any, ...]) -> _Form:
@@ -119,9 +147,7 @@ def _union(members: tuple[Any, ...]) -> _Form:
     if len(some) == len(members):
         return inner
     return _Form(
-        _as_is
-        if inner.write is _as_is
-        else lambda value: None if value is None else inner.write(value),
+        lambda value: "null" if value is None else inner.write(value),
         lambda value: None if value is None else inner.read(value),
     )
 
@@ -131,11 +157,10 @@ def _choice(members: tuple[Any, ...]) -> _Form:
 
 
 def _tagged(kinds: tuple[type, ...]) -> _Form:
-    forms = {kind.__name__: _form(kind) for kind in kinds}
+    forms = {it.__name__: _record(it, f'"{_TAG}":"{it.__name__}"') for it in kinds}
 
-    def write(value: Any) -> Json:
-        name = type(value).__name__
-        return {_TAG: name, **cast(dict[str, Json], forms[name].write(value))}
+    def write(value: Any) -> str:
+        return forms[type(value).__name__].write(value)
 
     def read(value: Json) -> Any:
         row = _object(value)
@@ -160,7 +185,7 @@ def _any_of(members: tuple[Any, ...]) -> _Form:
                 says.append(unreadable.says)
         raise _Unreadable(", or ".join(says))
 
-    return _Form(_as_is, read)
+    return _Form(_encode_json, read)
 
 
 def _literal(values: tuple[Any, ...]) -> _Form:
@@ -169,21 +194,20 @@ def _literal(values: tuple[Any, ...]) -> _Form:
             raise _Unreadable(f"must be one of {listed(map(str, values))}, not {_shown(value)}")
         return value
 
-    return _Form(_as_is, read)
+    return _Form(quoted, read)
 
 
 def _many(element: _Form) -> _Form:
     def read(value: Json) -> Any:
         return tuple(_inside(at, element, part) for at, part in enumerate(_list(value)))
 
-    if element.write is _as_is:
-        return _Form(list, read)
-    return _Form(lambda values: [element.write(value) for value in values], read)
+    return _Form(lambda values: f"[{','.join(map(element.write, values))}]", read)
 
 
 def _row(columns: tuple[_Form, ...]) -> _Form:
-    def write(values: Any) -> Json:
-        return [column.write(value) for column, value in zip(columns, values, strict=True)]
+    def write(values: Any) -> str:
+        parts = [column.write(value) for column, value in zip(columns, values, strict=True)]
+        return f"[{','.join(parts)}]"
 
     def read(value: Json) -> Any:
         parts = _list(value)
@@ -199,7 +223,11 @@ def _mapping(element: _Form) -> _Form:
     def read(value: Json) -> Any:
         return {key: _inside(key, element, part) for key, part in _object(value).items()}
 
-    return _Form(lambda values: {key: element.write(v) for key, v in values.items()}, read)
+    def write(values: Any) -> str:
+        parts = [f"{quoted(key)}:{element.write(part)}" for key, part in values.items()]
+        return f"{{{','.join(parts)}}}"
+
+    return _Form(write, read)
 
 
 def _inside(part: str | int, form: _Form, value: Json) -> Any:
@@ -262,11 +290,11 @@ def _shown(value: Json) -> str:
             return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _write_template(template: Template) -> Json:
+def _write_template(template: Template) -> str:
     # A registered agent's prompt was never parsed, and must not be now: `{{` in it is only text.
     text = template.text
     is_literal = template.parts == (text,) and ("{{" in text or not text)
-    return {"literal": text} if is_literal else text
+    return f'{{"literal":{quoted(text)}}}' if is_literal else quoted(text)
 
 
 def _read_template(value: Json) -> Template:
@@ -295,17 +323,23 @@ def _read_reference(value: Json) -> Reference:
 
 
 def _claims(step: Mapping[str, Any]) -> Claims:
-    return Claims(
-        reads=_globs(step, "read_set", "read_aliases"),
-        writes=_globs(step, "write_set", "write_aliases"),
-        is_writer=step["posture"] == "writer",
-        is_isolated=step["workspace_mode"] == "isolated",
-    )
-
-
-def _globs(step: Mapping[str, Any], *names: str) -> tuple[Glob, ...]:
+    is_writer, is_isolated = step["posture"] == "writer", step["workspace_mode"] == "isolated"
     # A plan from before there were aliases has none.
-    return tuple(_inside(name, _GLOB, text) for name in names for text in step.get(name, ()))
+    reads = (*step["read_set"], *step.get("read_aliases", ()))
+    writes = (*step["write_set"], *step.get("write_aliases", ()))
+    return _claims_of(reads, writes, is_writer, is_isolated)
+
+
+@lru_cache(maxsize=256)  # most steps of a plan claim the same
+def _claims_of(
+    reads: tuple[str, ...], writes: tuple[str, ...], is_writer: bool, is_isolated: bool
+) -> Claims:
+    return Claims(
+        tuple(_inside("read_set", _GLOB, text) for text in reads),
+        tuple(_inside("write_set", _GLOB, text) for text in writes),
+        is_writer,
+        is_isolated,
+    )
 
 
 def _read_glob(value: Json) -> Glob:
@@ -315,17 +349,24 @@ def _read_glob(value: Json) -> Glob:
     return glob
 
 
-def _write_edges(edges: tuple[Edge, ...]) -> Json:
-    # Together as long as their reason is the same: in dense layers, edges are most of a plan.
-    runs: list[Json] = []
-    befores: list[Json] = []
-    reason = None
-    for edge in edges:
-        if edge.reason != reason:
-            reason, befores = edge.reason, []
-            runs.append([reason, befores])
-        befores.append(edge.before)
-    return runs
+class _EdgesWriter:
+    """In dense layers, edges are most of a plan. They are written together as long as their reason
+    is the same, and once for neighbours that wait for the same: those share one tuple."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[Edge, ...], str] = ((), "[]")
+
+    def __call__(self, edges: tuple[Edge, ...]) -> str:
+        last, text = self._last
+        if edges is not last:
+            runs = [_write_run(*run) for run in groupby(edges, attrgetter("reason"))]
+            text = f"[{','.join(runs)}]"
+            self._last = edges, text
+        return text
+
+
+def _write_run(reason: EdgeReason, edges: Iterable[Edge]) -> str:
+    return f"[{quoted(reason)},[{','.join([quoted(edge.before) for edge in edges])}]]"
 
 
 def _read_edges(value: Json) -> tuple[Edge, ...]:
@@ -335,18 +376,47 @@ def _read_edges(value: Json) -> tuple[Edge, ...]:
 
 _Derive: TypeAlias = Callable[[Mapping[str, Any]], object]
 
-_TEXT = _Form(_as_is, _read_text)
-_GLOB = _Form(lambda glob: glob.text, _read_glob)
+_TEXT = _Form(quoted, _read_text)
+_GLOB = _Form(lambda glob: quoted(glob.text), _read_glob)
 _LEAVES: dict[object, _Form] = {
     str: _TEXT,
-    bool: _Form(_as_is, _read_bool),
-    int: _Form(_as_is, _read_int),
-    float: _Form(_as_is, _read_number),
-    Json: _Form(_as_is, _as_is),
+    bool: _Form(_encode_json, _read_bool),
+    int: _Form(int.__repr__, _read_int),
+    float: _Form(_encode_json, _read_number),
+    Json: _Form(_encode_json, _as_is),
     Template: _Form(_write_template, _read_template),
-    Expression: _Form(lambda expression: expression.text, _read_expression),
-    tuple[Edge, ...]: _Form(_write_edges, _read_edges),
-    Reference: _Form(lambda reference: reference.text, _read_reference),
+    Expression: _Form(lambda expression: quoted(expression.text), _read_expression),
+    tuple[Edge, ...]: _Form(_EdgesWriter(), _read_edges),
+    Reference: _Form(lambda reference: quoted(reference.text), _read_reference),
 }
 # Not written: they follow from the fields beside them.
 _DERIVED: dict[type, dict[str, _Derive]] = {PlannedStep: {"claims": _claims}}
+# Not written where they are so, as in most steps. Never change one: stored plans mean these.
+_USUAL: dict[type, dict[str, object]] = {
+    PlannedStep: {
+        "type": "sequential",
+        "when": None,
+        "timeout_seconds": None,
+        "on_failure": "inline",
+        "is_gated": False,
+        "posture": "read_only",
+        "read_set": ("**/*",),
+        "write_set": (),
+        "workspace_mode": "shared",
+        "merge_back": "auto",
+        "recovery": "rerun",
+        "output": NO_OUTPUT,
+        "is_cached": False,
+        "read_aliases": (),
+        "write_aliases": (),
+        "is_recovery_written": False,
+    },
+    Brief: {
+        "style": "prompt",
+        "gets_all_prior": False,
+        "model": None,
+        "retry": RetryPolicy(1, "none"),
+        "on_failure": None,
+        "fallback": None,
+    },
+}

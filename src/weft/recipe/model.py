@@ -100,6 +100,9 @@ class Output:
     schema: Mapping[str, Json] | None = None
 
 
+NO_OUTPUT = Output()
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     tokens: int | None = None
@@ -194,7 +197,7 @@ class Step:
     workspace_mode: WorkspaceMode | None = None
     merge_back: MergeBack | None = None
     recovery: Recovery | None = None
-    output: Output = Output()
+    output: Output = NO_OUTPUT
     is_cached: bool = False
 
 

@@ -7,6 +7,7 @@ from weft.documents.kinds import Identifier, ShapeOf
 from weft.documents.node import MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from weft.documents.shapes import Fields, JsonSchema, Kind, Reading
 from weft.recipe.model import (
+    NO_OUTPUT,
     Agent,
     Backoff,
     Branch,
@@ -324,7 +325,7 @@ def make_step(fields: Fields, reading: Reading) -> Step:
         workspace_mode=cast(WorkspaceMode | None, fields.get("workspace_mode", str)),
         merge_back=cast(MergeBack | None, fields.get("merge_back", str)),
         recovery=cast(Recovery | None, fields.get("recovery", str)),
-        output=fields.get("output", Output) or Output(),
+        output=fields.get("output", Output) or NO_OUTPUT,
         is_cached=fields.get("cache", bool) or False,
     )
 

@@ -142,23 +142,25 @@ class Driver:
         # What the same batch starts and calls off again never starts.
         called_off = {_id(each) for each in decided if isinstance(each, CancelAttempt)}
         commands: list[Command] = []
+        now = self._clock.now()  # for all that is decided here
         while decided:
             command = decided.popleft()
             if isinstance(command, StartAttempt):
                 if called_off and _id(command) in called_off:
                     continue
-                self._fold(self._started(command), rows, decided)
+                self._fold(_started(command, now), rows, decided)
                 found = self._reusable.find(command)
-                if found is None and self._is_cached(command):
+                if found is None and self._caches and self._is_cached(command):
                     found = await self._kept(command)
+                    now = self._clock.now()
                 if found is None:
                     commands.append(command)
                 else:
-                    follows = self._fold(self._reused(command, found), rows, decided)
+                    follows = self._fold(_reused(command, found, now), rows, decided)
                     # What is answered at once may call off others that have yet to start.
                     called_off.update(_id(e) for e in follows if isinstance(e, CancelAttempt))
             elif isinstance(command, EndRun):
-                self._fold(RunEnded(self._clock.now(), command.status.value), rows, decided)
+                self._fold(RunEnded(now, command.status.value), rows, decided)
             else:
                 commands.append(command)
         await self._journal.append(rows)
@@ -187,26 +189,11 @@ class Driver:
                     await self._journal.keep(attempt.key, row.output)
 
     def _is_cached(self, command: StartAttempt) -> bool:
-        return self._caches and self._state.steps[command.step].planned.is_cached
+        return self._state.steps[command.step].planned.is_cached
 
     async def _kept(self, command: StartAttempt) -> Found | None:
         kept = await self._journal.kept(command.key)
         return Found(kept.output, kept.run_id) if kept else None
-
-    def _reused(self, command: StartAttempt, found: Found) -> AttemptSucceeded:
-        return AttemptSucceeded(
-            self._clock.now(), *_id(command), output=found.output, reused_from=found.run_id
-        )
-
-    def _started(self, command: StartAttempt) -> AttemptStarted:
-        return AttemptStarted(
-            self._clock.now(),
-            command.step,
-            command.part,
-            command.attempt,
-            command.agent,
-            command.key,
-        )
 
     def _carry_out(self, command: Command) -> None:
         match command:
@@ -270,10 +257,10 @@ class Driver:
                 command.step,
                 command.part,
                 command.attempt,
-                output=result.output,
-                usage=result.usage,
-                warnings=result.warnings,
-                model=result.model,
+                result.output,
+                result.usage,
+                result.warnings,
+                result.model,
             )
         return AttemptFailed(
             now,
@@ -343,6 +330,16 @@ class _Witness:
 
     def spend(self, usage: Usage) -> None:
         self.spent += usage
+
+
+def _started(command: StartAttempt, now: float) -> AttemptStarted:
+    return AttemptStarted(
+        now, command.step, command.part, command.attempt, command.agent, command.key
+    )
+
+
+def _reused(command: StartAttempt, found: Found, now: float) -> AttemptSucceeded:
+    return AttemptSucceeded(now, *_id(command), output=found.output, reused_from=found.run_id)
 
 
 def _id(command: StartAttempt | CancelAttempt) -> _AttemptId:

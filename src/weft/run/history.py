@@ -1,5 +1,6 @@
 """A run as its journal tells it. In: a store and a run's id. Out: History: events and their fold."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ def fold(stored: Iterable[StoredEvent], run_id: RunId) -> History:
     if not events or not isinstance(events[0], RunStarted):
         raise WeftError(f"the journal of run {run_id} does not begin with its start",
                         hint="it was written by a newer Weft, or is damaged")  # fmt: skip
-    state = begin(plan_from_json(events[0].plan))
+    state = begin(plan_from_json(json.loads(events[0].plan)))
     for event in events:
         advance(state, event)
     unread = len(rows) - len(events)

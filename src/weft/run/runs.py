@@ -17,7 +17,7 @@ from weft.events.model import (
     RunResumed,
     RunStarted,
 )
-from weft.plan.codec import plan_to_json
+from weft.plan.codec import plan_to_text
 from weft.plan.model import Plan
 from weft.ports.clock import Clock
 from weft.ports.journal import Leased, RunRow, StoredEvent
@@ -77,7 +77,7 @@ class Runs:
             run_id=run_id,
             workflow=start.plan.name,
             digest=start.plan.digest,
-            plan=plan_to_json(start.plan),
+            plan=plan_to_text(start.plan),
             inputs=dict(start.inputs),
             seed=secrets.randbits(48) if start.seed is None else start.seed,
             parent=start.parent,

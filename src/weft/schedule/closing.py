@@ -2,7 +2,6 @@
 
 from weft.schedule.state import StepState
 from weft.schedule.turn import Turn
-from weft.templates.scope import StepValue
 from weft.vocabulary.statuses import RunStatus, StepStatus
 
 RUN_TIMER = "run"
@@ -25,9 +24,7 @@ def end_step(turn: Turn, step: StepState, status: StepStatus) -> None:
     stop_asking(turn, step)
     step.status = status
     step.ended_at = turn.at
-    state.values[step.id] = StepValue(
-        step.output, step.outputs, status.value, step.error, step.validation
-    )
+    state.values[step.id] = step
 
 
 def stop_asking(turn: Turn, step: StepState) -> None:

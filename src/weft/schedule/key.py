@@ -13,7 +13,7 @@ from weft.recipe.model import Output
 from weft.schedule.state import Digest, RunState
 
 _LENGTH = 32
-_MOST_HEADS = 100
+_MOST_FRAMES = 100
 _CANONICAL = JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
@@ -25,23 +25,24 @@ def key_of(
     model: str | None,
     output: Output,
 ) -> str:
-    shared = (agent.id, model, output.format)
-    end = state.key_ends.get(shared) if output.schema is None else _end(agent, model, output)
-    if end is None:
-        end = state.key_ends[shared] = _end(agent, model, output)
-    digest = _head(state, agent, instructions).copy()
+    head, end = _frame(state, agent, instructions, model, output)
+    digest = head.copy()
     digest.update(f"{quoted(prompt)},{end}".encode())
     return digest.hexdigest()[:_LENGTH]
 
 
-def _head(state: RunState, agent: PlannedAgent, instructions: str) -> Digest:
-    heads, shared = state.key_heads, (agent.id, instructions)
-    found = heads.get(shared)
+def _frame(
+    state: RunState, agent: PlannedAgent, instructions: str, model: str | None, output: Output
+) -> tuple[Digest, str]:
+    """What stands before the prompt, digested, and what stands after it."""
+    frames, shared = state.key_frames, (agent.id, instructions, model, output.format)
+    found = frames.get(shared) if output.schema is None else None
     if found is None:
-        found = sha256(f"[{quoted(agent.id)},{quoted(instructions)},".encode())
+        head = sha256(f"[{quoted(agent.id)},{quoted(instructions)},".encode())
+        found = head, _end(agent, model, output)
         # Instructions that name the item are as many as the items: they are not worth keeping.
-        if len(heads) < _MOST_HEADS:
-            heads[shared] = found
+        if output.schema is None and len(frames) < _MOST_FRAMES:
+            frames[shared] = found
     return found
 
 

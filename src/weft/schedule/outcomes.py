@@ -15,7 +15,8 @@ from weft.vocabulary.values import Json
 
 
 def succeed(turn: Turn, step: StepState, output: Json) -> None:
-    stop_parts(turn, step)
+    if len(step.parts) > 1:  # the only one has ended, or there were none
+        stop_parts(turn, step)
     if not must_wait(turn, step, Pending(output)):
         _succeed(turn, step, output)
 
@@ -121,16 +122,16 @@ def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
 
 
 def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:
+    if step.choice is not None:
+        turn.state.steps[step.choice].is_chosen = True
     arrived = turn.state.arrived
     for dependent in step.dependents:
         dependent.unmet -= 1
-        if is_live or _only_follows(dependent, step):
-            dependent.live += 1
-        if dependent.id == step.choice:
-            dependent.is_chosen = True
+        if not is_live and not _only_follows(dependent, step):
+            dependent.skipped += 1
         # A target that nobody chose waits for all the rest too: whether it is skipped or held
         # must not depend on who was quick.
-        if dependent.unmet == 0:
+        if not dependent.unmet:
             heappush(arrived, dependent.index)
 
 

@@ -1,8 +1,10 @@
 """One delegation of a step: attempt, retry, fall back, give up (RECIPES §6).
 
 Every kind of work is made of parts, and this is the only place where an attempt begins or ends.
-A part that has ended is left in `turn.ended_parts`, where its step finds it.
+A part that has ended is left in `state.ended_parts`, where its step finds it.
 """
+
+from collections.abc import Mapping
 
 from weft.plan.model import Brief
 from weft.schedule.budget import refusal
@@ -12,6 +14,7 @@ from weft.schedule.commands import CancelAttempt
 from weft.schedule.delays import chance_of, retry_delay
 from weft.schedule.prompt import command_for
 from weft.schedule.state import (
+    NO_LOCAL,
     NO_USAGE,
     AttemptOutcome,
     AttemptState,
@@ -33,11 +36,10 @@ def start_part(
     step: StepState,
     name: str,
     brief: Brief,
-    local: dict[str, Json] | None = None,
+    local: Mapping[str, Json] = NO_LOCAL,
     handed: Json | Missing = MISSING,
 ) -> None:
-    part = PartState(name, brief, brief.agent, local or {}, handed)
-    step.parts[name] = part
+    part = step.parts[name] = PartState(name, brief, brief.agent, local, handed)
     start_attempt(turn, step, part)
 
 
@@ -85,7 +87,7 @@ def succeed_attempt(
         part.status = "succeeded"
         part.output = output
         part.failure = None
-        turn.ended_parts.append((step, part))
+        turn.state.ended_parts.append((step, part))
 
 
 def fail_attempt(
@@ -177,7 +179,7 @@ def give_up(turn: Turn, step: StepState, part: PartState, failure: Failure) -> N
     """The part has failed, and nobody tries again: what that means is its step's affair."""
     part.status = "failed"
     part.failure = failure
-    turn.ended_parts.append((step, part))
+    turn.state.ended_parts.append((step, part))
 
 
 def retry_now(turn: Turn, step: StepState, part: PartState) -> None:

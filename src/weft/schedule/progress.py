@@ -18,9 +18,10 @@ from weft.vocabulary.statuses import StepStatus
 
 def progress(turn: Turn) -> None:
     state = turn.state
+    ended_parts = state.ended_parts
     while True:
-        if turn.ended_parts:
-            step, part = turn.ended_parts.popleft()
+        if ended_parts:
+            step, part = ended_parts.popleft()
             if step.status is StepStatus.RUNNING and step.pending is None:
                 end_part(turn, step, part)
         elif state.arrived:
@@ -38,7 +39,7 @@ def _arrive(turn: Turn, step: StepState) -> None:
     planned = step.planned
     if step.is_target and not step.is_chosen:
         skip(turn, step, "no condition chose it")
-    elif planned.edges and step.live == 0:
+    elif step.skipped and step.skipped == len(planned.edges):
         skip(turn, step, "all steps before it were skipped")
     elif planned.when is not None and not _is_wanted(turn, step):
         skip(turn, step, f"its condition is not met: {planned.when.text}")

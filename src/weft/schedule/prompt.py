@@ -70,6 +70,8 @@ def _results(steps: Iterable[StepState]) -> str:
 
 
 def _filled(state: RunState, step: StepState, template: Template, scope: Scope) -> str:
+    if len(template.parts) == 1 and isinstance(template.parts[0], str):
+        return template.parts[0]
     rendered = render(template, scope)
     for reference in rendered.missing:
         if not _was_skipped(state, reference):
@@ -94,6 +96,6 @@ def _uses(template: Template | None, name: str) -> bool:
 
 def _model(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
     # The brief's model is the step's, or else that of the agent who was asked first.
-    first = state.plan.agents[part.brief.agent]
-    is_first_agents = part.has_fallen_back and part.brief.model == first.model
-    return agent.model if is_first_agents else part.brief.model
+    if part.has_fallen_back and part.brief.model == state.plan.agents[part.brief.agent].model:
+        return agent.model
+    return part.brief.model

@@ -6,7 +6,7 @@ the same claims form a group, only the first of a group is ever looked at, and a
 blocked is looked at again when the step that blocks it lets go.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
 from weft.plan.claims import Claims, ConflictIndex
@@ -18,7 +18,7 @@ _MOST_PARTNERS = 64
 class Startable:
     def __init__(self, claims: Sequence[Claims], width: int) -> None:
         groups: dict[Claims, int] = {}
-        self._group_of = [groups.setdefault(claim, len(groups)) for claim in claims]
+        self._group_of = list(_grouped(claims, groups))
         self._claims = list(groups)
         self._index = ConflictIndex(self._claims)
         self._partners: dict[int, tuple[int, ...] | None] = {}
@@ -26,7 +26,7 @@ class Startable:
         self._heads: list[int] = []  # a heap of first steps; those that are no more are passed over
         self._parked: dict[int, int] = {}  # group → the step that blocks it
         self._parked_on: dict[int, list[int]] = {}
-        self._holders: dict[int, dict[int, None]] = {}  # group → steps that hold its files
+        self._holders: dict[int, dict[int, None]] = {}  # group with rivals → steps that hold files
         self.width = width
         self.running = 0
 
@@ -38,22 +38,24 @@ class Startable:
             heappush(self._heads, step)
 
     def take(self) -> int | None:
-        """The step to start; from now on it has a place and holds its files."""
+        """The step to start; from now on it has a place, and holds its files if others want them."""
         while self._heads and self.running < self.width:
             step = heappop(self._heads)
             group = self._group_of[step]
             queue = self._queues[group]
             if group in self._parked or not queue or queue[0] != step:
                 continue
-            blocker = self._blocker(group)
-            if blocker is not None:
-                self._parked[group] = blocker
-                self._parked_on.setdefault(blocker, []).append(group)
-                continue
+            rivals = self._rivals(group)
+            if rivals != ():  # without any, it blocks nobody and nobody blocks it
+                blocker = self._blocker(group, rivals)
+                if blocker is not None:
+                    self._parked[group] = blocker
+                    self._parked_on.setdefault(blocker, []).append(group)
+                    continue
+                self._holders.setdefault(group, {})[step] = None
             heappop(queue)
             if queue:
                 heappush(self._heads, queue[0])
-            self._holders.setdefault(group, {})[step] = None
             self.running += 1
             return step
         return None
@@ -86,8 +88,7 @@ class Startable:
         """The step whose files this one waits for, as far as anybody has looked."""
         return self._parked.get(self._group_of[step])
 
-    def _blocker(self, group: int) -> int | None:
-        rivals = self._rivals(group)
+    def _blocker(self, group: int, rivals: tuple[int, ...] | None) -> int | None:
         if rivals is None:
             held = (other for other in self._holders if self._conflict(group, other))
         else:
@@ -108,3 +109,12 @@ class Startable:
         if a == b:
             return self._claims[a].conflicts(self._claims[a])
         return self._index.conflicts(a, b)
+
+
+def _grouped(claims: Sequence[Claims], groups: dict[Claims, int]) -> Iterator[int]:
+    last, group = None, 0
+    for claim in claims:
+        # Most steps share one value with their neighbours, and its hash is that of all its globs.
+        if claim is not last:
+            last, group = claim, groups.setdefault(claim, len(groups))
+        yield group

@@ -6,9 +6,10 @@ One driver owns a RunState, and `advance` changes it in place; whoever else want
 journal for himself. Nothing outside this room may change it.
 """
 
-from collections import ChainMap
+from collections import ChainMap, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
 from weft.events.model import FailureKind
@@ -16,7 +17,7 @@ from weft.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
 from weft.recipe.model import Policy
 from weft.schedule.commands import StartAttempt
 from weft.schedule.startable import Startable
-from weft.templates.scope import Scope, StepValue
+from weft.templates.scope import EndedStep, Scope, StepValue
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.statuses import RunStatus, StepStatus
@@ -31,6 +32,8 @@ PartStatus: TypeAlias = Literal["running", "retrying", "asking", "succeeded", "f
 TimerKind: TypeAlias = Literal["run", "step", "attempt", "retry"]
 
 NO_USAGE = Usage()
+NO_LOCAL: Mapping[str, Json] = MappingProxyType({})
+_DECIDING = (Route, Choose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class PartState:
     name: str
     brief: Brief
     agent: AgentId  # who is in charge: the brief's agent, later perhaps its fallback
-    local: Mapping[str, Json] = field(default_factory=dict)  # item, index, feedback, iteration
+    local: Mapping[str, Json]  # item, index, feedback, iteration
     handed: Json | Missing = MISSING  # work of others that stands under its "Input" heading
     status: PartStatus = "running"
     attempts: list[AttemptState] = field(default_factory=list)
@@ -150,7 +153,7 @@ class StepState:
     changes: Changes | None = None
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
-    live: int = 0  # dependencies that were not skipped
+    skipped: int = 0  # dependencies that were skipped, and took their need along
     dependents: list["StepState"] = field(default_factory=list, repr=False)
     is_target: bool = False  # runs only if a condition chooses it
     is_chosen: bool = False
@@ -176,7 +179,7 @@ class RunState:
     order: list[StepState]  # the same, by index
     startable: Startable
     scope: Scope  # what templates see; its steps are those that have ended
-    values: dict[str, StepValue]  # the same steps
+    values: dict[str, EndedStep]  # the same steps
     run_id: str = ""
     workspace: str = ""
     inputs: Mapping[str, Json] = field(default_factory=dict)
@@ -190,14 +193,16 @@ class RunState:
     warnings: dict[str, None] = field(default_factory=dict)
     timers: dict[str, Timer] = field(default_factory=dict)
     arrived: list[int] = field(default_factory=list)  # a heap: their dependencies have ended
+    # Parts that ended wait here for their step, so that no ending runs inside another. Between
+    # events it is empty.
+    ended_parts: deque[tuple[StepState, PartState]] = field(default_factory=deque)
     running: dict[StepId, StepState] = field(default_factory=dict)
     people: dict[StepId, StepState] = field(default_factory=dict)  # steps that wait for a person
     open_attempts: int = 0
     retrying: int = 0  # parts that wait for their next attempt
     collecting: int = 0  # steps whose changes are being collected
     is_partial: bool = False  # a branch or an element failed, and its step went on without it
-    key_ends: dict[tuple[str | None, ...], str] = field(default_factory=dict)
-    key_heads: dict[tuple[str, str], Digest] = field(default_factory=dict)
+    key_frames: dict[tuple[str | None, ...], tuple[Digest, str]] = field(default_factory=dict)
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded
@@ -208,7 +213,7 @@ class RunState:
         """What templates see besides: loop variables, and what a loop has produced so far."""
         if not local and candidate is None:
             return self.scope
-        steps: Mapping[str, StepValue] = self.values
+        steps: Mapping[str, EndedStep] = self.values
         if candidate is not None:
             steps = ChainMap({candidate[0]: StepValue(candidate[1])}, self.values)
         return Scope(self.inputs, steps, self.plan.stored, local, self.run_id)
@@ -228,9 +233,10 @@ def begin(plan: Plan) -> RunState:
         for edge in edges:
             steps[edge.before].dependents.append(step)
         # Asked of the work, not of the edges: an edge that is also written says only "written".
-        for target in _step_targets(step.planned):
-            steps[target].is_target = True
-    values: dict[str, StepValue] = {}
+        if isinstance(step.planned.work, _DECIDING):
+            for target in _step_targets(step.planned.work):
+                steps[target].is_target = True
+    values: dict[str, EndedStep] = {}
     return RunState(
         plan=plan,
         steps=steps,
@@ -242,13 +248,10 @@ def begin(plan: Plan) -> RunState:
     )
 
 
-def _step_targets(planned: PlannedStep) -> list[StepId]:
+def _step_targets(work: Route | Choose) -> list[StepId]:
     targets: tuple[Target | None, ...]
-    match planned.work:
-        case Route(_, if_true, if_false):
-            targets = (if_true, if_false)
-        case Choose(_, cases, default):
-            targets = (*(target for _, target in cases), default)
-        case _:
-            return []
+    if isinstance(work, Route):
+        targets = (work.if_true, work.if_false)
+    else:
+        targets = (*(target for _, target in work.cases), work.default)
     return [target.step for target in targets if target and target.step]

@@ -1,10 +1,9 @@
 """One event being worked off. In: RunState, which it changes. Out: the commands that follow."""
 
-from collections import deque
 from dataclasses import dataclass, field
 
 from weft.schedule.commands import ClearTimer, Command, SetTimer
-from weft.schedule.state import PartState, RunState, StepState, Timer
+from weft.schedule.state import RunState, Timer
 
 
 @dataclass(slots=True, eq=False)
@@ -12,8 +11,6 @@ class Turn:
     state: RunState
     at: float  # when the event happened: the only time there is
     commands: list[Command] = field(default_factory=list)
-    # Parts that ended wait here for their step, so that no ending runs inside another.
-    ended_parts: deque[tuple[StepState, PartState]] = field(default_factory=deque)
 
     def say(self, command: Command) -> None:
         self.commands.append(command)

@@ -30,6 +30,11 @@ class Reference:
             return self.path[1]
         return None
 
+    @property
+    def is_whole_output(self) -> bool:
+        """`steps.ID.output` and no more, as most references are."""
+        return len(self.path) == 3 and self.path[2] == "output" and self.step is not None
+
     def span(self, index: int) -> tuple[int, int]:
         """Where the part at `index` stands, and how wide it is: for the caret."""
         part = list(_PART.finditer(self.text))[index]

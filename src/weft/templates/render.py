@@ -1,6 +1,8 @@
 """Fill a template. In: a Template and a Scope. Out: text, with what was missing from it."""
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from weft.templates.reference import Reference
 from weft.templates.scope import MISSING, Json, Missing, Scope, resolve
@@ -19,18 +21,32 @@ def render(template: Template, scope: Scope) -> Rendered:
     parts = template.parts
     if len(parts) == 1 and isinstance(parts[0], str):
         return Rendered(parts[0], ())
-    pieces: list[str] = []
+    pieces: list[Any] = list(parts)  # text, once every reference is filled in
     missing: list[Reference] = []
-    for part in parts:
-        if isinstance(part, str):
-            pieces.append(part)
-            continue
-        value = resolve(part, scope)
+    unfilled = _fill_outputs(pieces, template, scope)
+    for place in sorted((*template.other_places, *unfilled)):
+        reference: Reference = pieces[place]
+        value = resolve(reference, scope)
         if value is MISSING:
-            missing.append(part)
-        elif value is not None:
-            pieces.append(as_text(value))
+            missing.append(reference)
+        pieces[place] = "" if value is MISSING or value is None else as_text(value)
     return Rendered("".join(pieces), tuple(missing))
+
+
+def _fill_outputs(pieces: list[Any], template: Template, scope: Scope) -> Sequence[int]:
+    """Those that are there and are text. Out: the places of the others."""
+    steps = scope.steps
+    try:
+        outputs = [steps[id].output for id in template.output_steps]
+    except KeyError:
+        return template.output_places
+    unfilled = []
+    for place, output in zip(template.output_places, outputs, strict=True):
+        if type(output) is str:
+            pieces[place] = output
+        else:
+            unfilled.append(place)
+    return unfilled
 
 
 def render_known(template: Template, scope: Scope) -> str:

@@ -2,18 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from weft.templates.json_text import find_json
 from weft.templates.reference import PathPart, Reference
 from weft.templates.value import MISSING, Json, Missing
 from weft.vocabulary.value import value
 
-__all__ = ["MISSING", "Json", "Missing", "Scope", "StepValue", "resolve"]
+__all__ = ["MISSING", "EndedStep", "Json", "Missing", "Scope", "StepValue", "resolve"]
+
+
+class EndedStep(Protocol):
+    """What an ended step left behind: a run's own record of it, or a StepValue."""
+
+    @property
+    def output(self) -> Json: ...
+    @property
+    def outputs(self) -> Mapping[str, Json] | None: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def validation(self) -> Json: ...
 
 
 @value
 class StepValue:
-    """What an ended step left behind."""
+    """The same, by itself."""
 
     output: Json
     outputs: Mapping[str, Json] | None = None  # by output key; only a parallel step has them
@@ -25,7 +41,7 @@ class StepValue:
 @dataclass(slots=True)
 class Scope:
     inputs: Mapping[str, Json] = field(default_factory=dict)
-    steps: Mapping[str, StepValue] = field(default_factory=dict)
+    steps: Mapping[str, EndedStep] = field(default_factory=dict)
     stored: Mapping[str, str] = field(default_factory=dict)  # store_as name -> step id
     local: Mapping[str, Json] = field(default_factory=dict)  # item, index, feedback, iteration
     run_id: str = ""
@@ -41,13 +57,16 @@ def resolve(reference: Reference, scope: Scope) -> Json | Missing:
         return MISSING if step is None else _facet(step, path[2], path[3:])
     if head == "inputs":
         name = path[1] if len(path) > 1 else None
-        return _walk(scope.inputs.get(name, MISSING), path[2:]) if type(name) is str else MISSING
+        if type(name) is not str:
+            return MISSING
+        value = scope.inputs.get(name, MISSING)
+        return value if len(path) == 2 else _walk(value, path[2:])
     if head == "run":
         return scope.run_id or MISSING if path == ("run", "id") else MISSING
     return _walk(_bare(head, scope), path[1:]) if type(head) is str else MISSING
 
 
-def _facet(step: StepValue, facet: PathPart, rest: Sequence[PathPart]) -> Json | Missing:
+def _facet(step: EndedStep, facet: PathPart, rest: Sequence[PathPart]) -> Json | Missing:
     match facet:
         case "output":
             return _walk(step.output, rest)
@@ -56,7 +75,7 @@ def _facet(step: StepValue, facet: PathPart, rest: Sequence[PathPart]) -> Json |
         case "validation":
             return _walk(step.validation, rest)
         case "status":
-            return MISSING if rest else step.status
+            return MISSING if rest else str(step.status)
         case "error":
             return MISSING if rest else step.error
         case _:

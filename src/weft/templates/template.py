@@ -1,6 +1,6 @@
 """Text with `{{ path }}` in it. In: the text. Out: a Template, and every Fault found in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weft.templates.fault import Fault
 from weft.templates.reference import LONGEST_REFERENCE, Reference, parse_reference
@@ -13,6 +13,19 @@ MOST_FAULTS = 50
 class Template:
     text: str  # as written
     parts: tuple[str | Reference, ...]  # literals are already unescaped
+    # Which parts are whole outputs, and of which steps, so that they are filled in at one go: a
+    # prompt may name every step of a layer. And which are other references. All of it follows.
+    output_places: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    output_steps: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    other_places: tuple[int, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found = [(n, part) for n, part in enumerate(self.parts) if isinstance(part, Reference)]
+        outputs = [(n, str(part.step)) for n, part in found if part.is_whole_output]
+        others = [n for n, part in found if not part.is_whole_output]
+        object.__setattr__(self, "output_places", tuple(n for n, _ in outputs))
+        object.__setattr__(self, "output_steps", tuple(step for _, step in outputs))
+        object.__setattr__(self, "other_places", tuple(others))
 
     @property
     def references(self) -> tuple[Reference, ...]:

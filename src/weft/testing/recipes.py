@@ -14,7 +14,7 @@ from weft.adapters.stores.memory import MemoryJournal
 from weft.agents.catalog import load_catalog
 from weft.events.model import RunStarted
 from weft.plan.build import Problems, build
-from weft.plan.codec import plan_to_json
+from weft.plan.codec import plan_to_text
 from weft.plan.inputs import bind
 from weft.plan.model import Plan
 from weft.problems.errors import InvalidInputs, InvalidRecipe
@@ -51,7 +51,7 @@ def run_recipe(
     replies = script if isinstance(script, Script) else read_script(script)
     clock = VirtualClock()
     started = RunStarted(
-        clock.now(), _RUN, plan.name, plan.digest, plan_to_json(plan), values, seed
+        clock.now(), _RUN, plan.name, plan.digest, plan_to_text(plan), values, seed
     )
     return clock.run(_drive(plan, started, replies, clock))
 

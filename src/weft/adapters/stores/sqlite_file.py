@@ -44,6 +44,7 @@ MIGRATIONS = (
     ) STRICT, WITHOUT ROWID
     """,
 )
+_CACHE_KIB = 16 * 1024  # at most; SQLite's own choice is 2 MiB
 _LOCK_SECONDS = 10.0  # how long to wait for another process that writes
 
 
@@ -73,6 +74,8 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         _use_wal(db)
         db.execute("PRAGMA synchronous = FULL")
+        # The plan of a large recipe is one row of megabytes: what does not fit is written twice.
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         db.execute("PRAGMA foreign_keys = ON")
         _migrate(db, path)
     except BaseException:
