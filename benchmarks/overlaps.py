@@ -10,6 +10,7 @@ or the check would see nothing.
 """
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -21,7 +22,7 @@ from random import Random
 from overlaps_drive import Drawn, draw_plan, drive
 from overlaps_scene import make_scene
 
-from weft.plan.codec import plan_from_json, plan_to_json
+from weft.plan.codec import plan_from_json, plan_to_text
 from weft.plan.model import Plan
 from weft.workspaces.claiming import with_aliases
 
@@ -50,7 +51,7 @@ def measure(plans: int, seed: int, a_workspace: int) -> Counter[str]:
 
 
 def _count(counted: Counter[str], drawn: Drawn, claimed: Plan, seed: int, where: str) -> None:
-    resumed = plan_from_json(plan_to_json(claimed))
+    resumed = plan_from_json(json.loads(plan_to_text(claimed)))
     counted["claims lost in the journal"] += resumed != claimed
     seen, control = drive(drawn, resumed, Random(seed)), drive(drawn, drawn.plan, Random(seed))
     counted["plans"] += 1

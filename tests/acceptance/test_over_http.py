@@ -347,3 +347,45 @@ steps: [{id: a, agent: writer, prompt: go, write_set: [a.txt]}]
     artifact = Path(report["steps"]["a"]["changes"]["artifact"])
     assert (artifact / "conflicts" / "theirs" / "a.txt").read_text() == "theirs\n"
     assert (artifact / "conflicts" / "ours" / "a.txt").read_text() == "ours\n"
+
+
+def test_what_was_written_and_not_declared_is_reported(tmp_path: Path) -> None:
+    recipe = """
+name: shared
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps: [{id: a, agent: writer, prompt: go, write_set: [a.txt], workspace_mode: shared}]
+"""
+    write(tmp_path, "shared.yaml", recipe)
+    call = ToolCall("Write", {"file_path": "a.txt", "content": "one\n"})
+
+    def script(asked: Asked) -> Answer:
+        if len(asked.messages) > 2:
+            write(tmp_path, "stray.txt", "by somebody\n")
+            return Said("Done.")
+        return Said("", tool_calls=(call,))
+
+    with serving(script) as server:
+        words = ("run", "shared.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+    assert said.code == 0, said
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+    warnings = " ".join(lines(said)[-1]["warnings"])
+    assert "no step had declared: stray.txt" in warnings
+
+
+def test_two_names_of_one_folder_are_one_claim(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "link").symlink_to("src")
+    recipe = """
+name: links
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps:
+  - {id: a, agent: writer, prompt: go, write_set: [src/**]}
+  - {id: b, agent: writer, prompt: go, write_set: [link/**]}
+"""
+    write(tmp_path, "links.yaml", recipe)
+    with serving(Said("Done.", delay_seconds=0.3)) as server:
+        words = ("run", "links.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words)
+        assert server.most_in_flight == 1
+    assert said.code == 0, said

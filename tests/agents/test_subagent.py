@@ -71,7 +71,18 @@ def test_a_subagent_never_delegates(tool: str, tmp_path: Path) -> None:
 
 
 def test_a_hostile_model_makes_a_hundred_calls_and_none_is_carried_out(tmp_path: Path) -> None:
-    names = ("Bash", "Write", "Edit", "task", "mcp__x__y", "Read; rm", "Exec", "read", "WebFetch", "__")
+    names = (
+        "Bash",
+        "Write",
+        "Edit",
+        "task",
+        "mcp__x__y",
+        "Read; rm",
+        "Exec",
+        "read",
+        "WebFetch",
+        "__",
+    )
     wanted = {"file_path": str(tmp_path / "pwned"), "content": "x", "command": "touch pwned"}
 
     def script(asked: Asked) -> Said:

@@ -58,11 +58,15 @@ def test_only_auto_is_merged_at_once() -> None:
         assert run.status is RunStatus.COMPLETE
 
 
-def test_a_shared_writer_a_reader_and_a_run_without_a_workspace_collect_nothing() -> None:
-    shared = drive(plan_of(two(", workspace_mode: shared")))
+def test_what_a_shared_writer_wrote_is_looked_at_too() -> None:
+    run = drive(plan_of(two(", workspace_mode: shared")))
+    assert CollectChanges(A, is_merged=True) in run.commands
+
+
+def test_a_reader_and_a_run_without_a_workspace_collect_nothing() -> None:
     reader = drive(plan_of(two().replace("posture: writer", "posture: read_only")))
     nowhere = Driven(plan_of(two()), workspace="").start().run()
-    for run in (shared, reader, nowhere):
+    for run in (reader, nowhere):
         assert not [c for c in run.commands if isinstance(c, CollectChanges)]
         assert run.status is RunStatus.COMPLETE
 

@@ -115,10 +115,9 @@ steps:
     parallel: [{agent: worker, prompt: a}, {agent: other, prompt: b}]
     wait: any
     posture: writer
-    workspace_mode: shared
   - {id: next, subagent: worker, prompt: go, depends_on: [race], posture: writer}
 """
-    run = Driven(plan_of(recipe), {"race/other": Hang()}).start()
+    run = Driven(plan_of(recipe), {"race/other": Hang()}, workspace="").start()
     while run.state.steps[StepId("race")].ended_at is None:
         run.step()
     assert "next" not in run.started

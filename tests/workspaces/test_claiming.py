@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from schedule.drive import plan_of
-from weft.plan.codec import plan_from_json, plan_to_json
+from weft.plan.codec import plan_from_json, plan_to_text
 from weft.plan.model import Plan
 from weft.workspaces.claiming import with_aliases
 from workspaces.trees import Tree, write_tree
@@ -65,7 +65,7 @@ def test_a_workspace_without_links_leaves_the_steps_as_they_are(tmp_path: Path) 
 def test_a_resumed_run_claims_the_same_and_claiming_again_changes_nothing(tmp_path: Path) -> None:
     workspace = write_tree(tmp_path, TREE)
     claimed = with_aliases(plan(writer("a", "link"), reader("b", "SRC/A.py")), workspace)
-    stored = json.loads(json.dumps(plan_to_json(claimed)))
+    stored = json.loads(plan_to_text(claimed))
     (workspace / "link").unlink()  # what the run found at its start is what counts
     resumed = plan_from_json(stored)
     assert resumed == claimed
@@ -80,9 +80,8 @@ def test_a_resumed_run_claims_the_same_and_claiming_again_changes_nothing(tmp_pa
 
 def test_a_plan_stored_before_there_were_aliases_can_be_read(tmp_path: Path) -> None:
     two = plan(writer("a", "src"), reader("b", "docs"))
-    stored = json.loads(json.dumps(plan_to_json(two)))
-    for step in stored["steps"]:
-        del step["read_aliases"], step["write_aliases"]
+    stored = json.loads(plan_to_text(two))
+    assert not any("aliases" in key for step in stored["steps"] for key in step)
     assert plan_from_json(stored) == two
 
 

@@ -1,8 +1,8 @@
 """Workspaces on this machine. In: a Plot. Out: a copy for its writer, and the change merged back.
 
-    HOME/workspaces/RUN/STEP/COPY/      the writer's copy, removed once its change is kept
-    HOME/workspaces/RUN/STEP/change/    the change, for `weft diff` and `weft apply`
-    HOME/merges/                        what undoes a merge that a crash cut off
+HOME/workspaces/RUN/STEP/COPY/      the writer's copy, removed once its change is kept
+HOME/workspaces/RUN/STEP/change/    the change, for `weft diff` and `weft apply`
+HOME/merges/                        what undoes a merge that a crash cut off
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.plan.globs import Glob, parse_glob
-from weft.ports.workspace import Collected, NotMerged, Plot
+from weft.ports.workspace import Collected, NotMerged, Plot, Strays
 from weft.problems.errors import NotFound
 from weft.vocabulary.names import listed
 from weft.workspaces.diff import find_changes, open_changes, outside
@@ -20,15 +20,28 @@ from weft.workspaces.merge import Conflict
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import summarize
 from weft.workspaces.undo import recover_merges
+from weft.workspaces.watching import Snapshot, differences, look
 
 
 class LocalWorkspaces:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._opening: dict[Plot, asyncio.Lock] = {}
+        self._looks: dict[Plot, Snapshot] = {}
 
     async def recover(self, workspace: Path) -> None:
         await asyncio.to_thread(recover_merges, workspace, self._home)
+
+    async def watch(self, plot: Plot) -> None:
+        if plot not in self._looks:
+            self._looks[plot] = await asyncio.to_thread(look, plot.workspace)
+
+    async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
+        before = self._looks.pop(plot, None)
+        if before is None:  # another process began it
+            return Strays(())
+        after = await asyncio.to_thread(look, plot.workspace)
+        return Strays(differences(before, after, declared))
 
     async def open(self, plot: Plot) -> Path:
         # The parts of a fan start together and share one copy: the first makes it.

@@ -41,9 +41,24 @@ class NotMerged:
     deletions: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """What changed in a shared workspace that nobody had declared."""
+
+    paths: tuple[str, ...]
+
+
 class Workspaces(Protocol):
     async def recover(self, workspace: Path) -> None:
         """Finish or undo what a crash left half done. Before anything reads the workspace."""
+        ...
+
+    async def watch(self, plot: Plot) -> None:
+        """Remember how the shared workspace looks, before a writer begins."""
+        ...
+
+    async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
+        """What changed since, and is in none of these sets."""
         ...
 
     async def open(self, plot: Plot) -> Path:

@@ -225,7 +225,7 @@ class Driver:
         witness = _Witness(self)
         try:
             request = self._request(command)
-            if self._plots.is_isolated(command.step):
+            if self._plots.is_writer(command.step):
                 request = replace(request, workspace=await self._plots.open(command))
             result = await self._runner.run(request, witness)
             ended = self._ended(command, result)

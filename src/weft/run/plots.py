@@ -1,4 +1,4 @@
-"""Where the isolated writers of one run work. In: commands. Out: folders, and what became of them.
+"""Where the writers of one run work. In: commands. Out: folders, and what became of them.
 
 A step that is one delegation gets a new copy for every attempt: a retry never sees the half-done
 work of the attempt before, which may not even have stopped yet. The parts of a fan, a loop or a
@@ -12,10 +12,11 @@ from weft.plan.model import Choose, Delegate, Route
 from weft.ports.clock import Clock
 from weft.ports.workspace import Collected, Plot, Workspaces
 from weft.problems.errors import WeftError
-from weft.schedule.collecting import is_isolated
+from weft.schedule.collecting import is_isolated, writes_here
 from weft.schedule.commands import CollectChanges, StartAttempt
 from weft.schedule.state import RunState, StepState
 from weft.vocabulary.ids import StepId
+from weft.vocabulary.names import listed
 
 
 class Plots:
@@ -23,16 +24,23 @@ class Plots:
         self._state = state
         self._workspaces = workspaces
 
-    def is_isolated(self, step: StepId) -> bool:
-        return is_isolated(self._state, self._state.steps[step])
+    def is_writer(self, step: StepId) -> bool:
+        return writes_here(self._state, self._state.steps[step])
 
     async def open(self, command: StartAttempt) -> str:
-        return str(await self._port.open(self._plot(command.step, command.attempt)))
+        """The folder that the attempt works in."""
+        plot = self._plot(command.step, command.attempt)
+        if is_isolated(self._state, self._state.steps[command.step]):
+            return str(await self._port.open(plot))
+        await self._port.watch(self._shared(command.step))
+        return self._state.workspace
 
     async def collect(
         self, command: CollectChanges, clock: Clock
     ) -> ChangesCollected | MergeFailed:
         step = self._state.steps[command.step]
+        if not is_isolated(self._state, step):
+            return await self._look_for_strays(step, clock)
         plot = self._plot(step.id, max((each.number for each in step.attempts), default=1))
         try:
             write_set = step.planned.write_set
@@ -54,11 +62,32 @@ class Plots:
             clock.now(), step.id, collected.artifact, collected.error, collected.paths, **figures
         )
 
+    async def _look_for_strays(self, step: StepState, clock: Clock) -> ChangesCollected:
+        declared = [
+            glob
+            for each in self._state.order
+            if each.started_at is not None
+            and (each.ended_at is None or each.ended_at >= (step.started_at or 0.0))
+            for glob in (*each.planned.write_set, *each.planned.write_aliases)
+        ]
+        try:
+            strays = (await self._port.strays(self._shared(step.id), declared)).paths
+            said = f"files changed that no step had declared: {listed(strays)}" if strays else ""
+        except (OSError, WeftError) as error:
+            said = f"what it wrote could not be looked at: {error}"
+        warnings = (said,) if said else ()
+        return ChangesCollected(
+            clock.now(), step.id, "", 0, 0, 0, is_merged=False, warnings=warnings
+        )
+
     @property
     def _port(self) -> Workspaces:
         if self._workspaces is None:
             raise WeftError("this run has isolated writers, and nothing here can isolate them")
         return self._workspaces
+
+    def _shared(self, id: StepId) -> Plot:
+        return Plot(self._state.run_id, id, "shared", Path(self._state.workspace))
 
     def _plot(self, id: StepId, attempt: int) -> Plot:
         state = self._state

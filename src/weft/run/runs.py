@@ -1,5 +1,6 @@
 """Start, resume, retry, cancel and decide runs. In: a store, a runner, a clock. Out: RunState."""
 
+import asyncio
 import secrets
 import time
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.values import Json
+from weft.workspaces.claiming import with_aliases
 
 
 def new_run_id() -> RunId:
@@ -72,21 +74,22 @@ class Runs:
         self, start: Start, runner: Runner, listener: Listener | None = None
     ) -> RunState:
         run_id = start.run_id or new_run_id()
+        await self._recover(start.workspace)
+        plan = await _claiming(start)
         started = RunStarted(
             at=self._clock.now(),
             run_id=run_id,
             workflow=start.plan.name,
             digest=start.plan.digest,
-            plan=plan_to_text(start.plan),
+            plan=plan_to_text(plan),
             inputs=dict(start.inputs),
             seed=secrets.randbits(48) if start.seed is None else start.seed,
             parent=start.parent,
             model=start.model,
             workspace=start.workspace,
         )
-        await self._recover(start.workspace)
         fence = await self._lease(run_id)
-        state = begin(start.plan)
+        state = begin(plan)
         return await self._drive(run_id, fence, state, started, runner, listener, start.reusable)
 
     async def resume(
@@ -220,6 +223,13 @@ class Runs:
             if isinstance(command, EndRun):
                 rows.append(RunEnded(request.at, command.status.value))
         await journal.append(rows)
+
+
+async def _claiming(start: Start) -> Plan:
+    """Where links lead in this workspace is part of what its steps claim."""
+    if not start.workspace:
+        return start.plan
+    return await asyncio.to_thread(with_aliases, start.plan, Path(start.workspace))
 
 
 def is_interrupted(row: RunRow, now: float) -> bool:

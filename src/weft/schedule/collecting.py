@@ -1,5 +1,9 @@
-"""The changes of an isolated writer: collected once its work is done, and before its dependents
-start (RECIPES §9). In: a step that would end. Out: CollectChanges, and the step waits for it."""
+"""The changes of a writer: collected once its work is done, and before its dependents start
+(RECIPES §9). In: a step that would end. Out: CollectChanges, and the step waits for it.
+
+What an isolated writer changed is kept and merged; what a shared one wrote is compared with what
+it declared.
+"""
 
 from weft.schedule.closing import step_timer
 from weft.schedule.commands import CollectChanges
@@ -8,10 +12,13 @@ from weft.schedule.turn import Turn
 from weft.vocabulary.statuses import StepStatus
 
 
+def writes_here(state: RunState, step: StepState) -> bool:
+    # A run without a workspace has nothing to write to: a scripted one, for instance.
+    return bool(state.workspace) and step.planned.claims.is_writer
+
+
 def is_isolated(state: RunState, step: StepState) -> bool:
-    planned = step.planned
-    # A run without a workspace has nothing to isolate: a scripted one, for instance.
-    return bool(state.workspace) and planned.claims.is_writer and planned.claims.is_isolated
+    return writes_here(state, step) and step.planned.claims.is_isolated
 
 
 def must_wait(turn: Turn, step: StepState, pending: Pending) -> bool:
@@ -19,7 +26,7 @@ def must_wait(turn: Turn, step: StepState, pending: Pending) -> bool:
     state = turn.state
     if step.pending is not None:
         return True
-    if step.status is not StepStatus.RUNNING or not is_isolated(state, step):
+    if step.status is not StepStatus.RUNNING or not writes_here(state, step):
         return False
     if all(attempt.started_at is None for attempt in step.attempts):
         return False

@@ -6,7 +6,7 @@ only say how long.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from json import dumps
+from json import dumps, loads
 
 from weft.events.codec import UnknownEvent
 from weft.events.model import (
@@ -96,7 +96,7 @@ def told(rows: Sequence[StoredEvent]) -> dict[str, Told]:
     if not events or not isinstance(events[0], RunStarted):
         return {}
     keys = {event.step: event.key for event in events if isinstance(event, AttemptStarted)}
-    state = begin(plan_from_json(events[0].plan))
+    state = begin(plan_from_json(loads(events[0].plan)))
     decided = [command for event in events for command in advance(state, event)[1]]
     return {
         command.step: Told(command.prompt, keys.get(command.step) == command.key)
