@@ -6,6 +6,7 @@ HOME/merges/                        what undoes a merge that a crash cut off
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,7 +42,10 @@ class LocalWorkspaces:
         if before is None:  # another process began it
             return Strays(())
         after = await asyncio.to_thread(look, plot.workspace)
-        return Strays(differences(before, after, declared))
+        # Our own folder may lie in the workspace, and we write all the time.
+        own = os.path.relpath(self._home.resolve(), plot.workspace.resolve())
+        strays = differences(before, after, declared)
+        return Strays(tuple(path for path in strays if not path.startswith(f"{own}/")))
 
     async def open(self, plot: Plot) -> Path:
         # The parts of a fan start together and share one copy: the first makes it.
