@@ -53,9 +53,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/escape.py
 	$(BIN)/python benchmarks/merge_back.py
 
-# Long: kills a real process 300 times and fills a disk.
+# Long: 300 kills and a full disk, 10,000 plans, all printed recipes on the embedded model.
 soak: $(VENV)/.dev
 	$(BIN)/python benchmarks/crash.py
+	$(BIN)/python benchmarks/overlaps.py
+	$(BIN)/python benchmarks/embedded.py
 
 # The locks are universal: one file for every platform and Python that we support.
 lock: $(VENV)/.dev
