@@ -13,6 +13,11 @@ INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --
 WEIGHTS = WEFT_MODELS_DIR=$(VENV)/models $(BIN)/weft models pull smollm2 || \
           echo "The weights of the embedded model could not be fetched; what needs them is left out."
 
+# A real CLI agent for the tests of `cli:`, against a fake API on loopback. 96 MB, where there is npm.
+CLIS = npm install --silent --prefix $(VENV)/clis --omit=optional --ignore-scripts --no-audit \
+       --no-fund @google/gemini-cli@0.61.0 >/dev/null 2>&1 || \
+       echo "No CLI agent could be installed (npm); its tests are skipped."
+
 .PHONY: demo test check format lint types rooms bench soak lock clean
 
 # Two runs of one recipe: by a script, which shows what good answers look like, and by a real model.
@@ -83,6 +88,7 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 	@sh scripts/system_packages.sh graphviz bubblewrap
 	@$(INSTALL)
 	@$(WEIGHTS)
+	@$(CLIS)
 	@touch $@ $(VENV)/.run
 
 clean:

@@ -13,7 +13,7 @@ from weft.cli.writing import make_folder, write_new, write_recipe, write_schema
 _CONFIG = """\
 # Settings of this project. Everything is optional; these are the defaults.
 
-# model: anthropic:claude-sonnet-4-5   # for agents that name none
+# model: anthropic:claude-sonnet-5     # for agents that name none
 workflows:
   dir: workflows                        # where recipes are kept
 subagents:
