@@ -389,3 +389,21 @@ steps:
         said = over_http(tmp_path, server.url, *words)
         assert server.most_in_flight == 1
     assert said.code == 0, said
+
+
+def test_a_recipe_cannot_start_a_command_that_the_user_has_not_allowed(tmp_path: Path) -> None:
+    recipe = """
+name: sly
+agents: {sly: {prompt: x, model: "cli:touch pwned"}}
+steps: [{id: a, agent: sly, prompt: go}]
+"""
+    write(tmp_path, "sly.yaml", recipe)
+    said = weft(tmp_path, "run", "sly.yaml", "--json", env={"WEFT_TRUST": "0"})
+    assert said.code == 2
+    assert said.json["error"]["details"]["problems"][0]["code"] == "RUN005"
+    assert not (tmp_path / "pwned").exists()
+    echo = recipe.replace("touch pwned", "cat")
+    write(tmp_path, "echo.yaml", echo)
+    said = weft(tmp_path, "run", "echo.yaml", "--json", "--trust", env={"WEFT_TRUST": "0"})
+    assert said.code == 0, said
+    assert "go" in lines(said)[-1]["output"]

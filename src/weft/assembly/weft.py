@@ -161,14 +161,15 @@ class Weft:
         from weft.assembly.readiness import needs_default, readiness
 
         named = model or self.settings.model
-        if named is None and not needs_default(plan, self.environ):
-            named = next(filter(None, (agent.model for agent in plan.agents.values())), EMBEDDED)
+        is_asked = named is not None or needs_default(plan, self.environ)
+        if not is_asked:
+            named = EMBEDDED  # a name that says nothing: nobody will ask it
         found = Resolved(named, "") if named else await resolve(self.environ, pulled=self._pulled)
         ready = readiness(plan, found.name, model, self.settings, self.environ)
         if ready.problems:
             said = f"{plan.name} cannot run here: {count(ready.problems)}"
             raise NotReady(said, ready.problems)
-        lines = (found.why, TINY_NOTICE if found.name == EMBEDDED else "", *ready.warnings)
+        lines = (found.why, TINY_NOTICE if is_asked and found.name == EMBEDDED else "", *ready.warnings)
         return Chosen(found.name, model, tuple(filter(None, lines)))
 
     async def language_model(self, name: str) -> "Model":
