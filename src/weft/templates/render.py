@@ -1,7 +1,6 @@
 """Fill a template. In: a Template and a Scope. Out: text, with what was missing from it."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from weft.templates.reference import Reference
@@ -22,31 +21,21 @@ def render(template: Template, scope: Scope) -> Rendered:
     if len(parts) == 1 and isinstance(parts[0], str):
         return Rendered(parts[0], ())
     pieces: list[Any] = list(parts)  # text, once every reference is filled in
+    left = list(template.other_places)
+    steps = scope.steps
+    for place, id in zip(template.output_places, template.output_steps, strict=True):
+        step = steps.get(id)
+        if step is not None and type(step.output) is str:
+            pieces[place] = step.output
+        else:
+            left.append(place)
     missing: list[Reference] = []
-    unfilled = _fill_outputs(pieces, template, scope)
-    for place in sorted((*template.other_places, *unfilled)):
-        reference: Reference = pieces[place]
-        value = resolve(reference, scope)
+    for place in sorted(left):
+        value = resolve(pieces[place], scope)
         if value is MISSING:
-            missing.append(reference)
+            missing.append(pieces[place])
         pieces[place] = "" if value is MISSING or value is None else as_text(value)
     return Rendered("".join(pieces), tuple(missing))
-
-
-def _fill_outputs(pieces: list[Any], template: Template, scope: Scope) -> Sequence[int]:
-    """Those that are there and are text. Out: the places of the others."""
-    steps = scope.steps
-    try:
-        outputs = [steps[id].output for id in template.output_steps]
-    except KeyError:
-        return template.output_places
-    unfilled = []
-    for place, output in zip(template.output_places, outputs, strict=True):
-        if type(output) is str:
-            pieces[place] = output
-        else:
-            unfilled.append(place)
-    return unfilled
 
 
 def render_known(template: Template, scope: Scope) -> str:
