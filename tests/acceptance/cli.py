@@ -166,12 +166,15 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def talk(
-    folder: Path, words: Iterable[str], answers: Iterable[tuple[str, str]]
+    folder: Path,
+    words: Iterable[str],
+    answers: Iterable[tuple[str, str]],
+    env: Mapping[str, str] | None = None,
 ) -> tuple[int, str, list[str]]:
     """At a terminal: wait for each text, then type its answer. Out: exit code, all that was on
     the screen, and what was on it between each answer and the next text."""
     ours, theirs = pty.openpty()
-    environ = environment(folder, {"TERM": "xterm", "NO_COLOR": "1"})
+    environ = environment(folder, {"TERM": "xterm", "NO_COLOR": "1", **(env or {})})
     child = subprocess.Popen(
         [sys.executable, "-m", "weft", *words],
         cwd=folder,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from weft.adapters.models.cli.names import AskedCommand, cli_fault, read_name
+from weft.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
 from weft.adapters.models.local.catalog import is_local, is_own_file, weights_named
 from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
@@ -97,17 +97,28 @@ def _model_problems(
     if model.startswith("cli:"):
         if said := cli_fault(model):
             yield Problem("RUN001", f"agent '{agent.id}': {said}")
+        if plan.budget.usd is not None and not _says_its_cost(model):
+            yield _unpriced(model)
         return
     if is_local(model):
         yield from _weights_problems(model, settings, environ)
     elif fault := check_name(model, environ):
         yield Problem("RUN001", f"agent '{agent.id}': {fault.says}", hint=fault.hint)
     elif plan.budget.usd is not None and not is_priced(model):
-        yield Problem(
-            "RUN002",
-            f"the budget is in usd, and nobody knows what {model} costs",
-            hint="bound it by `budget: {tokens: …}` instead, or use a model with a known price",
-        )
+        yield _unpriced(model)
+
+
+def _unpriced(model: str) -> Problem:
+    return Problem(
+        "RUN002",
+        f"the budget is in usd, and nobody knows what {model} costs",
+        hint="bound it by `budget: {tokens: …}` instead, or use a model with a known price",
+    )
+
+
+def _says_its_cost(model: str) -> bool:
+    asked = read_name(model)
+    return isinstance(asked, AskedCli) and asked.cli.name in ("claude", "opencode")
 
 
 def _weights_problems(

@@ -169,7 +169,11 @@ class Weft:
         if ready.problems:
             said = f"{plan.name} cannot run here: {count(ready.problems)}"
             raise NotReady(said, ready.problems)
-        lines = (found.why, TINY_NOTICE if is_asked and found.name == EMBEDDED else "", *ready.warnings)
+        lines = (
+            found.why,
+            TINY_NOTICE if is_asked and found.name == EMBEDDED else "",
+            *ready.warnings,
+        )
         return Chosen(found.name, model, tuple(filter(None, lines)))
 
     async def language_model(self, name: str) -> "Model":
