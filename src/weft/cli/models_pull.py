@@ -1,6 +1,7 @@
 """`weft models pull`: fetch weights. A bar on a terminal, lines where it is piped, JSON if asked."""
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -96,7 +97,7 @@ class _Bar:
         self._progress.console.print(line, markup=False, highlight=False)
 
 
-class _Tenths:
+class _Tenths(ABC):
     """Tells each tenth once, however often it is told itself."""
 
     def __init__(self) -> None:
@@ -111,8 +112,8 @@ class _Tenths:
             self._told = tenth
             self.tell(self._doing, bytes_so_far, self._total)
 
-    def tell(self, doing: str, done: int, total: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def tell(self, doing: str, done: int, total: int) -> None: ...
 
 
 class _Lines(_Tenths):
