@@ -16,7 +16,8 @@ def test_the_tables_of_model_calls_are_printed(tmp_path: Path) -> None:
         timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
+    *lines, _, whole = done.stdout.splitlines()
+    assert whole.startswith("weft run, 3 calls, as a whole command: ")
     ways = ("  weft, whole engine", "  weft's model alone")
     for line, begins in zip(lines, ("chain of 3", *ways, "fan-out of 100", *ways), strict=True):
         assert line.startswith(begins)
