@@ -34,6 +34,8 @@ _AGAINST_LOOPS: dict[str, Json] = {
     "dry_base": 1.75,
     "dry_allowed_length": 3,
     "dry_penalty_last_n": 512,
+    # By default a new line ends a sequence, and so a line could be said over and over.
+    "dry_sequence_breakers": ["\"", ":"],
 }
 
 
