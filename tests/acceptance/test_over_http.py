@@ -276,6 +276,8 @@ steps:
     changes = report["steps"]["a"]["changes"]
     assert (changes["files"], changes["insertions"], changes["merged"]) == (1, 1, True)
     assert "changed 1 file, +1 -0 lines, merged" in weft(tmp_path, "report", report["run_id"]).out
+    for form in ("md", "html"):
+        assert "+by a" in weft(tmp_path, "report", report["run_id"], "--format", form).out
     patch = weft(tmp_path, "diff", report["run_id"], "a")
     assert patch.code == 0
     assert "+by a" in patch.out

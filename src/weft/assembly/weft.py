@@ -16,7 +16,7 @@ from weft.plan.catalog import Catalog
 from weft.plan.check import Checked, Problems, check
 from weft.plan.costs import stricter
 from weft.plan.inputs import bind
-from weft.problems.errors import InvalidInputs, InvalidRecipe, NotFound, NotReady
+from weft.problems.errors import InvalidInputs, InvalidRecipe, NotFound, NotReady, WeftError
 from weft.problems.render import count
 from weft.recipe.model import Recipe
 from weft.recipe.read import SUFFIXES, read_recipe, read_recipe_file
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from weft.ports.runner import Runner
     from weft.ports.workspace import Workspaces
     from weft.registry.workflows import Workflows
+    from weft.report.model import Report
     from weft.run.driver import Listener
     from weft.run.history import History
     from weft.run.runs import Runs
@@ -215,6 +216,19 @@ class Weft:
         from weft.adapters.workspaces import LocalWorkspaces
 
         return LocalWorkspaces(self.settings.home)
+
+    def with_patches(self, report: "Report", history: "History") -> "Report":
+        """The same report, with what each writer changed."""
+        from weft.report.patches import with_patches
+        from weft.workspaces.patch import render_patch
+
+        def read(step: str) -> bytes | None:
+            try:
+                return render_patch(self.change(history, step))
+            except WeftError:  # the artifact was removed, or cannot be read any more
+                return None
+
+        return with_patches(report, read)
 
     def change(self, history: "History", step: str) -> "Changes":
         """What an isolated writer changed. Raises NotFound."""

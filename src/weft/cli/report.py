@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from weft.assembly import Weft
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
@@ -28,8 +29,9 @@ from weft.vocabulary.ids import RunId
 @json_option
 def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
-    history = asyncio.run(_load(RunId(run)))
-    report = report_of(history.state, history.events)
+    weft = open_weft()
+    history = asyncio.run(_load(weft, RunId(run)))
+    report = weft.with_patches(report_of(history.state, history.events), history)
     if as_json or form == "json":
         print_json(report_as_json(report))
         return
@@ -41,6 +43,6 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
         click.echo(f"wrote {output}", err=True)
 
 
-async def _load(run_id: RunId) -> History:
-    async with open_weft().runs() as runs:
+async def _load(weft: Weft, run_id: RunId) -> History:
+    async with weft.runs() as runs:
         return await runs.history(run_id)

@@ -290,6 +290,8 @@ def _step_facts(report: Report, step: StepReport) -> Iterator[Html]:
         yield tag("p", "It has no output.", class_="muted")
     if step.validation is not None:
         yield _labelled("Last verdict", _value(step.validation, f"Last verdict on {step.id}"))
+    if step.changes is not None and step.changes.patch:
+        yield _labelled("Changes", _said(step.changes.patch, f"Changes of {step.id}"))
     if step.attempts:
         yield _attempts(report, step)
 

@@ -28,7 +28,15 @@ def as_markdown(report: Report) -> str:
     ]
     if len(report.critical_path) > 1:
         sections.insert(3, "### Critical Path\n" + "\n".join(_path(report)))
+    sections += _changes(report)
     return "\n\n".join(sections)
+
+
+def _changes(report: Report) -> Iterator[str]:
+    patches = [(step.id, step.changes.patch) for step in report.steps if step.changes]
+    for id, patch in patches:
+        if patch:
+            yield f"### Changes of {_inline(id)}\n{_fenced(patch, 'diff')}"
 
 
 def _summary(report: Report) -> Iterator[str]:
@@ -103,9 +111,13 @@ def _block(output: Json) -> str:
     text = shown(output).strip("\n")
     if isinstance(output, str) and not _BREAKS_OUT.search(text):
         return text.strip() or "(empty)"
+    return _fenced(text, "text" if isinstance(output, str) else "json")
+
+
+def _fenced(text: str, kind: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{'text' if isinstance(output, str) else 'json'}\n{text}\n{fence}"
+    return f"{fence}{kind}\n{text}\n{fence}"
 
 
 def _issues(report: Report) -> list[str]:

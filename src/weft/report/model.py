@@ -84,6 +84,7 @@ class ChangesReport:
     is_merged: bool
     conflicts: tuple[str, ...]
     artifact: str
+    patch: str = ""  # as text for a person; empty: not looked up
 
 
 @dataclass(frozen=True, slots=True)
