@@ -35,7 +35,7 @@ _AGAINST_LOOPS: dict[str, Json] = {
     "dry_allowed_length": 3,
     "dry_penalty_last_n": 512,
     # By default a new line ends a sequence, and so a line could be said over and over.
-    "dry_sequence_breakers": ["\"", ":"],
+    "dry_sequence_breakers": ['"', ":"],
 }
 
 
