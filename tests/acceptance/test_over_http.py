@@ -409,3 +409,14 @@ steps: [{id: a, agent: sly, prompt: go}]
     said = weft(tmp_path, "run", "echo.yaml", "--json", "--trust", env={"WEFT_TRUST": "0"})
     assert said.code == 0, said
     assert "go" in lines(said)[-1]["output"]
+
+
+@pytest.mark.parametrize("answer", [Said("Done."), Status(500)], ids=["succeeds", "fails"])
+def test_a_sandbox_that_is_off_is_loud_and_in_the_report(tmp_path: Path, answer: Answer) -> None:
+    recipe = "name: b\nagents: {sh: {prompt: x, tools: [Bash]}}\nsteps: [{id: a, agent: sh, prompt: go}]\n"
+    write(tmp_path, "b.yaml", recipe)
+    write(tmp_path, "weft.yaml", "sandbox: off\n")
+    with serving(answer) as server:
+        said = over_http(tmp_path, server.url, "run", "b.yaml", "--model", "openai:m")
+    assert "THE SANDBOX IS OFF: Bash of sh has all your rights" in said.err
+    assert "the sandbox is off: Bash ran with all the rights of this user" in said.out

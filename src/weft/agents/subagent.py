@@ -71,6 +71,11 @@ class Subagents:
         self._loud = loud
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        result = await self._run(request, witness)
+        warnings = (*result.warnings, *self._loud(request, result.model))
+        return replace(result, warnings=warnings)
+
+    async def _run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         request = self._without_secrets(request)
         answer = await self._answer(request, witness)
         if isinstance(answer, Failure):
@@ -138,7 +143,7 @@ class Subagents:
         usage = answer.usage + verdict.usage
         if verdict.failed:
             return Failure("validation", verdict.failed, usage, model=answer.model)
-        warnings = (*answer.warnings, *verdict.warnings, *self._loud(request, answer.model))
+        warnings = (*answer.warnings, *verdict.warnings)
         return Success(checked.output, usage, warnings, answer.model)
 
     async def _judged(

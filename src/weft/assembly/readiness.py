@@ -20,7 +20,7 @@ from weft.config.settings import Settings
 from weft.plan.catalog import tool_name
 from weft.plan.model import Plan, PlannedAgent, briefs
 from weft.problems import Problem
-from weft.vocabulary.names import did_you_mean
+from weft.vocabulary.names import did_you_mean, listed
 
 MISSING_WEIGHTS = "RUN006"
 
@@ -45,6 +45,9 @@ def readiness(
             )
         problems += _server_problems(agent, settings)
         _look_for_search(agent, models[0], settings, environ, problems, warnings)
+    bash = [agent.id for agent in plan.agents.values() if "Bash" in map(tool_name, agent.tools)]
+    if bash and settings.sandbox == "off":
+        warnings.append(f"THE SANDBOX IS OFF: Bash of {listed(bash)} has all your rights")
     if settings.judge and (fault := check_name(settings.judge, environ)):
         problems.append(
             Problem("RUN001", f"the judge cannot be asked: {fault.says}", hint=fault.hint)

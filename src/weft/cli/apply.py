@@ -1,17 +1,13 @@
 """`weft apply RUN STEP`: merge what an isolated writer changed, where that was left to you."""
 
-import asyncio
 from pathlib import Path
 
 import click
 
-from weft.assembly import Weft
-from weft.cli.opening import open_weft
+from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.problems.errors import WeftError
-from weft.run.history import History
-from weft.vocabulary.ids import RunId
 from weft.vocabulary.names import listed
 from weft.workspaces.apply import Merged
 from weft.workspaces.entries import Changes
@@ -34,7 +30,7 @@ def command(run: str, step: str, dry_run: bool, as_json: bool) -> None:
     For steps with merge_back: manual, and for those whose merge met a conflict that is settled.
     """
     weft = open_weft()
-    history = asyncio.run(_load(weft, RunId(run)))
+    history = history_of(weft, run)
     changes = weft.change(history, step)
     workspace = Path(history.started.workspace)
     if dry_run:
@@ -74,8 +70,3 @@ def _say(
     click.echo(f"{word} {len(paths)} file{'s' if len(paths) != 1 else ''}")
     for path in paths:
         click.echo(f"  {path}")
-
-
-async def _load(weft: Weft, run_id: RunId) -> History:
-    async with weft.runs() as runs:
-        return await runs.history(run_id)

@@ -1,17 +1,15 @@
 """`weft diff RUN STEP`: what an isolated writer changed. `weft diff RUN RUN`: what differed."""
 
-import asyncio
 import sys
 
 import click
 
 from weft.assembly import Weft
-from weft.cli.opening import open_weft
+from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.report.difference import difference, difference_as_json, difference_as_text
 from weft.run.history import History
-from weft.vocabulary.ids import RunId
 
 
 @click.command("diff")
@@ -21,11 +19,11 @@ from weft.vocabulary.ids import RunId
 def command(run: str, other: str, as_json: bool) -> None:
     """Show what a step changed, as a patch; or what differed between two runs, step by step."""
     weft = open_weft()
-    first = asyncio.run(_load(weft, RunId(run)))
+    first = history_of(weft, run)
     if other in first.state.steps:
         _show_change(weft, first, other, as_json)
         return
-    second = asyncio.run(_load(weft, RunId(other)))
+    second = history_of(weft, other)
     found = difference(first.state, second.state)
     if as_json:
         print_json(difference_as_json(found))
@@ -54,8 +52,3 @@ def _show_change(weft: Weft, history: History, step: str, as_json: bool) -> None
             "patch": patch.decode("utf-8", "replace"),
         }
     )
-
-
-async def _load(weft: Weft, run_id: RunId) -> History:
-    async with weft.runs() as runs:
-        return await runs.history(run_id)

@@ -2,11 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from weft.assembly import Weft
 from weft.config.trust import TrustStore, told
+from weft.vocabulary.ids import RunId
+
+if TYPE_CHECKING:
+    from weft.run.history import History
 
 
 def open_weft() -> Weft:
@@ -27,6 +32,17 @@ def open_weft() -> Weft:
     else:
         click.echo(f"{said} (weft trust, --trust or WEFT_TRUST=1)", err=True)
     return weft
+
+
+def history_of(weft: Weft, run_id: str) -> "History":
+    """A run as its journal tells it."""
+    import asyncio  # not for those who only check a recipe
+
+    async def load() -> "History":
+        async with weft.runs() as runs:
+            return await runs.history(RunId(run_id))
+
+    return asyncio.run(load())
 
 
 def trust(folder: Path) -> Weft:

@@ -1,19 +1,15 @@
 """`weft report`: what a run did."""
 
-import asyncio
 from pathlib import Path
 
 import click
 
-from weft.assembly import Weft
-from weft.cli.opening import open_weft
+from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.report.html import as_html
 from weft.report.markdown import as_markdown
 from weft.report.report import report_as_json, report_of
-from weft.run.history import History
-from weft.vocabulary.ids import RunId
 
 
 @click.command("report")
@@ -30,7 +26,7 @@ from weft.vocabulary.ids import RunId
 def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
     weft = open_weft()
-    history = asyncio.run(_load(weft, RunId(run)))
+    history = history_of(weft, run)
     report = weft.with_patches(report_of(history.state, history.events), history)
     if as_json or form == "json":
         print_json(report_as_json(report))
@@ -41,8 +37,3 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     else:
         output.write_text(text + "\n", encoding="utf-8")
         click.echo(f"wrote {output}", err=True)
-
-
-async def _load(weft: Weft, run_id: RunId) -> History:
-    async with weft.runs() as runs:
-        return await runs.history(run_id)

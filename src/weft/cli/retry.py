@@ -1,20 +1,17 @@
 """`weft retry` and `weft fork`: run again, and reuse what need not be done again."""
 
-import asyncio
 from collections.abc import Mapping
 
 import click
 
-from weft.assembly import Weft
 from weft.cli.driving import drive
-from weft.cli.opening import open_weft
+from weft.cli.opening import history_of, open_weft
 from weft.cli.options import given_inputs, input_options, json_option, model_option
 from weft.cli.recipes import open_plan
 from weft.problems.errors import InvalidUsage
-from weft.run.history import History
 from weft.run.reuse import downstream, reusable
 from weft.run.runs import Start
-from weft.vocabulary.ids import RunId, StepId
+from weft.vocabulary.ids import StepId
 from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.values import Json
 
@@ -52,7 +49,7 @@ def run_again(
     as_json: bool,
 ) -> int:
     weft = open_weft()
-    history = asyncio.run(_load(weft, RunId(run)))
+    history = history_of(weft, run)
     plan = open_plan(weft, recipe) if recipe else history.state.plan
     if step is not None and step not in {each.id for each in plan.steps}:
         known = [each.id for each in plan.steps]
@@ -75,8 +72,3 @@ def run_again(
     return drive(
         weft, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
     )
-
-
-async def _load(weft: Weft, run_id: RunId) -> History:
-    async with weft.runs() as runs:
-        return await runs.history(run_id)

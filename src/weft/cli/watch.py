@@ -6,7 +6,7 @@ import click
 
 from weft.assembly import Weft
 from weft.cli.driving import print_report, showing
-from weft.cli.opening import open_weft
+from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
 from weft.events.codec import UnknownEvent
 from weft.events.model import Event
@@ -25,16 +25,11 @@ _LOOK_SECONDS = 0.2
 def command(run: str, as_json: bool) -> int:
     """Watch a run from its start until it ends. Ctrl-C stops watching, not the run."""
     weft = open_weft()
-    history = asyncio.run(_load(weft, RunId(run)))
+    history = history_of(weft, run)
     with showing(history.state.plan, as_json) as listener:
         state, events = asyncio.run(_watch(weft, history, listener))
     print_report(state, events, as_json)
     return 0
-
-
-async def _load(weft: Weft, run_id: RunId) -> History:
-    async with weft.runs() as runs:
-        return await runs.history(run_id)
 
 
 async def _watch(weft: Weft, history: History, listener: Listener) -> tuple[RunState, list[Event]]:

@@ -71,6 +71,7 @@ class AttemptFailed:
     usage: Usage = Usage()
     retry_after_seconds: float | None = None  # what a provider asked for
     model: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @value

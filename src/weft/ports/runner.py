@@ -55,6 +55,7 @@ class Failure:
     usage: Usage = Usage()
     retry_after_seconds: float | None = None
     model: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 AttemptResult: TypeAlias = Success | Failure

@@ -270,6 +270,7 @@ class Driver:
             usage=result.usage,
             retry_after_seconds=result.retry_after_seconds,
             model=result.model,
+            warnings=result.warnings,
         )
 
     def _request(self, command: StartAttempt) -> AttemptRequest:

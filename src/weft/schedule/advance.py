@@ -119,6 +119,8 @@ def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
             succeed_attempt(turn, step, part, attempt, event.output, event.usage)
         case AttemptFailed():
             attempt.model = event.model
+            if event.warnings:
+                step.warnings.update(dict.fromkeys(event.warnings))
             failure = Failure(event.kind, event.error)
             if event.kind == "in_doubt" and step.planned.recovery != "rerun":
                 doubt(turn, step, part, attempt, failure, event.usage)

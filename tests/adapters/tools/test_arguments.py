@@ -38,7 +38,7 @@ def test_every_fault_is_said_at_once() -> None:
     assert TAKES.faults({"limit": "3", "mdoe": "a", "all": 1}) == [
         "there is no argument 'mdoe'; did you mean 'mode'?",
         "the argument 'path' is missing: the file",
-        "the argument 'limit' must be a whole number, not a string",
+        "the argument 'limit' must be a whole number, not text",
         "the argument 'all' must be true or false, not a number",
     ]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from weft.templates.value import kind_of
 from weft.vocabulary.names import closest, listed
 from weft.vocabulary.values import Json
 
@@ -34,7 +35,7 @@ class Text:
 
     def fault(self, value: Json) -> str | None:
         if not isinstance(value, str):
-            return f"must be a string, not {_named(value)}"
+            return f"must be a string, not {kind_of(value)}"
         if len(value) < self.least:
             return "must not be empty"
         if len(value) > self.most:
@@ -54,7 +55,7 @@ class Whole:
     def fault(self, value: Json) -> str | None:
         # True is an int to Python, and 3.0 is an integer to JSON Schema.
         if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0:
-            return f"must be a whole number, not {_named(value)}"
+            return f"must be a whole number, not {kind_of(value)}"
         if not self.least <= value <= self.most:
             return f"must be from {self.least:,} to {self.most:,}"
         return None
@@ -67,7 +68,7 @@ class Flag:
         return {"type": "boolean"}
 
     def fault(self, value: Json) -> str | None:
-        return None if isinstance(value, bool) else f"must be true or false, not {_named(value)}"
+        return None if isinstance(value, bool) else f"must be true or false, not {kind_of(value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Rows:
 
     def fault(self, value: Json) -> str | None:
         if not isinstance(value, list):
-            return f"must be a list, not {_named(value)}"
+            return f"must be a list, not {kind_of(value)}"
         if not 1 <= len(value) <= self.most:
             return f"must have from 1 to {self.most} elements, not {len(value)}"
         for number, row in enumerate(value, 1):
@@ -185,19 +186,3 @@ def all_faults(faults: list[str]) -> str:
     shown = "\n".join(f"- {fault}" for fault in faults[:_MOST_FAULTS])
     more = len(faults) - _MOST_FAULTS
     return shown + (f"\n- and {more} more" if more > 0 else "")
-
-
-def _named(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
