@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents.world import play, request
+from weft.agents.conversation import _JSON_ONLY
 from weft.events.model import ModelFailedOver, ModelSpoke, ToolStarted
 from weft.testing.openai_script import Asked, Said, Status, ToolCall, rate_limited
 
@@ -213,3 +214,20 @@ def test_secrets_of_the_environment_are_in_no_prompt_event_or_result(tmp_path: P
     )
     assert canary not in str([e for e in done.heard.events if not isinstance(e, ModelSpoke)])
     assert canary not in "".join(e.text for e in done.heard.events if isinstance(e, ModelSpoke))
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Go.", "Go.\n", "Go.\n\n\n", "  Go. ", "\n\tGo.\r\n", "Über 3 → 4\u2028\n", " \n"]
+)
+def test_a_prompt_is_sent_byte_for_byte(prompt: str) -> None:
+    outcome = play(Said("Gone."), request(prompt, instructions="Be brief.\n\n"))
+    (asked,) = outcome.server.requests
+    assert [message["content"] for message in asked.messages] == ["Be brief.\n\n", prompt]
+
+
+def test_a_hint_for_json_stands_after_the_prompt_and_changes_none_of_it() -> None:
+    prompt = "Score it.\n\n\n"
+    outcome = play(Said("{}"), request(prompt, format="json"))
+    (asked,) = outcome.server.requests
+    assert asked.prompt.startswith(prompt)
+    assert asked.prompt[len(prompt) :].strip() == _JSON_ONLY

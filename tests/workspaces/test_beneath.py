@@ -12,7 +12,7 @@ from weft.plan.globs import Glob, parse_glob
 from weft.workspaces import openat2
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.refusals import PathRefused
-from workspaces.trees import read_tree, write_tree
+from workspaces.trees import read_tree, removing, write_tree
 
 WAYS = [
     pytest.param(
@@ -297,3 +297,11 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
                     except PathRefused:
                         continue
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("gone", ["b.py", "deep"])
+def test_what_is_removed_during_a_walk_takes_nothing_else_along(root: Path, gone: str) -> None:
+    with Beneath(root) as beneath, removing(gone):
+        walked = [found.path for found in beneath.walk("src")]
+    there = ("src/b.py", "src/climbing", "src/deep/c.py")
+    assert walked == [path for path in there if gone not in path]

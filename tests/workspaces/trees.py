@@ -1,10 +1,15 @@
 """Trees of files, written and read back, for the tests of workspaces."""
 
 import os
+import shutil
 import stat
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import pytest
 
 # Bytes are a file, (bytes, mode) a file with a mode, text is a link's target.
 Tree: TypeAlias = dict[str, bytes | tuple[bytes, int] | str]
@@ -56,3 +61,39 @@ def repository(root: Path, tree: Tree) -> Path:
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "first")
     return root
+
+
+@contextmanager
+def removing(name: str) -> Iterator[None]:
+    """Whatever bears this name is removed by somebody else once its folder has been listed."""
+    listed = os.scandir
+
+    class Listing:
+        def __init__(self, folder: Any = ".") -> None:
+            path = os.readlink(f"/proc/self/fd/{folder}") if isinstance(folder, int) else folder
+            with listed(folder) as entries:
+                self._entries = iter(list(entries))
+            found = Path(path) / name
+            if found.is_dir():
+                shutil.rmtree(found)
+            else:
+                found.unlink(missing_ok=True)
+
+        def __iter__(self) -> Iterator[os.DirEntry[str]]:
+            return self._entries
+
+        def __next__(self) -> os.DirEntry[str]:
+            return next(self._entries)
+
+        def __enter__(self) -> "Listing":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", Listing)
+        yield

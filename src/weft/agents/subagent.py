@@ -15,7 +15,6 @@ from weft.agents.calling import Calling
 from weft.agents.conversation import Answer, Conversation, Wanted, fail_over, json_words
 from weft.agents.judging import Judgement, judged
 from weft.agents.redaction import NOTHING_SECRET, Redactor
-from weft.plan.brief_text import joined
 from weft.ports.model import Models
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from weft.ports.tool import Toolbox
@@ -113,7 +112,7 @@ class Subagents:
                     wanted=wanted,
                     instructions=request.instructions,
                     redactor=self._redactor,
-                ).hold(joined(request.prompt, json_words(wanted)))
+                ).hold(_prompt(request, wanted))
         except WeftError as error:
             return Failure("error", error.with_hint, model=names[0])
 
@@ -123,8 +122,7 @@ class Subagents:
         """Another tool's agent, which has a loop and tools of its own."""
         if self._cli is None:
             return Failure("error", f"{name}: no CLI agents here", model=name)
-        wanted = _wanted(request)
-        prompt = joined(request.prompt, json_words(wanted))
+        prompt = _prompt(request, _wanted(request))
         result = await self._cli.run(replace(request, model=name, prompt=prompt), witness)
         if isinstance(result, Failure):
             return result
@@ -168,6 +166,14 @@ def _wanted(request: AttemptRequest) -> Wanted:
     if implied is None and request.part.startswith("check."):
         implied = _VERDICT
     return Wanted(request.format == "json", request.schema, implied)
+
+
+def _prompt(request: AttemptRequest, wanted: Wanted) -> str:
+    """What was rendered, byte for byte; where JSON is wanted, that is said after it."""
+    hint = json_words(wanted)
+    if not hint:
+        return request.prompt
+    return f"{request.prompt}\n\n{hint}" if request.prompt.strip() else hint
 
 
 def _asked_together(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -31,6 +31,7 @@ from weft.workspaces.places import (
     join,
     kind_of,
     split,
+    statuses_in,
     wrong_kind,
 )
 from weft.workspaces.protected import is_protected
@@ -97,7 +98,7 @@ class Beneath:
         """What is in a folder, by name. Links are not followed."""
         at = checked(path)
         with self.folder(at) as fd, os.scandir(fd) as entries:
-            found = [found_at(join(at, e.name), e.stat(follow_symlinks=False)) for e in entries]
+            found = [found_at(join(at, name), status) for name, status in statuses_in(entries)]
         return sorted(found, key=lambda each: each.path)
 
     def walk(

