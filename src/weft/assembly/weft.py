@@ -16,7 +16,14 @@ from weft.plan.catalog import Catalog
 from weft.plan.check import Checked, Problems, check
 from weft.plan.costs import stricter
 from weft.plan.inputs import bind
-from weft.problems.errors import InvalidInputs, InvalidRecipe, NotFound, NotReady, WeftError
+from weft.problems.errors import (
+    InvalidInputs,
+    InvalidRecipe,
+    NotFound,
+    NotReady,
+    NotTrusted,
+    WeftError,
+)
 from weft.problems.render import count
 from weft.recipe.model import Recipe
 from weft.recipe.read import SUFFIXES, read_recipe, read_recipe_file
@@ -32,12 +39,11 @@ if TYPE_CHECKING:
 
     from weft.plan.model import Plan
     from weft.ports.runner import Runner
-    from weft.ports.workspace import Workspaces
     from weft.registry.workflows import Workflows
     from weft.report.model import Report
     from weft.run.driver import Listener
     from weft.run.history import History
-    from weft.run.runs import Runs
+    from weft.run.runs import Runs, Start
     from weft.schedule.state import RunState
     from weft.workspaces.entries import Changes
 
@@ -50,6 +56,8 @@ class Weft:
     def __init__(self, start: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.settings: Settings = load_settings(start or Path.cwd(), self.environ)
+        # Fingerprints of stored plans that the user has read and takes as they are.
+        self.accepted: frozenset[str] = frozenset()
 
     @cached_property
     def workflows(self) -> "Workflows":
@@ -115,10 +123,8 @@ class Weft:
         model: str | None = None,
         listener: "Listener | None" = None,
     ) -> "RunState":
-        from weft.run.runs import Start
-
         model, plan = self.model(model), self.permit(plan)
-        start = Start(plan, inputs, model=model, workspace=self.workspace(model))
+        start = self.start(plan, inputs, model)
         chosen = await self.choose(plan, model)
         async with self.runs() as runs, self.runner(chosen) as runner:
             return await runs.start(start, runner, listener)
@@ -126,16 +132,28 @@ class Weft:
     @asynccontextmanager
     async def runs(self) -> "AsyncIterator[Runs]":
         """The runs of this user; whoever opens it may drive them."""
-        # Imported on use: checking a recipe needs no store and no event loop.
-        from weft.adapters.clock import SystemClock
-        from weft.adapters.stores.sqlite import SqliteJournal
-        from weft.run.runs import Runs
+        async with open_runs(self.settings.home, self.accepted) as runs:
+            yield runs
 
-        store = await SqliteJournal.open(self.settings.home / "runs.db")
-        try:
-            yield Runs(store, SystemClock(), self._workspaces())
-        finally:
-            await store.close()
+    def readmit(self, history: "History") -> str:
+        """Hold what a run began with to the permission and the trust of today.
+
+        Gives the permission with which the run goes on. Raises PermissionDenied and NotTrusted.
+        """
+        self.check_trust(history)
+        state = history.state
+        left = [step for step in state.plan.steps if state.steps[step.id].ended_at is None]
+        self.permit(replace(state.plan, steps=tuple(left)))
+        return self.settings.permission
+
+    def check_trust(self, history: "History") -> None:
+        """Raises NotTrusted when a run began with what this folder brought and is no longer trusted."""
+        if history.started.trusted and not self.settings.is_trusted:
+            raise NotTrusted(
+                f"run {history.started.run_id} began with the settings and agents of "
+                f"{self.settings.project}, which changed since you trusted them",
+                hint=f"read them, then: weft trust {self.settings.project}",
+            )
 
     def model(self, named: str | None) -> str | None:
         """What a flag says, as a journal keeps it: it means the same wherever the run is resumed.
@@ -147,6 +165,19 @@ class Weft:
         if model is not None and model.startswith(SCRIPTED):
             return f"{SCRIPTED}{Path(model.removeprefix(SCRIPTED)).resolve()}"
         return named
+
+    def start(self, plan: "Plan", inputs: Mapping[str, Json], model: str | None) -> "Start":
+        """A new run of this project."""
+        from weft.run.runs import Start
+
+        return Start(
+            plan,
+            inputs,
+            model=model,
+            workspace=self.workspace(model),
+            project=str(self.settings.project),
+            trusted=self.settings.digest if self.settings.is_trusted else "",
+        )
 
     def workspace(self, model: str | None) -> str:
         """The folder that a run works on. A scripted model touches nothing, so it needs none."""
@@ -212,11 +243,6 @@ class Weft:
         shelf = Shelf(models_folder(self.settings.home, self.environ))
         return None if shelf.state(QWEN_CODER) == "absent" else QWEN_CODER.model
 
-    def _workspaces(self) -> "Workspaces":
-        from weft.adapters.workspaces import LocalWorkspaces
-
-        return LocalWorkspaces(self.settings.home)
-
     def with_patches(self, report: "Report", history: "History") -> "Report":
         """The same report, with what each writer changed."""
         from weft.report.patches import with_patches
@@ -252,6 +278,25 @@ class Weft:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)
         return values
+
+
+@asynccontextmanager
+async def open_runs(home: Path, accepted: frozenset[str] = frozenset()) -> "AsyncIterator[Runs]":
+    """The runs of the user whose home this is, from whatever folder."""
+    # Imported on use: checking a recipe needs no store and no event loop.
+    from weft.adapters.clock import SystemClock
+    from weft.adapters.stores.sqlite import SqliteJournal
+    from weft.adapters.workspaces import LocalWorkspaces
+    from weft.config.secret import user_secret
+    from weft.run.runs import Runs
+    from weft.run.seals import Seals
+
+    store = await SqliteJournal.open(home / "runs.db")
+    seals = Seals(lambda: user_secret(home), accepted)
+    try:
+        yield Runs(store, SystemClock(), LocalWorkspaces(home), seals)
+    finally:
+        await store.close()
 
 
 def _is_there(path: Path) -> bool:

@@ -30,7 +30,7 @@ def command(run: str, step: str, dry_run: bool, as_json: bool) -> None:
     For steps with merge_back: manual, and for those whose merge met a conflict that is settled.
     """
     weft = open_weft()
-    history = history_of(weft, run)
+    history = history_of(weft, run, must_be_sealed=True)
     changes = weft.change(history, step)
     workspace = Path(history.started.workspace)
     if dry_run:

@@ -34,7 +34,14 @@ _EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: 3}
 Drive: TypeAlias = Callable[[Runs, Runner, Listener], Awaitable[RunState]]
 
 
-def drive(weft: Weft, plan: Plan, model: str | None, as_json: bool, start: Drive) -> int:
+def drive(
+    weft: Weft,
+    plan: Plan,
+    model: str | None,
+    as_json: bool,
+    start: Drive,
+    permission: str = "auto",
+) -> int:
     chosen = choose(weft, plan, model, as_json)
     while True:
         with showing(plan, as_json) as listener:
@@ -43,7 +50,7 @@ def drive(weft: Weft, plan: Plan, model: str | None, as_json: bool, start: Drive
         if was_stopped or not state.people or not can_ask(as_json):
             break
         asyncio.run(decide_here(weft, state))
-        start = _resuming(RunId(state.run_id))
+        start = _resuming(RunId(state.run_id), permission)
     with outliving_its_reader():
         print_report(state, events, as_json)
         sys.stdout.flush()
@@ -52,8 +59,8 @@ def drive(weft: Weft, plan: Plan, model: str | None, as_json: bool, start: Drive
     return INTERRUPTED if was_stopped else _EXIT_CODES.get(state.status, 1)
 
 
-def _resuming(run_id: RunId) -> Drive:
-    return lambda runs, runner, listener: runs.resume(run_id, runner, listener)
+def _resuming(run_id: RunId, permission: str) -> Drive:
+    return lambda runs, runner, listener: runs.resume(run_id, runner, listener, permission)
 
 
 def choose(weft: Weft, plan: Plan, model: str | None, as_json: bool) -> Chosen:

@@ -2,7 +2,7 @@
 
 import click
 
-from weft.cli.options import given_inputs, input_options, json_option, model_option
+from weft.cli.options import accept_option, given_inputs, input_options, json_option, model_option
 from weft.cli.retry import run_again
 
 
@@ -11,6 +11,7 @@ from weft.cli.retry import run_again
 @click.option("--from", "step", metavar="STEP", required=True, help="Where the two part ways.")
 @input_options
 @model_option
+@accept_option
 @json_option
 def command(
     run: str,
@@ -18,10 +19,11 @@ def command(
     pairs: tuple[str, ...],
     input_json: str | None,
     model: str | None,
+    accepted: str | None,
     as_json: bool,
 ) -> int:
     """A new run that shares everything before a step, and does that step and the rest anew.
 
     New inputs (-i) may be given; what they change is done anew as well.
     """
-    return run_again(run, step, None, given_inputs(pairs, input_json), model, as_json)
+    return run_again(run, step, None, given_inputs(pairs, input_json), model, accepted, as_json)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from weft.run.history import History
 
 
-def open_weft() -> Weft:
-    weft = Weft()
+def open_weft(folder: Path | None = None) -> Weft:
+    weft = Weft(folder)
     settings = weft.settings
     if settings.is_trusted:
         return weft
@@ -28,21 +28,32 @@ def open_weft() -> Weft:
         click.echo(f"{said}.", err=True)
         if click.confirm("Trust this folder as it is now?", default=False, err=True):
             store.trust(settings.project, settings.digest)
-            return Weft()
+            return Weft(folder)
     else:
         click.echo(f"{said} (weft trust, --trust or WEFT_TRUST=1)", err=True)
     return weft
 
 
-def history_of(weft: Weft, run_id: str) -> "History":
-    """A run as its journal tells it."""
+def history_of(weft: Weft, run_id: str, must_be_sealed: bool = False) -> "History":
+    """A run as its journal tells it; `must_be_sealed` for those who act on what it began with."""
     import asyncio  # not for those who only check a recipe
 
     async def load() -> "History":
         async with weft.runs() as runs:
-            return await runs.history(RunId(run_id))
+            history = await runs.history(RunId(run_id))
+            if must_be_sealed:
+                runs.check(history)
+            return history
 
     return asyncio.run(load())
+
+
+def weft_of(history: "History", accepted: str | None = None) -> Weft:
+    """The project in which a run began: its settings count, wherever one stands."""
+    project = history.started.project or history.started.workspace
+    weft = open_weft(Path(project) if project else None)
+    weft.accepted = frozenset([accepted] if accepted else [])
+    return weft
 
 
 def trust(folder: Path) -> Weft:

@@ -19,6 +19,14 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 model_option = click.option("--model", metavar="MODEL", help="provider:name, or scripted:FILE.")
 
 
+accept_option = click.option(
+    "--accept-plan",
+    "accepted",
+    metavar="FINGERPRINT",
+    help="Take a stored plan that has no valid seal as it is; weft plan --run RUN shows it.",
+)
+
+
 def input_options(function: F) -> F:
     given = click.option(
         "-i", "--input", "pairs", multiple=True, metavar="NAME=VALUE", help="An input."

@@ -5,27 +5,55 @@ import textwrap
 import click
 
 from weft.cli.asking import ask_missing
-from weft.cli.opening import open_weft
+from weft.cli.opening import history_of, open_weft
 from weft.cli.options import given_inputs, input_options, json_option
 from weft.cli.printing import columns, print_json, print_warnings
 from weft.cli.recipes import open_plan
 from weft.plan.dry_run import dry_run
 from weft.plan.model import Plan
+from weft.problems.errors import InvalidUsage
+from weft.run.seals import fingerprint
 from weft.templates.render import as_text
 
 _PROMPT_LINES = 12
 
 
 @click.command("plan")
-@click.argument("recipe", metavar="NAME|FILE")
+@click.argument("recipe", metavar="[NAME|FILE]", required=False)
 @input_options
 @click.option("--full", is_flag=True, help="Show whole prompts.")
+@click.option("--run", metavar="RUN", help="The plan that a run has stored, instead of a recipe.")
 @json_option
 def command(
-    recipe: str, pairs: tuple[str, ...], input_json: str | None, full: bool, as_json: bool
+    recipe: str | None,
+    pairs: tuple[str, ...],
+    input_json: str | None,
+    full: bool,
+    run: str | None,
+    as_json: bool,
 ) -> None:
     """Show what a run would do: inputs, prompts, order and cost. No model is called."""
-    show_dry_run(recipe, pairs, input_json, as_json, full)
+    if (recipe is None) == (run is None):
+        raise InvalidUsage("name a recipe, or a run with --run")
+    if run is not None:
+        _show_stored(run, as_json, full)
+    elif recipe is not None:
+        show_dry_run(recipe, pairs, input_json, as_json, full)
+
+
+def _show_stored(run: str, as_json: bool, full: bool) -> None:
+    """What a person reads before accepting a plan whose seal does not hold."""
+    weft = open_weft()
+    history = history_of(weft, run)
+    plan = history.state.plan
+    found = dry_run(plan, dict(history.started.inputs), history.started.model)
+    mark = fingerprint(history.started)
+    if as_json:
+        print_json({**found, "fingerprint": mark})
+        return
+    click.echo("\n".join(_text(plan, found, full)))
+    click.echo(f"\nstored by run {run}, which works on {history.started.workspace or 'no folder'}")
+    click.echo(f"fingerprint {mark}")
 
 
 def show_dry_run(

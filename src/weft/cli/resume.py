@@ -1,15 +1,17 @@
 """`weft resume`: runs that were cut off go on."""
 
 import asyncio
+import os
 import time
 
 import click
 
-from weft.assembly import Weft
+from weft.assembly.weft import open_runs
 from weft.cli.driving import drive
-from weft.cli.opening import open_weft
-from weft.cli.options import json_option, model_option
-from weft.problems.errors import InvalidUsage, WeftError
+from weft.cli.opening import weft_of
+from weft.cli.options import accept_option, json_option, model_option
+from weft.config.settings import home_of
+from weft.problems.errors import InvalidUsage, PlanNotAccepted, WeftError
 from weft.run.history import History
 from weft.run.runs import Runs, is_interrupted
 from weft.vocabulary.ids import RunId
@@ -18,34 +20,39 @@ from weft.vocabulary.ids import RunId
 @click.command("resume")
 @click.argument("run", required=False)
 @model_option
+@accept_option
 @json_option
-def command(run: str | None, model: str | None, as_json: bool) -> int:
+def command(run: str | None, model: str | None, accepted: str | None, as_json: bool) -> int:
     """Go on with a run that was cut off. Without a RUN: with every one, oldest first.
 
     What had ended is never run again; an attempt that was under way follows its step's recovery.
+    The settings of the run's own folder count, with the permission and the trust of today.
     """
-    weft = open_weft()
-    histories = asyncio.run(_find(weft, run))
-    return max(_resume(weft, history, model, as_json) for history in histories)
+    histories = asyncio.run(_find(run, frozenset([accepted] if accepted else [])))
+    return max(_resume(history, model, accepted, as_json) for history in histories)
 
 
-def _resume(weft: Weft, history: History, model: str | None, as_json: bool) -> int:
+def _resume(history: History, model: str | None, accepted: str | None, as_json: bool) -> int:
     run_id = RunId(history.started.run_id)
-    if not history.state.has_ended:
-        weft.permit(history.state.plan)  # a run that may only read goes on with no writer
+    weft = weft_of(history, accepted)
+    permission = "auto" if history.state.has_ended else weft.readmit(history)
     return drive(
         weft,
         history.state.plan,
         weft.model(model) if model else history.started.model,
         as_json,
-        lambda runs, runner, listener: runs.resume(run_id, runner, listener),
+        lambda runs, runner, listener: runs.resume(run_id, runner, listener, permission),
+        permission,
     )
 
 
-async def _find(weft: Weft, run: str | None) -> list[History]:
-    async with weft.runs() as runs:
+async def _find(run: str | None, accepted: frozenset[str]) -> list[History]:
+    async with open_runs(home_of(os.environ), accepted) as runs:
         if run is not None:
-            return [await runs.history(RunId(run))]
+            history = await runs.history(RunId(run))
+            if not history.state.is_recorded:
+                runs.check(history)
+            return [history]
         rows = [row for row in await runs.recent(500) if is_interrupted(row, time.time())]
         found = await _readable(runs, [row.run_id for row in reversed(rows)])
         # Those that wait for a person were not cut off, and go on once one has decided.
@@ -60,7 +67,11 @@ async def _readable(runs: Runs, run_ids: list[RunId]) -> list[History]:
     found = []
     for run_id in run_ids:
         try:
-            found.append(await runs.history(run_id))
+            history = await runs.history(run_id)
+            runs.check(history)
+            found.append(history)
+        except PlanNotAccepted as error:
+            click.echo(f"run {run_id} is left alone: {error.with_hint}", err=True)
         except WeftError as error:
             click.echo(f"run {run_id} is left alone: {error.message}", err=True)
     return found

@@ -1,17 +1,22 @@
 """`weft retry` and `weft fork`: run again, and reuse what need not be done again."""
 
+import asyncio
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 import click
 
+from weft.assembly.weft import open_runs
 from weft.cli.driving import drive
-from weft.cli.opening import history_of, open_weft
-from weft.cli.options import given_inputs, input_options, json_option, model_option
+from weft.cli.opening import open_weft, weft_of
+from weft.cli.options import accept_option, given_inputs, input_options, json_option, model_option
 from weft.cli.recipes import open_plan
-from weft.problems.errors import InvalidUsage
+from weft.config.settings import home_of
+from weft.problems.errors import InvalidUsage, PlanNotAccepted
+from weft.run.history import History
 from weft.run.reuse import downstream, reusable
-from weft.run.runs import Start
-from weft.vocabulary.ids import StepId
+from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.values import Json
 
@@ -23,6 +28,7 @@ from weft.vocabulary.values import Json
 @click.option("--recipe", metavar="FILE", help="The edited recipe; what is unchanged is reused.")
 @input_options
 @model_option
+@accept_option
 @json_option
 def command(
     run: str,
@@ -32,12 +38,13 @@ def command(
     pairs: tuple[str, ...],
     input_json: str | None,
     model: str | None,
+    accepted: str | None,
     as_json: bool,
 ) -> int:
     """Run again, reusing every step whose agent, prompt, tools, model and schema are unchanged."""
     if failed and step:
         raise InvalidUsage("--failed and --from exclude each other")
-    return run_again(run, step, recipe, given_inputs(pairs, input_json), model, as_json)
+    return run_again(run, step, recipe, given_inputs(pairs, input_json), model, accepted, as_json)
 
 
 def run_again(
@@ -46,29 +53,51 @@ def run_again(
     recipe: str | None,
     given: Mapping[str, Json],
     model: str | None,
+    accepted: str | None,
     as_json: bool,
 ) -> int:
-    weft = open_weft()
-    history = history_of(weft, run)
+    history, is_believed = _earlier_run(run, accepted, must_be_sealed=recipe is None)
+    weft = weft_of(history, accepted) if is_believed else open_weft()
+    if recipe is None:
+        weft.check_trust(history)
     plan = open_plan(weft, recipe) if recipe else history.state.plan
     if step is not None and step not in {each.id for each in plan.steps}:
         known = [each.id for each in plan.steps]
         hint = did_you_mean(step, known) or f"its steps: {listed(known)}"
         raise InvalidUsage(f"{plan.name} has no step '{step}'", hint=hint)
     declared = {each.name for each in plan.inputs}
-    before = {name: value for name, value in history.started.inputs.items() if name in declared}
+    stored = history.started.inputs if is_believed else {}
+    before = {name: value for name, value in stored.items() if name in declared}
     inputs = weft.inputs(plan, {**before, **given})
     anew = downstream(plan, StepId(step)) if step else frozenset()
-    model = (weft.model(model) if model else None) or history.started.model
+    model = weft.model(model) or (history.started.model if is_believed else None)
     plan = weft.permit(plan)
-    start = Start(
-        plan,
-        inputs,
+    start = replace(
+        weft.start(plan, inputs, model),
         parent=run,
-        model=model,
-        workspace=history.started.workspace or weft.workspace(model),
         reusable=reusable(history.state, history.events, anew),
     )
+    if is_believed and history.started.workspace:
+        start = replace(start, workspace=history.started.workspace)
     return drive(
         weft, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
     )
+
+
+def _earlier_run(run: str, accepted: str | None, must_be_sealed: bool) -> tuple[History, bool]:
+    """The run, and whether what it began with may be used again."""
+
+    async def load() -> tuple[History, bool]:
+        async with open_runs(home_of(os.environ), frozenset([accepted or ""])) as runs:
+            history = await runs.history(RunId(run))
+            try:
+                runs.check(history)
+            except PlanNotAccepted as error:
+                if must_be_sealed:
+                    raise
+                said = f"{error.message}; its inputs, its model and its folder are not used"
+                click.echo(said, err=True)
+                return history, False
+            return history, True
+
+    return asyncio.run(load())

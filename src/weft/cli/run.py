@@ -1,5 +1,7 @@
 """`weft run`: a recipe to its report."""
 
+from dataclasses import replace
+
 import click
 
 from weft.cli.asking import ask_missing
@@ -10,7 +12,6 @@ from weft.cli.options import given_inputs, input_options, json_option, model_opt
 from weft.cli.plan import show_dry_run
 from weft.cli.printing import print_warnings
 from weft.cli.recipes import open_plan
-from weft.run.runs import Start
 from weft.vocabulary.ids import RunId
 
 
@@ -59,13 +60,9 @@ def command(
     if is_detached:
         choose(weft, plan, model, as_json)  # what is missing is told here, not in a log
         return detach(weft, recipe, inputs, model, permission, as_json)
-    start = Start(
-        plan,
-        inputs,
-        RunId(run_id) if run_id else None,
-        model=model,
-        workspace=weft.workspace(model),
-    )
+    start = weft.start(plan, inputs, model)
+    if run_id:
+        start = replace(start, run_id=RunId(run_id))
     return drive(
         weft, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
     )

@@ -67,9 +67,14 @@ def find_project(start: Path) -> Path:
     return next((f for f in (start, *start.parents) if (f / CONFIG_FILE).is_file()), start)
 
 
+def home_of(environ: Mapping[str, str]) -> Path:
+    """The user's own folder, which no project can move."""
+    return Path(environ.get("WEFT_HOME") or Path.home() / ".weft").expanduser()
+
+
 def load_settings(start: Path, environ: Mapping[str, str]) -> Settings:
     """Of an untrusted folder only what it would bring is said; none of it is used."""
-    home = Path(environ.get("WEFT_HOME") or Path.home() / ".weft").expanduser()
+    home = home_of(environ)
     project = find_project(start)
     problems: list[Problem] = []
     users_own = Settings(project, home, project / "workflows", (home / "agents",))

@@ -32,6 +32,9 @@ class RunStarted:
     parent: str | None = None  # the run this one was forked or retried from
     model: str | None = None  # what --model said; who resumes need not say it again
     workspace: str = ""  # the folder it works on, wherever it is resumed from
+    project: str = ""  # the folder whose settings count, wherever it is resumed from
+    trusted: str = ""  # the digest of that folder's own settings and agents, if it used them
+    seal: str = ""  # a MAC of all of this with the user's secret; run.seals
 
 
 @value
@@ -212,6 +215,7 @@ class RunResumed:
 
     type: ClassVar[str] = "run_resumed"
     at: float
+    permission: str = "auto"  # what it may do to files from here on: auto | ask
 
 
 @dataclass(frozen=True, slots=True)

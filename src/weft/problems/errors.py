@@ -8,7 +8,9 @@ WeftError                  kind          exit code
 ├── NotFound               not_found            2
 ├── NotReady               not_ready            2
 ├── RefusedToOverwrite     exists               2
-└── PermissionDenied       permission_denied    4
+├── PermissionDenied       permission_denied    4
+├── PlanNotAccepted        plan_not_accepted    4
+└── NotTrusted             not_trusted          4
 """
 
 from collections.abc import Sequence
@@ -71,4 +73,18 @@ class RefusedToOverwrite(WeftError):
 
 class PermissionDenied(WeftError):
     kind = "permission_denied"
+    exit_code = 4
+
+
+class PlanNotAccepted(WeftError):
+    """A stored plan is not known to be the one that was checked, and nobody has accepted it."""
+
+    kind = "plan_not_accepted"
+    exit_code = 4
+
+
+class NotTrusted(WeftError):
+    """A run needs what its folder brings, and the folder is not trusted as it is now."""
+
+    kind = "not_trusted"
     exit_code = 4

@@ -25,12 +25,13 @@ from weft.ports.journal import Leased, RunRow, StoredEvent
 from weft.ports.post import Sayable
 from weft.ports.runner import Runner
 from weft.ports.workspace import Workspaces
-from weft.problems.errors import InvalidUsage
+from weft.problems.errors import InvalidUsage, WeftError
 from weft.run.driver import Driver, Listener
 from weft.run.history import History, load
 from weft.run.journaling import RunJournal
 from weft.run.keeper import LEASE_SECONDS, Keeper, Store
 from weft.run.reuse import NOTHING, Reusable
+from weft.run.seals import Seals
 from weft.schedule.advance import advance
 from weft.schedule.commands import EndRun
 from weft.schedule.state import RunState, begin
@@ -58,11 +59,22 @@ class Start:
     seed: int | None = None  # None: by chance
     model: str | None = None
     workspace: str = ""
+    project: str = ""
+    trusted: str = ""
 
 
 class Runs:
-    def __init__(self, store: Store, clock: Clock, workspaces: Workspaces | None = None) -> None:
+    """Without `seals`, as in a test in memory, stored plans are believed."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        workspaces: Workspaces | None = None,
+        seals: Seals | None = None,
+    ) -> None:
         self._store = store
+        self._seals = seals
         self._workspaces = workspaces
         self._clock = clock
         self._keeper = Keeper(store, clock)
@@ -87,15 +99,26 @@ class Runs:
             parent=start.parent,
             model=start.model,
             workspace=start.workspace,
+            project=start.project,
+            trusted=start.trusted,
         )
+        if self._seals is not None:
+            started = self._seals.seal(started)
         fence = await self._lease(run_id)
         state = begin(plan)
         return await self._drive(run_id, fence, state, started, runner, listener, start.reusable)
 
     async def resume(
-        self, run_id: RunId, runner: Runner, listener: Listener | None = None
+        self,
+        run_id: RunId,
+        runner: Runner,
+        listener: Listener | None = None,
+        permission: str = "auto",
     ) -> RunState:
-        """Go on where the journal ends. A run that has ended is given back as it is."""
+        """Go on where the journal ends. A run that has ended is given back as it is.
+
+        Raises PlanNotAccepted: a stored plan counts for what was checked at the start.
+        """
         history = await load(self._store, run_id)
         if history.state.is_recorded:
             return history.state
@@ -105,9 +128,19 @@ class Runs:
         if history.state.is_recorded:
             await self._store.release(run_id, fence=fence)
             return history.state
+        try:
+            self.check(history)
+        except WeftError:
+            await self._store.release(run_id, fence=fence)
+            raise
         await self._recover(history.started.workspace)
-        first = RunResumed(self._clock.now())
+        first = RunResumed(self._clock.now(), permission)
         return await self._drive(run_id, fence, history.state, first, runner, listener, NOTHING)
+
+    def check(self, history: History) -> None:
+        """Raises PlanNotAccepted unless the run began with exactly what its journal says now."""
+        if self._seals is not None:
+            self._seals.check(history.started)
 
     async def history(self, run_id: RunId) -> History:
         return await load(self._store, run_id)

@@ -92,6 +92,7 @@ def _receive(turn: Turn, event: Event) -> None:
                 said = f"cancelled: {event.reason}" if event.reason else "cancelled"
                 stop_run(turn, RunStatus.CANCELLED, said)
         case RunResumed():
+            state.asks_for_writers = event.permission == "ask"
             resume(turn)
         case RunEnded():
             state.is_recorded = True

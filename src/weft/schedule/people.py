@@ -9,6 +9,14 @@ from weft.schedule.turn import Turn
 from weft.vocabulary.statuses import StepStatus
 
 
+def needs_person(turn: Turn, step: StepState) -> bool:
+    """Whether a person must let the step start, and has not yet."""
+    if step.is_approved:
+        return False
+    is_asked_for = turn.state.asks_for_writers and step.planned.posture == "writer"
+    return step.planned.is_gated or is_asked_for
+
+
 def ask(turn: Turn, step: StepState) -> None:
     if not step.waits_for_person:
         step.waits_for_person = True
@@ -20,6 +28,7 @@ def approve(turn: Turn, step: StepState) -> None:
     if not step.waits_for_person:
         return
     stop_asking(turn, step)
+    step.is_approved = True
     if step.status is StepStatus.WAITING:
         turn.state.startable.push(step.index)
     for part in list(step.parts.values()):

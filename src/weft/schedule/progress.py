@@ -8,7 +8,7 @@ from heapq import heappop
 
 from weft.schedule.closing import step_timer
 from weft.schedule.outcomes import skip
-from weft.schedule.people import ask
+from weft.schedule.people import ask, needs_person
 from weft.schedule.state import StepState, Timer
 from weft.schedule.turn import Turn
 from weft.schedule.work import begin_work, end_part
@@ -43,7 +43,7 @@ def _arrive(turn: Turn, step: StepState) -> None:
         skip(turn, step, "all steps before it were skipped")
     elif planned.when is not None and not _is_wanted(turn, step):
         skip(turn, step, f"its condition is not met: {planned.when.text}")
-    elif planned.is_gated:
+    elif needs_person(turn, step):
         ask(turn, step)
     else:
         turn.state.startable.push(step.index)
@@ -59,6 +59,12 @@ def _is_wanted(turn: Turn, step: StepState) -> bool:
 
 
 def _start(turn: Turn, step: StepState) -> None:
+    if turn.state.asks_for_writers and needs_person(turn, step):
+        # It was queued before the run was resumed with a narrower permission.
+        turn.state.startable.leave()
+        turn.state.startable.let_go(step.index)
+        ask(turn, step)
+        return
     step.status = StepStatus.RUNNING
     step.started_at = turn.at
     turn.state.running[step.id] = step

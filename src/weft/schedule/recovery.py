@@ -6,8 +6,8 @@ Nobody knows what became of an attempt that was under way; its step's `recovery`
 from weft.recipe.model import Recovery
 from weft.schedule.collecting import collect
 from weft.schedule.commands import AskApproval, EndRun, SetTimer
-from weft.schedule.parts import close_attempt, give_up, start_again
-from weft.schedule.people import ask
+from weft.schedule.parts import close_attempt, give_up, start_again, stop_part
+from weft.schedule.people import ask, needs_person
 from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, StepState
 from weft.schedule.turn import Turn
 from weft.vocabulary.usage import Usage
@@ -28,6 +28,8 @@ def resume(turn: Turn) -> None:
     for step in sorted(state.people.values(), key=lambda step: step.index):
         turn.say(AskApproval(step.id))
     for step in state.order:
+        if _is_narrowed(turn, step):
+            _ask_before_retries(turn, step)
         if step.open_attempts:
             _take_up(turn, step)
         elif step.pending is not None:
@@ -46,7 +48,8 @@ def doubt(
     if not close_attempt(turn, step, part, attempt, "in_doubt", usage):
         return
     attempt.failure = failure
-    match _recovery(step, attempt):
+    recovery: Recovery = "ask" if _is_narrowed(turn, step) else _recovery(step, attempt)
+    match recovery:
         case "rerun":
             start_again(turn, step, part)
         case "ask":
@@ -54,6 +57,11 @@ def doubt(
             ask(turn, step)
         case "skip":
             give_up(turn, step, part, failure)
+
+
+def _is_narrowed(turn: Turn, step: StepState) -> bool:
+    """It began when writers needed no leave, and would begin again now that they do."""
+    return turn.state.asks_for_writers and needs_person(turn, step)
 
 
 def _recovery(step: StepState, attempt: AttemptState) -> Recovery:
@@ -76,5 +84,15 @@ def _take_up(turn: Turn, step: StepState) -> None:
                 doubt(turn, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.stage == "stopping":
                 close_attempt(turn, step, part, attempt, "cancelled")
+            elif attempt.command is not None and _is_narrowed(turn, step):
+                doubt(turn, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.command is not None:
                 turn.say(attempt.command)
+
+
+def _ask_before_retries(turn: Turn, step: StepState) -> None:
+    for part in list(step.parts.values()):
+        if part.status == "retrying":
+            stop_part(turn, step, part)
+            part.status = "asking"
+            ask(turn, step)

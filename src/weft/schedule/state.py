@@ -148,6 +148,7 @@ class StepState:
     iteration: int = 0
     items: Items | None = None
     waits_for_person: bool = False
+    is_approved: bool = False  # a person has let it start
     open_attempts: int = 0  # planned, running or stopping
     pending: Pending | None = None  # its work is done, and its changes are being collected
     changes: Changes | None = None
@@ -198,6 +199,7 @@ class RunState:
     ended_parts: deque[tuple[StepState, PartState]] = field(default_factory=deque)
     running: dict[StepId, StepState] = field(default_factory=dict)
     people: dict[StepId, StepState] = field(default_factory=dict)  # steps that wait for a person
+    asks_for_writers: bool = False  # the run was resumed with permission: ask
     open_attempts: int = 0
     retrying: int = 0  # parts that wait for their next attempt
     collecting: int = 0  # steps whose changes are being collected

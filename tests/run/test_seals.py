@@ -1,0 +1,116 @@
+"""A stored plan counts for exactly what was checked when its run started."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from make import plan_of
+from run.stage import RUN, Stage, statuses
+from weft.events.codec import decode, encode
+from weft.events.model import RunStarted
+from weft.plan.codec import plan_to_text
+from weft.problems.errors import PlanNotAccepted
+from weft.run.runs import Runs
+from weft.run.seals import Seals, fingerprint
+from weft.vocabulary.values import JsonText
+
+GATED = """\
+name: gated
+steps:
+  - {id: a, subagent: researcher, prompt: look}
+  - {id: g, subagent: writer, gate: human, depends_on: [a], prompt: go}
+"""
+SEALS = Seals(lambda: b"s" * 32)
+
+
+def started(**changed: object) -> RunStarted:
+    plan = plan_of(GATED)
+    event = RunStarted(
+        3, "run-1", plan.name, plan.digest, plan_to_text(plan), {"n": 1.5, "t": "\ud800 ü"}, 7,
+        model="openai:x", workspace="/w", project="/p", trusted="d",
+    )  # fmt: skip
+    return replace(event, **changed)  # type: ignore[arg-type]
+
+
+def test_a_seal_holds_after_the_journal() -> None:
+    read = decode(encode(SEALS.seal(started())))
+    assert isinstance(read, RunStarted)
+    SEALS.check(read)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run_id": "run-2"},
+        {"workflow": "other"},
+        {"digest": "0"},
+        {"plan": JsonText(plan_to_text(plan_of(GATED)).replace('"is_gated":true', '"is_gated":false'))},
+        {"inputs": {"n": 2}},
+        {"seed": 8},
+        {"parent": "run-0"},
+        {"model": "cli:sh"},
+        {"workspace": "/etc"},
+        {"project": "/elsewhere"},
+        {"trusted": ""},
+        {"at": 4.0},
+        {"seal": ""},
+        {"seal": "1:00"},
+        {"seal": "é"},
+    ],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_any_change_of_what_a_run_began_with_breaks_its_seal(change: dict[str, object]) -> None:
+    changed = replace(SEALS.seal(started()), **change)  # type: ignore[arg-type]
+    assert changed != SEALS.seal(started())
+    with pytest.raises(PlanNotAccepted) as refused:
+        SEALS.check(changed)
+    assert fingerprint(changed) in refused.value.hint
+
+
+def test_another_users_seal_does_not_count() -> None:
+    with pytest.raises(PlanNotAccepted):
+        SEALS.check(Seals(lambda: b"o" * 32).seal(started()))
+
+
+def test_what_a_person_accepts_is_exactly_what_was_shown() -> None:
+    before = replace(started(), seal="")
+    mark = fingerprint(before)
+    Seals(lambda: b"s" * 32, frozenset([mark])).check(before)
+    with pytest.raises(PlanNotAccepted):
+        Seals(lambda: b"s" * 32, frozenset([mark])).check(replace(before, model="cli:sh"))
+
+
+def test_a_plan_is_stored_as_the_codec_writes_it_again() -> None:
+    """The seal is over the text, so reading a row and writing it again must not change the text."""
+    text = plan_to_text(plan_of(GATED))
+    assert json.dumps(json.loads(text), separators=(",", ":")) == text
+
+
+def test_a_tampered_plan_is_not_resumed_and_nothing_runs() -> None:
+    stage = Stage(GATED)
+
+    def runs() -> Runs:
+        return Runs(stage.store, stage.clock, seals=SEALS)
+
+    stage.do(stage.starting(runs()))
+    first = stage.journal()[0]
+    assert isinstance(first, RunStarted)
+    edited = JsonText(first.plan.replace('"is_gated":true', '"is_gated":false'))
+    assert edited != first.plan
+    rows = [replace(first, plan=edited), *stage.journal()[1:]]
+    other = Stage(GATED)
+
+    async def left() -> None:
+        fence = await other.store.lease(RUN, "somebody", 60)
+        await other.store.append(RUN, rows, fence=fence)
+        await other.store.release(RUN, fence=fence)
+
+    other.do(left())
+    again = Runs(other.store, other.clock, seals=SEALS)
+    with pytest.raises(PlanNotAccepted):
+        other.do(again.resume(RUN, other.runner))
+    assert other.runner.begun == []
+    history = other.do(again.history(RUN))  # it can still be read
+    assert statuses(history.state)["a"] == "succeeded"
+    assert other.do(again.is_driven(RUN)) is False  # and its lease is free
