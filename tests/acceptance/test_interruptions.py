@@ -45,7 +45,7 @@ def test_after_kill_9_resume_goes_on_at_once_and_repeats_nothing_that_ended(
     assert weft(tmp_path, "report", run_id, "--json").json == report
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_it_cleanly_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -1,8 +1,17 @@
 """An isolated writer's changes are collected before anybody builds on them (RECIPES §9)."""
 
 from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
-from weft.events.model import CancelRequested, ChangesCollected, MergeFailed, RunResumed
-from weft.schedule.commands import CollectChanges, EndRun, StartAttempt
+from weft.events.model import (
+    Approved,
+    CancelRequested,
+    ChangesApplied,
+    ChangesCollected,
+    MergeFailed,
+    MergeHeld,
+    Rejected,
+    RunResumed,
+)
+from weft.schedule.commands import AskApproval, CollectChanges, EndRun, StartAttempt
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus
 
@@ -116,3 +125,61 @@ def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
     run = Driven(plan_of(two()), {"a": Hang()}).start()
     run.see(MergeFailed(1, A, "", "what?"))
     assert run.statuses()["a"] == "running"
+
+
+def held(extra: str = "") -> Driven:
+    """Its change removes what no call of the step can have removed."""
+    run = collecting(extra)
+    run.see(MergeHeld(5, A, "kept", "its change removes 700 of 4,000 files", 700))
+    return run
+
+
+def test_a_change_that_is_held_waits_for_a_person() -> None:
+    run = held()
+    assert run.status is RunStatus.WAITING
+    assert run.asked == ["a"]
+    assert run.started == ["a"]
+    assert run.state.steps[A].changes is not None
+
+
+def test_an_approved_change_is_collected_with_that_word() -> None:
+    run = held()
+    assert run.see(Approved(6, A, "ada")) == (CollectChanges(A, True, is_allowed=True),)
+    assert run.status is RunStatus.RUNNING
+    assert run.see(RunResumed(7)) == (CollectChanges(A, True, is_allowed=True),)
+    run.see(ChangesCollected(8, A, "kept", 700, 0, 0, True))
+    assert run.statuses()["a"] == "succeeded"
+    assert run.state.collecting == 0
+
+
+def test_a_rejected_change_fails_the_step_under_its_policy() -> None:
+    run = held(", on_failure: block")
+    run.see(Rejected(6, A, "ada", "never"))
+    assert run.statuses() == {"a": "failed", "b": "held"}
+    assert run.state.steps[A].failure_kind == "refused"
+    assert run.status is RunStatus.PARTIAL
+    assert run.state.collecting == 0
+
+
+def test_a_resumed_run_asks_again_about_a_change_that_is_held() -> None:
+    assert held().see(RunResumed(9)) == (AskApproval(A),)
+
+
+def test_a_cancel_does_not_wait_for_a_change_that_is_held() -> None:
+    run = held()
+    assert EndRun(RunStatus.CANCELLED) in run.see(CancelRequested(6))
+    assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
+    assert run.state.collecting == 0
+    assert not run.state.people
+
+
+def test_a_change_that_a_person_applied_is_merged() -> None:
+    run = collecting(", merge_back: manual")
+    run.see(ChangesCollected(5, A, "kept", 1, 2, 3, False))
+    while run.step():
+        pass
+    assert run.status is RunStatus.COMPLETE
+    assert run.see(ChangesApplied(50, A, "ada")) == ()
+    changes = run.state.steps[A].changes
+    assert changes is not None
+    assert (changes.is_merged, changes.applied_by) == (True, "ada")

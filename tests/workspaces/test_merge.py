@@ -41,11 +41,13 @@ class Writing:
         self.folder = folder
         self.workspace = write_tree(folder / "ws", files)
         self.home = folder / "home"
+        self.written = 0
 
     def write(self, edit: Callable[[Path], object], name: str = "step") -> Changes:
         isolated = isolate(self.workspace, self.home / "workspaces" / name)
         edit(isolated.root)
-        changes = find_changes(isolated, self.home / "artifacts" / name)
+        self.written += 1
+        changes = find_changes(isolated, self.home / "artifacts" / f"{name}-{self.written}")
         remove_tree(isolated.home)
         return changes
 

@@ -1,27 +1,35 @@
 """Workspaces on this machine. In: a Plot. Out: a copy for its writer, and the change merged back.
 
-HOME/workspaces/RUN/STEP/COPY/      the writer's copy, removed once its change is kept
+HOME/workspaces/RUN/STEP/copy-N/    the writer's copy, until what became of it is on record
+HOME/workspaces/RUN/STEP/kept-N/    a copy whose change could not be kept (a full disk, say)
 HOME/workspaces/RUN/STEP/change/    the change, for `weft diff` and `weft apply`
+HOME/workspaces/trash/              what is being removed; a crash may leave some of it
 HOME/merges/                        what undoes a merge that a crash cut off
 """
 
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from weft.plan.globs import Glob, parse_glob
-from weft.ports.workspace import Collected, NotMerged, Plot, Strays
-from weft.problems.errors import NotFound
-from weft.vocabulary.names import listed
-from weft.workspaces.diff import find_changes, open_changes, outside
+from weft.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms
+from weft.problems.errors import NotFound, WeftError
+from weft.workspaces.admission import doubt_about, globs_of, inadmissible
+from weft.workspaces.diff import DRAFT, find_changes, open_changes
 from weft.workspaces.entries import Changes
-from weft.workspaces.isolate import isolate, open_isolated, remove_tree
+from weft.workspaces.isolate import discard_tree, isolate, open_isolated
 from weft.workspaces.merge import Conflict
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import summarize
 from weft.workspaces.undo import recover_merges
 from weft.workspaces.watching import Snapshot, differences, look
+
+
+class ChangeLost(WeftError):
+    """A change could not be kept. The copy that it was made in is."""
+
+    kind = "change_lost"
 
 
 class LocalWorkspaces:
@@ -52,12 +60,15 @@ class LocalWorkspaces:
         async with self._opening.setdefault(plot, asyncio.Lock()):
             return await asyncio.to_thread(self._open, plot)
 
-    async def collect(
-        self, plot: Plot, write_set: Sequence[str], is_merged: bool
-    ) -> Collected | NotMerged:
+    async def collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
         # Shielded: whoever stops waiting does not stop a merge halfway.
-        working = asyncio.to_thread(self._collect, plot, globs_of(write_set), is_merged)
-        return await asyncio.shield(working)
+        return await asyncio.shield(asyncio.to_thread(self._collect, plot, terms))
+
+    async def discard(self, plot: Plot) -> None:
+        await asyncio.to_thread(discard_tree, self._copy(plot), self._trash)
+
+    async def release(self, run_id: str) -> None:
+        await asyncio.to_thread(self._release, run_id)
 
     def artifact(self, run_id: str, step: str) -> Path:
         return self._home / "workspaces" / run_id / step / "change"
@@ -70,50 +81,59 @@ class LocalWorkspaces:
             asked = globs_of(plot.write_set)
             return isolate(plot.workspace, home, asked=asked, engine_home=self._home).root
 
-    def _collect(
-        self, plot: Plot, write_set: Sequence[Glob], is_merged: bool
-    ) -> Collected | NotMerged:
-        artifact = self.artifact(plot.run_id, plot.step)
-        changes = self._changes(plot, artifact)
+    def _collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
+        changes = self._changes(plot)
         if changes is None:
             return Collected("")  # nobody worked there: its answer was reused
+        artifact = str(changes.artifact)
         figures = summarize(changes)
         counts = (len(changes.changes), figures.added, figures.removed)
         said = self._said(changes)
-        if not is_merged:
-            return Collected(str(artifact), *counts, is_merged=False, warnings=said)
-        strays = outside(changes, write_set)
-        if strays:
-            error = f"it changed files outside its write-set: {listed(strays)}"
-            return NotMerged(str(artifact), error, strays, *counts)
+        if refused := inadmissible(changes, terms.write_set):
+            return NotMerged(artifact, refused.error, refused.paths, *counts, is_refused=True)
+        doubt = "" if terms.may_remove else doubt_about(changes)
+        if not terms.is_merged:
+            return Collected(artifact, *counts, is_merged=False, warnings=said, question=doubt)
+        if doubt:
+            return Held(artifact, doubt, *counts)
         merged = merge_back(changes, plot.workspace, self._home)
         if isinstance(merged, Conflict):
             clashes = "; ".join(f"{clash.path}: {clash.why}" for clash in merged.clashes[:5])
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
-            return NotMerged(str(artifact), error, merged.paths, *counts)
-        return Collected(str(artifact), *counts, is_merged=True, warnings=said)
+            return NotMerged(artifact, error, merged.paths, *counts)
+        return Collected(artifact, *counts, is_merged=True, warnings=said)
 
-    def _changes(self, plot: Plot, artifact: Path) -> Changes | None:
-        """Once a change is kept its copy may go; a crash in between finds one or the other."""
-        copy = self._copy(plot)
+    def _changes(self, plot: Plot) -> Changes | None:
+        """The artifact, once there is one: what is left of the copy then says nothing any more."""
+        artifact = self.artifact(plot.run_id, plot.step)
+        with suppress(NotFound):
+            return open_changes(artifact)
+        discard_tree(artifact, self._trash)  # one that is not whole, of an older Weft
+        copy, kept = self._copy(plot), self._copy(plot, "kept")
         try:
-            isolated = open_isolated(copy)
+            isolated = open_isolated(kept if kept.exists() else copy)
         except NotFound:
-            try:
-                return open_changes(artifact)
-            except NotFound:
-                return None
-        changes = find_changes(isolated, artifact)
-        remove_tree(copy)
-        return changes
+            return None
+        try:
+            return find_changes(isolated, artifact)
+        except (OSError, WeftError) as error:
+            if isolated.home == copy:
+                copy.rename(kept)
+            raise ChangeLost(str(error), hint=f"all that the step wrote is in {kept}") from error
+
+    def _release(self, run_id: str) -> None:
+        steps = self._home / "workspaces" / run_id
+        for pattern in ("*/copy-*", f"*/change{DRAFT}*"):
+            for folder in steps.glob(pattern):
+                discard_tree(folder, self._trash)
 
     def _said(self, changes: Changes) -> tuple[str, ...]:
         left = [f"{each.path} was not taken along: {each.why}" for each in changes.left[:10]]
         return (*left, *(f"{each.path} was refused: {each.why}" for each in changes.refused[:10]))
 
-    def _copy(self, plot: Plot) -> Path:
-        return self._home / "workspaces" / plot.run_id / plot.step / f"copy-{plot.copy}"
+    def _copy(self, plot: Plot, kind: str = "copy") -> Path:
+        return self._home / "workspaces" / plot.run_id / plot.step / f"{kind}-{plot.copy}"
 
-
-def globs_of(texts: Sequence[str]) -> list[Glob]:
-    return [glob for text in texts if isinstance(glob := parse_glob(text), Glob)]
+    @property
+    def _trash(self) -> Path:
+        return self._home / "workspaces" / "trash"

@@ -1,48 +1,131 @@
 """`weft apply RUN STEP`: merge what an isolated writer changed, where that was left to you."""
 
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from weft.assembly import Weft
+from weft.cli.approve import who
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
-from weft.problems.errors import WeftError
+from weft.problems.errors import InvalidUsage, PermissionDenied, WeftError
+from weft.schedule.state import StepState
+from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.names import listed
+from weft.workspaces.admission import doubt_about, inadmissible
 from weft.workspaces.apply import Merged
 from weft.workspaces.entries import Changes
 from weft.workspaces.merge import Conflict, MergePlan, plan_merge
 from weft.workspaces.merge_back import merge_back
+from weft.workspaces.stage import Point
 
 
 class MergeConflict(WeftError):
     kind = "conflict"
 
 
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """What the person who applies a change has said they know about it."""
+
+    unfinished: bool
+    removals: bool
+
+
 @click.command("apply")
 @click.argument("run")
 @click.argument("step")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@click.option(
+    "--unfinished", is_flag=True, help="Also a failed step's change, which may be half done."
+)
+@click.option(
+    "--allow-removals", is_flag=True, help="Also a change whose many removals nothing explains."
+)
 @json_option
-def command(run: str, step: str, dry_run: bool, as_json: bool) -> None:
+def command(
+    run: str, step: str, dry_run: bool, unfinished: bool, allow_removals: bool, as_json: bool
+) -> None:
     """Merge what a step changed into the workspace: all of it, or nothing.
 
     For steps with merge_back: manual, and for those whose merge met a conflict that is settled.
+    What the run itself must not merge, such as files outside the write-set, is refused here too.
     """
     weft = open_weft()
     history = history_of(weft, run, must_be_sealed=True)
     changes = weft.change(history, step)
+    _admit(history.state.steps[StepId(step)], changes, run, _Allowed(unfinished, allow_removals))
     workspace = Path(history.started.workspace)
     if dry_run:
         planned = plan_merge(changes, workspace)
         paths = [put.path for put in planned.puts] if isinstance(planned, MergePlan) else []
         _refuse(planned)
     else:
-        merged = merge_back(changes, workspace, weft.settings.home)
-        _refuse(merged)
+        _require_permission(weft, run, step)
+        with _undisturbed() as at:
+            merged = merge_back(changes, workspace, weft.settings.home, at)
+            _refuse(merged)
+            asyncio.run(_note(weft, RunId(run), StepId(step)))
         was_done = isinstance(merged, Merged) and merged.was_done
         paths = [] if was_done else [change.path for change in changes.changes]
     _say(run, step, changes, paths, dry_run, as_json)
+
+
+def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> None:
+    """The rules of the run hold here too."""
+    what = f"the change of step '{step.id}'"
+    if step.is_merge_held:
+        hint = f"weft approve {run} {step.id} merges it, weft reject {run} {step.id} does not"
+        raise InvalidUsage(f"the run waits for you to decide about {what}", hint=hint)
+    if refused := inadmissible(changes, step.planned.write_set):
+        hint = f"weft diff {run} {step.id} shows it; widen its write_set and run the step again"
+        raise MergeConflict(f"{what} is not merged: {refused.error}", hint=hint)
+    if step.planned.merge_back == "never":
+        hint = f"weft diff {run} {step.id} prints it as a patch"
+        raise InvalidUsage(f"{what} is only kept: its recipe says merge_back: never", hint=hint)
+    is_whole = step.changes is None or step.changes.is_whole
+    if not is_whole and not allowed.unfinished:
+        hint = f"weft diff {run} {step.id} shows it; --unfinished merges it all the same"
+        raise InvalidUsage(f"{what} may be half done: the step failed ({step.error})", hint=hint)
+    doubt = "" if step.may_have_removed or step.is_merge_allowed else doubt_about(changes)
+    if doubt and not allowed.removals:
+        raise InvalidUsage(f"step '{step.id}': {doubt}", hint="--allow-removals merges it")
+
+
+def _require_permission(weft: Weft, run: str, step: str) -> None:
+    if weft.settings.permission == "read_only":
+        said = f"applying the change of step '{step}' of run {run} writes files"
+        hint = "permission: ask or auto lets you apply it; --dry-run only says what would happen"
+        raise PermissionDenied(f"{said}, and the setting is permission: read_only", hint=hint)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[Point]:
+    """A merge that has begun is not stopped halfway: it is soon done, and then on record."""
+    before: dict[signal.Signals, Any] = {}
+
+    def at(point: str) -> None:
+        if point == "locked":
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                before[number] = signal.signal(number, signal.SIG_IGN)
+
+    try:
+        yield at
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+async def _note(weft: Weft, run_id: RunId, step: StepId) -> None:
+    async with weft.runs() as runs:
+        await runs.note_applied(run_id, step, who())
 
 
 def _refuse(outcome: object) -> None:

@@ -14,6 +14,7 @@ from weft.events.model import (
     AttemptStarted,
     AttemptSucceeded,
     Event,
+    MergeHeld,
     Rejected,
     RunResumed,
     TimerFired,
@@ -29,6 +30,7 @@ _NAMES_A_STEP = (
     | AttemptCancelled
     | Approved
     | Rejected
+    | MergeHeld
 )  # fmt: skip
 
 

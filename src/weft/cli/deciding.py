@@ -24,6 +24,8 @@ async def decide_here(weft: Weft, state: RunState) -> None:
 
 
 def _question(step: StepState) -> str:
+    if step.is_merge_held:
+        return f"Step '{step.id}' is done, but {one_line(step.question)}. Merge it all the same?"
     if any(part.status == "asking" for part in step.parts.values()):
         return f"Step '{step.id}' was interrupted, and nobody knows what it had done. Do it again?"
     writes = one_line(", ".join(step.planned.write_set))

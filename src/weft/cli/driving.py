@@ -111,12 +111,18 @@ async def _drive(
             runs.stop()
 
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stop_signals():
             loop.add_signal_handler(number, stop)
         state = await start(runs, runner, listener)
         # From the journal, not from memory: the report claims only what is on record.
         history = await runs.history(RunId(state.run_id))
         return state, history.events, stopped.is_set() and not state.has_ended
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """A closed terminal (SIGHUP) ends a run like SIGTERM, unless nohup has it ignored."""
+    is_kept_up = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM, *(() if is_kept_up else (signal.SIGHUP,)))
 
 
 def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> None:

@@ -161,6 +161,7 @@ class ChangesCollected:
     deletions: int
     is_merged: bool
     warnings: tuple[str, ...] = ()
+    question: str = ""  # what a person should know before they merge it
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,31 @@ class MergeFailed:
     files: int = 0
     insertions: int = 0
     deletions: int = 0
+    is_refused: bool = False  # whatever the workspace holds: it must not be merged
+
+
+@dataclass(frozen=True, slots=True)
+class MergeHeld:
+    """The change is kept, and a person must say whether it is merged: Approved or Rejected."""
+
+    type: ClassVar[str] = "merge_held"
+    at: float
+    step: StepId
+    artifact: str
+    question: str
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesApplied:
+    """A person merged the change of a step that had ended."""
+
+    type: ClassVar[str] = "changes_applied"
+    at: float
+    step: StepId
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +268,8 @@ Event: TypeAlias = (
     | ToolEnded
     | ChangesCollected
     | MergeFailed
+    | MergeHeld
+    | ChangesApplied
     | TimerFired
     | Approved
     | Rejected

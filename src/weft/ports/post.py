@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from weft.events.model import Approved, CancelRequested, Event, Rejected
+from weft.events.model import Approved, CancelRequested, ChangesApplied, Event, Rejected
 from weft.vocabulary.ids import RunId
 
-Sayable = Approved | Rejected | CancelRequested
+Sayable = Approved | Rejected | CancelRequested | ChangesApplied
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,15 @@ class Plot:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for a writer's change, whoever merges it."""
+
+    write_set: tuple[str, ...]
+    is_merged: bool  # back into the workspace, if it can be
+    may_remove: bool = False  # a call of the step can have removed files, or a person allowed it
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     artifact: str
     files: int = 0
@@ -27,6 +36,7 @@ class Collected:
     deletions: int = 0
     is_merged: bool = False
     warnings: tuple[str, ...] = ()
+    question: str = ""  # what a person should know before they merge it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,18 @@ class NotMerged:
     artifact: str
     error: str
     paths: tuple[str, ...] = ()
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    is_refused: bool = False  # whatever the workspace holds
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The change is kept in the artifact, and not merged before a person has allowed it."""
+
+    artifact: str
+    question: str
     files: int = 0
     insertions: int = 0
     deletions: int = 0
@@ -65,8 +87,14 @@ class Workspaces(Protocol):
         """The folder of the copy, made if it is not there. Raises WeftError."""
         ...
 
-    async def collect(
-        self, plot: Plot, write_set: Sequence[str], is_merged: bool
-    ) -> Collected | NotMerged:
+    async def collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
         """Keep the change, and merge it back if asked. Again is as good as once."""
+        ...
+
+    async def discard(self, plot: Plot) -> None:
+        """Remove the copy. Only once what became of its change is on record."""
+        ...
+
+    async def release(self, run_id: str) -> None:
+        """Remove all copies of a run whose end is on record."""
         ...

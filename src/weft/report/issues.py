@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from weft.events.model import Approved, Rejected
 from weft.report.happenings import Happenings
-from weft.report.model import Issue, StepReport
+from weft.report.model import ChangesReport, Issue, StepReport
 from weft.report.text import moment
 from weft.schedule.state import RunState
 from weft.schedule.waits import why_waiting
@@ -41,8 +42,33 @@ def _changes(state: RunState, step: StepReport) -> Iterator[Issue]:
     count = f"{found.files} file{'s' if found.files != 1 else ''}"
     lines = f"+{found.insertions} -{found.deletions} lines"
     place = f"{state.run_id} {step.id}"
-    merged = "merged" if found.is_merged else f"not merged (weft apply {place})"
-    yield Issue("changed", f"changed {count}, {lines}, {merged}: weft diff {place}", step.id)
+    stands = _stands(found, place)
+    yield Issue("changed", f"changed {count}, {lines}, {stands}: weft diff {place}", step.id)
+
+
+def _stands(found: ChangesReport, place: str) -> str:
+    """Whether the change is merged; if not, only what would really merge it is proposed."""
+    match found.standing:
+        case "merged":
+            return "merged"
+        case "applied":
+            return f"merged by {found.applied_by or 'a person'}"
+        case "held":
+            return f"not merged (weft approve {place} merges it)"
+        case "removals":
+            return f"not merged (weft apply {place} --allow-removals)"
+        case "to apply":
+            return f"not merged (weft apply {place})"
+        case "conflict":
+            return f"not merged (settle the conflict, then weft apply {place})"
+        case "unfinished":
+            return f"perhaps half done, not merged (weft apply {place} --unfinished)"
+        case "refused":
+            return "refused, not merged"
+        case "kept":
+            return "kept, not merged"
+        case _:
+            assert_never(found.standing)
 
 
 def _failures(steps: Sequence[StepReport]) -> Iterator[Issue]:
@@ -57,7 +83,8 @@ def _standing(state: RunState) -> Iterator[Issue]:
         return
     for step in sorted(state.people.values(), key=lambda step: step.index):
         place = f"{state.run_id} {step.id}"
-        said = f"waits for a person: weft approve {place}, or weft reject {place}"
+        about = f" ({step.question})" if step.is_merge_held else ""
+        said = f"waits for a person{about}: weft approve {place}, or weft reject {place}"
         yield Issue("waiting", said, step.id)
     if state.status is not RunStatus.RUNNING:
         return

@@ -51,6 +51,8 @@ def _changes(changes: ChangesReport) -> dict[str, object]:
         "insertions": changes.insertions,
         "deletions": changes.deletions,
         "merged": changes.is_merged,
+        "standing": changes.standing,
+        "applied_by": changes.applied_by,
         "conflicts": list(changes.conflicts),
         "artifact": changes.artifact,
     }

@@ -74,6 +74,20 @@ class Told:
     held_to: str  # format, schemas and rules, as canonical JSON
 
 
+# How a writer's change stands: whether it is in the workspace, and what a person can do about it.
+ChangeStanding: TypeAlias = Literal[
+    "merged",
+    "applied",  # merged by a person, after the step had ended
+    "held",  # a person is asked whether it is merged
+    "removals",  # to be applied by somebody who knows that it removes much
+    "to apply",  # by a person
+    "conflict",  # to be applied once the conflict is settled
+    "unfinished",  # its step failed, so it may be half done
+    "refused",  # it must not be merged
+    "kept",  # never to be merged, as the recipe says
+]
+
+
 @dataclass(frozen=True, slots=True)
 class ChangesReport:
     """What an isolated writer changed; `weft diff RUN STEP` shows it in full."""
@@ -84,6 +98,8 @@ class ChangesReport:
     is_merged: bool
     conflicts: tuple[str, ...]
     artifact: str
+    standing: ChangeStanding = "to apply"
+    applied_by: str | None = None
     patch: str = ""  # as text for a person; empty: not looked up
 
 

@@ -13,13 +13,14 @@ from weft.report.model import (
     AttemptReport,
     AttemptStatus,
     ChangesReport,
+    ChangeStanding,
     Issue,
     Report,
     StepReport,
     Told,
 )
 from weft.schedule.result import output_of
-from weft.schedule.state import AttemptState, PartState, RunState, StepState
+from weft.schedule.state import AttemptState, Changes, PartState, RunState, StepState
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_of"]
 
@@ -91,7 +92,25 @@ def _changes(step: StepState) -> ChangesReport | None:
         found.is_merged,
         found.conflicts,
         found.artifact,
+        _standing(step, found),
+        found.applied_by,
     )
+
+
+def _standing(step: StepState, found: Changes) -> ChangeStanding:
+    if found.is_merged:
+        return "merged" if found.applied_by is None else "applied"
+    if step.is_merge_held:
+        return "held"
+    if found.is_refused:
+        return "refused"
+    if not found.is_whole:
+        return "unfinished"
+    if step.planned.merge_back == "never":
+        return "kept"
+    if step.question and not step.is_merge_allowed:
+        return "removals"
+    return "conflict" if found.conflicts else "to apply"
 
 
 def _attempt(part: PartState, attempt: AttemptState) -> AttemptReport:

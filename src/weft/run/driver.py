@@ -29,7 +29,7 @@ from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Su
 from weft.ports.workspace import Workspaces
 from weft.problems.errors import WeftError
 from weft.run.journaling import RunJournal
-from weft.run.plots import Plots
+from weft.run.plots import Answer, Plots
 from weft.run.reuse import NOTHING, Found, Reusable
 from weft.run.timers import Timers
 from weft.schedule.advance import advance
@@ -70,6 +70,8 @@ class Driver:
         self._reusable = reusable
         self._plots = Plots(state, workspaces)
         self._collecting: dict[StepId, asyncio.Task[None]] = {}
+        self._collected: list[Answer] = []  # whose copies go once they are on record
+        self._discarding: set[asyncio.Task[None]] = set()
         self._caches = any(step.is_cached for step in state.plan.steps)
         self._inbox: list[Event] = []
         self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
@@ -164,6 +166,8 @@ class Driver:
             else:
                 commands.append(command)
         await self._journal.append(rows)
+        if self._collected:
+            self._discard_copies(rows)
         if self._listener is not None:
             for row in rows:
                 self._listener(row, self._state)
@@ -210,7 +214,8 @@ class Driver:
                 self._timers.clear(command.timer)
             case AskApproval():
                 # The state says so, and whoever watches shows it.
-                if command.step in self._reusable.approved:
+                is_gate = not self._state.steps[command.step].is_merge_held
+                if is_gate and command.step in self._reusable.approved:
                     by = f"a person, in run {self._reusable.run_id}"
                     self.tell(Approved(self._clock.now(), command.step, by))
             case CollectChanges():
@@ -243,7 +248,16 @@ class Driver:
     async def _collect(self, command: CollectChanges) -> None:
         event = await self._plots.collect(command, self._clock)
         del self._collecting[command.step]
+        self._collected.append(event)
         self.tell(event)
+
+    def _discard_copies(self, rows: Sequence[Event]) -> None:
+        """A copy is needed until the journal holds what became of its change."""
+        for answer in [each for each in self._collected if each in rows]:
+            self._collected.remove(answer)
+            task = asyncio.create_task(self._plots.discard(answer))
+            self._discarding.add(task)
+            task.add_done_callback(self._discarding.discard)
 
     def _on_cancelled(self, command: CancelAttempt) -> None:
         if self._attempts.pop(_id(command), None):
@@ -308,7 +322,8 @@ class Driver:
         for task in tasks:
             task.cancel()
         # A merge is not stopped halfway; it is soon done.
-        await asyncio.gather(*tasks, *self._collecting.values(), return_exceptions=True)
+        under_way = (*self._collecting.values(), *self._discarding)
+        await asyncio.gather(*tasks, *under_way, return_exceptions=True)
 
 
 class _Witness:

@@ -6,17 +6,20 @@ map share one copy, since they work on one thing.
 """
 
 from pathlib import Path
+from typing import TypeAlias, assert_never
 
-from weft.events.model import ChangesCollected, MergeFailed
+from weft.events.model import ChangesCollected, MergeFailed, MergeHeld
 from weft.plan.model import Choose, Delegate, Route
 from weft.ports.clock import Clock
-from weft.ports.workspace import Collected, Plot, Workspaces
+from weft.ports.workspace import Collected, Held, NotMerged, Plot, Terms, Workspaces
 from weft.problems.errors import WeftError
 from weft.schedule.collecting import is_isolated, writes_here
 from weft.schedule.commands import CollectChanges, StartAttempt
 from weft.schedule.state import RunState, StepState
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.names import listed
+
+Answer: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
 
 
 class Plots:
@@ -35,32 +38,24 @@ class Plots:
         await self._port.watch(self._shared(command.step))
         return self._state.workspace
 
-    async def collect(
-        self, command: CollectChanges, clock: Clock
-    ) -> ChangesCollected | MergeFailed:
+    async def collect(self, command: CollectChanges, clock: Clock) -> Answer:
         step = self._state.steps[command.step]
         if not is_isolated(self._state, step):
             return await self._look_for_strays(step, clock)
-        plot = self._plot(step.id, max((each.number for each in step.attempts), default=1))
+        may_remove = command.is_allowed or step.may_have_removed
+        terms = Terms(step.planned.write_set, command.is_merged, may_remove)
         try:
-            write_set = step.planned.write_set
-            collected = await self._port.collect(plot, write_set, command.is_merged)
+            collected = await self._port.collect(self._last_plot(step), terms)
         except Exception as error:  # a full disk, say: the step fails, the run does not hang
             said = error.with_hint if isinstance(error, WeftError) else str(error)
             return MergeFailed(clock.now(), step.id, "", f"its changes could not be kept: {said}")
-        figures = {
-            "files": collected.files,
-            "insertions": collected.insertions,
-            "deletions": collected.deletions,
-        }
-        if isinstance(collected, Collected):
-            return ChangesCollected(
-                clock.now(), step.id, collected.artifact,
-                is_merged=collected.is_merged, warnings=collected.warnings, **figures,
-            )  # fmt: skip
-        return MergeFailed(
-            clock.now(), step.id, collected.artifact, collected.error, collected.paths, **figures
-        )
+        return _answer(step.id, collected, clock.now())
+
+    async def discard(self, answer: Answer) -> None:
+        """The copy of a step whose answer is on record."""
+        step = self._state.steps[answer.step]
+        if is_isolated(self._state, step) and answer.artifact:
+            await self._port.discard(self._last_plot(step))
 
     async def _look_for_strays(self, step: StepState, clock: Clock) -> ChangesCollected:
         declared = [
@@ -86,6 +81,9 @@ class Plots:
             raise WeftError("this run has isolated writers, and nothing here can isolate them")
         return self._workspaces
 
+    def _last_plot(self, step: StepState) -> Plot:
+        return self._plot(step.id, max((each.number for each in step.attempts), default=1))
+
     def _shared(self, id: StepId) -> Plot:
         return Plot(self._state.run_id, id, "shared", Path(self._state.workspace))
 
@@ -98,3 +96,28 @@ class Plots:
 
 def _is_one_delegation(step: StepState) -> bool:
     return isinstance(step.planned.work, Delegate | Route | Choose)
+
+
+def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -> Answer:
+    figures = {
+        "files": collected.files,
+        "insertions": collected.insertions,
+        "deletions": collected.deletions,
+    }
+    match collected:
+        case Collected(artifact):
+            return ChangesCollected(
+                now,
+                step,
+                artifact,
+                is_merged=collected.is_merged,
+                warnings=collected.warnings,
+                question=collected.question,
+                **figures,
+            )
+        case NotMerged(artifact, error, paths, is_refused=is_refused):
+            return MergeFailed(now, step, artifact, error, paths, is_refused=is_refused, **figures)
+        case Held(artifact, question):
+            return MergeHeld(now, step, artifact, question, **figures)
+        case _:
+            assert_never(collected)

@@ -12,6 +12,7 @@ from weft.events.model import (
     Approved,
     AttemptCancelled,
     CancelRequested,
+    ChangesApplied,
     Event,
     Rejected,
     RunEnded,
@@ -40,6 +41,8 @@ from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.values import Json
 from weft.workspaces.claiming import with_aliases
+
+_LOOK_SECONDS = 0.1
 
 
 def new_run_id() -> RunId:
@@ -174,6 +177,7 @@ class Runs:
             history = await load(self._store, run_id)
             if not history.state.has_ended:
                 await self._end(RunJournal(self._store, run_id, fence), history.state, request)
+                await self._release(history.state)
         finally:
             await self._store.release(run_id, fence=fence)
 
@@ -192,6 +196,26 @@ class Runs:
         event: Sayable = Approved(now, step, by) if is_allowed else Rejected(now, step, by, reason)
         await self._store.post(run_id, event)
 
+    async def note_applied(self, run_id: RunId, step: StepId, by: str) -> None:
+        """A person has merged a step's change. Returns when that is in the journal."""
+        applied = ChangesApplied(self._clock.now(), step, by)
+        is_posted = False
+        while not _is_applied((await load(self._store, run_id)).state, step):
+            try:
+                fence = await self._lease(run_id)
+            except Leased:
+                # Whoever drives the run writes it down; unless the run ends first, which drops
+                # what was posted. So look again.
+                if not is_posted:
+                    await self._store.post(run_id, applied)
+                    is_posted = True
+                await asyncio.sleep(_LOOK_SECONDS)
+                continue
+            try:
+                await self._store.append(run_id, [applied], fence=fence)
+            finally:
+                await self._store.release(run_id, fence=fence)
+
     def stop(self) -> None:
         """Leave every run where it is, and those that are just about to begin; each can be resumed."""
         self._is_stopped = True
@@ -202,6 +226,11 @@ class Runs:
         """A merge that a crash left half done is finished or undone before anybody reads."""
         if self._workspaces is not None and workspace:
             await self._workspaces.recover(Path(workspace))
+
+    async def _release(self, state: RunState) -> None:
+        """The copies of writers that were cancelled, failed or timed out: nobody needs them now."""
+        if self._workspaces is not None and state.workspace and state.has_ended:
+            await self._workspaces.release(state.run_id)
 
     async def _lease(self, run_id: RunId) -> int:
         try:
@@ -235,7 +264,9 @@ class Runs:
         try:
             # What was posted while nobody drove comes first: a gate may be open already.
             await self._keeper.look()
-            return await driver.drive(first)
+            ended = await driver.drive(first)
+            await self._release(ended)
+            return ended
         finally:
             self._keeper.remove(run_id)
             del self._drivers[run_id]
@@ -256,6 +287,11 @@ class Runs:
             if isinstance(command, EndRun):
                 rows.append(RunEnded(request.at, command.status.value))
         await journal.append(rows)
+
+
+def _is_applied(state: RunState, step: StepId) -> bool:
+    changes = state.steps[step].changes
+    return changes is not None and changes.is_merged
 
 
 async def _claiming(start: Start) -> Plan:

@@ -9,9 +9,11 @@ from weft.events.model import (
     AttemptStarted,
     AttemptSucceeded,
     CancelRequested,
+    ChangesApplied,
     ChangesCollected,
     Event,
     MergeFailed,
+    MergeHeld,
     ModelFailedOver,
     ModelSpoke,
     Rejected,
@@ -26,9 +28,9 @@ from weft.schedule.closing import RUN_TIMER
 from weft.schedule.commands import Command
 from weft.schedule.finish import finish
 from weft.schedule.observing import observe
-from weft.schedule.outcomes import receive_changes, stop_run
+from weft.schedule.outcomes import receive_applied, receive_changes, stop_run
 from weft.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
-from weft.schedule.people import approve, reject
+from weft.schedule.people import approve, hold_merge, reject
 from weft.schedule.progress import progress
 from weft.schedule.recovery import doubt, resume
 from weft.schedule.state import Failure, RunState, Timer
@@ -79,6 +81,12 @@ def _receive(turn: Turn, event: Event) -> None:
         case ChangesCollected() | MergeFailed():
             if step := state.steps.get(event.step):
                 receive_changes(turn, step, event)
+        case MergeHeld():
+            if step := state.steps.get(event.step):
+                hold_merge(turn, step, event)
+        case ChangesApplied():
+            if step := state.steps.get(event.step):
+                receive_applied(step, event)
         case TimerFired():
             fire(turn, event.timer)
         case Approved():

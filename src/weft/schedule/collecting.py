@@ -42,11 +42,24 @@ def collect(turn: Turn, step: StepState) -> None:
     if step.pending is not None and step.open_attempts == 0:
         has_succeeded = step.pending.failure is None
         is_merged = has_succeeded and step.planned.merge_back == "auto"
-        turn.say(CollectChanges(step.id, is_merged))
+        turn.say(CollectChanges(step.id, is_merged, step.is_merge_allowed))
+
+
+def hold(turn: Turn, step: StepState, question: str) -> None:
+    """Nothing more happens to the change until a person has decided."""
+    step.question = question
+    turn.state.collecting -= 1
+
+
+def collect_allowed(turn: Turn, step: StepState) -> None:
+    step.is_merge_allowed = True
+    turn.state.collecting += 1
+    collect(turn, step)
 
 
 def take_pending(turn: Turn, step: StepState) -> Pending | None:
+    is_counted = step.pending is not None and not step.is_merge_held
     pending, step.pending = step.pending, None
-    if pending is not None:
+    if is_counted:
         turn.state.collecting -= 1
     return pending

@@ -53,10 +53,11 @@ class AskApproval:
 
 @dataclass(frozen=True, slots=True)
 class CollectChanges:
-    """An isolated writer is done: ChangesCollected or MergeFailed answers."""
+    """An isolated writer is done: ChangesCollected, MergeFailed or MergeHeld answers."""
 
     step: StepId
     is_merged: bool  # back into the workspace, if it can be
+    is_allowed: bool = False  # by a person, who was asked about this change
 
 
 @dataclass(frozen=True, slots=True)

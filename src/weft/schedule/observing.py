@@ -3,6 +3,11 @@
 from weft.events.model import Happening, ModelFailedOver, ModelSpoke, ToolEnded, ToolStarted
 from weft.schedule.state import RunState
 
+# Tools of ours that never remove a file. What any other call did to files, nobody can tell.
+_REMOVES_NOTHING = frozenset(
+    ("Read", "Glob", "Grep", "Write", "Edit", "MultiEdit", "NotebookEdit", "WebFetch", "WebSearch")
+)
+
 
 def observe(state: RunState, event: Happening) -> None:
     step = state.steps.get(event.step)
@@ -13,8 +18,11 @@ def observe(state: RunState, event: Happening) -> None:
     match event:
         case ToolStarted():
             attempt.has_doubtful_calls |= event.recovery == "in_doubt"
+            attempt.may_have_removed |= event.tool not in _REMOVES_NOTHING
         case ToolEnded():
             attempt.tool_calls += 1
+            was_made = event.verdict != "refused"
+            attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
         case ModelFailedOver():
             step.warnings[
                 f"{event.model} could not answer, {event.to} was asked: {event.error}"

@@ -1,9 +1,9 @@
 """How a step ends, and what that means for those that depend on it (RECIPES §4, §6)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappush
 
-from weft.events.model import ChangesCollected, MergeFailed
+from weft.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from weft.recipe.model import Policy
 from weft.schedule.closing import RUN_TIMER, close_run, end_step
 from weft.schedule.collecting import must_wait, take_pending
@@ -41,16 +41,35 @@ def end_collected(turn: Turn, step: StepState, conflict: Failure | None = None) 
 
 
 def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | MergeFailed) -> None:
-    is_merged = isinstance(event, ChangesCollected) and event.is_merged
-    conflicts = event.paths if isinstance(event, MergeFailed) else ()
-    step.changes = Changes(
-        event.artifact, event.files, event.insertions, event.deletions, is_merged, conflicts
-    )
+    kept = changes_of(step, event)
     if isinstance(event, ChangesCollected):
+        step.changes = replace(kept, is_merged=event.is_merged)
         step.warnings.update(dict.fromkeys(event.warnings))
+        if event.question:
+            step.warnings[event.question] = None
         end_collected(turn, step)
+        step.question = event.question  # afterwards: a change that waits for a person has one too
     else:
+        step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
         end_collected(turn, step, Failure("conflict", event.error))
+
+
+def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHeld) -> Changes:
+    """As they are kept, and not merged."""
+    has_failed = step.pending is not None and step.pending.failure is not None
+    return Changes(
+        event.artifact,
+        event.files,
+        event.insertions,
+        event.deletions,
+        is_merged=False,
+        is_whole=not has_failed,
+    )
+
+
+def receive_applied(step: StepState, event: ChangesApplied) -> None:
+    if step.changes is not None:
+        step.changes = replace(step.changes, is_merged=True, applied_by=event.by)
 
 
 def _succeed(turn: Turn, step: StepState, output: Json) -> None:
@@ -114,8 +133,9 @@ def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
     close_run(turn, status, reason)
     turn.clear_timer(RUN_TIMER)
     for step in list(turn.state.running.values()):
-        if step.pending is not None:
+        if step.pending is not None and not step.is_merge_held:
             continue  # its work is done, and a merge is not stopped halfway
+        take_pending(turn, step)
         step.reason = reason
         stop_parts(turn, step)
         end_step(turn, step, StepStatus.CANCELLED)

@@ -32,7 +32,7 @@ def resume(turn: Turn) -> None:
             _ask_before_retries(turn, step)
         if step.open_attempts:
             _take_up(turn, step)
-        elif step.pending is not None:
+        elif step.pending is not None and not step.is_merge_held:
             collect(turn, step)
 
 

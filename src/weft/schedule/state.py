@@ -75,6 +75,7 @@ class AttemptState:
     reused_from: str | None = None
     tool_calls: int = 0
     has_doubtful_calls: bool = False  # calls that must not be repeated unasked
+    may_have_removed: bool = False  # a call that can remove files was made
 
 
 @dataclass(slots=True, eq=False)
@@ -127,6 +128,9 @@ class Changes:
     deletions: int
     is_merged: bool
     conflicts: tuple[str, ...] = ()
+    is_whole: bool = True  # False: the step failed, so its change may be half done
+    is_refused: bool = False  # it must not be merged, whatever the workspace holds
+    applied_by: str | None = None  # the person who merged it after the step had ended
 
 
 @dataclass(slots=True, eq=False)
@@ -152,6 +156,8 @@ class StepState:
     open_attempts: int = 0  # planned, running or stopping
     pending: Pending | None = None  # its work is done, and its changes are being collected
     changes: Changes | None = None
+    question: str = ""  # about its change, which a person must allow before it is merged
+    is_merge_allowed: bool = False  # by a person
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
     skipped: int = 0  # dependencies that were skipped, and took their need along
@@ -159,6 +165,16 @@ class StepState:
     is_target: bool = False  # runs only if a condition chooses it
     is_chosen: bool = False
     choice: StepId | None = None  # of a condition: the step it chose
+
+    @property
+    def is_merge_held(self) -> bool:
+        """Its change is kept, and a person is asked whether it is merged."""
+        return self.pending is not None and self.question != "" and not self.is_merge_allowed
+
+    @property
+    def may_have_removed(self) -> bool:
+        """Whether a tool call of the step, or a program that is its agent, can have removed files."""
+        return any(each.may_have_removed or each.model.startswith("cli:") for each in self.attempts)
 
     @property
     def attempts(self) -> Iterator[AttemptState]:

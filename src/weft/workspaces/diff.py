@@ -1,7 +1,10 @@
 """What an isolated writer changed. In: Isolated. Out: Changes, durable in a folder of ours.
 
     ARTIFACT/objects/        the bytes before and after, by digest
-    ARTIFACT/changes.json    written last, and synced: with it, the diff is there for good
+    ARTIFACT/changes.json    what was changed
+
+It is written beside its place, synced, and renamed: an artifact that is there is whole, and it is
+never made again.
 
 Files that the writer made and a `.gitignore` leaves out are no part of it, unless a glob of the
 step's sets asks for them by name. Nor is a `.git` that it made, or an empty folder.
@@ -36,6 +39,8 @@ from weft.workspaces.stored import (
     to_bytes,
 )
 
+DRAFT = ".new-"  # stands in the name of an artifact that is not whole yet
+
 _CHANGES = "changes.json"
 
 
@@ -44,12 +49,11 @@ def find_changes(
 ) -> Changes:
     """Compare the writer's copy with what it was given, and keep the difference.
 
-    The writer must have ended. What an earlier try left in `artifact` is removed.
+    The writer must have ended. `artifact` must not be there yet.
     """
-    remove_tree(artifact)
-    artifact.mkdir(parents=True, mode=0o700)
+    draft = _new_draft(artifact)
     base = Blobs(isolated.base)
-    with BlobWriter(artifact / "objects") as keep, Beneath(isolated.root) as root:
+    with BlobWriter(draft / "objects") as keep, Beneath(isolated.root) as root:
         listing = _list(root, isolated, limits)
         written, refused = _written(root, listing, isolated.files, keep)
         gone = _gone(isolated.files, listing, refused)
@@ -57,7 +61,7 @@ def find_changes(
             if change.before is not None:
                 _keep_base(base, change.before, keep)
         keep.finish(durable=True)
-    blobs = Blobs(artifact / "objects")
+    blobs = Blobs(draft / "objects")
     found = with_renames([*written, *gone], lambda entry: blobs.read(entry.digest))
     changes = Changes(
         secrets.token_hex(16),
@@ -65,8 +69,9 @@ def find_changes(
         tuple(sorted(found, key=lambda change: change.path)),
         tuple(refused),
         listing.left,
+        len(isolated.files),
     )
-    _write(changes)
+    _publish(changes, draft)
     return changes
 
 
@@ -79,6 +84,7 @@ def open_changes(artifact: Path) -> Changes:
         tuple(change_from_json(change) for change in cast(list[Json], stored["changes"])),
         lefts_from_json(stored["refused"]),
         lefts_from_json(stored["left"]),
+        cast(int, stored.get("base_files", 0)),
     )
 
 
@@ -138,16 +144,28 @@ def _keep_base(base: Blobs, entry: Entry, keep: BlobWriter) -> None:
             keep.add_file(file)
 
 
-def _write(changes: Changes) -> None:
+def _new_draft(artifact: Path) -> Path:
+    """What earlier tries left is removed: they were cut off before their artifact was whole."""
+    artifact.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for old in artifact.parent.glob(f"{artifact.name}{DRAFT}*"):
+        remove_tree(old)
+    draft = artifact.with_name(f"{artifact.name}{DRAFT}{secrets.token_hex(4)}")
+    draft.mkdir(mode=0o700)
+    return draft
+
+
+def _publish(changes: Changes, draft: Path) -> None:
     write_durably(
-        changes.artifact / _CHANGES,
+        draft / _CHANGES,
         to_bytes(
             {
                 "id": changes.id,
                 "changes": [change_to_json(change) for change in changes.changes],
                 "refused": lefts_to_json(changes.refused),
                 "left": lefts_to_json(changes.left),
+                "base_files": changes.base_files,
             }
         ),
     )
+    draft.rename(changes.artifact)
     sync(changes.artifact.parent)

@@ -60,6 +60,11 @@ class Changes:
     changes: tuple[Change, ...]  # by path
     refused: tuple[Left, ...] = ()  # what no merge may bring into a workspace
     left: tuple[Left, ...] = ()  # what is simply not taken along
+    base_files: int = 0  # how many files the writer was given; 0: not known
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        return tuple(change.path for change in self.changes if change.after is None)
 
     @property
     def objects(self) -> Path:

@@ -16,6 +16,7 @@ are no part of a change, as in git. Owners, extended attributes and setuid bits 
 """
 
 import os
+import secrets
 import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -126,6 +127,18 @@ def open_isolated(home: Path) -> Isolated:
         lefts_from_json(manifest["left"]),
         tuple(glob for glob in asked if isinstance(glob, Glob)),
     )
+
+
+def discard_tree(folder: Path, trash: Path) -> None:
+    """Remove a folder of ours that is no longer needed. It goes at once, by one rename: a folder
+    that is half removed must not be taken for a whole one by whoever finds it after a crash."""
+    trash.mkdir(parents=True, exist_ok=True, mode=0o700)
+    going = trash / secrets.token_hex(8)
+    try:
+        folder.rename(going)
+    except FileNotFoundError:
+        return
+    remove_tree(going)
 
 
 def remove_tree(folder: Path) -> None:

@@ -1,0 +1,48 @@
+"""Whether a change may be merged at all. In: Changes and a write-set. Out: why not, or nothing.
+
+The run and `weft apply` ask here alike: what a step was not allowed to write is merged by nobody.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.plan.globs import Glob, parse_glob
+from weft.vocabulary.names import listed
+from weft.workspaces.diff import outside
+from weft.workspaces.entries import Changes
+
+# A step may remove this many files, or this share of them, without anybody being asked.
+FEW_REMOVED = 10
+SHARE_REMOVED = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Inadmissible:
+    error: str
+    paths: tuple[str, ...]
+
+
+def inadmissible(changes: Changes, write_set: Sequence[str]) -> Inadmissible | None:
+    strays = outside(changes, globs_of(write_set))
+    if not strays:
+        return None
+    return Inadmissible(f"it changed files outside its write-set: {listed(strays)}", strays)
+
+
+def doubt_about(changes: Changes) -> str:
+    """What a person should know before a change is merged whose removals nothing explains.
+
+    A copy that lost files, however it lost them, would look like a step that removed them.
+    """
+    removed = changes.removed
+    if len(removed) <= FEW_REMOVED or len(removed) <= changes.base_files * SHARE_REMOVED:
+        return ""
+    of = f" of {changes.base_files:,}" if changes.base_files else ""
+    return (
+        f"its change removes {len(removed):,}{of} files ({listed(removed)}), "
+        "and no tool call and no command of the step can have removed them"
+    )
+
+
+def globs_of(texts: Sequence[str]) -> list[Glob]:
+    return [glob for text in texts if isinstance(glob := parse_glob(text), Glob)]

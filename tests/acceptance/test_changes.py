@@ -1,0 +1,180 @@
+"""What a writer changed, and who merges it: runs over loopback, and programs as writers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acceptance.cli import Said as Printed
+from acceptance.cli import weft, write
+from acceptance.running import journal, lines
+from weft.testing.openai_script import Said, Status, ToolCall
+from weft.testing.openai_server import serving
+
+# A program that does what it was told, and more.
+PROGRAM = """
+import pathlib
+pathlib.Path("in.txt").write_text("asked for\\n")
+{more}
+print("done")
+"""
+STRAYS = """
+pathlib.Path("outside.txt").write_text("not asked for\\n")
+pathlib.Path("source.txt").unlink()
+"""
+
+
+def ran(folder: Path, more: str, keys: str, *words: str) -> Printed:
+    """A run whose one step is a program, with a copy of its own."""
+    write(folder, "source.txt", "precious\n")
+    write(folder, "program.py", PROGRAM.format(more=more))
+    recipe = f"""
+name: program
+agents: {{it: {{prompt: x, model: "cli:python3 program.py"}}}}
+steps: [{{id: a, agent: it, prompt: go, posture: writer, write_set: [in.txt], {keys}}}]
+"""
+    write(folder, "program.yaml", recipe)
+    return weft(folder, "run", "program.yaml", "--json", "--trust", *words)
+
+
+def wrote(folder: Path, keys: str, *answers: Any) -> dict[str, Any]:
+    """The report of a run whose one step writes a.txt."""
+    recipe = f"""
+name: one
+agents: {{writer: {{prompt: Write., tools: [Write]}}}}
+steps: [{{id: a, agent: writer, prompt: go, write_set: [a.txt], {keys}}}]
+"""
+    write(folder, "one.yaml", recipe)
+    call = ToolCall("Write", {"file_path": "a.txt", "content": "one\n"})
+    with serving([Said("", tool_calls=(call,)), *answers]) as server:
+        environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+        said = weft(folder, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
+    report: dict[str, Any] = lines(said)[-1]
+    return report
+
+
+def reported(folder: Path, run_id: str) -> str:
+    return weft(folder, "report", run_id).out
+
+
+@pytest.mark.parametrize("merge_back", ["auto", "manual", "never"])
+def test_the_write_set_holds_whichever_way_a_change_is_merged(
+    tmp_path: Path, merge_back: str
+) -> None:
+    said = ran(tmp_path, STRAYS, f"merge_back: {merge_back}")
+    assert said.code == 1, said
+    report = lines(said)[-1]
+    assert "outside its write-set: outside.txt, source.txt" in report["steps"]["a"]["error"]
+    assert report["steps"]["a"]["changes"]["standing"] == "refused"
+    assert "weft apply" not in reported(tmp_path, report["run_id"])
+    for words in ((), ("--unfinished",), ("--allow-removals",), ("--dry-run",)):
+        applied = weft(tmp_path, "apply", report["run_id"], "a", *words)
+        assert applied.code != 0
+        assert "outside its write-set" in applied.err
+    assert (tmp_path / "source.txt").read_text() == "precious\n"
+    assert not (tmp_path / "outside.txt").exists()
+    assert not (tmp_path / "in.txt").exists()
+
+
+def test_apply_leaves_an_event_and_the_report_says_who(tmp_path: Path) -> None:
+    run_id = wrote(tmp_path, "merge_back: manual", Said("Done."))["run_id"]
+    assert f"not merged (weft apply {run_id} a)" in reported(tmp_path, run_id)
+    assert weft(tmp_path, "apply", run_id, "a").code == 0
+    (applied,) = [e for e in journal(tmp_path, run_id) if e["type"] == "changes_applied"]
+    assert applied["step"] == "a"
+    assert f"merged by {applied['by'] or 'a person'}" in reported(tmp_path, run_id)
+    changes = weft(tmp_path, "report", run_id, "--json").json["steps"]["a"]["changes"]
+    assert (changes["merged"], changes["standing"]) == (True, "applied")
+    assert changes["applied_by"] == applied["by"]
+    assert weft(tmp_path, "apply", run_id, "a").code == 0
+    assert journal(tmp_path, run_id).count(applied) == 1
+    assert weft(tmp_path, "runs", "--json").json["runs"][0]["status"] == "complete"
+
+
+def test_apply_is_refused_where_nothing_may_be_written(tmp_path: Path) -> None:
+    run_id = wrote(tmp_path, "merge_back: manual", Said("Done."))["run_id"]
+    for words in ((), ("--unfinished", "--allow-removals")):
+        said = weft(
+            tmp_path, "apply", run_id, "a", "--json", *words, env={"WEFT_PERMISSION": "read_only"}
+        )
+        assert (said.code, said.json["error"]["kind"]) == (4, "permission_denied")
+    assert not (tmp_path / "a.txt").exists()
+    tried = weft(tmp_path, "apply", run_id, "a", "--dry-run", env={"WEFT_PERMISSION": "read_only"})
+    assert tried.code == 0, tried
+
+
+def test_half_done_work_is_applied_only_by_who_asks_for_it(tmp_path: Path) -> None:
+    report = wrote(tmp_path, "merge_back: manual", *[Status(400, "no more")] * 8)
+    run_id = report["run_id"]
+    assert report["steps"]["a"]["status"] == "failed"
+    assert f"weft apply {run_id} a --unfinished" in reported(tmp_path, run_id)
+    said = weft(tmp_path, "apply", run_id, "a")
+    assert said.code == 2
+    assert "may be half done" in said.err
+    assert not (tmp_path / "a.txt").exists()
+    assert weft(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+
+
+def test_what_a_recipe_never_merges_is_not_applied(tmp_path: Path) -> None:
+    run_id = wrote(tmp_path, "merge_back: never", Said("Done."))["run_id"]
+    assert "weft apply" not in reported(tmp_path, run_id)
+    assert weft(tmp_path, "apply", run_id, "a").code == 2
+    assert "+one" in weft(tmp_path, "diff", run_id, "a").out
+
+
+def test_a_program_may_remove_what_its_write_set_covers(tmp_path: Path) -> None:
+    for number in range(30):
+        write(tmp_path, f"old/{number}.txt", "x\n")
+    more = 'import shutil; shutil.rmtree("old")'
+    said = ran(tmp_path, more, "").code
+    assert said == 1  # outside its write-set
+    write(tmp_path, "program.yaml", (tmp_path / "program.yaml").read_text().replace(
+        "[in.txt]", '["**"]'))  # fmt: skip
+    said = weft(tmp_path, "run", "program.yaml", "--json", "--trust")
+    assert said.code == 0, said
+    assert not (tmp_path / "old").exists()
+
+
+def test_removals_that_nothing_explains_wait_for_a_person(tmp_path: Path) -> None:
+    """Somebody else empties the copy while the step is at work, which only writes a file."""
+    for number in range(30):
+        write(tmp_path, f"old/{number}.txt", "x\n")
+    home = tmp_path / ".weft-home"
+
+    def empties(asked: Any) -> Any:
+        if len(asked.messages) > 2:
+            for old in home.glob("workspaces/*/a/copy-1/root/old/*"):
+                old.unlink()
+            return Said("Done.")
+        call = ToolCall("Write", {"file_path": "a.txt", "content": "one\n"})
+        return Said("", tool_calls=(call,))
+
+    recipe = """
+name: one
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps: [{id: a, agent: writer, prompt: go}]
+"""
+    write(tmp_path, "one.yaml", recipe)
+    with serving(empties) as server:
+        environ = {
+            "OPENAI_BASE_URL": server.url,
+            "OPENAI_API_KEY": "sk-loopback-0123456789",
+            "WEFT_HOME": str(home),
+        }
+        said = weft(tmp_path, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
+        assert said.code == 3, said
+        report = lines(said)[-1]
+        run_id = report["run_id"]
+        assert report["steps"]["a"]["changes"]["standing"] == "held"
+        assert "removes 30 of 31 files" in json.dumps(report["warnings"])
+        assert len(list((tmp_path / "old").iterdir())) == 30
+        applied = weft(tmp_path, "apply", run_id, "a", env=environ)
+        assert (applied.code, "weft approve" in applied.err) == (2, True)
+        assert weft(tmp_path, "reject", run_id, "a", env=environ).code == 0
+        said = weft(tmp_path, "resume", run_id, "--json", env=environ)
+    assert said.code == 1, said
+    assert "rejected" in lines(said)[-1]["steps"]["a"]["error"]
+    assert len(list((tmp_path / "old").iterdir())) == 30
+    assert not (tmp_path / "a.txt").exists()

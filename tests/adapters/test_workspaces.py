@@ -1,0 +1,174 @@
+"""Copies of writers and what becomes of them, whatever a crash leaves."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from weft.adapters.workspaces import LocalWorkspaces
+from weft.ports.workspace import Collected, Held, NotMerged, Plot, Terms
+from weft.problems.errors import WeftError
+from weft.vocabulary.ids import StepId
+from weft.workspaces import diff
+
+ALL = Terms(("**",), is_merged=True)
+
+
+class Stage:
+    """A workspace of forty files, and a step with a copy of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder / "project"
+        for number in range(40):
+            file = self.workspace / f"d{number % 4}" / f"f{number}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{number}\n")
+        self.home = folder / "home"
+        self.port = LocalWorkspaces(self.home)
+        self.plot = Plot("run-1", StepId("a"), "1", self.workspace, ("**",))
+        self.root = asyncio.run(self.port.open(self.plot))
+
+    @property
+    def copy(self) -> Path:
+        return self.root.parent
+
+    def collect(self, terms: Terms = ALL) -> Collected | NotMerged | Held:
+        return asyncio.run(self.port.collect(self.plot, terms))
+
+    def files(self) -> int:
+        return sum(path.is_file() for path in self.workspace.rglob("*"))
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def test_a_copy_that_is_half_gone_is_not_read_again(stage: Stage) -> None:
+    (stage.root / "d0/f0.txt").write_text("changed\n")
+    first = stage.collect()
+    shutil.rmtree(stage.root / "d1")  # the process died while it removed the copy
+    assert stage.collect() == first
+    assert stage.files() == 40
+    assert (stage.workspace / "d0/f0.txt").read_text() == "changed\n"
+
+
+def test_the_copy_stays_until_it_is_discarded(stage: Stage) -> None:
+    stage.collect()
+    assert stage.root.exists()
+    asyncio.run(stage.port.discard(stage.plot))
+    assert not stage.copy.exists()
+    assert list((stage.home / "workspaces/trash").iterdir()) == []
+
+
+def test_a_copy_that_is_going_is_no_longer_a_copy(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", dies)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(stage.port.discard(stage.plot))
+    assert not stage.copy.exists()
+
+
+def test_an_artifact_that_is_not_whole_is_made_anew(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stage.root / "d0/f0.txt").write_text("changed\n")
+    for name in ("with_renames", "write_durably"):
+        with monkeypatch.context() as patched:
+            patched.setattr(diff, name, _dying)
+            with pytest.raises(KeyboardInterrupt):
+                stage.collect()
+        assert not (stage.copy.parent / "change").exists()
+    collected = stage.collect()
+    assert isinstance(collected, Collected)
+    assert (collected.files, collected.is_merged) == (1, True)
+    assert [path.name for path in stage.copy.parent.iterdir() if "new" in path.name] == []
+
+
+def test_removals_that_nothing_explains_are_asked_about(stage: Stage) -> None:
+    shutil.rmtree(stage.root / "d1")
+    shutil.rmtree(stage.root / "d2")
+    held = stage.collect()
+    assert isinstance(held, Held)
+    assert "removes 20 of 40 files" in held.question
+    assert stage.files() == 40
+    assert stage.collect() == held
+    allowed = stage.collect(Terms(("**",), is_merged=True, may_remove=True))
+    assert isinstance(allowed, Collected)
+    assert stage.files() == 20
+
+
+def test_what_a_command_removed_is_merged(stage: Stage) -> None:
+    shutil.rmtree(stage.root / "d1")
+    shutil.rmtree(stage.root / "d2")
+    assert isinstance(stage.collect(Terms(("**",), True, may_remove=True)), Collected)
+    assert stage.files() == 20
+
+
+def _few(root: Path) -> None:
+    shutil.rmtree(root / "d1")  # ten files
+
+
+def _moved(root: Path) -> None:
+    (root / "d1").rename(root / "e1")
+    (root / "d2").rename(root / "e2")
+
+
+@pytest.mark.parametrize("edit", [_few, _moved])
+def test_few_removals_and_renames_are_not_asked_about(
+    stage: Stage, edit: Callable[[Path], None]
+) -> None:
+    edit(stage.root)
+    assert isinstance(stage.collect(), Collected)
+
+
+@pytest.mark.parametrize("is_merged", [True, False])
+def test_the_write_set_holds_whoever_merges(stage: Stage, is_merged: bool) -> None:
+    (stage.root / "outside.txt").write_text("x")
+    (stage.root / "d1/f1.txt").unlink()
+    (stage.root / "d0/f0.txt").write_text("changed\n")
+    refused = stage.collect(Terms(("d0/**",), is_merged))
+    assert isinstance(refused, NotMerged)
+    assert refused.is_refused
+    assert refused.paths == ("d1/f1.txt", "outside.txt")
+    assert stage.files() == 40
+
+
+def test_a_change_that_cannot_be_kept_leaves_the_copy(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stage.root / "d0/f0.txt").write_text("changed\n")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(diff, "write_durably", full)
+        with pytest.raises(WeftError, match="No space left") as caught:
+            stage.collect()
+    asyncio.run(stage.port.release("run-1"))
+    (kept,) = stage.copy.parent.glob("kept-*")
+    assert str(kept) in caught.value.hint
+    assert (kept / "root/d0/f0.txt").read_text() == "changed\n"
+    assert isinstance(stage.collect(), Collected)  # there is room again
+
+
+def test_a_run_that_has_ended_leaves_no_copy_and_every_change(stage: Stage) -> None:
+    stage.collect()
+    for number in ("2", "3"):  # attempts that failed or were cancelled
+        asyncio.run(stage.port.open(Plot("run-1", StepId("b"), number, stage.workspace)))
+    other = asyncio.run(stage.port.open(Plot("run-2", StepId("a"), "1", stage.workspace)))
+    asyncio.run(stage.port.release("run-1"))
+    left = [path.name for path in (stage.home / "workspaces/run-1").glob("*/*")]
+    assert left == ["change"]
+    assert other.exists()
+
+
+def _dying(*_: object) -> None:
+    raise KeyboardInterrupt
