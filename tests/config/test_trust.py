@@ -1,11 +1,16 @@
 """A folder's own settings and agents count once the user trusts them (DESIGN, rule 9)."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from weft.config.settings import Settings, load_settings
 from weft.config.trust import TrustStore, told
+from weft.documents.regular_file import NotRegular, TooLarge, read_regular
+from weft.problems.errors import WeftError
 
 
 @pytest.fixture
@@ -89,3 +94,65 @@ def test_a_damaged_list_trusts_nobody(project: Path) -> None:
     trust(project)
     (project.parent / "home" / "trust.json").write_text("{")
     assert not load(project).is_trusted
+
+
+def test_agents_outside_the_project_are_watched_if_the_project_names_them(project: Path) -> None:
+    outside = project.parent / "shared-agents"
+    outside.mkdir()
+    (outside / "a.md").write_text("One.\n")
+    (project / "weft.yaml").write_text("agents: {dirs: ../shared-agents}\n")
+    trust(project)
+    assert load(project).is_trusted
+    (outside / "a.md").write_text("Two.\n")
+    assert not load(project).is_trusted
+
+
+def test_the_users_own_agents_are_nobody_elses_trust(project: Path) -> None:
+    own = project.parent / "home" / "agents"
+    own.mkdir(parents=True)
+    trust(project)
+    (own / "mine.md").write_text("Mine.\n")
+    assert load(project).is_trusted
+
+
+def test_many_at_once_are_all_kept(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from weft.config.trust import TrustStore\n"
+        "TrustStore(Path(sys.argv[1])).trust(Path(sys.argv[2]), 'd')"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "home"), f"/project-{i}"])
+        for i in range(12)
+    ]
+    assert [child.wait(60) for child in started] == [0] * 12
+    store = TrustStore(tmp_path / "home")
+    assert all(store.is_trusted(Path(f"/project-{i}"), "d") for i in range(12))
+
+
+def test_a_huge_file_and_a_pipe_beside_the_agents_are_not_read(project: Path) -> None:
+    before = load(project).digest
+    with open(project / "agents" / "huge.bin", "wb") as huge:
+        huge.truncate(2**40)  # sparse: reading it would take hours
+    os.mkfifo(project / "agents" / "pipe.md")
+    assert load(project).digest != before
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NotRegular):
+        read_regular(tmp_path / "pipe", 10)
+    with pytest.raises(NotRegular):
+        read_regular(Path("/dev/zero"), 10)
+    with pytest.raises(NotRegular):
+        read_regular(tmp_path, 10)
+    (tmp_path / "file").write_bytes(b"12345678901")
+    with pytest.raises(TooLarge):
+        read_regular(tmp_path / "file", 10)
+    assert read_regular(tmp_path / "file", 11) == b"12345678901"
+
+
+def test_a_folder_of_more_agents_than_anybody_reads_is_refused(project: Path) -> None:
+    for number in range(2_001):
+        (project / "agents" / f"a{number}.md").touch()
+    with pytest.raises(WeftError, match="more than 2,000 files"):
+        load(project)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from weft.plan.model import Plan
     from weft.ports.runner import Runner
-    from weft.registry.workflows import Workflows
+    from weft.registry.workflows import Entry, Workflows
     from weft.report.model import Report
     from weft.run.driver import Listener
     from weft.run.history import History
@@ -66,13 +66,19 @@ class Weft:
         return Workflows(
             (
                 Folder(self.settings.user_workflows_dir, "user"),
-                Folder(self.settings.workflows_dir, "project"),
+                Folder(self.settings.workflows_dir, "project", self._may_shadow),
             ),
             self.catalog,
             self.settings.limits,
             self.settings.max_concurrency,
             self.shown,
         )
+
+    @property
+    def _may_shadow(self) -> bool:
+        # Another folder than the usual one is named by the user, or by settings that are trusted.
+        is_users_choice = self.settings.workflows_dir != self.settings.project / "workflows"
+        return self.settings.may_shadow or is_users_choice
 
     def catalog(self) -> Catalog:
         return load_catalog(self.settings.agents_dirs, self.settings.project)
@@ -89,16 +95,18 @@ class Weft:
 
     def recipe(self, name_or_file: str) -> Recipe:
         """A saved recipe by its name, or any file. Its problems, if any, are inside it."""
-        path = Path(name_or_file)
-        is_named_as_file = path.suffix in SUFFIXES or os.sep in name_or_file
-        entry = None if is_named_as_file else self.workflows.get(name_or_file)
-        if entry is not None:
+        if (entry := self.saved(name_or_file)) is not None:
             return entry.recipe
-        if is_named_as_file or _is_there(path):
+        path = Path(name_or_file)
+        if _is_named_as_file(name_or_file) or _is_there(path):
             return read_recipe_file(path, self.settings.limits, name_or_file)
         known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
         hint = did_you_mean(name_or_file, known) or f"weft list shows them: {listed(known)}"
         raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
+
+    def saved(self, name: str) -> "Entry | None":
+        """The saved recipe of that name, if it is a name."""
+        return None if _is_named_as_file(name) else self.workflows.get(name)
 
     def recipe_from_text(self, text: str | bytes, shown_as: str = "") -> Recipe:
         return read_recipe(text, shown_as, self.settings.limits)
@@ -297,6 +305,10 @@ async def open_runs(home: Path, accepted: frozenset[str] = frozenset()) -> "Asyn
         yield Runs(store, SystemClock(), LocalWorkspaces(home), seals)
     finally:
         await store.close()
+
+
+def _is_named_as_file(name: str) -> bool:
+    return Path(name).suffix in SUFFIXES or os.sep in name
 
 
 def _is_there(path: Path) -> bool:

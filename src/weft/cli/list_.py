@@ -6,6 +6,7 @@ from weft.assembly import Weft
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import columns, print_json
+from weft.cli.recipes import passed_over
 from weft.problems.render import as_json as problem_as_json
 from weft.problems.render import count
 from weft.registry.workflows import Entry
@@ -22,6 +23,12 @@ def command(as_json: bool) -> None:
         return
     rows = [("NAME", "FROM", "STEPS", "DESCRIPTION"), *(_cells(entry) for entry in entries)]
     click.echo("\n".join(columns(rows)))
+    for entry in entries:
+        if entry.passed_over is not None:
+            click.echo(f"\n{passed_over(weft, entry)}", err=True)
+        elif entry.shadows and not entry.is_passed_over:
+            file = weft.shown(entry.file)
+            click.echo(f"\n{file} replaces the {entry.shadows} recipe '{entry.name}'", err=True)
     if any(entry.problems for entry in entries):
         click.echo("\nweft validate FILE shows what is wrong.")
 
@@ -34,6 +41,9 @@ def _cells(entry: Entry) -> tuple[str, ...]:
             "-",
             f"{count(entry.problems)} in {entry.recipe.source.file}",
         )
+    if entry.is_passed_over:
+        said = f"not used: this folder is not trusted; the {entry.shadows} recipe counts"
+        return (entry.name, entry.layer, "-", said)
     lines = entry.recipe.description.strip().splitlines() or [""]
     return (entry.name, entry.layer, str(len(entry.recipe.steps)), lines[0])
 
@@ -46,6 +56,8 @@ def _row(weft: Weft, entry: Entry) -> dict[str, object]:
         "description": entry.recipe.description.strip(),
         "version": entry.recipe.version,
         "ok": not entry.problems,
+        "used": not entry.is_passed_over,
+        "shadows": entry.shadows or None,
         "steps": len(entry.recipe.steps),
         "inputs": [
             {"name": i.name, "type": i.type, "required": i.is_required} for i in entry.recipe.inputs

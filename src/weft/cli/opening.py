@@ -59,6 +59,6 @@ def weft_of(history: "History", accepted: str | None = None) -> Weft:
 def trust(folder: Path) -> Weft:
     """Trust a folder as it is now."""
     weft = Weft(folder)
-    if weft.settings.steering:
+    if weft.settings.steering or weft.settings.workflows_dir.is_dir():
         TrustStore(weft.settings.home).trust(weft.settings.project, weft.settings.digest)
     return Weft(folder)

@@ -8,7 +8,7 @@ from weft.assembly import Weft
 from weft.cli.opening import trust
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
-from weft.config.trust import TrustStore
+from weft.config.trust import TrustStore, shown
 
 
 @click.command("trust")
@@ -29,7 +29,7 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
     elif not is_list:
         settings = trust(folder).settings
     is_trusted = settings.is_trusted and not forget
-    files = [str(file.relative_to(settings.project)) for file in settings.steering]
+    files = [shown(file, settings.project) for file in settings.steering]
     if as_json:
         print_json(
             {"ok": True, "folder": str(settings.project), "trusted": is_trusted, "files": files}

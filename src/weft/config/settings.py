@@ -55,6 +55,7 @@ class Settings:
     steering: tuple[Path, ...] = ()  # the project's own settings and agents
     digest: str = ""  # of those
     is_trusted: bool = True  # and whether they are used
+    may_shadow: bool = True  # whether its recipes come before the user's own of the same name
 
     @property
     def user_workflows_dir(self) -> Path:
@@ -98,15 +99,24 @@ def _with_project(
     settings = replace(users_own, agents_dirs=(*users_own.agents_dirs, *folders))
     if config.is_file():
         settings = _with_file(settings, config, False, found)
-    steering = files_that_steer(config, settings.agents_dirs, project)
+    # Also folders elsewhere, if this project is what names them.
+    named = [folder for folder in settings.agents_dirs if folder not in users_own.agents_dirs]
+    steering = files_that_steer(config, named)
+    store, is_trusting = TrustStore(home), is_true(environ.get("WEFT_TRUST"))
     if not steering:
-        return settings
+        return replace(settings, may_shadow=is_trusting or store.was_trusted(project))
     digest = digest_of(steering, project)
-    is_trusted = is_true(environ.get("WEFT_TRUST")) or TrustStore(home).is_trusted(project, digest)
+    is_trusted = is_trusting or store.is_trusted(project, digest)
     if is_trusted:
         problems.extend(found)
     used = settings if is_trusted else users_own
-    return replace(used, steering=tuple(steering), digest=digest, is_trusted=is_trusted)
+    return replace(
+        used,
+        steering=tuple(steering),
+        digest=digest,
+        is_trusted=is_trusted,
+        may_shadow=is_trusted,
+    )
 
 
 def is_true(written: str | None) -> bool:

@@ -4,13 +4,13 @@ Nothing here raises for bad input: a document that could not be read has problem
 """
 
 import codecs
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
 from weft.documents.letters import FORBIDDEN, named
 from weft.documents.node import Node
+from weft.documents.regular_file import NotRegular, TooLarge, read_regular
 from weft.documents.source import Source
 from weft.problems import Problem
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
@@ -47,18 +47,14 @@ def load(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: str = "") ->
     """The text alone, or a Document that says why there is none."""
     file = shown_as or str(path)
     try:
-        # Not a pipe or a device: reading one might never end.
-        if path.exists() and not path.is_file():
-            return _refused(file, "RCP001", f"{file} is not a regular file", _NAME_A_FILE)
-        with open(path, "rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            raw = b"" if size > limits.text_bytes else stream.read(limits.text_bytes + 1)
-            size = max(size, len(raw))
+        raw = read_regular(path, limits.text_bytes)
+    except TooLarge as error:
+        return _too_large(file, error.size, limits)
+    except NotRegular:
+        return _refused(file, "RCP001", f"{file} is not a regular file", _NAME_A_FILE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return _refused(file, "RCP001", f"{file} cannot be read: {reason}", _NAME_A_FILE)
-    if size > limits.text_bytes:
-        return _too_large(file, size, limits)
     return _decoded(raw, file, limits)
 
 

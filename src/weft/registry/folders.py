@@ -10,6 +10,7 @@ from pathlib import Path
 class Folder:
     path: Path
     layer: str  # 'bundled', 'user' or 'project'
+    may_shadow: bool = True  # whether what is in it comes before the layers below
 
 
 def files_in(folder: Folder, suffixes: Sequence[str]) -> list[Path]:

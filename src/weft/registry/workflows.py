@@ -2,12 +2,15 @@
 
     bundled < user (~/.weft/workflows) < project (workflows.dir)
 
+A recipe of a folder that nobody trusts does not take the place of one of the same name: whoever
+says `weft run brief` means the recipe that they know.
+
 Every question looks at the folders anew, and reads only what changed since the last one, so
 files that appear or change are seen without a restart.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.plan.build import DEFAULT_WIDTH, Problems, build
@@ -30,6 +33,9 @@ class Entry:
     recipe: Recipe
     plan: Plan | None
     problems: tuple[Problem, ...]
+    shadows: str = ""  # the layer whose recipe of the same name it replaces
+    is_passed_over: bool = False  # it would, but its folder is not trusted
+    passed_over: Path | None = None  # the file that would replace this one
 
     @property
     def is_clash(self) -> bool:
@@ -63,11 +69,17 @@ class Workflows:
             for file in files_in(folder, SUFFIXES):
                 entry = self._entry(file, folder.layer, catalog)
                 there = found.get(entry.name)
-                if there is not None and there.layer == entry.layer:
-                    clashes.append(_clash(entry, there))
-                else:
+                if there is None:
                     found[entry.name] = entry
-        return sorted([*found.values(), *clashes], key=lambda entry: (entry.name, str(entry.file)))
+                elif there.layer == entry.layer:
+                    clashes.append(_clash(entry, there))
+                elif folder.may_shadow:
+                    found[entry.name] = replace(entry, shadows=there.layer)
+                else:
+                    found[entry.name] = replace(there, passed_over=entry.file)
+                    clashes.append(replace(entry, shadows=there.layer, is_passed_over=True))
+        every = [*found.values(), *clashes]
+        return sorted(every, key=lambda e: (e.name, e.is_passed_over, str(e.file)))
 
     def get(self, name: str) -> Entry | None:
         return next((entry for entry in self.entries() if entry.name == name), None)
