@@ -1,6 +1,7 @@
 """The one function through which all work goes, against a real HTTP server."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,8 @@ from weft.agents.conversation import _JSON_ONLY
 from weft.events.model import ModelFailedOver, ModelSpoke, ToolStarted
 from weft.testing.openai_script import Asked, Said, Status, ToolCall, rate_limited
 
+# Far more than a busy machine needs between two beats of the loop.
+PAUSE_SECONDS = 3.0
 SCHEMA = {
     "type": "object",
     "required": ["score"],
@@ -231,3 +234,17 @@ def test_a_hint_for_json_stands_after_the_prompt_and_changes_none_of_it() -> Non
     (asked,) = outcome.server.requests
     assert asked.prompt.startswith(prompt)
     assert asked.prompt[len(prompt) :].strip() == _JSON_ONLY
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"rules": ("must have at most 3 bullet points",)},
+        {"format": "json", "rules": ("must include a score field",)},
+        {"schema": {"type": "string", "pattern": "^(- a\\n){1,40}(a|a)*$"}},
+    ],
+)
+def test_an_answer_of_any_length_is_checked_while_the_loop_goes_on(asked: dict[str, Any]) -> None:
+    done = play(Said("- a\n" * 50_000), request(**asked), timeout=120)
+    assert done.failure.kind == "validation"
+    assert done.pause < PAUSE_SECONDS

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adapters.tools.bench import longest_pause
 from weft.adapters.models.named import NamedModels
 from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from weft.agents.redaction import Redactor
@@ -50,6 +51,7 @@ class Outcome:
     result: AttemptResult
     heard: Heard
     server: OpenAIServer
+    pause: float  # the longest time that nothing else on the loop could go on
 
     @property
     def output(self) -> Any:
@@ -104,9 +106,9 @@ def play(
             )
             try:
                 async with asyncio.timeout(timeout):
-                    result = await subagents.run(asked or request(), heard)
+                    result, pause = await longest_pause(subagents.run(asked or request(), heard))
             finally:
                 await toolbox.close()
-            return Outcome(result, heard, server)
+            return Outcome(result, heard, server, pause)
 
     return asyncio.run(main())

@@ -1,6 +1,7 @@
 """What subagents are told (RECIPES §1, §5)."""
 
-from schedule.drive import Fail, Hang, drive
+from schedule.drive import Fail, Give, Hang, drive
+from weft.schedule.result import output_of
 from weft.vocabulary.ids import StepId
 
 
@@ -125,3 +126,21 @@ steps:
     models = [run.command(step).model for step in "ab"]
     fallen = [run.command(step, attempt=2).model for step in "cd"]
     assert models + fallen == ["small", "huge", "large", "huge"]
+
+
+def test_a_prompt_that_nobody_could_read_is_refused_before_it_is_made() -> None:
+    text = """
+name: t
+steps:
+  - {id: a, subagent: worker, prompt: go}
+  - {id: b, subagent: worker, prompt: "%s", depends_on: [a]}
+  - {id: c, subagent: worker, prompt: "%s", depends_on: [a]}
+  - {id: d, subagent: worker, prompt: still, depends_on: [a]}
+output: "%s"
+""" % (("{{steps.a.output}}" * 3,) * 3)
+    run = drive(text, {"a": Give("x" * 4_000_000)})
+    assert run.statuses() == {"a": "succeeded", "b": "failed", "c": "failed", "d": "succeeded"}
+    said = "'{{steps.a.output}}{{steps.a.output}}{{steps.a.output}}' comes to more than 10,000,000"
+    assert said in str(run.state.steps[StepId("b")].error)
+    assert said in str(run.state.steps[StepId("c")].error)
+    assert said in str(output_of(run.state))

@@ -1,5 +1,6 @@
 """Rules that code cannot decide go to a judge. In: rules and an answer. Out: Judgement."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -45,7 +46,7 @@ async def judged(
     ).hold(judge_prompt(rules, output))
     if isinstance(answer, Failure):
         return Judgement(warnings=_unjudged(rules, answer.error), usage=answer.usage)
-    verdicts = read_verdicts(answer.text, rules)
+    verdicts = await asyncio.to_thread(read_verdicts, answer.text, rules)
     if isinstance(verdicts, str):
         return Judgement(warnings=_unjudged(rules, verdicts), usage=answer.usage)
     failed = [f"{each.rule}: {each.reason}" for each in verdicts if not each.passed]

@@ -6,6 +6,7 @@
 A step, a branch, an element of a map, a judge: nothing else calls a model (seed 003).
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
@@ -20,11 +21,12 @@ from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Su
 from weft.ports.tool import Toolbox
 from weft.problems.errors import WeftError
 from weft.validation.implied import implied_schema
-from weft.validation.validate import Accepted, NotAccepted, check_answer
+from weft.validation.validate import Accepted, Checked, NotAccepted, check_answer
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 
 CLI = "cli:"
+_SMALL_ANSWER = 10_000  # characters that are checked sooner than a thread is woken
 # What a report must say of such an attempt, whatever came of it: no sandbox, no search.
 Loud: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]
 # What the validator of a loop says (RECIPES §4).
@@ -132,7 +134,7 @@ class Subagents:
     async def _accepted(
         self, answer: Answer, request: AttemptRequest, witness: Witness
     ) -> AttemptResult:
-        checked = check_answer(answer.text, request.format, request.schema, request.rules)
+        checked = await _checked(answer.text, request)
         if isinstance(checked, NotAccepted):
             # What no answer could mend is no reason to ask again.
             kind = checked.kind if checked.is_mendable else "refused"
@@ -159,6 +161,14 @@ class Subagents:
         return replace(
             request, prompt=hide(request.prompt), instructions=hide(request.instructions)
         )
+
+
+async def _checked(text: str, request: AttemptRequest) -> Checked:
+    asked = (request.format, request.schema, request.rules)
+    if len(text) <= _SMALL_ANSWER and not request.schema:
+        return check_answer(text, *asked)
+    # How much work it is depends on the answer, and others wait for the loop.
+    return await asyncio.to_thread(check_answer, text, *asked)
 
 
 def _wanted(request: AttemptRequest) -> Wanted:

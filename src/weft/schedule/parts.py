@@ -24,6 +24,7 @@ from weft.schedule.state import (
     Timer,
 )
 from weft.schedule.turn import Turn
+from weft.templates.render import TooLong
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.statuses import RunStatus, StepStatus
@@ -44,14 +45,18 @@ def start_part(
 
 
 def start_attempt(turn: Turn, step: StepState, part: PartState) -> None:
-    """Or end the part, if the run cannot afford it."""
+    """Or end the part, if the run cannot afford it, or nobody could read its prompt."""
     state = turn.state
     refused = refusal(state)
     if refused is not None:
         close_run(turn, RunStatus.FAILED, refused)
         give_up(turn, step, part, part.failure or Failure("refused", refused))
         return
-    command = command_for(state, step, part)
+    try:
+        command = command_for(state, step, part)
+    except TooLong as error:
+        give_up(turn, step, part, Failure("refused", f"its prompt cannot be made: {error}"))
+        return
     part.attempts.append(AttemptState(command.attempt, command.agent, command.key, command))
     part.status = "running"
     part.tries += 1

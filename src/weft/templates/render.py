@@ -8,6 +8,16 @@ from weft.templates.scope import MISSING, Json, Missing, Scope, resolve
 from weft.templates.template import Template
 from weft.vocabulary.value import value
 
+# Four million tokens or so: more than any model reads. A template may name a value a thousand times,
+# so the length is known before the text is made.
+MOST_CHARACTERS = 10_000_000
+
+
+class TooLong(Exception):
+    def __init__(self, template: Template) -> None:
+        began = template.text if len(template.text) <= 60 else f"{template.text[:60]}…"
+        super().__init__(f"'{began}' comes to more than {MOST_CHARACTERS:,} characters")
+
 
 @value
 class Rendered:
@@ -16,7 +26,10 @@ class Rendered:
 
 
 def render(template: Template, scope: Scope) -> Rendered:
-    """One pass: what is inserted is never scanned again. Missing and null insert nothing."""
+    """One pass: what is inserted is never scanned again. Missing and null insert nothing.
+
+    Raises TooLong.
+    """
     parts = template.parts
     if len(parts) == 1 and isinstance(parts[0], str):
         return Rendered(parts[0], ())
@@ -30,11 +43,18 @@ def render(template: Template, scope: Scope) -> Rendered:
         else:
             left.append(place)
     missing: list[Reference] = []
+    length = 0
     for place in sorted(left):
         value = resolve(pieces[place], scope)
         if value is MISSING:
             missing.append(pieces[place])
-        pieces[place] = "" if value is MISSING or value is None else as_text(value)
+        text = "" if value is MISSING or value is None else as_text(value)
+        pieces[place] = text
+        length += len(text)
+        if length > MOST_CHARACTERS:
+            raise TooLong(template)
+    if sum(map(len, pieces)) > MOST_CHARACTERS:
+        raise TooLong(template)
     return Rendered("".join(pieces), tuple(missing))
 
 
@@ -46,7 +66,10 @@ def render_known(template: Template, scope: Scope) -> str:
 
 
 def whole_value(template: Template, scope: Scope) -> Json | Missing:
-    """The value itself where the template is one reference and nothing else, else the text."""
+    """The value itself where the template is one reference and nothing else, else the text.
+
+    Raises TooLong.
+    """
     parts = [part for part in template.parts if not (isinstance(part, str) and part.isspace())]
     if len(parts) == 1 and isinstance(parts[0], Reference):
         return resolve(parts[0], scope)

@@ -1,14 +1,16 @@
 """A workspace with tools in it, for the tests of tools."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from weft.adapters.tools.files import Files
 from weft.ports.tool import Reach, Tool, ToolOutcome
 from weft.vocabulary.values import Json
 
+T = TypeVar("T")
 WRITES = ("out/**", "src/*.py")
 
 
@@ -45,3 +47,24 @@ def tree(root: Path) -> Mapping[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_symlink() or path.is_file()
     }
+
+
+async def longest_pause(work: Awaitable[T]) -> tuple[T, float]:
+    """What comes of the work, and for how many seconds nothing else on the loop could go on."""
+    longest, loop = 0.0, asyncio.get_running_loop()
+
+    async def beat() -> None:
+        nonlocal longest
+        before = loop.time()
+        while True:
+            await asyncio.sleep(0.01)
+            longest, before = max(longest, loop.time() - before), loop.time()
+
+    beating = asyncio.create_task(beat())
+    await asyncio.sleep(0.02)
+    try:
+        done = await work
+        await asyncio.sleep(0.02)
+        return done, longest
+    finally:
+        beating.cancel()

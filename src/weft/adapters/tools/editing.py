@@ -1,6 +1,7 @@
 """Edit and MultiEdit. In: a path, and texts to replace. Out: what was done: all of it, or nothing."""
 
 from collections.abc import Sequence
+from threading import Event
 
 from weft.adapters.tools.arguments import Flag, Given, Parameter, Parameters, Rows, Text
 from weft.adapters.tools.checked import CheckedTool, Failed, checked
@@ -30,7 +31,7 @@ _EDITS_TAKE = Parameters(
 
 def edit(files: Files) -> CheckedTool:
     async def work(given: Given, key: str) -> str:
-        return _change(files, given.text("file_path"), [given])
+        return await _aside(files, given, [given])
 
     says = "Replace a text in a file of the workspace. It must occur exactly once, as it is."
     return checked("Edit", says, _EDIT_TAKES, work, changes_files=True, recovery="in_doubt")
@@ -38,13 +39,18 @@ def edit(files: Files) -> CheckedTool:
 
 def multi_edit(files: Files) -> CheckedTool:
     async def work(given: Given, key: str) -> str:
-        return _change(files, given.text("file_path"), given.rows("edits"))
+        return await _aside(files, given, given.rows("edits"))
 
     says = "Replace several texts in one file of the workspace, one after the other: all or none."
     return checked("MultiEdit", says, _EDITS_TAKE, work, changes_files=True, recovery="in_doubt")
 
 
-def _change(files: Files, path: str, edits: Sequence[Given]) -> str:
+async def _aside(files: Files, given: Given, edits: Sequence[Given]) -> str:
+    stop = Event()
+    return await files.aside(lambda: _change(files, given.text("file_path"), edits, stop), stop)
+
+
+def _change(files: Files, path: str, edits: Sequence[Given], stop: Event) -> str:
     # What may not be written need not be read.
     files.writable_path(path)
     content = files.read(path, MOST_BYTES)
@@ -52,17 +58,20 @@ def _change(files: Files, path: str, edits: Sequence[Given]) -> str:
         raise Failed(f"the file is {what}; only text can be edited")
     text, made = decoded(content), 0
     for number, each in enumerate(edits, 1):
-        new = each.text("new_string")
-        if has_surrogates(new):
-            raise Failed("new_string holds a lone surrogate, which cannot be written as UTF-8")
-        change = Replacement(each.text("old_string"), new, each.flag("replace_all"))
+        if stop.is_set():
+            raise Failed("nothing was changed: the attempt has ended")
         try:
-            text, count = replaced(text, change)
+            text, count = replaced(text, _replacement(each), MOST_BYTES)
         except Failed as failed:
             which = f"edit {number} of {len(edits)}: " if len(edits) > 1 else ""
             raise Failed(f"nothing was changed: {which}{failed}") from None
         made += count
-        if len(text) > MOST_BYTES:
-            raise Failed(f"nothing was changed: the file would have more than {MOST_BYTES:,} bytes")
     where, _ = files.write(path, encoded(text))
     return f"Changed {where} in {made} place{'' if made == 1 else 's'}."
+
+
+def _replacement(given: Given) -> Replacement:
+    new = given.text("new_string")
+    if has_surrogates(new):
+        raise Failed("new_string holds a lone surrogate, which cannot be written as UTF-8")
+    return Replacement(given.text("old_string"), new, given.flag("replace_all"))

@@ -23,9 +23,8 @@ _TAKES = Parameters(
 
 def glob(files: Files) -> CheckedTool:
     async def work(given: Given, key: str) -> str:
-        under = files.folder(given.text("path"))
-        stop = Event()
-        return await files.aside(lambda: _listed(files, under, given.text("pattern"), stop), stop)
+        path, pattern, stop = given.text("path"), given.text("pattern"), Event()
+        return await files.aside(lambda: _listed(files, files.folder(path), pattern, stop), stop)
 
     return checked("Glob", _SAYS, _TAKES, work)
 

@@ -44,7 +44,7 @@ _TAKES = Parameters(
 
 def grep(files: Files, timeout_seconds: float = TIMEOUT_SECONDS) -> CheckedTool:
     async def work(given: Given, key: str) -> str:
-        under = files.folder(given.text("path"))
+        under = await files.aside(lambda: files.folder(given.text("path")), Event())
         search = _Search(files, under, _filter(given.text("glob")), _request(given))
         program = Path(grep_worker.__file__)
         try:

@@ -1,9 +1,11 @@
 """Make text of a web page. In: HTML, however broken. Out: what a reader would see, with links.
 
-Run as a program it does so from stdin to stdout: some pages keep the parser busy for minutes, and
-a process can be stopped. So it imports nothing of ours.
+Run as a program it does so from stdin to stdout: some pages keep a decoder or the parser busy for
+minutes, and a process can be stopped. So it imports nothing of ours. stdin: a line of JSON (the
+charset, whether the page is HTML), then the page's bytes. stdout: its text in UTF-8.
 """
 
+import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -84,6 +86,12 @@ class _Page(HTMLParser):
             self._parts.append(flat)
 
 
+def main() -> None:
+    told = json.loads(sys.stdin.buffer.readline())
+    page = sys.stdin.buffer.read().decode(told["charset"], "replace")
+    text = text_of(page) if told["is_html"] else page
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+
+
 if __name__ == "__main__":
-    page = sys.stdin.buffer.read().decode("utf-8", "replace")
-    sys.stdout.buffer.write(text_of(page).encode("utf-8", "replace"))
+    main()

@@ -4,6 +4,7 @@
 says of its tools is a claim: one marked read-only may be repeated, every other call is in doubt.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -48,7 +49,9 @@ class McpTool:
             result = await self.connection.call(self.remote_name, arguments, self.timeout_seconds)
         except McpFailed as failed:
             return outcome(f"Error: {failed}", "error")
-        return outcome(_text_of(result), "error" if result.is_error else "ok")
+        # A server may answer with a hundred thousand blocks.
+        text = await asyncio.to_thread(_text_of, result)
+        return outcome(text, "error" if result.is_error else "ok")
 
 
 class McpServers:

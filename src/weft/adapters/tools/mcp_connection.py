@@ -121,6 +121,9 @@ class McpConnection:
 
         try:
             async with Client(self._transport(leave), cache=None) as client:
+                # mcp would hold results against a schema of the server's: with patterns that
+                # the server chooses, and a matcher that can be busy with one for years.
+                vars(client.session)["validate_tool_result"] = _believe
                 ready.set_result(_Live(client, await _all_tools(client)))
                 await leave.wait()
         except Exception as error:  # as above: any of four libraries may say it
@@ -165,6 +168,10 @@ class McpConnection:
         if not done:
             owner.cancel()
             await asyncio.wait([owner], timeout=_STOP_SECONDS)
+
+
+async def _believe(tool: str, result: "CallToolResult") -> None:
+    """What a tool returns is text for a model, whatever its form."""
 
 
 async def _all_tools(client: "Client") -> "tuple[Tool, ...]":

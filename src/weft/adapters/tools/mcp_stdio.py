@@ -26,6 +26,9 @@ from mcp_types import (
 )
 
 MOST_LINE_BYTES = 8_000_000
+# Lists and objects in one message. Ten bytes of JSON can become a kilobyte of values and keep the
+# event loop busy for seconds, so they are counted before any is made.
+MOST_PARTS = 50_000
 # Log lines, notifications: so many between two answers that nobody can mean them.
 MOST_UNASKED = 5_000
 _MOST_ERRORS = 4_000
@@ -100,6 +103,9 @@ async def _receive(process: asyncio.subprocess.Process, to: Incoming, ending: En
     async with to:
         try:
             while line := await process.stdout.readline():
+                if parts_of(line) > MOST_PARTS:
+                    ending.blame(f"it sent a message of more than {MOST_PARTS:,} parts")
+                    break
                 message = _read_message(line)
                 is_answer = isinstance(message, JSONRPCResponse | JSONRPCError)
                 unasked = 0 if is_answer else unasked + 1
@@ -117,6 +123,11 @@ async def _receive(process: asyncio.subprocess.Process, to: Incoming, ending: En
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             pass  # nobody listens any more
     ending.is_gone.set()
+
+
+def parts_of(message: bytes) -> int:
+    """At most so many lists and objects are in it: brackets within texts are counted too."""
+    return message.count(b"{") + message.count(b"[")
 
 
 def _read_message(line: bytes) -> JSONRPCMessage | None:

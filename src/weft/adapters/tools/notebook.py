@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from threading import Event
 
 from weft.adapters.tools.arguments import Given, OneOf, Parameter, Parameters, Text, Whole
 from weft.adapters.tools.checked import CheckedTool, Failed, checked
@@ -24,16 +25,20 @@ _TAKES = Parameters(
 
 def notebook_edit(files: Files) -> CheckedTool:
     async def work(given: Given, key: str) -> str:
-        path = given.text("notebook_path")
-        files.writable_path(path)
-        if has_surrogates(given.text("new_source")):
-            raise Failed("new_source holds a lone surrogate, which cannot be written as UTF-8")
-        notebook, cells = _read(files, path)
-        said = _change(cells, given)
-        where, _ = files.write(path, _printed(notebook))
-        return f"{said} of {where}; it has {len(cells)} cells now."
+        return await files.aside(lambda: _edit(files, given), Event())
 
     return checked("NotebookEdit", _SAYS, _TAKES, work, changes_files=True, recovery="in_doubt")
+
+
+def _edit(files: Files, given: Given) -> str:
+    path = given.text("notebook_path")
+    files.writable_path(path)
+    if has_surrogates(given.text("new_source")):
+        raise Failed("new_source holds a lone surrogate, which cannot be written as UTF-8")
+    notebook, cells = _read(files, path)
+    said = _change(cells, given)
+    where, _ = files.write(path, _printed(notebook))
+    return f"{said} of {where}; it has {len(cells)} cells now."
 
 
 def _read(files: Files, path: str) -> tuple[dict[str, Json], list[Json]]:

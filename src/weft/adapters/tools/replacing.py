@@ -9,6 +9,9 @@ _LINE_END = re.compile(r"\r?\n")
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MOST_SHOWN = 1_500
 _MOST_LINES_SHOWN = 20
+# What is looked through for lines that are near.
+_MOST_COMPARED = 1_000_000
+_MOST_LINES_COMPARED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,9 @@ class Replacement:
     is_for_all: bool = False
 
 
-def replaced(text: str, change: Replacement) -> tuple[str, int]:
-    """The text with the change made, and how often. Raises Failed with what would help."""
+def replaced(text: str, change: Replacement, most: int) -> tuple[str, int]:
+    """The text with the change made, and how often. Raises Failed with what would help; a text of
+    more than `most` characters is not even made."""
     if not change.old:
         raise Failed("old_string is empty; to make a file, or to replace it, use Write")
     if change.old == change.new:
@@ -33,6 +37,8 @@ def replaced(text: str, change: Replacement) -> tuple[str, int]:
             f"old_string occurs {count} times, at lines {_lines_of(text, old)}; add what stands"
             " around the one you mean, or set replace_all"
         )
+    if len(text) + count * (len(new) - len(old)) > most:
+        raise Failed(f"the file would have more than {most:,} characters")
     return text.replace(old, new), count
 
 
@@ -62,16 +68,16 @@ def _lines_of(text: str, old: str) -> str:
 def _nearest(text: str, old: str) -> str:
     """The lines of the file that have the most words in common with what was looked for."""
     wanted_lines = [line for line in old.splitlines() if line.strip()]
-    lines = text.splitlines()
+    lines = text[:_MOST_COMPARED].splitlines()[:_MOST_LINES_COMPARED]
     if not wanted_lines or not lines:
         return ""
-    wanted = frozenset(_WORD.findall(wanted_lines[0]))
+    wanted = frozenset(_WORD.findall(wanted_lines[0][:500]))
     scores = [_likeness(wanted, line) for line in lines]
     best = max(scores)
     if best < 0.3:
         return " Nothing in it is near; read the file again."
     at = scores.index(best)
-    height = min(len(old.splitlines()), _MOST_LINES_SHOWN)
+    height = min(old.count("\n") + 1, _MOST_LINES_SHOWN)
     near = "\n".join(lines[at : at + height])[:_MOST_SHOWN]
     return f" The nearest is at line {at + 1}, letter by letter:\n{near}"
 

@@ -4,12 +4,14 @@ Public addresses only, checked again at every redirect (dialing.py, urls.py, add
 """
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from weft.adapters.tools import html_text
 from weft.adapters.tools.arguments import Given, Parameter, Parameters, Text
+from weft.adapters.tools.charsets import codec_of
 from weft.adapters.tools.checked import CheckedTool, Failed, Refused, checked
 from weft.adapters.tools.dialing import Dialer, Page
 from weft.adapters.tools.urls import Url, read_redirect, read_url
@@ -18,7 +20,7 @@ from weft.adapters.tools.worker import WorkerTooSlow, run_worker
 MOST_BYTES = 2_000_000
 MOST_REDIRECTS = 5
 TIMEOUT_SECONDS = 30.0
-HTML_SECONDS = 10.0  # for making text of a page
+HTML_SECONDS = 10.0  # for decoding a page and making text of it
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _PAGES = ("text/html", "application/xhtml+xml")
@@ -79,29 +81,26 @@ async def _readable(page: Page, html_seconds: float) -> str:
         raise Failed(
             f"it is {kind}, {len(page.body):,} bytes; only text, HTML and JSON can be read"
         )
-    text = _decoded(page)
-    return await _text_of(text, html_seconds) if kind in _PAGES else text
+    return await _text_of(page, kind in _PAGES, html_seconds)
 
 
-def _decoded(page: Page) -> str:
+def _charset(page: Page) -> str:
     named = _CHARSET.search(page.headers.get("content-type", ""))
     # A page that does not say so in its header may in its first lines.
     named = named or _CHARSET.search(page.body[:1024].decode("latin-1"))
-    try:
-        return page.body.decode(named[1] if named else "utf-8", "replace")
-    except (LookupError, ValueError):
-        return page.body.decode("utf-8", "replace")
+    return codec_of(named[1] if named else "", page.body[:4])
 
 
-async def _text_of(html: str, html_seconds: float) -> str:
+async def _text_of(page: Page, is_html: bool, html_seconds: float) -> str:
     async def feed() -> AsyncIterator[bytes]:
-        yield html.encode("utf-8", "replace")
+        yield json.dumps({"charset": _charset(page), "is_html": is_html}).encode() + b"\n"
+        yield page.body
 
     program = Path(html_text.__file__)
     try:
         code, said = await run_worker(program, feed(), html_seconds, 4 * MOST_BYTES)
     except WorkerTooSlow:
-        raise Failed("this page's HTML could not be read in time") from None
+        raise Failed("this page's text could not be read in time") from None
     if code != 0:
-        raise Failed("this page's HTML could not be read")
+        raise Failed("this page's text could not be read")
     return said.decode("utf-8", "replace")

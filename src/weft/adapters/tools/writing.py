@@ -1,5 +1,7 @@
 """Write. In: a path and its new content. Out: what was done."""
 
+from threading import Event
+
 from weft.adapters.tools.arguments import Given, Parameter, Parameters, Text
 from weft.adapters.tools.checked import CheckedTool, Failed, checked
 from weft.adapters.tools.decoding import has_surrogates
@@ -20,7 +22,8 @@ def write(files: Files) -> CheckedTool:
         if has_surrogates(content):
             raise Failed("the content holds a lone surrogate, which cannot be written as UTF-8")
         written = content.encode()
-        where, is_new = files.write(given.text("file_path"), written)
+        path = given.text("file_path")
+        where, is_new = await files.aside(lambda: files.write(path, written), Event())
         return f"{'Made' if is_new else 'Replaced'} {where}: {len(written):,} bytes."
 
     # The same content again is the same file.

@@ -95,7 +95,7 @@ def _bullets(text: str) -> Counted:
     prose = _FENCED.sub("", text)
     indents = [len(bullet[1].expandtabs()) for bullet in _BULLET.finditer(prose)]
     numbered = len(_NUMBERED.findall(prose))
-    outermost = sum(indent == min(indents) for indent in indents)
+    outermost = indents.count(min(indents, default=0))
     return _range(outermost, len(indents) + numbered)
 
 
