@@ -294,7 +294,7 @@ steps: [{id: a, agent: writer, prompt: go, write_set: [ok/**]}]
     with serving([Said("", tool_calls=(call,)), Said("Could not.")]) as server:
         words = ("run", "stray.yaml", "--json", "--model", "openai:m")
         said = over_http(tmp_path, server.url, *words)
-    assert said.code == 0, said
+    assert said.code == 1, said  # it wrote nothing, whatever it says
     (ended,) = [line for line in lines(said) if line["type"] == "tool_ended"]
     assert ended["verdict"] == "refused"
     assert not (tmp_path / "stray.txt").exists()

@@ -24,6 +24,8 @@ from make import RECIPES
 REPORT_KEYS = {"type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"}
 STEP_KEYS = {
     "status",
+    "warnings",
+    "tool_calls",
     "output",
     "outputs",
     "attempts",

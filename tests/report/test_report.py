@@ -29,7 +29,7 @@ from weft.vocabulary.values import JsonText
 _KEYS = ["type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"]
 _STEP_KEYS = [
     *("status", "output", "outputs", "attempts", "started_at", "ended_at"),
-    *("duration_seconds", "error", "usage"),
+    *("duration_seconds", "error", "usage", "warnings", "tool_calls"),
 ]
 _RETRYING = """
 name: retrying

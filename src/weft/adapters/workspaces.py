@@ -53,7 +53,14 @@ class LocalWorkspaces:
         # Our own folder may lie in the workspace, and we write all the time.
         own = os.path.relpath(self._home.resolve(), plot.workspace.resolve())
         strays = differences(before, after, declared)
-        return Strays(tuple(path for path in strays if not path.startswith(f"{own}/")))
+        elsewhere = set(differences(before, after, plot.write_set))
+        is_unchanged = (
+            before.is_whole
+            and after.is_whole
+            and all(path in elsewhere for path in differences(before, after, ()))
+        )
+        paths = tuple(path for path in strays if not path.startswith(f"{own}/"))
+        return Strays(paths, is_unchanged)
 
     async def open(self, plot: Plot) -> Path:
         # The parts of a fan start together and share one copy: the first makes it.

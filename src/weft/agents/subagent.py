@@ -16,6 +16,7 @@ from weft.agents.calling import Calling
 from weft.agents.conversation import Answer, Conversation, Wanted, fail_over, json_words
 from weft.agents.judging import Judgement, judged
 from weft.agents.redaction import NOTHING_SECRET, Redactor
+from weft.events.model import FailureKind
 from weft.ports.model import Models
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from weft.ports.tool import Toolbox
@@ -104,6 +105,15 @@ class Subagents:
         wanted = _wanted(request)
         try:
             async with self._toolbox.open(replace(request, model=names[0])) as tools:
+                faults = {
+                    name: self._redactor.text(f"{name} cannot be used: {tool.spec.fault}")
+                    for name, tool in tools.items()
+                    if tool.spec.fault
+                }
+                if faults and len(faults) == len(tools):
+                    # Whatever a model says without them, it made up.
+                    said = f"it can use none of its tools ({'; '.join(faults.values())})"
+                    return Failure("unavailable", said, model=names[0])
                 return await Conversation(
                     request=request,
                     witness=witness,
@@ -114,6 +124,7 @@ class Subagents:
                     wanted=wanted,
                     instructions=request.instructions,
                     redactor=self._redactor,
+                    warnings=dict.fromkeys(faults.values()),
                 ).hold(_prompt(request, wanted))
         except WeftError as error:
             return Failure("error", error.with_hint, model=names[0])
@@ -138,11 +149,11 @@ class Subagents:
         if isinstance(checked, NotAccepted):
             # What no answer could mend is no reason to ask again.
             kind = checked.kind if checked.is_mendable else "refused"
-            return Failure(kind, checked.reason, answer.usage, model=answer.model)
+            return _not_accepted(kind, checked.reason, answer.usage, answer)
         verdict = await self._judged(checked, request, witness)
         usage = answer.usage + verdict.usage
         if verdict.failed:
-            return Failure("validation", verdict.failed, usage, model=answer.model)
+            return _not_accepted("validation", verdict.failed, usage, answer)
         warnings = (*answer.warnings, *verdict.warnings)
         return Success(checked.output, usage, warnings, answer.model)
 
@@ -169,6 +180,10 @@ async def _checked(text: str, request: AttemptRequest) -> Checked:
         return check_answer(text, *asked)
     # How much work it is depends on the answer, and others wait for the loop.
     return await asyncio.to_thread(check_answer, text, *asked)
+
+
+def _not_accepted(kind: FailureKind, why: str, usage: Usage, answer: Answer) -> Failure:
+    return Failure(kind, why, usage, model=answer.model, warnings=answer.warnings)
 
 
 def _wanted(request: AttemptRequest) -> Wanted:

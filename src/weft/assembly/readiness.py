@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from weft.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
-from weft.adapters.models.local.catalog import is_local, is_own_file, weights_named
+from weft.adapters.models.local.catalog import is_local, is_own_file, is_tiny, weights_named
 from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
 from weft.adapters.models.prices import is_priced
@@ -20,6 +20,7 @@ from weft.config.settings import Settings
 from weft.plan.catalog import tool_name
 from weft.plan.model import Plan, PlannedAgent, briefs
 from weft.problems import Problem
+from weft.vocabulary.ids import AgentId
 from weft.vocabulary.names import did_you_mean, listed
 
 MISSING_WEIGHTS = "RUN006"
@@ -37,7 +38,7 @@ def readiness(
     problems: list[Problem] = []
     warnings: list[str] = []
     for agent in plan.agents.values():
-        models = tuple(_models(plan, agent, default, override, environ))
+        models = tuple(models_of(plan, agent, default, override, environ))
         for model in models:
             problems += _model_problems(agent, model, plan, settings, environ)
             problems += _command_problems(
@@ -45,6 +46,8 @@ def readiness(
             )
         problems += _server_problems(agent, settings)
         _look_for_search(agent, models[0], settings, environ, problems, warnings)
+        if agent.tools and is_tiny(models[0]):
+            warnings.append(f"agent '{agent.id}' goes without tools: {models[0]} is too small")
     bash = [agent.id for agent in plan.agents.values() if "Bash" in map(tool_name, agent.tools)]
     if bash and settings.sandbox == "off":
         warnings.append(f"THE SANDBOX IS OFF: Bash of {listed(bash)} has all your rights")
@@ -53,6 +56,16 @@ def readiness(
             Problem("RUN001", f"the judge cannot be asked: {fault.says}", hint=fault.hint)
         )
     return Readiness(tuple(dict.fromkeys(problems)), tuple(warnings))
+
+
+def first_models(
+    plan: Plan, default: str, override: str | None, environ: Mapping[str, str]
+) -> dict[AgentId, str]:
+    """Whom each agent asks first."""
+    return {
+        id: next(models_of(plan, agent, default, override, environ), default)
+        for id, agent in plan.agents.items()
+    }
 
 
 def needs_default(plan: Plan, environ: Mapping[str, str]) -> bool:
@@ -75,7 +88,7 @@ def named_models(plan: Plan, agent: PlannedAgent) -> Iterator[str | None]:
                 yield agent.model
 
 
-def _models(
+def models_of(
     plan: Plan,
     agent: PlannedAgent,
     default: str,

@@ -198,7 +198,8 @@ class Weft:
             return Chosen(model, model)
         from weft.adapters.models.local.catalog import TINY_NOTICE
         from weft.adapters.models.resolve import EMBEDDED, Resolved, resolve
-        from weft.assembly.readiness import needs_default, readiness
+        from weft.assembly.readiness import first_models, needs_default, readiness
+        from weft.assembly.tool_check import check_tools
 
         named = model or self.settings.model
         is_asked = named is not None or needs_default(plan, self.environ)
@@ -206,13 +207,17 @@ class Weft:
             named = EMBEDDED  # a name that says nothing: nobody will ask it
         found = Resolved(named, "") if named else await resolve(self.environ, pulled=self._pulled)
         ready = readiness(plan, found.name, model, self.settings, self.environ)
-        if ready.problems:
-            said = f"{plan.name} cannot run here: {count(ready.problems)}"
-            raise NotReady(said, ready.problems)
+        problems, warnings = ready.problems, ready.warnings
+        if not problems:
+            models = first_models(plan, found.name, model, self.environ)
+            tools = await check_tools(plan, models, self.settings, self.environ)
+            problems, warnings = tools.problems, (*warnings, *tools.warnings)
+        if problems:
+            raise NotReady(f"{plan.name} cannot run here: {count(problems)}", problems)
         lines = (
             found.why,
             TINY_NOTICE if is_asked and found.name == EMBEDDED else "",
-            *ready.warnings,
+            *warnings,
         )
         return Chosen(found.name, model, tuple(filter(None, lines)))
 

@@ -56,7 +56,11 @@ def drive(
         sys.stdout.flush()
         if not as_json:
             _print_next(state, was_stopped)
-    return INTERRUPTED if was_stopped else _EXIT_CODES.get(state.status, 1)
+    return INTERRUPTED if was_stopped else exit_code(state)
+
+
+def exit_code(state: RunState) -> int:
+    return _EXIT_CODES.get(state.status, 1)
 
 
 def _resuming(run_id: RunId, permission: str) -> Drive:

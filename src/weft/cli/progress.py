@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from itertools import islice
 
 import click
 
@@ -9,12 +10,21 @@ from weft.cli.changes import Changes
 from weft.cli.live.rows import one_line
 from weft.cli.stages import Stage, signs_for, stage_of
 from weft.events.codec import encode
-from weft.events.model import AttemptFailed, AttemptStarted, Event, RunResumed, RunStarted
+from weft.events.model import (
+    AttemptFailed,
+    AttemptStarted,
+    Event,
+    RunResumed,
+    RunStarted,
+    ToolEnded,
+)
 from weft.plan.model import Plan
 from weft.schedule.state import RunState, StepState
+from weft.schedule.tool_calls import fault_of
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.ids import StepId
 
+_MOST_WARNINGS = 5  # of one step; the report has them all
 _RETRYING: tuple[Stage, Stage] = ("running", "retrying")
 
 
@@ -43,6 +53,8 @@ class Lines:
             case AttemptFailed():
                 error = one_line(event.error)
                 self._say(f"  {event.step}: attempt {event.attempt} failed: {error}")
+            case ToolEnded() if said := fault_of(event):
+                self._say(f"  {event.step}: {one_line(said)}")
             case _:
                 pass
         for step in self._changes.after(event, state):
@@ -60,6 +72,10 @@ class Lines:
         # That an attempt failed and that another began have lines of their own.
         if stage != told and not (stage in _RETRYING and told in _RETRYING):
             self._say(self._line(step, stage))
+        if stage != told and step.ended_at is not None:
+            # Of its tool calls each had a line when it ended.
+            for text in islice(step.warnings, _MOST_WARNINGS):
+                self._say(f"  {step.id}: warning: {one_line(text)}")
 
     def _line(self, step: StepState, stage: Stage) -> str:
         if stage == "asking":

@@ -162,6 +162,7 @@ class ChangesCollected:
     is_merged: bool
     warnings: tuple[str, ...] = ()
     question: str = ""  # what a person should know before they merge it
+    is_unchanged: bool = False  # somebody looked, and the step had changed no file
 
 
 @dataclass(frozen=True, slots=True)

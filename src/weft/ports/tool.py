@@ -27,6 +27,7 @@ class ToolSpec:
     changes_files: bool = False
     recovery: ToolRecovery = "idempotent"
     needs_network: bool = False
+    fault: str = ""  # why it cannot be used at all; a call of it only says so
 
 
 @dataclass(frozen=True, slots=True)

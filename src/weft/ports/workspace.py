@@ -68,6 +68,7 @@ class Strays:
     """What changed in a shared workspace that nobody had declared."""
 
     paths: tuple[str, ...]
+    is_unchanged: bool = False  # all of it was looked at, and nothing in the plot's set changed
 
 
 class Workspaces(Protocol):
@@ -80,7 +81,7 @@ class Workspaces(Protocol):
         ...
 
     async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
-        """What changed since, and is in none of these sets."""
+        """What changed since and is in none of these sets; and whether the plot's own set did."""
         ...
 
     async def open(self, plot: Plot) -> Path:

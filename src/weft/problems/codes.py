@@ -78,4 +78,5 @@ TITLES: dict[str, str] = {
     "RUN004": "nothing to search with",
     "RUN005": "command that nobody allowed",
     "RUN006": "missing weights",
+    "RUN007": "no tool that can be used",
 }

@@ -13,6 +13,7 @@ from weft.report.diagrams import draw
 from weft.report.markup import NOTHING, Content, Html, join, tag, trusted
 from weft.report.model import AttemptReport, Issue, PathStep, Report, StepReport
 from weft.report.text import (
+    calls_of,
     cost,
     length,
     moment,
@@ -125,6 +126,7 @@ def _summary(report: Report) -> Html:
         ("Agents deployed", f"{report.agents_deployed:,}"),
         ("Total time", length(report.duration_seconds)),
         ("Retries", f"{report.retries:,}"),
+        *([("Tool calls", calls_of(report.calls))] if report.calls.made else []),
         ("Tokens", tokens(report.usage)),
         ("Cost", cost(report.usage) if report.usage.usd > 0 else "unknown"),
     ]
@@ -284,6 +286,8 @@ def _step_facts(report: Report, step: StepReport) -> Iterator[Html]:
         yield _labelled("Error", _said(step.error, f"Error of {step.id}"))
     if step.warnings:
         yield _labelled("Warnings", tag("ul", (tag("li", text) for text in step.warnings)))
+    if step.calls.made:
+        yield tag("p", f"Tool calls: {calls_of(step.calls)}.", class_="muted")
     if step.output is not None:
         yield _labelled("Output", _value(step.output, f"Output of {step.id}"))
     elif step.status == StepStatus.SUCCEEDED:

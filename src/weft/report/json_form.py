@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from weft.report.model import ChangesReport, PathStep, Report, StepReport
+from weft.report.model import CallsReport, ChangesReport, PathStep, Report, StepReport
 from weft.vocabulary.usage import Usage
 
 
@@ -40,9 +40,14 @@ def _step(step: StepReport) -> dict[str, object]:
         "duration_seconds": None if duration is None else round(duration, 3),
         "error": step.error,
         "usage": _usage(step.usage),
-        **({"tool_calls": step.tool_calls} if step.tool_calls else {}),
+        "warnings": list(step.warnings),
+        "tool_calls": _calls(step.calls),
         **({"changes": _changes(step.changes)} if step.changes else {}),
     }
+
+
+def _calls(calls: CallsReport) -> dict[str, object]:
+    return {"made": calls.made, "refused": calls.refused, "failed": calls.failed}
 
 
 def _changes(changes: ChangesReport) -> dict[str, object]:

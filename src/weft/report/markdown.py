@@ -4,7 +4,17 @@ import re
 from collections.abc import Iterator
 
 from weft.report.model import PathStep, Report, StepReport
-from weft.report.text import cost, length, moment, one_line, shown, size, status_word, tokens
+from weft.report.text import (
+    calls_of,
+    cost,
+    length,
+    moment,
+    one_line,
+    shown,
+    size,
+    status_word,
+    tokens,
+)
 from weft.vocabulary.statuses import StepStatus
 from weft.vocabulary.values import Json
 
@@ -51,6 +61,8 @@ def _summary(report: Report) -> Iterator[str]:
     yield f"Total agents deployed: {report.agents_deployed}"
     yield f"Total time: {length(report.duration_seconds)}"
     yield f"Retries used: {report.retries}"
+    if report.calls.made:
+        yield f"Tool calls: {calls_of(report.calls)}"
     yield f"Tokens: {tokens(report.usage)}"
     yield f"Cost: {cost(report.usage) if report.usage.usd > 0 else 'unknown'}"
     yield f"Run: {_inline(report.run_id)}"

@@ -104,6 +104,15 @@ class ChangesReport:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsReport:
+    """How many tool calls; why some did not work is among the step's warnings."""
+
+    made: int = 0
+    refused: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StepReport:
     id: str
     type: str
@@ -121,7 +130,7 @@ class StepReport:
     attempts: tuple[AttemptReport, ...]
     usage: Usage
     told: tuple[Told, ...]
-    tool_calls: int = 0
+    calls: CallsReport = CallsReport()
     changes: ChangesReport | None = None
 
     @property
@@ -185,6 +194,15 @@ class Report:
     @property
     def retries(self) -> int:
         return sum(step.retries for step in self.steps)
+
+    @property
+    def calls(self) -> CallsReport:
+        each = [step.calls for step in self.steps]
+        return CallsReport(
+            sum(calls.made for calls in each),
+            sum(calls.refused for calls in each),
+            sum(calls.failed for calls in each),
+        )
 
     @property
     def is_ok(self) -> bool:

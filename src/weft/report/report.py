@@ -12,6 +12,7 @@ from weft.report.json_form import report_as_json
 from weft.report.model import (
     AttemptReport,
     AttemptStatus,
+    CallsReport,
     ChangesReport,
     ChangeStanding,
     Issue,
@@ -70,15 +71,20 @@ def _step(plan: Plan, step: StepState) -> StepReport:
         validation=step.validation,
         reason=step.reason,
         error=step.error,
-        warnings=tuple(step.warnings),
+        warnings=step.all_warnings,
         started_at=step.started_at,
         ended_at=step.ended_at,
         attempts=attempts,
         usage=step.usage,
         told=told,
-        tool_calls=sum(attempt.tool_calls for attempt in step.attempts),
+        calls=_calls(step),
         changes=_changes(step),
     )
+
+
+def _calls(step: StepState) -> CallsReport:
+    calls = step.calls
+    return CallsReport(calls.made, calls.refused, calls.failed) if calls else CallsReport()
 
 
 def _changes(step: StepState) -> ChangesReport | None:

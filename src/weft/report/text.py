@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from weft.report.model import CallsReport
 from weft.templates.render import as_text
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.usage import Usage
@@ -78,6 +79,13 @@ def moment(at: float) -> str:
 
 def tokens(usage: Usage) -> str:
     return f"{usage.tokens:,}"
+
+
+def calls_of(calls: CallsReport) -> str:
+    """`12`, or `12 (2 refused, 1 failed)`."""
+    figures = ((calls.refused, "refused"), (calls.failed, "failed"))
+    not_done = ", ".join(f"{count:,} {word}" for count, word in figures if count)
+    return f"{calls.made:,} ({not_done})" if not_done else f"{calls.made:,}"
 
 
 def cost(usage: Usage) -> str:

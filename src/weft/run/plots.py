@@ -65,15 +65,18 @@ class Plots:
             and (each.ended_at is None or each.ended_at >= (step.started_at or 0.0))
             for glob in (*each.planned.write_set, *each.planned.write_aliases)
         ]
+        is_unchanged, said = False, ""
         try:
-            strays = (await self._port.strays(self._shared(step.id), declared)).paths
-            said = f"files changed that no step had declared: {listed(strays)}" if strays else ""
+            found = await self._port.strays(self._shared(step.id), declared)
+            is_unchanged = found.is_unchanged and not found.paths
+            if found.paths:
+                said = f"files changed that no step had declared: {listed(found.paths)}"
         except (OSError, WeftError) as error:
             said = f"what it wrote could not be looked at: {error}"
-        warnings = (said,) if said else ()
         return ChangesCollected(
-            clock.now(), step.id, "", 0, 0, 0, is_merged=False, warnings=warnings
-        )
+            clock.now(), step.id, "", 0, 0, 0,
+            is_merged=False, warnings=(said,) if said else (), is_unchanged=is_unchanged,
+        )  # fmt: skip
 
     @property
     def _port(self) -> Workspaces:
@@ -85,7 +88,9 @@ class Plots:
         return self._plot(step.id, max((each.number for each in step.attempts), default=1))
 
     def _shared(self, id: StepId) -> Plot:
-        return Plot(self._state.run_id, id, "shared", Path(self._state.workspace))
+        state, planned = self._state, self._state.steps[id].planned
+        write_set = (*planned.write_set, *planned.write_aliases)
+        return Plot(state.run_id, id, "shared", Path(state.workspace), write_set)
 
     def _plot(self, id: StepId, attempt: int) -> Plot:
         state = self._state
@@ -113,6 +118,7 @@ def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -
                 is_merged=collected.is_merged,
                 warnings=collected.warnings,
                 question=collected.question,
+                is_unchanged=bool(artifact) and not collected.files,
                 **figures,
             )
         case NotMerged(artifact, error, paths, is_refused=is_refused):

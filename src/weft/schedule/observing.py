@@ -2,6 +2,7 @@
 
 from weft.events.model import Happening, ModelFailedOver, ModelSpoke, ToolEnded, ToolStarted
 from weft.schedule.state import RunState
+from weft.schedule.tool_calls import ToolCalls
 
 # Tools of ours that never remove a file. What any other call did to files, nobody can tell.
 _REMOVES_NOTHING = frozenset(
@@ -23,6 +24,8 @@ def observe(state: RunState, event: Happening) -> None:
             attempt.tool_calls += 1
             was_made = event.verdict != "refused"
             attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
+            step.calls = step.calls or ToolCalls()
+            step.calls.count(event)
         case ModelFailedOver():
             step.warnings[
                 f"{event.model} could not answer, {event.to} was asked: {event.error}"

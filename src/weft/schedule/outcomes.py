@@ -8,7 +8,8 @@ from weft.recipe.model import Policy
 from weft.schedule.closing import RUN_TIMER, close_run, end_step
 from weft.schedule.collecting import must_wait, take_pending
 from weft.schedule.parts import stop_parts
-from weft.schedule.state import Changes, Failure, PartState, Pending, StepState
+from weft.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
+from weft.schedule.tool_calls import ToolCalls
 from weft.schedule.turn import Turn
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.values import Json
@@ -18,6 +19,8 @@ def succeed(turn: Turn, step: StepState, output: Json) -> None:
     if len(step.parts) > 1:  # the only one has ended, or there were none
         stop_parts(turn, step)
     if not must_wait(turn, step, Pending(output)):
+        if step.planned.claims.is_writer and not turn.state.workspace and step.parts:
+            step.warnings["it is a writer, but this run has no workspace: no file changed"] = None
         _succeed(turn, step, output)
 
 
@@ -47,6 +50,8 @@ def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | Merge
         step.warnings.update(dict.fromkeys(event.warnings))
         if event.question:
             step.warnings[event.question] = None
+        if event.is_unchanged and step.pending is not None and step.pending.failure is None:
+            doubt_writer(turn.state, step)
         end_collected(turn, step)
         step.question = event.question  # afterwards: a change that waits for a person has one too
     else:
@@ -72,7 +77,23 @@ def receive_applied(step: StepState, event: ChangesApplied) -> None:
         step.changes = replace(step.changes, is_merged=True, applied_by=event.by)
 
 
+def doubt_writer(state: RunState, step: StepState) -> None:
+    """It claims to have succeeded, and no file is different."""
+    calls = step.calls or ToolCalls()
+    said = "it is a writer, but changed no file"
+    if not calls.made:
+        said = "it is a writer, but made no tool call and changed no file"
+    elif calls.not_done:
+        said += f" ({calls.not_done} of its {calls.made} tool calls were refused or failed)"
+    step.warnings[said] = None
+    # It tried to write and could not: whatever it says, that is not done.
+    state.is_partial |= calls.writes_not_done > 0
+
+
 def _succeed(turn: Turn, step: StepState, output: Json) -> None:
+    if step.calls is not None and step.calls.all_in_vain:
+        step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
+        turn.state.is_partial = True
     step.output = output
     end_step(turn, step, StepStatus.SUCCEEDED)
     _free_dependents(turn, step, is_live=True)

@@ -17,6 +17,7 @@ from weft.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
 from weft.recipe.model import Policy
 from weft.schedule.commands import StartAttempt
 from weft.schedule.startable import Startable
+from weft.schedule.tool_calls import ToolCalls
 from weft.templates.scope import EndedStep, Scope, StepValue
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.ids import AgentId, StepId
@@ -149,6 +150,7 @@ class StepState:
     ended_at: float | None = None
     parts: dict[str, PartState] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
+    calls: ToolCalls | None = None  # None: no tool was called
     iteration: int = 0
     items: Items | None = None
     waits_for_person: bool = False
@@ -183,6 +185,10 @@ class StepState:
     @property
     def usage(self) -> Usage:
         return sum((attempt.usage for attempt in self.attempts), NO_USAGE)
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        return (*self.warnings, *(self.calls.warnings if self.calls else ()))
 
 
 # No repr: asyncio.run() makes one of whatever its coroutine returns (to name its signal handler),
@@ -238,7 +244,7 @@ class RunState:
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        told = (f"{step.id}: {text}" for step in self.order for text in step.warnings)
+        told = (f"{step.id}: {text}" for step in self.order for text in step.all_warnings)
         return (*self.warnings, *told)
 
 

@@ -26,5 +26,6 @@ class Unusable:
 
 def unusable(name: str, why: str, verdict: Verdict = "refused") -> Unusable:
     # It does nothing, so it changes nothing and can be repeated.
-    spec = ToolSpec(name, f"Not available: {cut(why, 500)}", _ANY_OBJECT)
+    short = cut(why, 500)
+    spec = ToolSpec(name, f"Not available: {short}", _ANY_OBJECT, fault=short)
     return Unusable(spec, outcome(f"{_WORDS[verdict]}: {why}", verdict))

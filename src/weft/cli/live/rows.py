@@ -140,13 +140,20 @@ def _says(state: RunState, step: StepState, stage: Stage, tally: Tally) -> str:
             progress = _progress(step, tally) or ("" if error else _agent(step))
             return joined(progress, retries_of(tally.retries), error)
         case "succeeded":
-            warned = len(step.warnings)
-            told = f"{warned} warning{'s' if warned > 1 else ''}" if warned else ""
-            return joined(_summary(step, tally), retries_of(tally.retries), told)
+            return joined(_summary(step, tally), retries_of(tally.retries), _warned(step))
         case "failed":
             return joined(retries_of(tally.retries), one_line(step.error or ""))
         case "skipped" | "held" | "cancelled":
             return one_line(step.reason)
+
+
+def _warned(step: StepState) -> str:
+    """The first of the warnings in full: a green row must not hide that nothing was done."""
+    warnings = step.all_warnings
+    if not warnings:
+        return ""
+    count = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
+    return f"{count}: {one_line(warnings[0])}"
 
 
 def _why(state: RunState, step: StepState) -> str:

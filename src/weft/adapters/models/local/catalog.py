@@ -164,6 +164,12 @@ def weights_named(name: str) -> Weights:
     raise NotFound(f"there is no local model '{bare}'", hint=hint)
 
 
+def is_tiny(model: str) -> bool:
+    """Too small for tools: it takes one for the answer, and calls it until its turns are up."""
+    bare = SMOLLM2.name if model == EMBEDDED else model.removeprefix(PREFIX)
+    return is_local(model) and bare in CATALOG and CATALOG[bare].traits.is_tiny
+
+
 def is_own_file(model: str) -> bool:
     """`local:/path/to/file.gguf`: no name in the catalog looks like that."""
     bare = model.removeprefix(PREFIX)

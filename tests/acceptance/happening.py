@@ -1,0 +1,83 @@
+"""Runs in this process, by the same road as `weft run`: real driver, real tools, a real server.
+
+In: a folder, a recipe, what the model says. Out: the report, and the exit code it would give.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acceptance.cli import environment, write
+from weft.adapters.models.http_client import close_clients
+from weft.assembly import Weft
+from weft.cli.driving import exit_code
+from weft.report.html import as_html
+from weft.report.json_form import report_as_json
+from weft.report.markdown import as_markdown
+from weft.report.model import Report
+from weft.report.report import report_of
+from weft.run.runs import Start
+from weft.schedule.state import RunState
+from weft.testing.openai_server import OpenAIServer
+from weft.vocabulary.ids import RunId
+from weft.vocabulary.values import Json
+
+
+@dataclass(frozen=True)
+class Happened:
+    report: Report
+    code: int
+    state: RunState
+    said: tuple[str, ...]  # before the run
+
+    @property
+    def forms(self) -> tuple[str, str, dict[str, Any]]:
+        return (
+            as_markdown(self.report),
+            as_html(self.report, self.state.plan),
+            report_as_json(self.report),
+        )
+
+    @property
+    def is_silent(self) -> bool:
+        """Complete, exit code 0, and not a word that anything was amiss."""
+        return self.report.is_ok and self.code == 0 and not self.report.warnings
+
+
+async def happen(
+    folder: Path,
+    recipe: str,
+    model: str,
+    inputs: Mapping[str, Json],
+    environ: Mapping[str, str],
+) -> Happened:
+    weft = Weft(folder, {**environment(folder), **environ})
+    plan = weft.permit(weft.plan(weft.recipe(str(write(folder, "recipe.yaml", recipe)))))
+    named = weft.model(model)
+    chosen = await weft.choose(plan, named)
+    start = Start(plan, weft.inputs(plan, inputs), model=named, workspace=weft.workspace(named))
+    async with weft.runs() as runs, weft.runner(chosen) as runner:
+        async with asyncio.timeout(60):
+            state = await runs.start(start, runner)
+        history = await runs.history(RunId(state.run_id))
+    report = weft.with_patches(report_of(history.state, history.events), history)
+    return Happened(report, exit_code(history.state), history.state, chosen.said)
+
+
+def scripted(folder: Path, recipe: str, script: str, **inputs: Json) -> Happened:
+    file = write(folder, "script.yaml", script)
+    return asyncio.run(happen(folder, recipe, f"scripted:{file}", inputs, {}))
+
+
+def over_http(folder: Path, recipe: str, script: Any, **inputs: Json) -> Happened:
+    async def main() -> Happened:
+        async with OpenAIServer(script) as server:
+            environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+            try:
+                return await happen(folder, recipe, "openai:m", inputs, environ)
+            finally:
+                await close_clients()
+
+    return asyncio.run(main())
