@@ -22,6 +22,7 @@ from weft.workspaces.isolate import discard_tree, isolate, open_isolated
 from weft.workspaces.merge import Conflict
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import summarize
+from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.undo import recover_merges
 from weft.workspaces.watching import Snapshot, differences, look
 
@@ -33,8 +34,9 @@ class ChangeLost(WeftError):
 
 
 class LocalWorkspaces:
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, protected: Protected = NOTHING_PROTECTED) -> None:
         self._home = home
+        self._protected = protected
         self._opening: dict[Plot, asyncio.Lock] = {}
         self._looks: dict[Plot, Snapshot] = {}
 
@@ -96,7 +98,7 @@ class LocalWorkspaces:
         figures = summarize(changes)
         counts = (len(changes.changes), figures.added, figures.removed)
         said = self._said(changes)
-        if refused := inadmissible(changes, terms.write_set):
+        if refused := inadmissible(changes, terms.write_set, self._protected):
             return NotMerged(artifact, refused.error, refused.paths, *counts, is_refused=True)
         doubt = "" if terms.may_remove else doubt_about(changes)
         if not terms.is_merged:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from weft.assembly.chosen import Ask, Chosen
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from weft.adapters.models.named import NamedModels
+    from weft.adapters.tools.mcp_config import McpServer
     from weft.adapters.tools.toolbox import ToolSettings
     from weft.adapters.tools.web_search import SearchEndpoint
     from weft.ports.runner import AttemptRequest, Runner
@@ -110,8 +112,10 @@ def tool_settings(settings: Settings) -> "ToolSettings":
     if faults:
         said = "; ".join(f"mcp_servers.{fault.server}: {fault.message}" for fault in faults)
         raise InvalidConfig(said, hint=faults[0].hint)
+    servers = {name: _watched(server, settings) for name, server in servers.items()}
     return ToolSettings(
         project=settings.project,
+        protected=settings.protected,
         search=search_endpoint(settings),
         mcp_servers=servers,
         allow_private=frozenset(settings.web_allow_private),
@@ -119,6 +123,15 @@ def tool_settings(settings: Settings) -> "ToolSettings":
         bash_network=settings.bash.network,
         sandbox=cast("Setting", settings.sandbox),
     )
+
+
+def _watched(server: "McpServer", settings: Settings) -> "McpServer":
+    """Not started once its files are other than when the settings were read."""
+    programs = settings.programs
+    if programs is None or server.name not in programs.places:
+        return server
+    trusted = programs.digest(server.name)
+    return replace(server, is_unchanged=lambda: programs.digest(server.name) == trusted)
 
 
 def search_endpoint(settings: Settings) -> "SearchEndpoint | None":

@@ -140,7 +140,8 @@ class Weft:
     @asynccontextmanager
     async def runs(self) -> "AsyncIterator[Runs]":
         """The runs of this user; whoever opens it may drive them."""
-        async with open_runs(self.settings.home, self.accepted) as runs:
+        home = self.settings.home
+        async with open_runs(home, self.accepted, self.settings.protected) as runs:
             yield runs
 
     def readmit(self, history: "History") -> str:
@@ -294,8 +295,13 @@ class Weft:
 
 
 @asynccontextmanager
-async def open_runs(home: Path, accepted: frozenset[str] = frozenset()) -> "AsyncIterator[Runs]":
-    """The runs of the user whose home this is, from whatever folder."""
+async def open_runs(
+    home: Path, accepted: frozenset[str] = frozenset(), protected: tuple[str, ...] = ()
+) -> "AsyncIterator[Runs]":
+    """The runs of the user whose home this is, from whatever folder.
+
+    `protected`: what no writer's change may touch, from its workspace on.
+    """
     # Imported on use: checking a recipe needs no store and no event loop.
     from weft.adapters.clock import SystemClock
     from weft.adapters.stores.sqlite import SqliteJournal
@@ -303,11 +309,13 @@ async def open_runs(home: Path, accepted: frozenset[str] = frozenset()) -> "Asyn
     from weft.config.secret import user_secret
     from weft.run.runs import Runs
     from weft.run.seals import Seals
+    from weft.workspaces.protected import Protected
 
     store = await SqliteJournal.open(home / "runs.db")
+    workspaces = LocalWorkspaces(home, Protected(protected))
     seals = Seals(lambda: user_secret(home), accepted)
     try:
-        yield Runs(store, SystemClock(), LocalWorkspaces(home), seals)
+        yield Runs(store, SystemClock(), workspaces, seals)
     finally:
         await store.close()
 

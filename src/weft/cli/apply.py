@@ -12,7 +12,7 @@ import click
 
 from weft.assembly import Weft
 from weft.cli.approve import who
-from weft.cli.opening import history_of, open_weft
+from weft.cli.opening import sealed_history, weft_of
 from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.problems.errors import InvalidUsage, PermissionDenied, WeftError
@@ -24,6 +24,7 @@ from weft.workspaces.apply import Merged
 from weft.workspaces.entries import Changes
 from weft.workspaces.merge import Conflict, MergePlan, plan_merge
 from weft.workspaces.merge_back import merge_back
+from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.stage import Point
 
 
@@ -37,6 +38,7 @@ class _Allowed:
 
     unfinished: bool
     removals: bool
+    protected: Protected = NOTHING_PROTECTED  # what no change may touch, whatever they know
 
 
 @click.command("apply")
@@ -58,10 +60,11 @@ def command(
     For steps with merge_back: manual, and for those whose merge met a conflict that is settled.
     What the run itself must not merge, such as files outside the write-set, is refused here too.
     """
-    weft = open_weft()
-    history = history_of(weft, run, must_be_sealed=True)
+    history = sealed_history(run)
+    weft = weft_of(history)
     changes = weft.change(history, step)
-    _admit(history.state.steps[StepId(step)], changes, run, _Allowed(unfinished, allow_removals))
+    allowed = _Allowed(unfinished, allow_removals, Protected(weft.settings.protected))
+    _admit(history.state.steps[StepId(step)], changes, run, allowed)
     workspace = Path(history.started.workspace)
     if dry_run:
         planned = plan_merge(changes, workspace)
@@ -84,7 +87,7 @@ def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> No
     if step.is_merge_held:
         hint = f"weft approve {run} {step.id} merges it, weft reject {run} {step.id} does not"
         raise InvalidUsage(f"the run waits for you to decide about {what}", hint=hint)
-    if refused := inadmissible(changes, step.planned.write_set):
+    if refused := inadmissible(changes, step.planned.write_set, allowed.protected):
         hint = f"weft diff {run} {step.id} shows it; widen its write_set and run the step again"
         raise MergeConflict(f"{what} is not merged: {refused.error}", hint=hint)
     if step.planned.merge_back == "never":

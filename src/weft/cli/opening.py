@@ -1,5 +1,6 @@
 """Open the project here. What it brings along is used once the user trusts it."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.assembly import Weft
+from weft.assembly.weft import open_runs
+from weft.config.settings import home_of
 from weft.config.trust import TrustStore, told
 from weft.vocabulary.ids import RunId
 
@@ -34,15 +37,25 @@ def open_weft(folder: Path | None = None) -> Weft:
     return weft
 
 
-def history_of(weft: Weft, run_id: str, must_be_sealed: bool = False) -> "History":
-    """A run as its journal tells it; `must_be_sealed` for those who act on what it began with."""
+def history_of(weft: Weft, run_id: str) -> "History":
+    """A run as its journal tells it."""
     import asyncio  # not for those who only check a recipe
 
     async def load() -> "History":
         async with weft.runs() as runs:
+            return await runs.history(RunId(run_id))
+
+    return asyncio.run(load())
+
+
+def sealed_history(run_id: str) -> "History":
+    """The same, for those who act on what the run began with. Raises PlanNotAccepted."""
+    import asyncio
+
+    async def load() -> "History":
+        async with open_runs(home_of(os.environ)) as runs:
             history = await runs.history(RunId(run_id))
-            if must_be_sealed:
-                runs.check(history)
+            runs.check(history)
             return history
 
     return asyncio.run(load())

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from weft.config.grammar import CONFIG
-from weft.config.trust import TrustStore, digest_of, files_that_steer
+from weft.config.programs import Programs, programs_of
+from weft.config.trust import TrustStore, digest_of, files_that_steer, shown
 from weft.documents.document import read_file
 from weft.documents.shapes import Fields, Reading
 from weft.problems import Problem
@@ -55,6 +56,8 @@ class Settings:
     steering: tuple[Path, ...] = ()  # the project's own settings and agents
     digest: str = ""  # of those
     is_trusted: bool = True  # and whether they are used
+    programs: Programs | None = None  # what its MCP servers run from inside it
+    protected: tuple[str, ...] = ()  # what no writer may change, from the project on
     may_shadow: bool = True  # whether its recipes come before the user's own of the same name
 
     @property
@@ -102,21 +105,32 @@ def _with_project(
     # Also folders elsewhere, if this project is what names them.
     named = [folder for folder in settings.agents_dirs if folder not in users_own.agents_dirs]
     steering = files_that_steer(config, named)
+    programs = programs_of(settings.mcp_servers, project)
     store, is_trusting = TrustStore(home), is_true(environ.get("WEFT_TRUST"))
-    if not steering:
+    if not steering and not programs.places:
         return replace(settings, may_shadow=is_trusting or store.was_trusted(project))
-    digest = digest_of(steering, project)
+    digests = [digest_of(steering, project), *map(programs.digest, sorted(programs.places))]
+    digest = digests[0] if len(digests) == 1 else ":".join(digests)
     is_trusted = is_trusting or store.is_trusted(project, digest)
-    if is_trusted:
-        problems.extend(found)
-    used = settings if is_trusted else users_own
+    steering = [*steering, *(file for file in programs.files if file not in steering)]
+    if not is_trusted:
+        used = replace(users_own, mcp_servers=_without(users_own.mcp_servers, programs))
+        return replace(used, steering=tuple(steering), digest=digest, is_trusted=False,
+                       may_shadow=False)  # fmt: skip
+    problems.extend(found)
+    protected = [shown(folder, project) for folder in named if folder.is_relative_to(project)]
     return replace(
-        used,
+        settings,
         steering=tuple(steering),
         digest=digest,
-        is_trusted=is_trusted,
-        may_shadow=is_trusted,
+        programs=programs,
+        protected=(CONFIG_FILE, *protected, *programs.protected),
     )
+
+
+def _without(servers: Mapping[str, Json], programs: Programs) -> dict[str, Json]:
+    """The user's own servers, but for those that would run files of a folder that is not trusted."""
+    return {name: entry for name, entry in servers.items() if name not in programs.places}
 
 
 def is_true(written: str | None) -> bool:

@@ -61,6 +61,7 @@ class Reach:
     may_write: bool = False
     read_set: tuple[str, ...] = ("**/*",)
     write_set: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()  # paths that it may not change, whatever the write-set says
 
 
 class Toolbox(Protocol):

@@ -10,6 +10,7 @@ from weft.plan.globs import Glob, parse_glob
 from weft.vocabulary.names import listed
 from weft.workspaces.diff import outside
 from weft.workspaces.entries import Changes
+from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 
 # A step may remove this many files, or this share of them, without anybody being asked.
 FEW_REMOVED = 10
@@ -22,11 +23,18 @@ class Inadmissible:
     paths: tuple[str, ...]
 
 
-def inadmissible(changes: Changes, write_set: Sequence[str]) -> Inadmissible | None:
+def inadmissible(
+    changes: Changes, write_set: Sequence[str], protected: Protected = NOTHING_PROTECTED
+) -> Inadmissible | None:
     strays = outside(changes, globs_of(write_set))
-    if not strays:
-        return None
-    return Inadmissible(f"it changed files outside its write-set: {listed(strays)}", strays)
+    if strays:
+        return Inadmissible(f"it changed files outside its write-set: {listed(strays)}", strays)
+    touched = dict.fromkeys(path for change in changes.changes for path in change.touched)
+    trusted = tuple(path for path in touched if protected.covers(path))
+    if trusted:
+        said = f"it changed what the user has trusted, and no step may: {listed(trusted)}"
+        return Inadmissible(said, trusted)
+    return None
 
 
 def doubt_about(changes: Changes) -> str:

@@ -1,6 +1,7 @@
 """Names that no writer and no merge may touch. In: a path or a name. Out: whether it is one."""
 
-from unicodedata import category
+from collections.abc import Iterable
+from unicodedata import category, normalize
 
 # Where a merge keeps what it is about to put in place, at the top of a workspace.
 STAGE_PREFIX = ".weft-merge-"
@@ -22,3 +23,29 @@ def is_git(name: str) -> bool:
         return False
     visible = "".join(letter for letter in name if category(letter) != "Cf")
     return visible.casefold().partition(":")[0].rstrip(" .") in (".git", "git~1")
+
+
+class Protected:
+    """Paths of a workspace, with all below them, that nobody may change: what the user trusted."""
+
+    __slots__ = ("_folded", "paths")
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self.paths = tuple(dict.fromkeys(paths))
+        self._folded = tuple(map(_folded, self.paths))
+
+    def covers(self, path: str) -> bool:
+        """Also a folder above one: who renames it, or makes a link of it, changes what is in it."""
+        asked = _folded(path)
+        return any(
+            asked == each or asked.startswith(f"{each}/") or each.startswith(f"{asked}/")
+            for each in self._folded
+        )
+
+
+def _folded(path: str) -> str:
+    # As a file system that ignores case sees it: the workspace may lie on one.
+    return normalize("NFC", path).casefold().strip("/")
+
+
+NOTHING_PROTECTED = Protected()

@@ -12,6 +12,7 @@ from weft.adapters.tools.command_filter import CommandFilter, forbidden_because
 from weft.plan.globs import Glob, parse_glob
 from weft.ports.tool import Reach, ToolOutcome, Verdict
 from weft.vocabulary.names import listed
+from weft.workspaces.protected import Protected
 from weft.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement, Limits
 from weft.workspaces.sandbox.find import NoSandbox
 from weft.workspaces.sandbox.outcome import Ran
@@ -86,6 +87,7 @@ def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinem
         limits=Limits(wall_seconds=seconds, cpu_seconds=seconds),
         environment={**PLAIN_ENVIRONMENT, **settings.environment},
         network=settings.network,
+        protected=Protected(reach.protected),
     )
 
 

@@ -9,7 +9,7 @@ from weft.adapters.tools.checked import Refused
 from weft.plan.globs import Glob, parse_glob
 from weft.ports.tool import Reach
 from weft.vocabulary.names import listed
-from weft.workspaces.protected import is_protected
+from weft.workspaces.protected import Protected, is_protected
 from weft.workspaces.refusals import shown
 
 
@@ -19,6 +19,7 @@ class Bounds:
         self.readable = _globs(reach.read_set)
         self._writable = _globs(reach.write_set if reach.may_write else ())
         self._reach = reach
+        self._protected = Protected(reach.protected)
         self._only = only
 
     def may_read(self, where: str) -> bool:
@@ -38,6 +39,8 @@ class Bounds:
         if not self._allow(self._writable, where):
             may = self._said(self._writable)
             raise Refused(f"{shown(where)} is outside what you may write: {may}")
+        if self._protected.covers(where):
+            raise Refused(f"{shown(where)} is among what the user has trusted: no step changes it")
         return where
 
     def relative(self, path: str) -> str:

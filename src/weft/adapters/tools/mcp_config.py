@@ -5,7 +5,7 @@ environment when the server is started.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -31,6 +31,8 @@ class McpServer:
     tools: tuple[str, ...] | None = None  # None: all that it has
     # Tools that the user says change nothing, where the server does not say so itself.
     read_only: tuple[str, ...] = ()
+    # Asked at every start: whether its files are still those that were trusted.
+    is_unchanged: Callable[[], bool] = lambda: True
 
     def allows(self, tool: str) -> bool:
         return self.tools is None or tool in self.tools

@@ -144,6 +144,8 @@ class McpConnection:
             return http_transport(server.url, headers)
         from weft.adapters.tools.mcp_stdio import Ending, stdio_transport
 
+        if not server.is_unchanged():
+            raise McpFailed("its files changed since you trusted them; read them, then: weft trust")
         self._ending = Ending(is_gone=leave)
         inherited = {name: self._environ[name] for name in _INHERITED if name in self._environ}
         return stdio_transport(

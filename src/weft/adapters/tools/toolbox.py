@@ -37,6 +37,7 @@ class ToolSettings:
     bash_network: bool = False
     sandbox: Setting = "auto"
     mcp_start_seconds: float = START_SECONDS
+    protected: tuple[str, ...] = ()  # what no tool may change, from the workspace on
 
 
 class StandardToolbox:
@@ -80,7 +81,11 @@ class StandardToolbox:
 
     def _kit(self, request: AttemptRequest, held: ExitStack) -> Kit:
         reach = Reach(
-            Path(request.workspace), request.may_write, request.read_set, request.write_set
+            Path(request.workspace),
+            request.may_write,
+            request.read_set,
+            request.write_set,
+            self._settings.protected,
         )
         return Kit(
             reach=reach if request.workspace else None,

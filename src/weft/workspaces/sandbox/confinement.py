@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from weft.plan.globs import Glob
+from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 
 _MIB = 1024 * 1024
 
@@ -45,5 +46,6 @@ class Confinement:
     # Unix sockets in the workspace lead to programs outside. So a command has none, unless asked.
     local_sockets: bool = False
     limits: Limits = Limits()
+    protected: Protected = NOTHING_PROTECTED  # stays as it is, whatever `writes` says
     # All that the command inherits; HOME, TMPDIR and PWD are set for it.
     environment: Mapping[str, str] = field(default_factory=lambda: PLAIN_ENVIRONMENT)

@@ -1,6 +1,7 @@
 """Open what is below a directory without following any link. In: names. Out: descriptors."""
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -38,3 +39,13 @@ def existing_part(root_fd: int, names: Sequence[str]) -> tuple[str, ...]:
         with suppress(OSError), directory(root_fd, names[:length]):
             return tuple(names[:length])
     return ()
+
+
+def is_there(root_fd: int, names: Sequence[str]) -> bool:
+    """Whether the path is a file or a directory, links not counted."""
+    try:
+        with directory(root_fd, names[:-1]) as parent:
+            status = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)

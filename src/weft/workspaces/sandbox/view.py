@@ -32,7 +32,7 @@ class View:
         try:
             self._workspace_fd = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY)
             self._closing.callback(os.close, self._workspace_fd)
-            self._layout = lay_out(self._workspace_fd, confinement.writes)
+            self._layout = lay_out(self._workspace_fd, confinement.writes, confinement.protected)
             self._git = self._guard_git()
             self._mount_all(confinement)
         except BaseException:
@@ -78,6 +78,12 @@ class View:
                 self._add_beneath(names, Access.WRITE)
         for names in sorted(self._git):
             self._add_beneath(names, Access.READ)
+        for protected in confinement.protected.paths:
+            names = tuple(protected.split("/"))
+            # In a copy the change is left behind; only what is written in place must be held.
+            is_in_place = any(names[: len(whole)] == whole for whole in self._layout.whole)
+            if is_in_place and nofollow.is_there(self._workspace_fd, names):
+                self._add_beneath(names, Access.READ)
         self._hide_private()
         if len(self._mounts) > MOST_MOUNTS:
             raise stage.TooLarge(

@@ -23,6 +23,7 @@ from typing import TypeAlias
 from weft.plan.glob_meeting import any_meet, word_of
 from weft.plan.glob_overlap import ANY, EVERY_NAME, Pattern
 from weft.plan.globs import Glob
+from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.sandbox import nofollow
 
 # `src/**/*` is all that is in src, though not src itself, which nobody can remove anyway.
@@ -36,17 +37,22 @@ class Layout:
     globs: tuple[Glob, ...]
     whole: tuple[Names, ...]  # directories to be mounted writable
     staged: tuple[Names, ...]  # directories of which the command gets a copy
+    protected: Protected = NOTHING_PROTECTED
 
     def covers(self, names: Names) -> bool:
         path = "/".join(names)
-        return not has_git(names) and any(glob.matches(path) for glob in self.globs)
+        if has_git(names) or self.protected.covers(path):
+            return False
+        return any(glob.matches(path) for glob in self.globs)
 
     def may_cover_below(self, names: Names) -> bool:
         below = (word_of((*names, ANY)),)
         return any(any_meet(below, glob.words) for glob in self.globs)
 
 
-def lay_out(workspace_fd: int, globs: Sequence[Glob]) -> Layout:
+def lay_out(
+    workspace_fd: int, globs: Sequence[Glob], protected: Protected = NOTHING_PROTECTED
+) -> Layout:
     whole, staged = set[Names](), set[Names]()
     for pattern in (pattern for glob in globs for pattern in glob.patterns):
         stem = _stem(pattern)
@@ -60,6 +66,7 @@ def lay_out(workspace_fd: int, globs: Sequence[Glob]) -> Layout:
         tuple(globs),
         outermost,
         _outermost(names for names in staged if not any(_is_below(names, it) for it in outermost)),
+        protected,
     )
 
 
