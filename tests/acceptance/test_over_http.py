@@ -85,16 +85,8 @@ def test_the_printed_recipes_run_over_http(
 
 @pytest.mark.parametrize(
     "fault",
-    [
-        rate_limited(1),
-        Status(500),
-        Status(503),
-        Cut(),
-        Malformed("{"),
-        Said(""),
-        Hang(),
-    ],
-    ids=["429", "500", "503", "cut stream", "malformed", "empty", "hang"],
+    [Malformed("{"), Said(""), Hang()],
+    ids=["malformed", "empty", "hang"],
 )
 def test_a_fault_is_retried_within_the_steps_policy(tmp_path: Path, fault: Answer) -> None:
     write(tmp_path, "one.yaml", ONE)
@@ -109,12 +101,59 @@ def test_a_fault_is_retried_within_the_steps_policy(tmp_path: Path, fault: Answe
     assert len(failed) == (0 if isinstance(fault, Hang) else 1)
 
 
-def test_retry_after_is_obeyed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fault", [rate_limited(1), Status(503), Cut()], ids=["429", "503", "cut stream"]
+)
+def test_a_moments_trouble_costs_no_attempt_and_is_told(tmp_path: Path, fault: Answer) -> None:
+    write(tmp_path, "one.yaml", ONE.replace("timeout: 2s", "timeout: 60s"))
+    with serving([fault, Said("Fine.")]) as server:
+        said = over_http(tmp_path, server.url, "run", "one.yaml", "--json", "--model", "openai:m")
+    assert said.code == 0, said
+    report = lines(said)[-1]
+    assert (report["status"], report["output"], report["retries"]) == ("complete", "Fine.", 1)
+    assert report["steps"]["a"]["attempts"] == 1
+    assert report["usage"]["model_calls"] == 2
+    (retried,) = [line for line in lines(said) if line["type"] == "model_retried"]
+    assert (retried["retry"], retried["most"]) == (1, 3)
+    assert any("1 retry of the model after" in text for text in report["warnings"])
+
+
+def test_a_retry_is_a_line_for_who_watches(tmp_path: Path) -> None:
+    write(tmp_path, "one.yaml", ONE.replace("timeout: 2s", "timeout: 60s"))
+    with serving([rate_limited(1), Said("Fine.")]) as server:
+        said = over_http(tmp_path, server.url, "run", "one.yaml", "--model", "openai:m")
+    assert "openai:m: HTTP 429, too many requests: rate limited, retry 1/3 in 1s" in said.out
+
+
+def test_retry_after_is_obeyed_by_the_step_where_the_client_gave_up(tmp_path: Path) -> None:
     write(tmp_path, "one.yaml", ONE)
     with serving([rate_limited(2), Said("Fine.")]) as server:
-        said = over_http(tmp_path, server.url, "run", "one.yaml", "--json", "--model", "openai:m")
+        words = ("run", "one.yaml", "--json", "--model", "openai:m")
+        said = over_http(tmp_path, server.url, *words, WEFT_MODEL_RETRIES="0")
     events = {line["type"]: line["at"] for line in lines(said)[:-1]}
     assert events["timer_fired"] - events["attempt_failed"] >= 1.9
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_permanent_fault_ends_the_run_at_once_and_says_what_to_do(
+    tmp_path: Path, status: int
+) -> None:
+    recipe = """
+workflow:
+  name: two
+  agents: {helper: {prompt: Help.}}
+  steps:
+    - {id: a, agent: helper, input: "Say something.", retry: {max_attempts: 5}, on_failure: inline}
+    - {id: b, agent: helper, input: "More on {{steps.a.output}}"}
+"""
+    write(tmp_path, "two.yaml", recipe)
+    with serving(Status(status, "no")) as server:
+        said = over_http(tmp_path, server.url, "run", "two.yaml", "--json", "--model", "openai:m")
+    report = lines(said)[-1]
+    assert (said.code, report["status"], report["output"]) == (1, "failed", None)
+    assert server.asked_times == 1
+    assert f"HTTP {status}" in report["steps"]["a"]["error"]
+    assert "--model" in report["steps"]["a"]["error"]
 
 
 def test_without_a_named_model_the_servers_first_is_used_and_said(tmp_path: Path) -> None:
@@ -142,7 +181,8 @@ steps: [{id: a, agent: helper, prompt: Go.}]
         return Status(503) if asked.model == "flaky" else Said("Done.")
 
     with serving(script) as server:
-        said = over_http(tmp_path, server.url, "run", "two.yaml", "--json")
+        words = ("run", "two.yaml", "--json")
+        said = over_http(tmp_path, server.url, *words, WEFT_MODEL_RETRIES="0")
     assert said.code == 0, said
     (over,) = [line for line in lines(said) if line["type"] == "model_failed_over"]
     assert (over["model"], over["to"]) == ("openai:flaky", "openai:steady")

@@ -11,7 +11,7 @@ from weft.adapters.models.named import NamedModels
 from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from weft.agents.redaction import Redactor
 from weft.agents.subagent import Choice, Subagents
-from weft.events.model import Happening, ToolEnded
+from weft.events.model import Happening, ModelRetried, ToolEnded
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success
 from weft.testing.openai_server import OpenAIServer
 from weft.vocabulary.ids import AgentId, StepId
@@ -26,6 +26,7 @@ class Heard:
     durable: list[Happening] = field(default_factory=list)
     spent: Usage = Usage()
     clock: float = 0.0
+    slept: list[float] = field(default_factory=list)
 
     def now(self) -> float:
         self.clock += 0.01
@@ -40,6 +41,14 @@ class Heard:
 
     def spend(self, usage: Usage) -> None:
         self.spent += usage
+
+    async def sleep(self, seconds: float) -> None:
+        """At once: how long it would have been is kept."""
+        self.slept.append(seconds)
+
+    @property
+    def retries(self) -> list[ModelRetried]:
+        return [event for event in self.events if isinstance(event, ModelRetried)]
 
     @property
     def calls(self) -> list[ToolEnded]:
@@ -91,6 +100,7 @@ def play(
     judge: str | None = None,
     tools: ToolSettings | None = None,
     timeout: float = 30.0,
+    retries: int = 3,
 ) -> Outcome:
     async def main() -> Outcome:
         async with OpenAIServer(script) as server:
@@ -103,6 +113,8 @@ def play(
                 NamedModels(given),
                 toolbox,
                 redactor=Redactor(given),
+                retries=retries,
+                sleep=heard.sleep,
             )
             try:
                 async with asyncio.timeout(timeout):

@@ -101,7 +101,7 @@ class Broken:
 def test_a_runner_that_raises_fails_its_attempt_and_not_the_run() -> None:
     stage = Stage(CHAIN)
     state = stage.do(stage.runs().start(Start(stage.plan, {}, RUN), Broken()))
-    assert state.status is RunStatus.PARTIAL
+    assert state.status is RunStatus.FAILED
     assert state.steps[StepId("a")].error == "ZeroDivisionError: a bug in an adapter"
 
 

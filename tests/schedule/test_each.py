@@ -100,7 +100,7 @@ def test_a_failed_item_that_is_inlined_leaves_its_error_text() -> None:
     recipe = each(", on_item_failure: inline")
     run = drive(recipe, replies(i1=Fail("bad")), list=[1, 2, 3])
     assert isinstance(run.output, list)
-    assert run.output[1] == "bad"
+    assert run.output[1] == "Error: step 'each' failed: item 1: bad"
     assert run.ended == [RunStatus.PARTIAL]
     assert "item 1 failed: bad" in run.warnings()
 

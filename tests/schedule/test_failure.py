@@ -3,7 +3,7 @@
 import pytest
 
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
-from weft.events.model import AttemptCancelled
+from weft.events.model import AttemptCancelled, FailureKind
 from weft.schedule.commands import CancelAttempt, EndRun, SetTimer
 from weft.schedule.delays import chance_of, retry_delay
 from weft.vocabulary.ids import StepId
@@ -30,7 +30,7 @@ def two(policy: str) -> Driven:
 
 def test_inline_gives_the_error_text_to_dependents_and_the_run_is_partial() -> None:
     run = two("inline")
-    assert run.prompt("b") == "see no luck"
+    assert run.prompt("b") == "see Error: step 'a' failed: no luck"
     expected = {"a": "failed", "b": "succeeded", "c": "succeeded", "side": "succeeded"}
     assert run.statuses() == expected
     assert run.ended == [RunStatus.PARTIAL]
@@ -175,7 +175,7 @@ def test_a_step_timeout_covers_retries_and_waits_and_tries_no_fallback() -> None
 def test_a_step_timeout_follows_the_steps_policy() -> None:
     run = drive(one("timeout: 3s, on_failure: skip"), {"a": Hang()})
     assert run.state.steps[StepId("a")].failure_kind == "timeout"
-    assert run.ended == [RunStatus.PARTIAL]
+    assert run.ended == [RunStatus.FAILED]
 
 
 def test_a_step_timeout_ends_the_wait_for_a_retry() -> None:
@@ -232,3 +232,69 @@ def test_a_run_whose_output_has_nothing_to_show_is_not_complete() -> None:
     run = drive(recipe, {"a": Fail()})
     assert run.output is None
     assert run.status is RunStatus.PARTIAL
+
+
+@pytest.mark.parametrize("kind", ["refused", "permanent"])
+def test_what_cannot_get_better_is_not_tried_again(kind: FailureKind) -> None:
+    run = drive(one("retry: {max_attempts: 9}"), {"a": Fail("no", kind=kind)})
+    assert len(run.starts) == 1
+    assert run.ended == [RunStatus.FAILED]
+
+
+def test_another_agent_may_do_what_was_refused() -> None:
+    recipe = one('on_failure: "fallback:other"')
+    run = drive(recipe, {"worker": Fail("no", kind="refused"), "other": "done"})
+    assert run.output == "done"
+
+
+ANYWHERE = {
+    "step": "{id: a, agent: worker, input: go, on_failure: POLICY}",
+    "branch": "{id: a, on_failure: POLICY, parallel: "
+    "[{agent: worker, input: x}, {agent: other, input: y}]}",
+    "element": "{id: a, map: {over: '{{inputs.list}}', agent: worker, on_item_failure: POLICY}}",
+    "loop": "{id: a, on_failure: POLICY, loop: {agent: other, validator: worker}}",
+}
+
+
+def anywhere(where: str, policy: str) -> str:
+    return f"""
+workflow:
+  name: t
+  inputs: [{{name: list, type: json}}]
+  agents: {{worker: {{prompt: w}}, other: {{prompt: o}}}}
+  steps:
+    - {ANYWHERE[where].replace("POLICY", policy)}
+    - {{id: z, agent: other, input: "see {{{{steps.a.output}}}}", depends_on: [a]}}
+    - {{id: side, agent: other, input: long, depends_on: []}}
+"""
+
+
+@pytest.mark.parametrize("policy", ["inline", "skip"])
+@pytest.mark.parametrize("where", ANYWHERE)
+def test_a_permanent_fault_stops_the_run_under_every_policy(where: str, policy: str) -> None:
+    key = Fail("HTTP 401, the key was refused", kind="permanent")
+    script = {"worker": key, "side": Give("s", after=9), "other": "fine"}
+    run = drive(anywhere(where, policy), script, list=[1, 2, 3])
+    assert run.ended == [RunStatus.FAILED]
+    assert run.statuses() == {"a": "failed", "z": "cancelled", "side": "cancelled"}
+    assert "step 'a' failed: HTTP 401, the key was refused" in run.warnings()
+
+
+@pytest.mark.parametrize("where", ["step", "branch", "element"])
+def test_a_run_in_which_nothing_succeeded_has_failed(where: str) -> None:
+    run = drive(anywhere(where, "inline"), {"worker": Fail("no"), "other": Fail("no")}, list=[1])
+    assert run.ended == [RunStatus.FAILED]
+
+
+@pytest.mark.parametrize("output", ["", 'output: "{{steps.b.output}}"'])
+def test_an_error_that_stands_in_is_never_what_the_run_gives(output: str) -> None:
+    recipe = f"""
+name: t
+{output}
+steps:
+  - {{id: a, subagent: worker, prompt: go}}
+  - {{id: b, subagent: worker, prompt: "see {{{{steps.a.output}}}}", on_failure: inline}}
+"""
+    run = drive(recipe, {"b": Fail("no luck")})
+    assert run.ended == [RunStatus.PARTIAL]
+    assert run.output in (None, "a")

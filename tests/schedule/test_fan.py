@@ -90,7 +90,9 @@ def test_a_branch_that_may_fail_gives_null_and_the_run_is_partial() -> None:
 
 def test_a_branch_that_is_inlined_gives_its_error_text() -> None:
     run = drive(fan(extra="on_failure: inline"), {"fan/second": Fail("bad")})
-    assert (run.state.steps[StepId("fan")].outputs or {})["second"] == "bad"
+    assert (run.state.steps[StepId("fan")].outputs or {})["second"] == (
+        "Error: step 'fan' failed: branch second: bad"
+    )
     assert run.ended == [RunStatus.PARTIAL]
 
 

@@ -64,14 +64,14 @@ def test_a_writer_in_doubt_that_is_rejected_fails() -> None:
     run.see(RunResumed(5))
     run.see(Rejected(6, A, by="ann"))
     assert run.state.steps[A].failure_kind == "in_doubt"
-    assert run.ended == [RunStatus.PARTIAL]
+    assert run.ended == [RunStatus.FAILED]
 
 
 def test_a_step_may_skip_what_is_in_doubt() -> None:
     run = crashed(", recovery: skip, retry: {max_attempts: 5}")
     run.see(RunResumed(5))
     assert run.state.steps[A].failure_kind == "in_doubt"
-    assert run.ended == [RunStatus.PARTIAL]
+    assert run.ended == [RunStatus.FAILED]
 
 
 def test_an_attempt_that_says_itself_in_doubt_is_never_silently_repeated() -> None:

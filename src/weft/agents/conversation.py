@@ -6,8 +6,8 @@ for all of this, and lets nobody put a record before an effect (docs/decisions/0
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from json import dumps
 
 from pydantic_ai.messages import (
@@ -29,9 +29,10 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
 from weft.agents.calling import Call, Calling, Told
+from weft.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from weft.agents.redaction import Redactor
 from weft.agents.speaking import Speaking
-from weft.events.model import ModelFailedOver
+from weft.events.model import ModelFailedOver, ModelRetried
 from weft.plan.catalog import tool_name
 from weft.ports.model import ModelFault, Models
 from weft.ports.runner import AttemptRequest, Failure, Witness
@@ -78,12 +79,18 @@ class Conversation:
     wanted: Wanted
     instructions: str
     redactor: Redactor
+    retries: int = DEFAULT_RETRIES  # of one request, where its provider fails for a moment
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     usage: Usage = Usage()
     asked: int = 0  # index into names
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     messages: list[ModelMessage] = field(default_factory=list)
 
+    ends_at: float | None = None  # by the loop's clock, when a timeout ends the attempt
+
     async def hold(self, prompt: str) -> Answer | Failure:
+        if self.request.seconds_left is not None:
+            self.ends_at = asyncio.get_running_loop().time() + self.request.seconds_left
         self._say(ModelRequest([UserPromptPart(prompt)], instructions=self.instructions or None))
         turns = self.request.max_turns or DEFAULT_TURNS
         for turn in range(turns):
@@ -105,26 +112,58 @@ class Conversation:
     async def _ask(self) -> ModelResponse | Failure:
         while True:
             name = self.names[self.asked]
-            fault = ModelFault("error", "")
-            try:
-                model = await self.models.model(name)
-                response = await self._reply(model)
-                self._count(name, response)
+            response = await self._ask_patiently(name)
+            if isinstance(response, ModelResponse):
                 return response
-            except TimeoutError:
-                fault = ModelFault("timeout", f"said nothing for {_SILENCE_SECONDS:.0f} s")
-            except WeftError as error:
-                fault = ModelFault("error", error.with_hint)
-            except Exception as error:
-                known = self.models.fault(error)
-                if known is None:
-                    raise
-                fault = known
+            fault = response
             if self.asked + 1 == len(self.names):
                 said = f"{name}: {fault.message}"
                 return Failure(fault.kind, said, self.usage, fault.retry_after_seconds, name)
             self.asked += 1
             fail_over(self.request, self.witness, name, self.names[self.asked], fault.message)
+
+    async def _ask_patiently(self, name: str) -> ModelResponse | ModelFault:
+        """One model, and again where its provider failed for a moment."""
+        try:
+            model = await self.models.model(name)
+        except WeftError as error:  # no key, no such model, no weights: nobody waits for those
+            return ModelFault("permanent", error.with_hint)
+        retried = 0
+        while True:
+            response = await self._ask_once(name, model)
+            if isinstance(response, ModelResponse):
+                return response
+            has_another = self.asked + 1 < len(self.names)
+            delay = delay_before_retry(
+                response, retried, self.retries, self._seconds_left(), has_another
+            )
+            if delay is None:
+                return _after_retries(response, retried)
+            retried += 1
+            retry_later(self.request, self.witness, name, response, (retried, self.retries), delay)
+            await self.sleep(delay)
+
+    async def _ask_once(self, name: str, model: Model) -> ModelResponse | ModelFault:
+        try:
+            response = await self._reply(model)
+            self._count(name, response)
+            return response
+        except TimeoutError:
+            fault = ModelFault("timeout", f"said nothing for {_SILENCE_SECONDS:.0f} s")
+        except WeftError as error:
+            fault = ModelFault("error", error.with_hint)
+        except Exception as error:
+            known = self.models.fault(error)
+            if known is None:
+                raise
+            fault = known
+        self._spend(Usage(model_calls=1))  # a call that failed was made all the same
+        return fault
+
+    def _seconds_left(self) -> float | None:
+        if self.ends_at is None:
+            return None
+        return self.ends_at - asyncio.get_running_loop().time()
 
     async def _reply(self, model: Model) -> ModelResponse:
         parameters = self._parameters(model)
@@ -186,6 +225,9 @@ class Conversation:
         usage = Usage(
             used.input_tokens, used.output_tokens, self.models.usd(name, used), model_calls=1
         )
+        self._spend(usage)
+
+    def _spend(self, usage: Usage) -> None:
         self.usage += usage
         self.witness.spend(usage)
 
@@ -217,6 +259,29 @@ class Conversation:
 def fail_over(request: AttemptRequest, witness: Witness, name: str, to: str, why: str) -> None:
     at = witness.now()
     witness.note(ModelFailedOver(at, request.step, request.part, request.attempt, name, to, why))
+
+
+def retry_later(
+    request: AttemptRequest,
+    witness: Witness,
+    name: str,
+    fault: ModelFault,
+    count: tuple[int, int],  # which retry of how many
+    delay: float,
+) -> None:
+    at = witness.now()
+    witness.note(
+        ModelRetried(
+            at, request.step, request.part, request.attempt, name, fault.message, *count, delay
+        )
+    )
+
+
+def _after_retries(fault: ModelFault, retried: int) -> ModelFault:
+    if not retried:
+        return fault
+    times = "1 retry" if retried == 1 else f"{retried} retries"
+    return replace(fault, message=f"{fault.message} (after {times})")
 
 
 def json_words(wanted: Wanted) -> str:

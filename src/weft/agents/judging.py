@@ -1,11 +1,12 @@
 """Rules that code cannot decide go to a judge. In: rules and an answer. Out: Judgement."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from weft.agents.calling import Calling
 from weft.agents.conversation import Conversation, Wanted
+from weft.agents.provider_retry import DEFAULT_RETRIES
 from weft.agents.redaction import NOTHING_SECRET
 from weft.events.model import Happening, ModelSpoke
 from weft.ports.model import Models
@@ -29,6 +30,8 @@ async def judged(
     output: Json,
     request: AttemptRequest,
     witness: Witness,
+    retries: int = DEFAULT_RETRIES,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> Judgement:
     """A judge that cannot answer passes nothing in silence: each rule is then a warning."""
     quiet = _Quiet(witness)
@@ -43,6 +46,8 @@ async def judged(
         wanted=Wanted(is_json=True, schema=VERDICT_SCHEMA),
         instructions="",
         redactor=NOTHING_SECRET,
+        retries=retries,
+        sleep=sleep,
     ).hold(judge_prompt(rules, output))
     if isinstance(answer, Failure):
         return Judgement(warnings=_unjudged(rules, answer.error), usage=answer.usage)

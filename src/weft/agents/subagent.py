@@ -7,17 +7,25 @@ A step, a branch, an element of a map, a judge: nothing else calls a model (seed
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
 from typing import TypeAlias
 
 from weft.agents.calling import Calling
-from weft.agents.conversation import Answer, Conversation, Wanted, fail_over, json_words
+from weft.agents.conversation import (
+    Answer,
+    Conversation,
+    Wanted,
+    fail_over,
+    json_words,
+    retry_later,
+)
 from weft.agents.judging import Judgement, judged
+from weft.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from weft.agents.redaction import NOTHING_SECRET, Redactor
-from weft.events.model import FailureKind
-from weft.ports.model import Models
+from weft.events.model import FailureKind, Happening, ToolEnded, ToolStarted
+from weft.ports.model import ModelFault, Models
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from weft.ports.tool import Toolbox
 from weft.problems.errors import WeftError
@@ -64,13 +72,18 @@ class Subagents:
         cli: Runner | None = None,
         redactor: Redactor = NOTHING_SECRET,
         loud: Loud = lambda request, model: (),
+        retries: int = DEFAULT_RETRIES,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
+        """`retries`: how often a request is sent again where a provider fails for a moment."""
         self._choice = choice
         self._models = models
         self._toolbox = toolbox
         self._cli = cli
         self._redactor = redactor
         self._loud = loud
+        self._retries = retries
+        self._sleep = sleep
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         result = await self._run(request, witness)
@@ -125,6 +138,8 @@ class Subagents:
                     instructions=request.instructions,
                     redactor=self._redactor,
                     warnings=dict.fromkeys(faults.values()),
+                    retries=self._retries,
+                    sleep=self._sleep,
                 ).hold(_prompt(request, wanted))
         except WeftError as error:
             return Failure("error", error.with_hint, model=names[0])
@@ -136,11 +151,35 @@ class Subagents:
         if self._cli is None:
             return Failure("error", f"{name}: no CLI agents here", model=name)
         prompt = _prompt(request, _wanted(request))
-        result = await self._cli.run(replace(request, model=name, prompt=prompt), witness)
+        asked = replace(request, model=name, prompt=prompt)
+        result = await self._run_patiently(self._cli, asked, witness)
         if isinstance(result, Failure):
             return result
         text = result.output if isinstance(result.output, str) else dumps(result.output)
         return Answer(text, result.usage, result.model or name, result.warnings)
+
+    async def _run_patiently(
+        self, cli: Runner, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        """Again where its provider failed for a moment, as long as it has done nothing yet."""
+        spent, retried, loop = Usage(), 0, asyncio.get_running_loop()
+        left = request.seconds_left
+        ends_at = None if left is None else loop.time() + left
+        while True:
+            watched = _Watched(witness)
+            result = await cli.run(request, watched)
+            result = replace(result, usage=spent + result.usage)
+            if isinstance(result, Success) or watched.has_effects:
+                return result
+            fault = ModelFault(result.kind, result.error, result.retry_after_seconds)
+            seconds_left = None if ends_at is None else ends_at - loop.time()
+            delay = delay_before_retry(fault, retried, self._retries, seconds_left)
+            if delay is None:
+                return result
+            spent, retried = result.usage, retried + 1
+            name = request.model or ""
+            retry_later(request, witness, name, fault, (retried, self._retries), delay)
+            await self._sleep(delay)
 
     async def _accepted(
         self, answer: Answer, request: AttemptRequest, witness: Witness
@@ -165,7 +204,9 @@ class Subagents:
             return Judgement()
         if judge is None:
             return Judgement(warnings=tuple(f"nobody checked the rule '{rule}'" for rule in rules))
-        return await judged(judge, self._models, rules, checked.output, request, witness)
+        return await judged(
+            judge, self._models, rules, checked.output, request, witness, self._retries, self._sleep
+        )
 
     def _without_secrets(self, request: AttemptRequest) -> AttemptRequest:
         hide = self._redactor.text
@@ -184,6 +225,26 @@ async def _checked(text: str, request: AttemptRequest) -> Checked:
 
 def _not_accepted(kind: FailureKind, why: str, usage: Usage, answer: Answer) -> Failure:
     return Failure(kind, why, usage, model=answer.model, warnings=answer.warnings)
+
+
+class _Watched:
+    """A witness that knows whether an agent has called a tool: that is not done twice."""
+
+    def __init__(self, witness: Witness) -> None:
+        self._witness = witness
+        self.has_effects = False
+        self.now, self.spend = witness.now, witness.spend
+
+    def note(self, event: Happening) -> None:
+        self._see(event)
+        self._witness.note(event)
+
+    async def record(self, event: Happening) -> None:
+        self._see(event)
+        await self._witness.record(event)
+
+    def _see(self, event: Happening) -> None:
+        self.has_effects |= isinstance(event, ToolStarted | ToolEnded)
 
 
 def _wanted(request: AttemptRequest) -> Wanted:

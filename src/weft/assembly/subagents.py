@@ -58,7 +58,9 @@ async def open_subagents(
     choice = Choice(chosen.default, chosen.override, settings.judge, means)
     async with open_models(chosen, settings, environ, ask) as models:
         try:
-            yield Subagents(choice, models, toolbox, cli, redactor, loud)
+            yield Subagents(
+                choice, models, toolbox, cli, redactor, loud, retries=settings.model_retries
+            )
         finally:
             await toolbox.close()
 

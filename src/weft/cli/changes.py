@@ -15,9 +15,12 @@ from weft.events.model import (
     AttemptSucceeded,
     Event,
     MergeHeld,
+    ModelRetried,
+    ModelSpoke,
     Rejected,
     RunResumed,
     TimerFired,
+    ToolEnded,
 )
 from weft.schedule.state import RunState, StepState
 from weft.templates.scope import EndedStep
@@ -28,6 +31,9 @@ _NAMES_A_STEP = (
     | AttemptSucceeded
     | AttemptFailed
     | AttemptCancelled
+    | ModelRetried
+    | ModelSpoke
+    | ToolEnded
     | Approved
     | Rejected
     | MergeHeld

@@ -14,6 +14,7 @@ from weft.events.model import (
     AttemptFailed,
     AttemptStarted,
     Event,
+    ModelRetried,
     RunResumed,
     RunStarted,
     ToolEnded,
@@ -55,6 +56,10 @@ class Lines:
                 self._say(f"  {event.step}: attempt {event.attempt} failed: {error}")
             case ToolEnded() if said := fault_of(event):
                 self._say(f"  {event.step}: {one_line(said)}")
+            case ModelRetried():
+                delay = format_duration(event.delay_seconds)
+                said = f"{one_line(event.error)}, retry {event.retry}/{event.most} in {delay}"
+                self._say(f"  {event.step}: {one_line(event.model)}: {said}")
             case _:
                 pass
         for step in self._changes.after(event, state):

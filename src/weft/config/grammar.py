@@ -18,6 +18,8 @@ WORKFLOWS = Shape("'workflows'", "Where recipes are kept.", (
 ))  # fmt: skip
 SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
     Key("max_concurrency", Count(1, 1000), "how many steps may run at once; 4 by default"),
+    Key("model_retries", Count(0, 10), "how often a request is sent again to a provider that fails "
+        "for a moment; 3 by default"),
 ))  # fmt: skip
 FOLDERS = Shape("'dirs'", "More folders to look into.", (
     Key("dirs", ListOf(_LINE, or_one=True), "folders, relative to this file"),

@@ -42,6 +42,7 @@ class Settings:
     workflows_dir: Path
     agents_dirs: tuple[Path, ...]
     max_concurrency: int = 4
+    model_retries: int = 3  # of one request, where a provider fails for a moment
     model: str | None = None
     judge: str | None = None  # None: rules that code cannot decide are warnings
     permission: str = "auto"
@@ -168,6 +169,7 @@ def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
         agents_dirs=(*settings.agents_dirs, *(folder / Path(d).expanduser() for d in more_agents)),
         max_concurrency=(subagents.get("max_concurrency", int) if subagents else None)
         or settings.max_concurrency,
+        model_retries=_model_retries(subagents, settings),
         model=written.get("model", str) or settings.model,
         permission=written.get("permission", str) or settings.permission,
         judge=written.get("judge", str) or settings.judge,
@@ -180,6 +182,11 @@ def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
         web_allow_private=_allowed(written.get("web", Fields)) or settings.web_allow_private,
         limits=_raised(settings.limits, limits) if limits else settings.limits,
     )
+
+
+def _model_retries(written: Fields | None, settings: Settings) -> int:
+    retries = written.get("model_retries", int) if written else None
+    return settings.model_retries if retries is None else retries
 
 
 def _search(written: Fields | None) -> Search | None:
@@ -228,5 +235,11 @@ def _with_environment(
             settings = replace(settings, max_concurrency=int(width))
         else:
             message = f"WEFT_MAX_CONCURRENCY is '{width}'; it must be a number from 1 to 1,000"
+            problems.append(Problem("CFG002", message))
+    if retries := environ.get("WEFT_MODEL_RETRIES"):
+        if retries.isdecimal() and len(retries) <= 2 and int(retries) <= 10:
+            settings = replace(settings, model_retries=int(retries))
+        else:
+            message = f"WEFT_MODEL_RETRIES is '{retries}'; it must be a number from 0 to 10"
             problems.append(Problem("CFG002", message))
     return settings

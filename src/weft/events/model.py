@@ -15,8 +15,13 @@ from weft.vocabulary.value import value
 from weft.vocabulary.values import Json, JsonText
 
 FailureKind: TypeAlias = Literal[
-    "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable", "conflict"
-]
+    "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable", "conflict",
+    "permanent", "budget",
+]  # fmt: skip
+# Every later call would fail alike: a wrong key, an unknown model, nothing left to spend.
+ENDS_RUN: frozenset[FailureKind] = frozenset({"permanent", "budget"})
+# The same work would fail again. Another agent may still do it.
+NOT_RETRIED: frozenset[FailureKind] = ENDS_RUN | {"refused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,23 @@ class ModelFailedOver:
     model: str
     to: str
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRetried:
+    """A provider failed for a moment, and the same request is sent again after a delay. What the
+    model had said of this answer is void; what tools have done stands."""
+
+    type: ClassVar[str] = "model_retried"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    model: str
+    error: str
+    retry: int  # from 1, over one request
+    most: int
+    delay_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +277,7 @@ class RunEnded:
 
 
 # What an attempt does while it is under way.
-Happening: TypeAlias = ModelSpoke | ModelFailedOver | ToolStarted | ToolEnded
+Happening: TypeAlias = ModelSpoke | ModelFailedOver | ModelRetried | ToolStarted | ToolEnded
 
 Event: TypeAlias = (
     RunStarted
@@ -265,6 +287,7 @@ Event: TypeAlias = (
     | AttemptCancelled
     | ModelSpoke
     | ModelFailedOver
+    | ModelRetried
     | ToolStarted
     | ToolEnded
     | ChangesCollected

@@ -33,6 +33,9 @@ class AttemptRequest:
     may_write: bool = False
     read_set: tuple[str, ...] = ("**/*",)
     write_set: tuple[str, ...] = ()
+    seconds_left: float | None = (
+        None  # until a timeout of attempt, step or run; None: there is none
+    )
 
     @property
     def name(self) -> str:

@@ -135,6 +135,9 @@ def _retries(step: StepReport) -> Iterator[Issue]:
         yield Issue(
             "retry", f"{_counted(count, 'retry')} of {agent} after {_cause(kind, error)}", step.id
         )
+    asked_again = Counter(error for each in step.attempts for error in each.provider_retries)
+    for error, count in asked_again.items():
+        yield Issue("retry", f"{_counted(count, 'retry')} of the model after {error}", step.id)
 
 
 def _cause(kind: str, error: str) -> str:

@@ -59,6 +59,7 @@ class AttemptReport:
     usage: Usage
     model: str
     reused_from: str | None
+    provider_retries: tuple[str, ...] = ()  # why a request to its model was sent again
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,8 @@ class StepReport:
 
     @property
     def retries(self) -> int:
-        return len(self.retried)
+        """By an agent that tried again, and by the client that asked its model again."""
+        return len(self.retried) + sum(len(each.provider_retries) for each in self.attempts)
 
     @property
     def duration_seconds(self) -> float | None:

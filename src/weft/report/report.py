@@ -134,6 +134,7 @@ def _attempt(part: PartState, attempt: AttemptState) -> AttemptReport:
         usage=attempt.usage,
         model=attempt.model,
         reused_from=attempt.reused_from,
+        provider_retries=attempt.provider_retries,
     )
 
 

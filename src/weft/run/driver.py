@@ -44,6 +44,7 @@ from weft.schedule.commands import (
     StartAttempt,
 )
 from weft.schedule.state import NO_USAGE, RunState
+from weft.schedule.timers import deadline_of
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.usage import Usage
 
@@ -310,7 +311,12 @@ class Driver:
             may_write=planned.posture == "writer",
             read_set=planned.read_set,
             write_set=planned.write_set,
+            seconds_left=self._seconds_left(command) if self._state.timers else None,
         )
+
+    def _seconds_left(self, command: StartAttempt) -> float | None:
+        due_at = deadline_of(self._state, command)
+        return None if due_at is None else max(0.0, due_at - self._clock.now())
 
     def _on_timer(self, timer: str) -> None:
         self.tell(TimerFired(self._clock.now(), timer))

@@ -15,6 +15,7 @@ from weft.events.model import (
     MergeFailed,
     MergeHeld,
     ModelFailedOver,
+    ModelRetried,
     ModelSpoke,
     Rejected,
     RunEnded,
@@ -40,7 +41,14 @@ from weft.vocabulary.statuses import RunStatus
 
 AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
 # These free nobody and end nothing; the first is half of all events.
-_CHANGES_NO_STEP = (AttemptStarted, ModelSpoke, ModelFailedOver, ToolStarted, ToolEnded)
+_CHANGES_NO_STEP = (
+    AttemptStarted,
+    ModelSpoke,
+    ModelFailedOver,
+    ModelRetried,
+    ToolStarted,
+    ToolEnded,
+)
 
 
 def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...]]:
@@ -76,7 +84,7 @@ def _receive(turn: Turn, event: Event) -> None:
     match event:
         case AttemptStarted() | AttemptSucceeded() | AttemptFailed() | AttemptCancelled():
             _receive_attempt(turn, event)
-        case ModelSpoke() | ModelFailedOver() | ToolStarted() | ToolEnded():
+        case ModelSpoke() | ModelFailedOver() | ModelRetried() | ToolStarted() | ToolEnded():
             observe(state, event)
         case ChangesCollected() | MergeFailed():
             if step := state.steps.get(event.step):

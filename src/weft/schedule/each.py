@@ -89,7 +89,7 @@ def _fail_item(
     if policy == "abort":
         _fail(turn, step, f"item {index} failed: {failure.error}", failure.kind)
         return
-    instead = stand_in(policy, failure)
+    instead = stand_in(policy, step, f"item {index}", failure)
     if instead is None:
         items.failures[index] = failure.error
     else:

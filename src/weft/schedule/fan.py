@@ -48,7 +48,8 @@ def _outputs(step: StepState) -> dict[str, Json]:
         if part.status == "succeeded":
             outputs[part.name] = part.output
         elif part.status == "failed" and part.failure is not None:
-            instead = stand_in(part.brief.on_failure, part.failure)
+            who = f"branch {part.name}"
+            instead = stand_in(part.brief.on_failure, step, who, part.failure)
             if instead is not None:
                 outputs[part.name] = instead.output
     return outputs

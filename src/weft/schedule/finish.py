@@ -28,4 +28,12 @@ def _status(state: RunState) -> RunStatus:
     # A step that failed, was held or cancelled is never as wanted, so a run whose output needs
     # what that step did not give is never complete.
     is_complete = all(step.status in _AS_WANTED for step in state.order) and not state.is_partial
-    return RunStatus.COMPLETE if is_complete else RunStatus.PARTIAL
+    if is_complete:
+        return RunStatus.COMPLETE
+    return RunStatus.PARTIAL if _has_success(state) else RunStatus.FAILED
+
+
+def _has_success(state: RunState) -> bool:
+    """Whether anybody who was asked has answered. A condition that was decided is no answer."""
+    attempts = (attempt for step in state.order for attempt in step.attempts)
+    return any(attempt.outcome == "succeeded" for attempt in attempts)

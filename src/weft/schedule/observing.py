@@ -1,8 +1,16 @@
 """What an attempt does while it is under way. It changes no step; a report and a resume need it."""
 
-from weft.events.model import Happening, ModelFailedOver, ModelSpoke, ToolEnded, ToolStarted
-from weft.schedule.state import RunState
+from weft.events.model import (
+    Happening,
+    ModelFailedOver,
+    ModelRetried,
+    ModelSpoke,
+    ToolEnded,
+    ToolStarted,
+)
+from weft.schedule.state import HeldUp, RunState
 from weft.schedule.tool_calls import ToolCalls
+from weft.vocabulary.durations import format_duration
 
 # Tools of ours that never remove a file. What any other call did to files, nobody can tell.
 _REMOVES_NOTHING = frozenset(
@@ -16,6 +24,8 @@ def observe(state: RunState, event: Happening) -> None:
     if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
         return
     attempt = part.attempts[event.attempt - 1]
+    if step.held_up is not None and step.held_up.attempt is attempt:
+        step.held_up = None  # whatever it does now, it no longer waits for its provider
     match event:
         case ToolStarted():
             attempt.has_doubtful_calls |= event.recovery == "in_doubt"
@@ -30,5 +40,10 @@ def observe(state: RunState, event: Happening) -> None:
             step.warnings[
                 f"{event.model} could not answer, {event.to} was asked: {event.error}"
             ] = None
+        case ModelRetried():
+            attempt.provider_retries += (event.error,)
+            delay = format_duration(event.delay_seconds)
+            says = f"{event.error}, retry {event.retry}/{event.most} in {delay}"
+            step.held_up = HeldUp(attempt, says)
         case ModelSpoke():
             pass

@@ -109,7 +109,7 @@ def _fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None
     state = turn.state
     step.error = failure.error
     step.failure_kind = failure.kind
-    step.output = failure.error if policy == "inline" else None
+    step.output = inline_error(step, failure.error) if policy == "inline" else None
     if state.closed_as is not None:
         # A run that is closing has no dependents left to think of, and what never began has
         # not failed: it was called off.
@@ -138,11 +138,16 @@ class StandIn:
     output: Json
 
 
-def stand_in(policy: Policy | None, failure: Failure) -> StandIn | None:
+def inline_error(step: StepState, error: str) -> str:
+    """What later prompts read in place of an output: nobody should take it for an answer."""
+    return f"Error: step '{step.id}' failed: {error}"
+
+
+def stand_in(policy: Policy | None, step: StepState, who: str, failure: Failure) -> StandIn | None:
     """What stands for the output of a branch or element that may fail, if it may."""
     match policy:
         case "inline":
-            return StandIn(failure.error)
+            return StandIn(inline_error(step, f"{who}: {failure.error}"))
         case "skip":
             return StandIn(None)
         case _:

@@ -6,6 +6,7 @@ A part that has ended is left in `state.ended_parts`, where its step finds it.
 
 from collections.abc import Mapping
 
+from weft.events.model import NOT_RETRIED
 from weft.plan.model import Brief
 from weft.schedule.budget import refusal
 from weft.schedule.closing import close_run
@@ -27,6 +28,7 @@ from weft.schedule.turn import Turn
 from weft.templates.render import TooLong
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.durations import format_duration
+from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -82,7 +84,7 @@ def begin_attempt(
     if timeout_seconds is not None:
         due_at = turn.at + timeout_seconds
         timer = Timer("attempt", due_at, step.id, part.name, attempt.number)
-        turn.set_timer(_attempt_timer(step, part, attempt), timer)
+        turn.set_timer(attempt_timer(step.id, part.name, attempt.number), timer)
 
 
 def succeed_attempt(
@@ -151,7 +153,7 @@ def close_attempt(
     attempt.outcome = outcome
     attempt.ended_at = turn.at
     if state.timers:
-        turn.clear_timer(_attempt_timer(step, part, attempt))
+        turn.clear_timer(attempt_timer(step.id, part.name, attempt.number))
     return True
 
 
@@ -167,7 +169,8 @@ def fail_part(
     if failure.kind == "validation":
         part.not_accepted = failure.error
     brief, number = part.brief, len(part.attempts)
-    if not part.has_fallen_back and part.tries < brief.retry.max_attempts:
+    may_retry = failure.kind not in NOT_RETRIED and not part.has_fallen_back
+    if may_retry and part.tries < brief.retry.max_attempts:
         chance = chance_of(turn.state.seed, step.id, part.name, number)
         delay = retry_delay(brief.retry.backoff, number, chance, retry_after_seconds)
         _retry(turn, step, part, delay)
@@ -235,7 +238,7 @@ def _call_off(
     attempt.stage = "stopping"
     attempt.outcome = outcome
     attempt.ended_at = turn.at
-    turn.clear_timer(_attempt_timer(step, part, attempt))
+    turn.clear_timer(attempt_timer(step.id, part.name, attempt.number))
 
 
 def _call_back(turn: Turn, step: StepState, part: PartState, attempt: AttemptState) -> None:
@@ -248,8 +251,8 @@ def _call_back(turn: Turn, step: StepState, part: PartState, attempt: AttemptSta
         turn.state.open_attempts += 1
 
 
-def _attempt_timer(step: StepState, part: PartState, attempt: AttemptState) -> str:
-    return f"attempt:{step.id}:{part.name}:{attempt.number}"
+def attempt_timer(step: StepId, part: str, attempt: int) -> str:
+    return f"attempt:{step}:{part}:{attempt}"
 
 
 def _retry_timer(step: StepState, part: PartState) -> str:

@@ -75,8 +75,15 @@ class AttemptState:
     model: str = ""
     reused_from: str | None = None
     tool_calls: int = 0
+    provider_retries: tuple[str, ...] = ()  # why a request was sent again
     has_doubtful_calls: bool = False  # calls that must not be repeated unasked
     may_have_removed: bool = False  # a call that can remove files was made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldUp:
+    attempt: AttemptState
+    says: str
 
 
 @dataclass(slots=True, eq=False)
@@ -155,6 +162,7 @@ class StepState:
     items: Items | None = None
     waits_for_person: bool = False
     is_approved: bool = False  # a person has let it start
+    held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
     open_attempts: int = 0  # planned, running or stopping
     pending: Pending | None = None  # its work is done, and its changes are being collected
     changes: Changes | None = None

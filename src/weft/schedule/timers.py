@@ -2,9 +2,11 @@
 
 from typing import assert_never
 
+from weft.schedule.closing import RUN_TIMER, step_timer
+from weft.schedule.commands import StartAttempt
 from weft.schedule.outcomes import fail, stop_run
-from weft.schedule.parts import retry_now, time_out_attempt
-from weft.schedule.state import Failure
+from weft.schedule.parts import attempt_timer, retry_now, time_out_attempt
+from weft.schedule.state import Failure, RunState
 from weft.schedule.turn import Turn
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.ids import StepId
@@ -33,6 +35,17 @@ def fire(turn: Turn, name: str) -> None:
             retry_now(turn, step, part)
         case _:
             assert_never(timer.kind)
+
+
+def deadline_of(state: RunState, command: StartAttempt) -> float | None:
+    """When the first timer ends this attempt: its own, its step's or the run's."""
+    step = state.steps[command.step]
+    names = (
+        RUN_TIMER,
+        step_timer(step),
+        attempt_timer(command.step, command.part, command.attempt),
+    )
+    return min((state.timers[name].due_at for name in names if name in state.timers), default=None)
 
 
 def _time_out_run(turn: Turn) -> None:

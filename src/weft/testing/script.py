@@ -23,7 +23,8 @@ from weft.events.model import FailureKind
 from weft.problems.errors import InvalidUsage
 from weft.vocabulary.values import Json
 
-_KINDS = ("error", "timeout", "empty", "validation", "unavailable")
+_KINDS = ("error", "timeout", "empty", "validation", "unavailable", "refused",
+          "permanent")  # fmt: skip
 REPLY = Shape("a reply", "What one attempt answers.", (
     Key("reply", Anything(), "the answer: text or any JSON"),
     Key("fail", Text("an error"), "fail with this error instead"),

@@ -136,7 +136,7 @@ def _says(state: RunState, step: StepState, stage: Stage, tally: Tally) -> str:
         case "waiting" | "asking":
             return one_line(_why(state, step))
         case "running" | "retrying":
-            error = _last_error(step)
+            error = _held_up(step) or _last_error(step)
             progress = _progress(step, tally) or ("" if error else _agent(step))
             return joined(progress, retries_of(tally.retries), error)
         case "succeeded":
@@ -208,6 +208,12 @@ def _summary(step: StepState, tally: Tally) -> str:
     if isinstance(work, Refine):
         return f"{step.iteration} iteration{'' if step.iteration == 1 else 's'}"
     return f"chose {step.choice}" if step.choice else ""
+
+
+def _held_up(step: StepState) -> str:
+    """By a provider that failed for a moment."""
+    held = step.held_up
+    return one_line(held.says) if held is not None and held.attempt.stage == "running" else ""
 
 
 def _last_error(step: StepState) -> str:

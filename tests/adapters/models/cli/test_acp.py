@@ -100,7 +100,7 @@ def test_it_is_given_none_of_our_files(tmp_path: Path) -> None:
 def test_who_is_not_logged_in_has_failed(tmp_path: Path) -> None:
     result, _ = _asked(tmp_path, "login")
     assert isinstance(result, Failure)
-    assert result.kind == "error"
+    assert result.kind == "permanent"
     assert "is not logged in: Authentication required" in result.error
 
 

@@ -226,7 +226,7 @@ def test_a_refusal_is_a_failure_before_anything_is_started(tmp_path: Path) -> No
 def test_a_cli_that_is_not_installed_says_how_to_get_it(tmp_path: Path) -> None:
     result = run(attempt("cli:codex", tmp_path), environ={"PATH": str(tmp_path)})
     assert isinstance(result, Failure)
-    assert result.kind == "error"
+    assert result.kind == "permanent"
     assert result.error.endswith("npm install -g @openai/codex")
 
 

@@ -189,7 +189,7 @@ def test_a_call_that_failed_is_told_as_one(name: str, line: str, message: str) -
             "claude",
             '{"type":"result","subtype":"success","is_error":true,"api_error_status":null,'
             '"result":"Not logged in · Please run /login"}',
-            "error",
+            "permanent",
             "claude is not logged in",
         ),
         (
@@ -201,21 +201,21 @@ def test_a_call_that_failed_is_told_as_one(name: str, line: str, message: str) -
         (
             "codex",
             '{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized: no"}}',
-            "error",
+            "permanent",
             "run `codex login`",
         ),
         (
             "gemini",
             '{"type":"result","status":"error","error":{"type":"unknown","message":'
             '"[API Error: {\\"error\\":{\\"message\\":\\"bad key\\",\\"code\\":401}}]"},"stats":{}}',
-            "error",
+            "permanent",
             "gemini is not logged in",
         ),
         (
             "opencode",
             '{"type":"error","error":{"name":"APIError","data":{"message":"invalid x-api-key",'
             '"statusCode":401,"isRetryable":false}}}',
-            "error",
+            "permanent",
             "opencode is not logged in",
         ),
         (
@@ -225,7 +225,12 @@ def test_a_call_that_failed_is_told_as_one(name: str, line: str, message: str) -
             "unavailable",
             "goose: Rate limit exceeded",
         ),
-        ("goose", '{"type":"error","error":"no provider configured"}', "error", "goose configure"),
+        (
+            "goose",
+            '{"type":"error","error":"no provider configured"}',
+            "permanent",
+            "goose configure",
+        ),
     ],
 )
 def test_a_failure_is_of_its_kind_and_says_what_to_do(

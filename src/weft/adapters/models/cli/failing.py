@@ -40,7 +40,7 @@ def failure(
     status = status or _status_in(words)
     later = retry_after_seconds if retry_after_seconds is not None else _later_in(words)
     if status in _NOT_LOGGED_IN or (status is None and _LOGIN_WORDS.search(words)):
-        return Failure("error", f"{who} is not logged in: {words} ({login})")
+        return Failure("permanent", f"{who} is not logged in: {words} ({login})")
     if status in _BUSY or (status is None and _BUSY_WORDS.search(words)):
         return Failure("unavailable", f"{who}: {words}", retry_after_seconds=later)
     return Failure("error", f"{who}: {words}")

@@ -59,7 +59,7 @@ class CliRunner:
         name = request.model or ""
         asked = read_name(name)
         if isinstance(asked, str):
-            return Failure("error", asked, model=name)
+            return Failure("permanent", asked, model=name)
         try:
             # Not in the workspace, where the agent could change it.
             with tempfile.TemporaryDirectory(
@@ -78,7 +78,7 @@ class CliRunner:
         cli, name = asked.cli, request.model or ""
         program = self._found(cli.name)
         if program is None:
-            return Failure("error", not_installed(cli), model=name)
+            return Failure("permanent", not_installed(cli), model=name)
         own = private / "own"
         own.mkdir()
         order = Order(
@@ -120,7 +120,7 @@ class CliRunner:
             return Failure("refused", said, model=name)
         program = self._found(asked.words[0])
         if program is None:
-            return Failure("error", not_found(asked.words[0]), model=name)
+            return Failure("permanent", not_found(asked.words[0]), model=name)
         order = Order(request, "", private)
         start = Start(
             (program, *asked.words[1:]),
