@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 
@@ -13,6 +12,7 @@ import click
 from weft.assembly import Weft
 from weft.cli.printing import print_json
 from weft.problems.errors import NotFound, WeftError
+from weft.processes import python
 from weft.run.runs import new_run_id
 from weft.vocabulary.ids import RunId
 from weft.vocabulary.values import Json
@@ -31,12 +31,15 @@ def detach(
     run_id = new_run_id()
     log = weft.settings.home / "logs" / f"{run_id}.log"
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    words = [sys.executable, "-m", "weft", "run", recipe, "--json", "--run-id", run_id]
-    words += ["--input-json", "-", *(["--model", model] if model else [])]
+    words = ["run", recipe, "--json", "--run-id", run_id, "--input-json", "-"]
+    words += ["--model", model] if model else []
     words += ["--permission", permission] if permission else []
+    command = python.module("weft.cli.detached", os.getcwd(), *words)
     with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:
         child = subprocess.Popen(
-            words,
+            command.words,
+            cwd=command.folder,
+            env=python.environment(os.environ),
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,

@@ -5,7 +5,6 @@ OPENAI_BASE_URL names. Of keys only the names are told.
 """
 
 import platform
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,10 +17,12 @@ from typing import cast
 from weft import __version__
 from weft.adapters.stores.sqlite_file import MIGRATIONS, connect
 from weft.assembly import Weft
+from weft.assembly.subagents import steps_write
 from weft.cli.finding import Finding
 from weft.cli.machine_models import examine_models
 from weft.config.settings import Settings
 from weft.config.trust import told
+from weft.processes.programs import find_program
 from weft.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
 
 _OLDEST_PYTHON = (3, 11)
@@ -34,7 +35,7 @@ def examine(weft: Weft) -> Iterator[Finding]:
     settings = weft.settings
     yield from (_python(), Finding("weft", "ok", f"{__version__}, in {Path(__file__).parents[1]}"))
     yield from (_home(settings.home), _journal(settings.home / "runs.db"), _folder(settings))
-    yield from (_git(), *_sandbox(settings))
+    yield from (_git(settings), *_sandbox(settings))
     yield from examine_models(weft)
 
 
@@ -94,14 +95,14 @@ def _folder(settings: Settings) -> Finding:
     return Finding("folder", "warning", f"{brings} of {settings.project} not used", "weft trust")
 
 
-def _git() -> Finding:
+def _git(settings: Settings) -> Finding:
     fix = "install git: without it what .gitignore and the index say is not known to copies"
-    program = shutil.which("git")
+    program = find_program("git", writable=steps_write(settings))
     if program is None:
         return Finding("git", "missing", "not on PATH", fix)
     try:
         words = [program, "--version"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_GIT_SECONDS)
+        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=_GIT_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding("git", "missing", f"{program} does not run: {error}", fix)
     return Finding("git", "ok", f"{done.stdout.strip()}, {program}")
@@ -113,14 +114,14 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         says = "switched off: Bash has all the rights of this user"
         yield Finding("sandbox", "warning", says, "remove `sandbox: off` from weft.yaml")
     else:
-        found = find_sandbox(cast(Setting, settings.sandbox))
+        found = find_sandbox(cast(Setting, settings.sandbox), steps_write(settings))
         if isinstance(found, NoSandbox):
             yield Finding("sandbox", "missing", "none works here, so Bash is refused", "see below")
         else:
             yield Finding("sandbox", "ok", f"Bash runs in {found.name}")
     ways: tuple[Setting, ...] = ("bubblewrap", "landlock")
     for name in ways:
-        found = find_sandbox(name)
+        found = find_sandbox(name, steps_write(settings))
         if isinstance(found, NoSandbox):
             (missing,) = found.missing
             yield Finding(name, "missing", missing.says, missing.fix)

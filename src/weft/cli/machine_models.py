@@ -1,6 +1,5 @@
 """Who can answer on this machine. In: Weft. Out: Findings: models, keys, weights, packages, CLIs."""
 
-import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,10 +12,11 @@ from weft.adapters.models.model_names import Meant, check_name, meaning
 from weft.adapters.models.provider_table import PROVIDERS
 from weft.adapters.tools.search_hosts import search_fault
 from weft.assembly import Weft
-from weft.assembly.subagents import search_endpoint
+from weft.assembly.subagents import search_endpoint, steps_write
 from weft.cli.default_model import default_model
 from weft.cli.finding import Finding
 from weft.problems.errors import WeftError
+from weft.processes.programs import find_program
 
 
 def examine_models(weft: Weft) -> Iterator[Finding]:
@@ -26,7 +26,7 @@ def examine_models(weft: Weft) -> Iterator[Finding]:
     yield _package("xllamacpp", "local models", "local")
     yield _package("mcp", "MCP servers", "mcp")
     yield _search(weft, model)
-    yield from _clis()
+    yield from _clis(weft)
 
 
 def _model(weft: Weft) -> tuple[str | None, Finding]:
@@ -36,7 +36,7 @@ def _model(weft: Weft) -> tuple[str | None, Finding]:
         return None, Finding("model", "missing", error.message, error.hint)
     name = resolved.name
     if name.startswith("cli:"):
-        said = cli_fault(name)
+        said = cli_fault(name, weft.environ.get("PATH"), steps_write(weft.settings))
         found = Finding("model", "missing" if said else "ok", said or resolved.why)
     elif fault := check_name(name, weft.environ):
         found = Finding("model", "missing", f"{name}: {fault.says}", fault.hint)
@@ -111,9 +111,9 @@ def _search(weft: Weft, model: str | None) -> Finding:
     return Finding("search", "ok", by)
 
 
-def _clis() -> Iterator[Finding]:
+def _clis(weft: Weft) -> Iterator[Finding]:
     for cli in KNOWN.values():
-        program = shutil.which(cli.name)
+        program = find_program(cli.name, weft.environ.get("PATH"), steps_write(weft.settings))
         if program is None:
             yield Finding(f"cli:{cli.name}", "missing", "not on PATH", cli.install)
         else:

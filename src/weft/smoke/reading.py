@@ -15,6 +15,7 @@ from weft.adapters.stores.sqlite import SqliteJournal
 from weft.events.codec import UnknownEvent, decode, encode
 from weft.ports.journal import StoredEvent
 from weft.problems.errors import WeftError
+from weft.processes import python
 
 _PATIENCE_SECONDS = 60
 
@@ -26,9 +27,15 @@ class ReadBack:
 
 
 def read_elsewhere(file: Path) -> ReadBack:
-    # -P: the folder that we stand in has no say in what is imported.
-    words = [sys.executable, "-P", "-m", __name__, str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE_SECONDS)
+    command = python.module(__name__, str(file.absolute()))
+    done = subprocess.run(
+        command.words,
+        cwd=command.folder,
+        env=python.environment(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+    )
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         raise WeftError(f"the journal cannot be read back: {said[0]}")

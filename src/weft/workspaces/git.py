@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.problems.errors import WeftError
+from weft.processes.programs import Writable, find_program, with_safe_path
+from weft.processes.python import own_places
 
 _SECONDS = 60.0
 _MOST_TEXT = 64 * 1024
@@ -70,7 +72,8 @@ def own_git_dir(repository: Repository, where: Path) -> None:
 
 def tracked_paths(repository: Repository, git_dir: Path, workspace: Path) -> frozenset[str]:
     """Relative to the workspace. None are known where git is not installed."""
-    git = shutil.which("git")
+    writable = Writable((workspace, repository.top), own_places())
+    git = find_program("git", writable=writable)
     if git is None or not (git_dir / "index").exists():
         return frozenset()
     command = [git, f"--git-dir={git_dir}", f"--work-tree={repository.top}", "--no-pager"]
@@ -79,7 +82,7 @@ def tracked_paths(repository: Repository, git_dir: Path, workspace: Path) -> fro
         done = subprocess.run(
             command,
             cwd=workspace,
-            env=_environment(),
+            env=with_safe_path(_environment(), writable),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,

@@ -18,6 +18,7 @@ from weft.adapters.tools.mcp_config import McpServer
 from weft.adapters.tools.mcp_connection import START_SECONDS, McpConnection, McpFailed
 from weft.adapters.tools.unusable import unusable
 from weft.ports.tool import Tool, ToolOutcome, ToolSpec
+from weft.processes.programs import NOWHERE, Writable
 from weft.vocabulary.names import listed
 from weft.vocabulary.values import Json
 
@@ -64,11 +65,13 @@ class McpServers:
         project: Path,
         start_seconds: float = START_SECONDS,
         call_seconds: float = CALL_SECONDS,
+        writable: Writable = NOWHERE,
     ) -> None:
         self._servers = servers
         self._environ = environ
         self._project = project
         self._start_seconds = start_seconds
+        self._writable = writable
         self._call_seconds = call_seconds
         self._connections: dict[str, McpConnection] = {}
 
@@ -111,7 +114,11 @@ class McpServers:
     def _connection(self, server: str) -> McpConnection:
         if server not in self._connections:
             self._connections[server] = McpConnection(
-                self._servers[server], self._environ, self._project, self._start_seconds
+                self._servers[server],
+                self._environ,
+                self._project,
+                self._start_seconds,
+                self._writable,
             )
         return self._connections[server]
 

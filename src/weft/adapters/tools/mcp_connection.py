@@ -5,12 +5,14 @@ who opens a connection must close it, and attempts come and go.
 """
 
 import asyncio
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.adapters.tools.mcp_config import McpServer, filled
+from weft.processes.programs import NOWHERE, Writable, find_command, with_safe_path
 from weft.vocabulary.values import Json
 
 if TYPE_CHECKING:  # takes a second to import, and most runs have no MCP server
@@ -45,11 +47,13 @@ class McpConnection:
         environ: Mapping[str, str],
         project: Path,
         start_seconds: float = START_SECONDS,
+        writable: Writable = NOWHERE,
     ) -> None:
         self.server = server
         self._environ = environ
         self._project = project
         self._start_seconds = start_seconds
+        self._writable = writable
         self._lock = asyncio.Lock()
         self._owner: asyncio.Task[None] | None = None
         self._live: _Live | None = None
@@ -148,12 +152,12 @@ class McpConnection:
             raise McpFailed("its files changed since you trusted them; read them, then: weft trust")
         self._ending = Ending(is_gone=leave)
         inherited = {name: self._environ[name] for name in _INHERITED if name in self._environ}
-        return stdio_transport(
-            [server.command, *server.args],
-            {**inherited, **env},
-            self._project / server.cwd,
-            self._ending,
-        )
+        environment = with_safe_path({**inherited, **env}, self._writable)
+        folder = self._project / server.cwd
+        program = find_command(server.command, folder, environment.get("PATH"), self._writable)
+        if program is None:
+            raise McpFailed(_no_program(server.command))
+        return stdio_transport([program, *server.args], environment, folder, self._ending)
 
     async def _drop(self, live: _Live) -> None:
         async with self._lock:
@@ -186,6 +190,15 @@ async def _all_tools(client: "Client") -> "tuple[Tool, ...]":
         if cursor is None:
             break
     return tuple(tools)
+
+
+def _no_program(command: str) -> str:
+    if os.sep in command:
+        return f"{command}: No such file or directory, or no program"
+    return (
+        f"there is no program '{command}' on PATH outside the workspace; one that lies in the "
+        "workspace must be named by its path"
+    )
 
 
 def _is_closed(error: Exception) -> bool:

@@ -5,12 +5,14 @@ errors run into ours. Here a line, the errors that are kept and the time to end 
 """
 
 import asyncio
+import errno
 import json
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -25,6 +27,8 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from weft.processes import leash, python
+
 MOST_LINE_BYTES = 8_000_000
 # Lists and objects in one message. Ten bytes of JSON can become a kilobyte of values and keep the
 # event loop busy for seconds, so they are counted before any is made.
@@ -33,6 +37,7 @@ MOST_PARTS = 50_000
 MOST_UNASKED = 5_000
 _MOST_ERRORS = 4_000
 _GRACE_SECONDS = 2.0
+_LEASH_SECONDS = 7.0  # it needs five at most
 _LAST_WORDS_SECONDS = 0.2
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
@@ -68,11 +73,15 @@ async def stdio_transport(
     argv: Sequence[str], environment: Mapping[str, str], folder: Path, ending: Ending
 ) -> AsyncIterator[TransportStreams]:
     """Raises OSError when the program cannot be started. It is gone when this is left."""
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, env=dict(environment), cwd=folder,
-        limit=MOST_LINE_BYTES, start_new_session=True,
-    )  # fmt: skip
+    life, held = os.pipe()
+    ours = open(held, "wb", buffering=0)  # noqa: SIM115 - closed here, or where the server is ended
+    try:
+        process = await _started(argv, environment, folder, life)
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        os.close(life)
     incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     try:
@@ -85,15 +94,30 @@ async def stdio_transport(
             finally:
                 ending.is_gone.set()
                 with anyio.CancelScope(shield=True):
-                    await _end(process, 0.0 if ending.is_hopeless else _GRACE_SECONDS)
+                    await _end(process, ours, 0.0 if ending.is_hopeless else _GRACE_SECONDS)
                     # Whom it has started may still hold them open.
                     with anyio.move_on_after(_LAST_WORDS_SECONDS):
                         await ending.is_heard.wait()
                 group.cancel_scope.cancel()
     finally:
         _let_go(process)
+        ours.close()
         for stream in (incoming, read_stream, write_stream, outgoing):
             stream.close()
+
+
+async def _started(
+    argv: Sequence[str], environment: Mapping[str, str], folder: Path, life: int
+) -> asyncio.subprocess.Process:
+    """Beneath the leash: what it starts ends with it, and all of it when we are killed."""
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    command = python.isolated(Path(leash.__file__), str(life), str(folder.absolute()), *argv)
+    return await asyncio.create_subprocess_exec(
+        *command.words, cwd=command.folder, env=dict(environment), pass_fds=(life,),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, limit=MOST_LINE_BYTES, start_new_session=True,
+    )  # fmt: skip
 
 
 async def _receive(process: asyncio.subprocess.Process, to: Incoming, ending: Ending) -> None:
@@ -167,18 +191,22 @@ async def _hear_errors(process: asyncio.subprocess.Process, ending: Ending) -> N
     ending.is_heard.set()
 
 
-async def _end(process: asyncio.subprocess.Process, grace_seconds: float) -> None:
-    """As the protocol has it: close its input, wait, ask, kill. With all that it has started."""
+async def _end(process: asyncio.subprocess.Process, life: IO[bytes], grace_seconds: float) -> None:
+    """As the protocol has it: close its input, wait; then the leash asks it to end, and kills it
+    with all that it has started."""
     assert process.stdin is not None
     process.stdin.close()
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with anyio.move_on_after(grace_seconds):
-            # Not process.wait(), which also waits for whoever else holds its pipes open.
-            while process.returncode is None:
-                await anyio.sleep(0.01)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sign)
-    with anyio.move_on_after(_GRACE_SECONDS):
+    await _wait(process, grace_seconds)
+    life.close()
+    await _wait(process, _LEASH_SECONDS)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await _wait(process, _GRACE_SECONDS)
+
+
+async def _wait(process: asyncio.subprocess.Process, seconds: float) -> None:
+    with anyio.move_on_after(seconds):
+        # Not process.wait(), which also waits for whoever else holds its pipes open.
         while process.returncode is None:
             await anyio.sleep(0.01)
 

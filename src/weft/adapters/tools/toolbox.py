@@ -21,6 +21,7 @@ from weft.adapters.tools.web_search import SearchEndpoint
 from weft.plan.catalog import CHANGING_TOOLS, tool_name
 from weft.ports.runner import AttemptRequest
 from weft.ports.tool import Reach, Tool
+from weft.processes.programs import NOWHERE, Writable
 from weft.workspaces.refusals import PathRefused
 from weft.workspaces.sandbox.find import Setting, find_sandbox
 
@@ -30,6 +31,7 @@ class ToolSettings:
     """What the user has set for tools."""
 
     project: Path  # where MCP servers are started
+    writable: Writable = NOWHERE  # where no program of the host is taken from
     search: SearchEndpoint | None = None
     mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
     allow_private: frozenset[str] = frozenset()  # host:port that WebFetch may ask besides
@@ -52,9 +54,15 @@ class StandardToolbox:
         self._settings = settings
         self._environ = environ
         inherited = {n: environ[n] for n in settings.bash_environment if n in environ}
-        self._bash = BashSettings(find_shell or partial(find_sandbox, settings.sandbox), inherited)
+        self._bash = BashSettings(
+            find_shell or partial(find_sandbox, settings.sandbox, settings.writable), inherited
+        )
         self._mcp = McpServers(
-            settings.mcp_servers, environ, settings.project, settings.mcp_start_seconds
+            settings.mcp_servers,
+            environ,
+            settings.project,
+            settings.mcp_start_seconds,
+            writable=settings.writable,
         )
 
     @asynccontextmanager

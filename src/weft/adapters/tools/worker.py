@@ -4,10 +4,12 @@ For work whose time a hostile input decides: a thread cannot be stopped, a proce
 """
 
 import asyncio
-import sys
+import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+
+from weft.processes import python
 
 _CHUNK = 1 << 16
 
@@ -24,12 +26,26 @@ async def run_worker(
     program: Path, feed: AsyncIterator[bytes], timeout_seconds: float, most_bytes: int
 ) -> tuple[int, bytes]:
     """Its exit code and what it said. It is gone when this returns, however it returns."""
-    # Isolated and without site: nothing of the environment or the folder gets into it.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", str(program),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL, env={},
-    )  # fmt: skip
+    life, ours = os.pipe()
+    try:
+        command = python.isolated(program, life=life)
+        process = await asyncio.create_subprocess_exec(
+            *command.words, cwd=command.folder, env={}, pass_fds=(life,),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        return await _heard(process, feed, timeout_seconds, most_bytes)
+    finally:
+        os.close(life)
+        os.close(ours)
+
+
+async def _heard(
+    process: asyncio.subprocess.Process,
+    feed: AsyncIterator[bytes],
+    timeout_seconds: float,
+    most_bytes: int,
+) -> tuple[int, bytes]:
     said = bytearray()
     feeding = asyncio.create_task(_feed(process, feed))
     try:

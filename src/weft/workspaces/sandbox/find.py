@@ -3,7 +3,6 @@
 Each one is tried for real, by running a command in it, once for each process of Weft.
 """
 
-import shutil
 import subprocess
 import tempfile
 from contextlib import closing
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from weft.plan.globs import Glob, parse_glob
+from weft.processes.programs import NOWHERE, Writable, find_program
 from weft.workspaces.sandbox import landlock, reasons
 from weft.workspaces.sandbox.adapter import Adapter, Task
 from weft.workspaces.sandbox.bubblewrap import Bubblewrap
@@ -37,13 +37,14 @@ class NoSandbox:
         return f"no sandbox works here, so Bash is refused ({tried})"
 
 
-def find_sandbox(setting: Setting = "auto") -> Sandbox | NoSandbox:
+def find_sandbox(setting: Setting = "auto", writable: Writable = NOWHERE) -> Sandbox | NoSandbox:
+    """`writable`: where steps write, and no program is taken from."""
     if setting == "off":
         return Sandbox(Unconfined())
     names = ("bubblewrap", "landlock") if setting == "auto" else (setting,)
     missing: list[Missing] = []
     for name in names:
-        found = _find(name)
+        found = _find(name, writable)
         if isinstance(found, Sandbox):
             return found
         missing.append(found)
@@ -51,19 +52,19 @@ def find_sandbox(setting: Setting = "auto") -> Sandbox | NoSandbox:
 
 
 @cache
-def _find(name: str) -> Sandbox | Missing:
-    adapter = _find_bubblewrap() if name == "bubblewrap" else landlock.find()
+def _find(name: str, writable: Writable) -> Sandbox | Missing:
+    adapter = _find_bubblewrap(writable) if name == "bubblewrap" else landlock.find()
     if isinstance(adapter, Missing):
         return adapter
     said = _probe(adapter)
     return Sandbox(adapter) if said is None else reasons.explain(name, said)
 
 
-def _find_bubblewrap() -> Bubblewrap | Missing:
-    program = shutil.which("bwrap")
+def _find_bubblewrap(writable: Writable) -> Bubblewrap | Missing:
+    program = find_program("bwrap", writable=writable)
     if program is None:
         return reasons.not_installed()
-    offered = subprocess.run([program, "--help"], capture_output=True, text=True, env={})
+    offered = subprocess.run([program, "--help"], cwd="/", env={}, capture_output=True, text=True)
     if "--ro-bind-fd" not in offered.stdout:
         return reasons.too_old(program)
     return Bubblewrap(program)

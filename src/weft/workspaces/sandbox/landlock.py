@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypedDict, cast
 
+from weft.processes import python
 from weft.workspaces.sandbox import seccomp, shell, system
 from weft.workspaces.sandbox.adapter import Access, Launch, Mount, Task
 from weft.workspaces.sandbox.bubblewrap import environment
@@ -71,9 +72,8 @@ class Landlock:
         try:
             os.write(fd, marshal.dumps(cast("dict[str, object]", self._order(task))))
             os.lseek(fd, 0, os.SEEK_SET)
-            # -I and -S: neither the environment nor installed packages have a say in it.
-            argv = (sys.executable, "-I", "-S", str(_LAUNCHER), str(fd))
-            yield Launch(argv, {}, (fd,), Path("/"))
+            command = python.isolated(_LAUNCHER, str(fd))
+            yield Launch(command.words, {}, (fd,), command.folder)
         finally:
             os.close(fd)
 
@@ -104,7 +104,7 @@ def find() -> Landlock | Missing:
     if seccomp.program(local_sockets=False) is None:
         says = f"there is no filter of system calls for {seccomp.machine()}"
         return Missing("landlock", says, "install the package 'bubblewrap'")
-    if not sys.executable:
+    if not python.has_interpreter():
         return Missing("landlock", "Python does not know its own program", "install bubblewrap")
     return Landlock(version)
 

@@ -136,4 +136,4 @@ def _remove_tree(root: Path) -> None:
     try:
         shutil.rmtree(root)
     except (OSError, RecursionError):  # a command may have dug deeper than Python goes
-        subprocess.run(["rm", "-rf", "--", str(root)], check=False, capture_output=True)
+        subprocess.run(["/bin/rm", "-rf", "--", root], cwd="/", check=False, capture_output=True)

@@ -1,16 +1,10 @@
 """Who is meant by a name, and what is said when nobody is."""
 
+from pathlib import Path
+
 import pytest
 
 from weft.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
-
-
-def _nowhere(_: str) -> None:
-    return None
-
-
-def _everywhere(program: str) -> str:
-    return f"/bin/{program}"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +43,7 @@ def test_everything_else_is_a_command(name: str, words: tuple[str, ...], speaks_
 def test_a_model_cannot_smuggle_in_an_option(name: str) -> None:
     # It is then a command of that odd name, which nobody has.
     assert isinstance(read_name(name), AskedCommand)
-    assert cli_fault(name, _nowhere) is not None
+    assert cli_fault(name, "/nowhere") is not None
 
 
 @pytest.mark.parametrize(
@@ -68,11 +62,13 @@ def test_a_model_cannot_smuggle_in_an_option(name: str) -> None:
     ],
 )
 def test_a_faulty_name_is_explained(name: str, fault: str) -> None:
-    said = cli_fault(name, _nowhere)
+    said = cli_fault(name, "/nowhere")
     assert said is not None
     assert fault in said
 
 
 @pytest.mark.parametrize("name", ["cli:claude", "cli:goose/openai/gpt-4o", "cli:acp:x", "cli:cat"])
-def test_what_is_installed_is_no_fault(name: str) -> None:
-    assert cli_fault(name, _everywhere) is None
+def test_what_is_installed_is_no_fault(name: str, tmp_path: Path) -> None:
+    for program in ("claude", "goose", "x", "cat"):
+        (tmp_path / program).touch(mode=0o755)
+    assert cli_fault(name, str(tmp_path)) is None

@@ -7,13 +7,13 @@ cli:./answer.py --short                                                  any com
 
 import re
 import shlex
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from weft.adapters.models.cli.described import Cli
 from weft.adapters.models.cli.known import KNOWN
+from weft.processes.programs import NOWHERE, Writable, find_command, find_program
 from weft.vocabulary.names import did_you_mean
 
 PREFIX = "cli:"
@@ -60,16 +60,18 @@ def read_name(model_name: str) -> Asked | str:
     return AskedCommand(words, speaks_acp)
 
 
-def cli_fault(model_name: str, which: Callable[[str], str | None] = shutil.which) -> str | None:
+def cli_fault(model_name: str, path: str | None = None, writable: Writable = NOWHERE) -> str | None:
     """Why this model cannot be asked here, or None. For before a run."""
     asked = read_name(model_name)
     match asked:
         case str():
             return asked
         case AskedCli(cli):
-            return None if which(cli.name) else not_installed(cli)
+            return None if find_program(cli.name, path, writable) else not_installed(cli)
         case AskedCommand(words):
-            return None if which(words[0]) else not_found(words[0])
+            return (
+                None if find_command(words[0], Path.cwd(), path, writable) else not_found(words[0])
+            )
 
 
 def not_installed(cli: Cli) -> str:

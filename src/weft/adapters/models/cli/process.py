@@ -6,18 +6,18 @@ that it has started. Its output is bounded; nothing it does makes us wait for mo
 
 import asyncio
 import os
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.processes import leash, python
+
 MOST_BYTES = 64 * 1024 * 1024  # of all that it prints
 MOST_LINE_BYTES = 8 * 1024 * 1024
 _MOST_TAIL_BYTES = 8 * 1024
 _CHUNK_BYTES = 64 * 1024
-_LEASH = Path(__file__).with_name("leash.py")
 # The leash needs two seconds for the polite part and three at most for the rest.
 _END_SECONDS = 7.0
 
@@ -102,19 +102,21 @@ class Child:
 
 @asynccontextmanager
 async def running(start: Start) -> AsyncIterator[Child]:
-    """Raises OSError when not even the leash can be started, as in a folder that is gone."""
+    """Raises OSError when not even the leash can be started."""
     held, holding = os.pipe()
     output, errors = await _stream(), await _stream()
     child: Child | None = None
     try:
         try:
             with _spoken(start.said) as stdin:
+                program = Path(leash.__file__)
+                command = python.isolated(program, str(held), str(start.folder), *start.words)
                 process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-I", "-S", str(_LEASH), str(held), *start.words),
+                    *command.words,
                     stdin=stdin,
                     stdout=output.given,
                     stderr=errors.given,
-                    cwd=start.folder,
+                    cwd=command.folder,
                     env=dict(start.environment),
                     pass_fds=(held,),
                     start_new_session=True,

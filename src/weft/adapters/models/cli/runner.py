@@ -8,7 +8,6 @@ The agent keeps its own loop and tools; what it does is journaled as it says so 
 """
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,6 +28,7 @@ from weft.adapters.models.cli.names import (
 from weft.adapters.models.cli.process import Start
 from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Witness
+from weft.processes.programs import NOWHERE, Writable, find_command, with_safe_path
 
 _UNHELD = "it offers no mode that only reads: nothing but its own manners kept it from writing"
 
@@ -42,14 +42,16 @@ class CliRunner:
         max_usd: float | None = None,
         trusts_project: bool = False,
         redactor: Redactor = NOTHING_SECRET,
+        writable: Writable = NOWHERE,
     ) -> None:
         """`may_run`: whether the user allows this command. Recipes come from strangers and models,
         so nobody but the user's own settings may say yes. The CLIs with a name need no such yes.
 
-        `passes`: further variables for the programs. `max_usd`: for CLIs that can stop at a sum.
+        `writable`: where steps write, and no program is taken from. `passes`: further variables for the programs. `max_usd`: for CLIs that can stop at a sum.
         """
         self._may_run = may_run
-        self._environ = environ
+        self._environ = with_safe_path(environ, writable)
+        self._writable = writable
         self._passes = passes
         self._max_usd = max_usd
         self._trusts_project = trusts_project
@@ -139,9 +141,7 @@ class CliRunner:
         return Hearing(request, witness, self._redactor, max_turns)
 
     def _found(self, program: str) -> str | None:
-        """Its whole path, for it starts in another folder than ours."""
-        found = shutil.which(program, path=self._environ.get("PATH"))
-        return os.path.abspath(found) if found else None
+        return find_command(program, Path.cwd(), self._environ.get("PATH"), self._writable)
 
 
 def _folder(request: AttemptRequest, private: Path) -> Path:

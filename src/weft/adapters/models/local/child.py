@@ -8,7 +8,6 @@ it ends when we do, however we end.
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import IO, Any
 
 from weft.adapters.models.local.catalog import Loadable
 from weft.problems.errors import WeftError
+from weft.processes import python
 
 _PROGRAM = Path(__file__).with_name("serving.py")
 # What native code needs to start. Keys and tokens are none of its business.
@@ -28,13 +28,14 @@ _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYST
 class Child:
     """Made by `load`."""
 
-    def __init__(self, process: "subprocess.Popen[str]", errors: IO[bytes]) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", errors: IO[bytes], life: int) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._errors = errors
+        self._life = life
         self._heard_at = time.monotonic()
         self._is_working = False
 
@@ -42,9 +43,12 @@ class Child:
     def load(cls, loadable: Loadable) -> "Child":
         """Blocks until the weights are loaded. Raises WeftError."""
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+        life, ours = os.pipe()
+        command = python.with_packages(_PROGRAM, life=life)
         process = subprocess.Popen(
-            # -P: no file beside the program, or where the user stands, is taken for a module.
-            [sys.executable, "-P", str(_PROGRAM)],
+            command.words,
+            cwd=command.folder,
+            pass_fds=(life,),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -53,7 +57,8 @@ class Child:
             env=_environment(),
             start_new_session=True,  # Ctrl-C is for us: we tell it when to stop
         )
-        child = cls(process, errors)
+        os.close(life)
+        child = cls(process, errors, ours)
         child.send(_setup(loadable))
         first = next(child.messages(), {})
         if "ready" not in first:
@@ -104,6 +109,7 @@ class Child:
             self._process.kill()
             code = self._process.wait()
         self._stdout.close()
+        os.close(self._life)
         with self._errors:
             self._errors.seek(0)
             lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -133,7 +139,7 @@ def _cores() -> int:
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     # Threads that wait by spinning starve each other where cores are shared.
-    return {**kept, "GOMP_SPINCOUNT": "20000"}
+    return {**python.environment(kept), "GOMP_SPINCOUNT": "20000"}
 
 
 def _not_loaded(loadable: Loadable, broken: str, last_words: str) -> WeftError:

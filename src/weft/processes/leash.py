@@ -1,6 +1,6 @@
 """Hold a program and all that it starts, and let none of them outlive who asked for it.
 
-In: a file descriptor and the program's words. The descriptor is the reading end of a pipe; when
+In: a file descriptor, a folder and the program's words, which starts there. The descriptor is the reading end of a pipe; when
 the other end is closed, on purpose or because its holder died, everything is ended: TERM, and KILL
 two seconds later. Out: the program's own exit code, once nothing that it started is left.
 
@@ -23,11 +23,11 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def hold(asker: int, words: list[str]) -> int:
+def hold(asker: int, folder: str, words: list[str]) -> int:
     # Whoever leaves the program's group, to become a daemon, becomes a child of ours instead.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     woken = _wakings()
-    program = _started(words, asker)
+    program = _started(words, folder, asker)
     _let_go_of_output()
     status = None
     while status is None:
@@ -39,7 +39,7 @@ def hold(asker: int, words: list[str]) -> int:
     return _end_all(program, status)
 
 
-def _started(words: list[str], asker: int) -> int:
+def _started(words: list[str], folder: str, asker: int) -> int:
     program = os.fork()
     if program:
         return program
@@ -51,6 +51,7 @@ def _started(words: list[str], asker: int) -> int:
         for number in (*_STOPPING, signal.SIGCHLD, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         os.close(asker)
+        os.chdir(folder)
         os.execv(words[0], words)
     except OSError as error:
         os.write(2, f"{words[0]} cannot be started: {error.strerror}\n".encode())
@@ -143,4 +144,4 @@ def _prctl(option: int, value: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(hold(int(sys.argv[1]), sys.argv[2:]))
+    sys.exit(hold(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))

