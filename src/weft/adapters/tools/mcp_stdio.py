@@ -5,7 +5,6 @@ errors run into ours. Here a line, the errors that are kept and the time to end 
 """
 
 import asyncio
-import errno
 import json
 import os
 import signal
@@ -27,7 +26,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from weft.processes import leash, python
+from weft.processes.leashed import leashed
 
 MOST_LINE_BYTES = 8_000_000
 # Lists and objects in one message. Ten bytes of JSON can become a kilobyte of values and keep the
@@ -110,9 +109,7 @@ async def _started(
     argv: Sequence[str], environment: Mapping[str, str], folder: Path, life: int
 ) -> asyncio.subprocess.Process:
     """Beneath the leash: what it starts ends with it, and all of it when we are killed."""
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-    command = python.isolated(Path(leash.__file__), str(life), str(folder.absolute()), *argv)
+    command = leashed(argv, folder, life)
     return await asyncio.create_subprocess_exec(
         *command.words, cwd=command.folder, env=dict(environment), pass_fds=(life,),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

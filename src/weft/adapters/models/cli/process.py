@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.processes import leash, python
+from weft.processes.leashed import leashed
 
 MOST_BYTES = 64 * 1024 * 1024  # of all that it prints
 MOST_LINE_BYTES = 8 * 1024 * 1024
@@ -109,8 +109,7 @@ async def running(start: Start) -> AsyncIterator[Child]:
     try:
         try:
             with _spoken(start.said) as stdin:
-                program = Path(leash.__file__)
-                command = python.isolated(program, str(held), str(start.folder), *start.words)
+                command = leashed(start.words, start.folder, held)
                 process = await asyncio.create_subprocess_exec(
                     *command.words,
                     stdin=stdin,
