@@ -3,6 +3,7 @@
 from schedule.drive import Driven, Fail, Hang, drive, plan_of
 from weft.schedule.waits import why_waiting
 from weft.vocabulary.ids import StepId
+from weft.vocabulary.statuses import RunStatus
 
 TWO = """
 name: t
@@ -26,8 +27,64 @@ def test_any_other_output_is_text() -> None:
     assert run.output == 'A: {"n":[1]}'
 
 
-def test_an_output_that_is_missing_is_null() -> None:
-    assert drive(TWO + 'output: "{{steps.a.output.x}}"\n').output is None
+def test_an_output_that_is_missing_is_null_and_the_run_is_not_complete() -> None:
+    run = drive(TWO + 'output: "{{steps.a.output.x}}"\n')
+    assert run.output is None
+    assert run.state.status is RunStatus.PARTIAL
+    assert run.state.all_warnings == (
+        "the run has no output: nothing is there for {{steps.a.output.x}}",
+    )
+
+
+ROUTED = """
+name: t
+steps:
+  - {id: look, subagent: worker, prompt: go}
+  - {id: route, condition: {eval: "steps.look.output == 'hot'", true: hot, false: cold}}
+  - {id: hot, subagent: worker, prompt: go}
+  - {id: cold, subagent: worker, prompt: go}
+"""
+
+
+def test_the_output_is_that_of_the_last_step_that_was_not_routed_away() -> None:
+    run = drive(ROUTED, {"look": "hot", "hot": "hot words"})
+    assert run.output == "hot words"
+    assert run.state.status is RunStatus.COMPLETE
+
+
+def test_an_output_of_which_one_way_was_taken_is_complete() -> None:
+    output = 'output: "{{steps.hot.output}}{{steps.cold.output}}"\n'
+    run = drive(ROUTED + output, {"look": "hot", "hot": "hot words"})
+    assert (run.output, run.state.status) == ("hot words", RunStatus.COMPLETE)
+
+
+def test_an_output_all_of_which_was_routed_away_is_told_and_not_complete() -> None:
+    for output in ("{{steps.cold.output}}", "Here: {{steps.cold.output}}!"):
+        run = drive(ROUTED + f'output: "{output}"\n', {"look": "hot"})
+        assert run.state.status is RunStatus.PARTIAL
+        assert "nothing is there for {{steps.cold.output}}" in run.state.all_warnings[0]
+
+
+def test_what_a_condition_chose_is_no_output_of_the_run() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: route, condition: {eval: "1 == 1", true: hot}}
+  - {id: hot, subagent: worker, prompt: go, when: "1 == 2"}
+"""
+    run = drive(recipe)
+    assert (run.output, run.state.status) == (None, RunStatus.PARTIAL)
+
+
+def test_a_run_all_of_whose_steps_were_skipped_is_not_complete() -> None:
+    recipes = (
+        "name: t\nsteps: [{id: a, subagent: worker, prompt: go, when: '1 == 2'}]",
+        "steps: [{id: a, task: go, when: '1 == 2'}]",
+    )
+    for recipe in recipes:
+        run = drive(recipe)
+        assert run.state.status is RunStatus.PARTIAL
+        assert run.state.all_warnings == ("the run has no output: none of its steps gave one",)
 
 
 def test_a_structural_run_gives_every_steps_output_by_id() -> None:

@@ -198,7 +198,7 @@ class Plan:
     inputs: tuple[Input, ...]
     agents: Mapping[AgentId, PlannedAgent]  # those that some step uses
     steps: tuple[PlannedStep, ...]
-    output: Template | None  # None: the last listed step's, or every step's when structural
+    output: Template | None  # None: of the last listed step that has one; structural: of all
     stored: Mapping[str, StepId]  # store_as name → the step whose output it is
     width: int
     timeout_seconds: float | None

@@ -192,7 +192,7 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
         "agents of this recipe; they shadow registered ones", may_be_empty=True),
     Key("steps", ListOf(ShapeOf(STEP, parts.make_step)), "the work: a list of steps",
         is_required=True),
-    Key("output", Text(), "a template for the result"),
+    Key("output", _SENTENCE, "a template for the result"),
     Key("timeout", _DURATION, "how long the whole run may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("max_concurrency", Count(1, 1000), "how many steps may run at once"),

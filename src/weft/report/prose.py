@@ -178,7 +178,8 @@ def _ending(plan: Plan) -> str:
     elif plan.dialect == "structural":
         result = "The result is every step's summary."
     else:
-        result = f"The result is the output of {plan.steps[-1].id}."
+        last = plan.steps[-1].id
+        result = f"The result is the output of {last}, or of the last step before it that ran."
     limit = (
         f" The whole run may take {format_duration(plan.timeout_seconds)}."
         if plan.timeout_seconds

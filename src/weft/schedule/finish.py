@@ -1,6 +1,7 @@
 """How a run stands, and how it ends (RECIPES §6). In: a Turn. Out: its EndRun, once."""
 
 from weft.schedule.commands import EndRun
+from weft.schedule.result import lack_of_output
 from weft.schedule.state import RunState
 from weft.schedule.turn import Turn
 from weft.vocabulary.statuses import RunStatus, StepStatus
@@ -26,11 +27,14 @@ def finish(turn: Turn) -> None:
 
 def _status(state: RunState) -> RunStatus:
     # A step that failed, was held or cancelled is never as wanted, so a run whose output needs
-    # what that step did not give is never complete.
+    # what that step did not give is never complete. Nor is one whose output was routed away.
     is_complete = all(step.status in _AS_WANTED for step in state.order) and not state.is_partial
-    if is_complete:
-        return RunStatus.COMPLETE
-    return RunStatus.PARTIAL if _has_success(state) else RunStatus.FAILED
+    if not is_complete:
+        return RunStatus.PARTIAL if _has_success(state) else RunStatus.FAILED
+    if lack := lack_of_output(state):
+        state.warnings[lack] = None
+        return RunStatus.PARTIAL
+    return RunStatus.COMPLETE
 
 
 def _has_success(state: RunState) -> bool:

@@ -1,12 +1,13 @@
-"""What a run gives (RECIPES §1). In: RunState. Out: its output."""
+"""What a run gives (RECIPES §1, §6). In: RunState. Out: its output, or why it has none."""
 
 from collections import ChainMap
 from dataclasses import replace
 
 from weft.schedule.state import RunState, StepState
 from weft.templates.render import TooLong, whole_value
-from weft.templates.scope import EndedStep, Scope, StepValue
+from weft.templates.scope import EndedStep, Scope, StepValue, resolve
 from weft.templates.value import MISSING
+from weft.vocabulary.names import listed
 from weft.vocabulary.statuses import StepStatus
 from weft.vocabulary.values import Json
 
@@ -21,7 +22,30 @@ def output_of(state: RunState) -> Json:
         return None if value is MISSING else value
     if plan.dialect == "structural":
         return {step.id: _given(step) for step in state.order}
-    return _given(state.order[-1]) if state.order else None
+    if not state.has_ended:
+        return None
+    # Which steps a run takes is decided on the way: the last of the list may not be among them.
+    return next((step.output for step in reversed(state.order) if _gives(step)), None)
+
+
+def lack_of_output(state: RunState) -> str:
+    """Why the run has no output; empty when it has one."""
+    template = state.plan.output
+    if template is not None:
+        references, scope = template.references, _scope(state)
+        values = (resolve(each, scope) for each in references)
+        if not references or any(value is not MISSING and value is not None for value in values):
+            return ""
+        named = listed(dict.fromkeys(f"{{{{{each.text}}}}}" for each in references), 4)
+        return f"the run has no output: nothing is there for {named}"
+    if any(_gives(step) for step in state.order):
+        return ""
+    return "the run has no output: none of its steps gave one"
+
+
+def _gives(step: StepState) -> bool:
+    # What a condition gives is the name of the step it chose: whose work counts is that step.
+    return _given(step) is not None and step.choice is None
 
 
 def _given(step: StepState) -> Json:
