@@ -460,3 +460,48 @@ def test_a_sandbox_that_is_off_is_loud_and_in_the_report(tmp_path: Path, answer:
         said = over_http(tmp_path, server.url, "run", "b.yaml", "--model", "openai:m")
     assert "THE SANDBOX IS OFF: Bash of sh has all your rights" in said.err
     assert "the sandbox is off: Bash ran with all the rights of this user" in said.out
+
+
+VOTES = """
+name: votes
+agents: {helper: {prompt: Help.}}
+steps:
+  - {id: one, agent: helper, prompt: Vote., cache: true}
+  - {id: two, agent: helper, prompt: Vote., cache: true}
+  - {id: three, agent: helper, prompt: "Count {{steps.one.output}} and {{steps.two.output}}."}
+"""
+
+
+def test_a_retry_asks_for_what_failed_and_reuses_what_its_own_place_said(tmp_path: Path) -> None:
+    write(tmp_path, "votes.yaml", VOTES)
+    broken = True
+
+    def answer(asked: Asked) -> Answer:
+        counts = "Count" in asked.prompt
+        return Said("" if counts and broken else f"{'count' if counts else 'vote'} {asked.times}")
+
+    with serving(answer) as server:
+        said = over_http(tmp_path, server.url, "run", "votes.yaml", "--json")
+        first = lines(said)[-1]
+        assert statuses(first)["three"] == "failed"
+        broken = False
+        asked = len(server.requests)
+        said = over_http(tmp_path, server.url, "retry", first["run_id"], "--json")
+        again = lines(said)[-1]
+        assert again["status"] == "complete"
+        assert again["agents_deployed"] == 1
+        votes = [first["steps"][step]["output"] for step in ("one", "two")]
+        assert [again["steps"][step]["output"] for step in ("one", "two")] == votes
+        assert votes[0] != votes[1]
+        chats = [each for each in server.requests[asked:] if each.method == "POST"]
+        assert len(chats) == 1
+
+
+def test_what_a_script_answered_is_never_served_to_a_real_model(tmp_path: Path) -> None:
+    write(tmp_path, "votes.yaml", VOTES)
+    write(tmp_path, "script.yaml", "default: from a script")
+    assert weft(tmp_path, "run", "votes.yaml", "--model", "scripted:script.yaml").code == 0
+    with serving(Said("from a model")) as server:
+        said = over_http(tmp_path, server.url, "run", "votes.yaml", "--json")
+        outputs = {step["output"] for step in lines(said)[-1]["steps"].values()}
+        assert outputs == {"from a model"}

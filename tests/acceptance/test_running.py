@@ -186,18 +186,26 @@ def test_resume_without_a_run_takes_up_those_that_can_go_on(tmp_path: Path) -> N
     assert "no run was cut off" in weft(tmp_path, "resume", *MODEL).err
 
 
-def test_retry_runs_what_failed_and_fork_from_a_step_on(tmp_path: Path) -> None:
-    first = ran(tmp_path, CHAIN, FAILING)
-    write(tmp_path, "script.yaml", "default: ok")
-    again = lines(weft(tmp_path, "retry", first["run_id"], "--failed", "--json", *MODEL))[-1]
-    assert again["status"] == "complete"
-    assert again["parent"] == first["run_id"]
-    assert again["agents_deployed"] == 2  # b, and c whose prompt it changed
-    fork = weft(tmp_path, "fork", again["run_id"], "--from", "c", "--json", *MODEL)
-    assert lines(fork)[-1]["agents_deployed"] == 1
+def test_a_fork_runs_from_a_step_on(tmp_path: Path) -> None:
+    first = ran(tmp_path, CHAIN)
+    fork = lines(weft(tmp_path, "fork", first["run_id"], "--from", "c", "--json", *MODEL))[-1]
+    assert fork["agents_deployed"] == 1
+    assert fork["parent"] == first["run_id"]
     refused(weft(tmp_path, "retry", first["run_id"], "--from", "x", "--json", *MODEL), "usage")
     both = ("retry", first["run_id"], "--from", "c", "--failed", "--json")
     refused(weft(tmp_path, *both, *MODEL), "usage")
+
+
+def test_what_another_script_answered_is_not_reused(tmp_path: Path) -> None:
+    first = ran(tmp_path, CHAIN, FAILING)
+    write(tmp_path, "script.yaml", "default: ok")
+    again = lines(weft(tmp_path, "retry", first["run_id"], "--failed", "--json", *MODEL))[-1]
+    assert (again["status"], again["agents_deployed"]) == ("complete", 3)
+    write(tmp_path, "other.yaml", "default: of another")
+    write(tmp_path, "same.yaml", CHAIN)
+    words = ("retry", again["run_id"], "--recipe", "same.yaml", "--json")
+    other = lines(weft(tmp_path, *words, "--model", "scripted:other.yaml"))[-1]
+    assert {step["output"] for step in other["steps"].values()} == {"of another"}
 
 
 def test_retry_with_an_edited_recipe_reuses_what_is_unchanged(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """A run in a world of its own: journal in memory, virtual clock, scripted model. Nothing is real."""
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from make import plan_of
@@ -17,6 +17,7 @@ from weft.testing.clock import VirtualClock
 from weft.testing.runner import ScriptedRunner
 from weft.testing.script import read_script
 from weft.vocabulary.ids import RunId
+from weft.vocabulary.setup import Setup
 from weft.vocabulary.values import Json
 
 T = TypeVar("T")
@@ -41,7 +42,10 @@ class Journal(MemoryJournal):
 class Counting:
     """A scripted runner that says in `log` when it begins, and counts what it did."""
 
-    def __init__(self, script: str, clock: VirtualClock, log: list[str]) -> None:
+    def __init__(
+        self, script: str, clock: VirtualClock, log: list[str], model: str = "a model"
+    ) -> None:
+        self.model = model  # who answers, as far as anybody can tell
         self._inner = ScriptedRunner(read_script(script), clock)
         self._log = log
         self.begun: list[Place] = []
@@ -50,6 +54,9 @@ class Counting:
     @property
     def steps(self) -> list[str]:
         return [step for step, _, _ in self.begun]
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        return Setup({name: f"{self.model} {name}" for name in models})
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         self.begun.append((request.step, request.part, request.attempt))

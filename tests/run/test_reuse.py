@@ -1,14 +1,20 @@
 """What was done before is not done again: by content, in whatever order the steps now stand."""
 
+from dataclasses import replace
+
 from make import flat, plan_of
-from run.stage import RUN, Counting, Stage
-from weft.events.model import AttemptStarted
+from run.stage import RUN, Counting, Stage, after_a_crash
+from weft.events.model import AttemptStarted, RunStarted
 from weft.plan.model import Plan
+from weft.ports.runner import AttemptRequest, AttemptResult, Witness
 from weft.run.reuse import downstream, reusable
+from weft.run.runs import Start
 from weft.schedule.result import output_of
 from weft.schedule.state import RunState
+from weft.testing.runner import ScriptedRunner
+from weft.testing.script import read_script
 from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.statuses import RunStatus
+from weft.vocabulary.statuses import RunStatus, StepStatus
 
 A = "{id: a, subagent: researcher, prompt: look}"
 B = '{id: b, subagent: writer, prompt: "b {{steps.a.output}}"}'
@@ -18,17 +24,33 @@ RECIPE = flat(A, B, C, Z)
 AGAIN = RunId("run-2")
 
 
+class NoName:
+    """A runner that cannot say who answers."""
+
+    def __init__(self, inner: Counting) -> None:
+        self._inner = inner
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        return await self._inner.run(request, witness)
+
+
 def again(
-    stage: Stage, plan: Plan | None = None, script: str = "default: ok", step: str | None = None
+    stage: Stage,
+    plan: Plan | None = None,
+    script: str = "default: ok",
+    step: str | None = None,
+    model: str = "a model",
+    is_named: bool = True,
 ) -> tuple[list[str], RunState]:
     """The steps that ran, and how it ended."""
     plan = plan or stage.plan
     history = stage.do(stage.runs().history(RUN))
     anew = downstream(plan, StepId(step)) if step else frozenset()
-    stage.plan, stage.runner = plan, Counting(script, stage.clock, stage.log)
+    runner = Counting(script, stage.clock, stage.log, model)
+    stage.plan, stage.runner = plan, runner if is_named else NoName(runner)  # type: ignore[assignment]
     earlier = reusable(history.state, history.events, anew)
     state = stage.do(stage.starting(stage.runs(), AGAIN, reusable=earlier))
-    return stage.runner.steps, state
+    return runner.steps, state
 
 
 def test_a_retry_runs_only_what_did_not_succeed_and_what_that_changes() -> None:
@@ -159,3 +181,166 @@ def test_a_failure_is_not_kept() -> None:
     stage.runner = Counting("default: ok", stage.clock, stage.log)
     assert stage.do(stage.starting(stage.runs(), AGAIN)).status is RunStatus.COMPLETE
     assert stage.runner.steps == ["a"]
+
+
+# Who answers is part of the work.
+
+
+def test_another_model_makes_everything_anew() -> None:
+    stage = Stage(RECIPE)
+    stage.start()
+    ran, state = again(stage, model="another model")
+    assert sorted(ran) == ["a", "b", "c", "z"]
+    assert {attempt.reused_from for step in state.order for attempt in step.attempts} == {None}
+
+
+def test_what_was_made_by_nobody_knows_whom_is_not_reused() -> None:
+    stage = Stage(RECIPE)
+    stage.runner = NoName(stage.runner)  # type: ignore[assignment]
+    stage.start()
+    assert sorted(again(stage, is_named=False)[0]) == ["a", "b", "c", "z"]
+
+
+def test_a_journal_without_a_setup_is_read_and_never_reused() -> None:
+    stage = Stage(RECIPE)
+    stage.start()
+    rows = [
+        replace(row, setup=None) if isinstance(row, RunStarted) else row for row in stage.journal()
+    ]
+    old = after_a_crash(stage, rows, "default: ok", at=stage.clock.now())
+    assert old.do(old.runs().history(RUN)).state.status is RunStatus.COMPLETE
+    keys = {each.key for each in rows if isinstance(each, AttemptStarted)}
+    fresh = Stage(RECIPE)
+    fresh.runner = NoName(fresh.runner)  # type: ignore[assignment]
+    fresh.do(fresh.starting(fresh.runs(), AGAIN))
+    made = {each.key for each in fresh.journal(AGAIN) if isinstance(each, AttemptStarted)}
+    assert not keys & made
+
+
+def test_a_cached_answer_is_not_served_to_another_model_nor_to_another_script() -> None:
+    recipe = flat("{id: a, subagent: researcher, cache: true, prompt: look}")
+    stage = Stage(recipe)
+    stage.start()
+    stage.runner = Counting("default: ok", stage.clock, stage.log, model="another model")
+    stage.do(stage.starting(stage.runs(), AGAIN))
+    assert stage.runner.steps == ["a"]
+    for number, script in enumerate(("default: tiny", "default: large", "default: tiny")):
+        runner = ScriptedRunner(read_script(script), stage.clock)
+        start = Start(stage.plan, {}, RunId(f"run-{number + 3}"))
+        stage.do(stage.runs().start(start, runner))
+    outputs = [
+        output_of(stage.do(stage.runs().history(RunId(f"run-{n}"))).state) for n in (3, 4, 5)
+    ]
+    assert outputs == ["tiny", "large", "tiny"]
+
+
+def test_a_run_that_another_model_goes_on_with_gives_its_answers_that_models_key() -> None:
+    stage = Stage(flat("{id: a, subagent: researcher, prompt: look}"))
+    stage.start()
+    (first,) = (each for each in stage.journal() if isinstance(each, AttemptStarted))
+    rows = [each for each in stage.journal() if isinstance(each, RunStarted)]
+    resumed = after_a_crash(stage, rows, "default: ok", at=stage.clock.now())
+    resumed.runner.model = "another model"
+    resumed.resume()
+    (second,) = (each for each in resumed.journal() if isinstance(each, AttemptStarted))
+    assert first.key != second.key
+
+
+# A place takes its own answer.
+
+VOTES = flat(*(f"{{id: v{n}, subagent: researcher, prompt: vote}}" for n in (1, 2, 3)))
+
+
+def test_a_vote_that_failed_is_not_given_its_neighbours_answer() -> None:
+    stage = Stage(VOTES, "replies: {v1: one, v2: {fail: broken}, v3: three}")
+    stage.start()
+    ran, state = again(stage, script="default: anew")
+    assert ran == ["v2"]
+    assert [step.output for step in state.order] == ["one", "anew", "three"]
+
+
+def test_a_branch_that_failed_is_not_given_its_neighbours_answer() -> None:
+    recipe = flat(
+        "id: p\non_failure: inline\nparallel:\n"
+        "  - {agent: researcher, input: x, output_key: one}\n"
+        "  - {agent: researcher, input: x, output_key: two}"
+    )
+    stage = Stage(recipe, "replies: {p/one: first, p/two: {fail: broken}}")
+    stage.start()
+    ran, state = again(stage, script="default: anew")
+    assert ran == ["p"]
+    assert output_of(state) == {"one": "first", "two": "anew"}
+
+
+def test_a_step_that_was_cancelled_is_not_given_its_neighbours_answer() -> None:
+    recipe = VOTES.replace("name:", "timeout: 5\nname:", 1)
+    stage = Stage(recipe, "default: quick\nreplies: {v2: {reply: slow, delay: 1m}}")
+    assert stage.start().steps[StepId("v2")].status is StepStatus.CANCELLED
+    ran, state = again(stage, script="default: anew")
+    assert ran == ["v2"]
+    assert state.steps[StepId("v2")].output == "anew"
+
+
+def votes_of(elements: str) -> str:
+    return (
+        "name: m\nsteps:\n"
+        "  - {id: m, map: {over: '" + elements + "', agent: researcher, on_item_failure: skip},"
+        " prompt: 'vote {{item}}'}\n"
+    )
+
+
+def test_an_element_that_failed_is_not_given_the_answer_of_an_equal_one() -> None:
+    script = "default: first\nreplies: {m/item.1.stage.0: {fail: broken}, m/item.2.stage.0: third}"
+    stage = Stage(votes_of('["x", "x", "x"]'), script)
+    stage.start()
+    ran, state = again(stage, script="default: anew")
+    assert ran == ["m"]
+    assert output_of(state) == ["first", "anew", "third"]
+
+
+def test_an_element_keeps_its_answer_when_others_come_before_it() -> None:
+    script = "replies: {m/item.0.stage.0: b, m/item.1.stage.0: c, m/item.2.stage.0: second b}"
+    stage = Stage(votes_of('["b", "c", "b"]'), script)
+    stage.start()
+    ran, state = again(stage, plan_of(votes_of('["a", "b", "c", "b", "b"]')), "default: anew")
+    assert output_of(state) == ["anew", "b", "c", "second b", "anew"]
+    assert len(ran) == 2
+
+
+def test_the_answer_of_a_step_that_was_renamed_is_given_once() -> None:
+    stage = Stage(flat("{id: v, subagent: researcher, prompt: vote}"), "default: then")
+    stage.start()
+    edited = flat(*(f"{{id: w{n}, subagent: researcher, prompt: vote}}" for n in (1, 2)))
+    ran, state = again(stage, plan_of(edited), "default: anew")
+    assert len(ran) == 1
+    assert sorted(str(step.output) for step in state.order) == ["anew", "then"]
+
+
+def test_a_new_step_is_not_given_the_answer_of_one_that_is_still_there() -> None:
+    stage = Stage(flat("{id: v1, subagent: researcher, prompt: vote}"))
+    stage.start()
+    assert again(stage, plan_of(VOTES))[0] == ["v2", "v3"]
+
+
+def test_the_branches_of_a_renamed_step_keep_their_own_answers() -> None:
+    def fan(name: str) -> str:
+        return flat(
+            f"id: {name}\non_failure: inline\nparallel:\n"
+            "  - {agent: researcher, input: x, output_key: one}\n"
+            "  - {agent: researcher, input: x, output_key: two}"
+        )
+
+    stage = Stage(fan("p"), "replies: {p/one: {fail: broken}, p/two: second}")
+    stage.start()
+    _, state = again(stage, plan_of(fan("q")), "default: anew")
+    assert output_of(state) == {"one": "anew", "two": "second"}
+
+
+def test_equal_votes_that_are_cached_are_asked_apart() -> None:
+    votes = (f"{{id: v{n}, subagent: researcher, cache: true, prompt: vote}}" for n in (1, 2))
+    stage = Stage(flat(*votes), "replies: {v1: one, v2: two}")
+    stage.start()
+    assert stage.runner.steps == ["v1", "v2"]
+    state = stage.do(stage.starting(stage.runs(), AGAIN))
+    assert stage.runner.steps == ["v1", "v2"]
+    assert [step.output for step in state.order] == ["one", "two"]

@@ -7,10 +7,10 @@ A step, a branch, an element of a map, a judge: nothing else calls a model (seed
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from weft.agents.calling import Calling
 from weft.agents.conversation import (
@@ -25,12 +25,14 @@ from weft.agents.judging import Judgement, judged
 from weft.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.events.model import FailureKind, Happening, ToolEnded, ToolStarted
+from weft.plan.catalog import tool_name
 from weft.ports.model import ModelFault, Models
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from weft.ports.tool import Toolbox
 from weft.problems.errors import WeftError
 from weft.validation.implied import implied_schema
 from weft.validation.validate import Accepted, Checked, NotAccepted, check_answer
+from weft.vocabulary.setup import Setup
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 
@@ -56,11 +58,32 @@ class Choice:
     means: Callable[[str], str | None] = str  # a name as it is written; None: the default
 
     def names(self, request: AttemptRequest) -> tuple[str, ...]:
+        return self.names_for(request.model, request.fallback_models)
+
+    def names_for(self, model: str | None, fallbacks: Sequence[str]) -> tuple[str, ...]:
         if self.override:
             return (self.override,)
-        own = self.means(request.model) if request.model else None
-        others = (self.means(name) or self.default for name in request.fallback_models)
+        own = self.means(model) if model else None
+        others = (self.means(name) or self.default for name in fallbacks)
         return tuple(dict.fromkeys((own or self.default, *others)))
+
+
+class Identities(Protocol):
+    """Who is behind a name here, and how a tool is configured: for what makes work equal."""
+
+    def of_model(self, name: str) -> str: ...
+
+    def of_tool(self, name: str) -> str: ...
+
+
+class AsNamed:
+    """Names that mean the same everywhere."""
+
+    def of_model(self, name: str) -> str:
+        return name
+
+    def of_tool(self, name: str) -> str:
+        return ""
 
 
 class Subagents:
@@ -74,6 +97,7 @@ class Subagents:
         loud: Loud = lambda request, model: (),
         retries: int = DEFAULT_RETRIES,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        identities: Identities | None = None,
     ) -> None:
         """`retries`: how often a request is sent again where a provider fails for a moment."""
         self._choice = choice
@@ -84,6 +108,15 @@ class Subagents:
         self._loud = loud
         self._retries = retries
         self._sleep = sleep
+        self._identities = identities or AsNamed()
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        asked = {name: self._choice.names_for(name or None, ())[0] for name in models}
+        return Setup(
+            {name: self._identities.of_model(model) for name, model in asked.items()},
+            {name: self._identities.of_tool(name) for name in map(tool_name, tools)},
+            self._identities.of_model(self._choice.judge) if self._choice.judge else "",
+        )
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         result = await self._run(request, witness)

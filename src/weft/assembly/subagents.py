@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from weft.assembly.chosen import Ask, Chosen
+from weft.assembly.identity import MachineIdentities
 from weft.config.settings import Settings, is_true
 from weft.plan.catalog import tool_name
 from weft.problems.errors import InvalidConfig
@@ -62,7 +63,14 @@ async def open_subagents(
     async with open_models(chosen, settings, environ, ask) as models:
         try:
             yield Subagents(
-                choice, models, toolbox, cli, redactor, loud, retries=settings.model_retries
+                choice,
+                models,
+                toolbox,
+                cli,
+                redactor,
+                loud,
+                retries=settings.model_retries,
+                identities=MachineIdentities(settings, environ),
             )
         finally:
             await toolbox.close()

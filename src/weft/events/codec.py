@@ -233,6 +233,7 @@ _FORMS: dict[object, tuple[_Write, _Read]] = {
     FailureKind: (quoted, _read_failure),
     Json: (_encode_json, _read_json),
     dict[str, Json]: (_encode_json, _read_object),
+    dict[str, Json] | None: (_encode_json, _optional(_read_object)),
     JsonText: (str, _read_object_text),  # it is JSON already
     tuple[str, ...]: (_write_texts, _read_texts),
     str | None: (_write_optional_text, _optional(_read_text)),

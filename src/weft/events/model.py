@@ -40,6 +40,7 @@ class RunStarted:
     project: str = ""  # the folder whose settings count, wherever it is resumed from
     trusted: str = ""  # the digest of that folder's own settings and agents, if it used them
     seal: str = ""  # a MAC of all of this with the user's secret; run.seals
+    setup: dict[str, Json] | None = None  # vocabulary.setup: who answers; None: it was not recorded
 
 
 @value
@@ -265,6 +266,7 @@ class RunResumed:
     type: ClassVar[str] = "run_resumed"
     at: float
     permission: str = "auto"  # what it may do to files from here on: auto | ask
+    setup: dict[str, Json] | None = None  # who answers from here on
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Outputs kept over runs, for steps that say `cache: true`. By content key."""
+"""Outputs kept over runs, for steps that say `cache: true`. By content and place (run.reuse.cache_key)."""
 
 from dataclasses import dataclass
 from typing import Protocol

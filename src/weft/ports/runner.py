@@ -1,11 +1,12 @@
 """The plug point for whatever does the work: one attempt in, its result out."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from weft.events.model import FailureKind, Happening
 from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.setup import Setup
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.value import value
 from weft.vocabulary.values import Json
@@ -85,4 +86,13 @@ class Witness(Protocol):
 class Runner(Protocol):
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         """Never raises for what a model or a tool did wrong; cancelling it stops the work."""
+        ...
+
+
+@runtime_checkable
+class Identified(Protocol):
+    """A runner that can say who answers. What any other runner has made is never reused."""
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        """`models` and `tools` as a plan writes them; "" is the model of those that name none."""
         ...

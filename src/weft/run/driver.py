@@ -30,7 +30,7 @@ from weft.ports.workspace import Workspaces
 from weft.problems.errors import WeftError
 from weft.run.journaling import RunJournal
 from weft.run.plots import Answer, Plots
-from weft.run.reuse import NOTHING, Found, Reusable
+from weft.run.reuse import NOTHING, Found, Reusable, Reuse, cache_key
 from weft.run.timers import Timers
 from weft.schedule.advance import advance
 from weft.schedule.commands import (
@@ -43,7 +43,9 @@ from weft.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
+from weft.schedule.places import Places
 from weft.schedule.state import NO_USAGE, RunState
+from weft.schedule.terms import terms_of
 from weft.schedule.timers import deadline_of
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.usage import Usage
@@ -69,10 +71,12 @@ class Driver:
         self._clock = clock
         self._listener = listener
         self._reusable = reusable
+        self._reuse = Reuse(reusable, state)
         self._plots = Plots(state, workspaces)
         self._collecting: dict[StepId, asyncio.Task[None]] = {}
         self._collected: list[Answer] = []  # whose copies go once they are on record
         self._discarding: set[asyncio.Task[None]] = set()
+        self._places = Places(state)
         self._caches = any(step.is_cached for step in state.plan.steps)
         self._inbox: list[Event] = []
         self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
@@ -152,7 +156,7 @@ class Driver:
                 if called_off and _id(command) in called_off:
                     continue
                 self._fold(_started(command, now), rows, decided)
-                found = self._reusable.find(command)
+                found = self._reuse.find(command)
                 if found is None and self._caches and self._is_cached(command):
                     found = await self._kept(command)
                     now = self._clock.now()
@@ -191,13 +195,19 @@ class Driver:
                 step = self._state.steps[row.step]
                 if step.planned.is_cached:
                     attempt = step.parts[row.part].attempts[row.attempt - 1]
-                    await self._journal.keep(attempt.key, row.output)
+                    key = self._cache_key(row.step, row.part, attempt.key)
+                    await self._journal.keep(key, row.output)
+
+    def _cache_key(self, step: StepId, part: str, key: str) -> str:
+        """By content and by place: two votes that ask the same are two answers."""
+        return cache_key(self._state.plan.name, self._places.of(step, part), key)
 
     def _is_cached(self, command: StartAttempt) -> bool:
         return self._state.steps[command.step].planned.is_cached
 
     async def _kept(self, command: StartAttempt) -> Found | None:
-        kept = await self._journal.kept(command.key)
+        key = self._cache_key(command.step, command.part, command.key)
+        kept = await self._journal.kept(key)
         return Found(kept.output, kept.run_id) if kept else None
 
     def _carry_out(self, command: Command) -> None:
@@ -289,29 +299,28 @@ class Driver:
         )
 
     def _request(self, command: StartAttempt) -> AttemptRequest:
-        agent = self._state.plan.agents[command.agent]
-        planned = self._state.steps[command.step].planned
-        output = planned.output
+        state = self._state
+        terms = terms_of(state.steps[command.step].planned, state.plan.agents[command.agent])
         return AttemptRequest(
-            run_id=self._state.run_id,
+            run_id=state.run_id,
             step=command.step,
             part=command.part,
             attempt=command.attempt,
-            agent=command.agent,
+            agent=terms.agent,
             instructions=command.instructions,
             prompt=command.prompt,
             model=command.model,
-            tools=agent.tools,
-            max_turns=agent.max_turns,
-            format=output.format,
-            schema=output.schema or agent.validation.schema,
-            rules=agent.validation.rules,
-            fallback_models=agent.fallback_models,
-            workspace=self._state.workspace,
-            may_write=planned.posture == "writer",
-            read_set=planned.read_set,
-            write_set=planned.write_set,
-            seconds_left=self._seconds_left(command) if self._state.timers else None,
+            tools=terms.tools,
+            max_turns=terms.max_turns,
+            format=terms.format,
+            schema=terms.schema,
+            rules=terms.rules,
+            fallback_models=terms.fallback_models,
+            workspace=state.workspace,
+            may_write=terms.may_write,
+            read_set=terms.read_set,
+            write_set=terms.write_set,
+            seconds_left=self._seconds_left(command) if state.timers else None,
         )
 
     def _seconds_left(self, command: StartAttempt) -> float | None:

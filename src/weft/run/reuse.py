@@ -1,34 +1,39 @@
 """Work that was done before. In: an earlier run. Out: the outputs that need not be made again.
 
-Equal keys mean equal work: the same agent, rendered prompt, tools, model and schema. So what
-can be reused follows from the content alone, in whatever order the steps now stand.
+Equal keys mean equal work: the same agent, rendered prompt, tools, sets, schema, and the same
+model asked at the same place. But two places that do equal work (votes, equal elements of a map)
+were asked apart on purpose, so a place takes its own answer. The answer of another place is taken
+only where the recipe was edited so that this place is new and that one is gone, and only once.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from weft.events.model import Approved, Event
 from weft.plan.model import Plan
 from weft.schedule.commands import StartAttempt
+from weft.schedule.places import Place, Places, PlannedPlaces
 from weft.schedule.state import RunState
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.values import Json
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    key: str
+    output: Json
+
+
+@dataclass(frozen=True, slots=True)
 class Reusable:
+    """What an earlier run has to offer."""
+
     run_id: str = ""
-    outputs: Mapping[str, Mapping[tuple[str, str], Json]] = field(default_factory=dict)
+    plan: Plan | None = None  # of that run
+    answers: Mapping[Place, Answer] = field(default_factory=dict)
     anew: frozenset[StepId] = frozenset()  # steps that must run again, whatever their keys
     approved: frozenset[StepId] = frozenset()  # what a person allowed then stays allowed
-
-    def find(self, command: StartAttempt) -> "Found | None":
-        made = self.outputs.get(command.key)
-        if not made or command.step in self.anew:
-            return None
-        # Two branches may do equal work: each gets its own earlier answer if it had one.
-        place = (str(command.step), command.part)
-        return Found(made[place] if place in made else next(iter(made.values())), self.run_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +48,58 @@ NOTHING = Reusable()
 def reusable(
     state: RunState, events: Iterable[Event], anew: frozenset[StepId] = frozenset()
 ) -> Reusable:
-    outputs: dict[str, dict[tuple[str, str], Json]] = {}
+    places, answers = Places(state), dict[Place, Answer]()
     for step in state.order:
         for part in step.parts.values():
             for attempt in part.attempts:
                 if attempt.outcome == "succeeded":
-                    place = (str(step.id), part.name)
-                    outputs.setdefault(attempt.key, {})[place] = part.output
+                    answers[places.of(step.id, part.name)] = Answer(attempt.key, part.output)
     approved = {event.step for event in events if isinstance(event, Approved)}
-    return Reusable(state.run_id, outputs, anew, frozenset(approved) - anew)
+    return Reusable(state.run_id, state.plan, answers, anew, frozenset(approved) - anew)
+
+
+class Reuse:
+    """The answers of an earlier run, being given to a new one; each at most once."""
+
+    def __init__(self, earlier: Reusable, state: RunState) -> None:
+        self._earlier = earlier
+        self._places = Places(state)
+        self._left = dict(earlier.answers)
+        self._planned_then = PlannedPlaces(earlier.plan or state.plan)
+        # Answers of places that the new plan does not have any more, by key.
+        self._homeless: dict[str, list[Place]] = {}
+        planned_now = PlannedPlaces(state.plan)
+        for place, answer in earlier.answers.items():
+            if place not in planned_now:
+                self._homeless.setdefault(answer.key, []).append(place)
+
+    def find(self, command: StartAttempt) -> Found | None:
+        if not self._left or command.step in self._earlier.anew:
+            return None
+        source = self._source(self._places.of(command.step, command.part), command.key)
+        return (
+            None if source is None else Found(self._left.pop(source).output, self._earlier.run_id)
+        )
+
+    def _source(self, place: Place, key: str) -> Place | None:
+        own = self._left.get(place)
+        if own is not None and own.key == key:
+            return place
+        if place in self._planned_then:
+            return None
+        homeless = (other for other in self._homeless.get(key, ()) if other in self._left)
+        return next((other for other in homeless if self._may_move(other, place)), None)
+
+    def _may_move(self, source: Place, place: Place) -> bool:
+        """A step that was renamed keeps its parts: a branch takes the answer of its namesake."""
+        namesake = (source[0], place[1])
+        return source == namesake or namesake not in self._planned_then
+
+
+def cache_key(workflow: str, place: Place, key: str) -> str:
+    """What the cache over all runs knows an answer by: the work, and the place that asked."""
+    where = sha256("\0".join((workflow, *place)).encode("utf-8", "surrogatepass"))
+    return f"{key}-{where.hexdigest()[:32]}"
 
 
 def downstream(plan: Plan, step: StepId) -> frozenset[StepId]:

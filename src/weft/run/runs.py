@@ -20,11 +20,11 @@ from weft.events.model import (
     RunStarted,
 )
 from weft.plan.codec import plan_to_text
-from weft.plan.model import Plan
+from weft.plan.model import Plan, briefs
 from weft.ports.clock import Clock
 from weft.ports.journal import Leased, RunRow, StoredEvent
 from weft.ports.post import Sayable
-from weft.ports.runner import Runner
+from weft.ports.runner import Identified, Runner
 from weft.ports.workspace import Workspaces
 from weft.problems.errors import InvalidUsage, WeftError
 from weft.run.driver import Driver, Listener
@@ -38,6 +38,7 @@ from weft.schedule.commands import EndRun
 from weft.schedule.state import RunState, begin
 from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.names import did_you_mean, listed
+from weft.vocabulary.setup import setup_to_json
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.values import Json
 from weft.workspaces.claiming import with_aliases
@@ -104,6 +105,7 @@ class Runs:
             workspace=start.workspace,
             project=start.project,
             trusted=start.trusted,
+            setup=_setup_of(plan, runner),
         )
         if self._seals is not None:
             started = self._seals.seal(started)
@@ -137,7 +139,8 @@ class Runs:
             await self._store.release(run_id, fence=fence)
             raise
         await self._recover(history.started.workspace)
-        first = RunResumed(self._clock.now(), permission)
+        setup = _setup_of(history.state.plan, runner)
+        first = RunResumed(self._clock.now(), permission, setup)
         return await self._drive(run_id, fence, history.state, first, runner, listener, NOTHING)
 
     def check(self, history: History) -> None:
@@ -299,6 +302,18 @@ async def _claiming(start: Start) -> Plan:
     if not start.workspace:
         return start.plan
     return await asyncio.to_thread(with_aliases, start.plan, Path(start.workspace))
+
+
+def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
+    """Who answers, asked of the runner that will: nobody else knows it."""
+    if not isinstance(runner, Identified):
+        return None
+    agents = plan.agents.values()
+    named = [brief.model for step in plan.steps for brief in briefs(step.work)]
+    models = {"", *(model or "" for model in (*named, *(agent.model for agent in agents)))}
+    models.update(name for agent in agents for name in agent.fallback_models)
+    tools = {tool for agent in agents for tool in agent.tools}
+    return setup_to_json(runner.identify(sorted(models), sorted(tools)))
 
 
 def is_interrupted(row: RunRow, now: float) -> bool:

@@ -37,6 +37,7 @@ from weft.schedule.recovery import doubt, resume
 from weft.schedule.state import Failure, RunState, Timer
 from weft.schedule.timers import fire
 from weft.schedule.turn import Turn
+from weft.vocabulary.setup import setup_from_json
 from weft.vocabulary.statuses import RunStatus
 
 AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
@@ -73,6 +74,7 @@ def _start(turn: Turn, event: RunStarted) -> None:
     state.started_at = event.at
     state.run_id = state.scope.run_id = event.run_id
     state.workspace = event.workspace
+    state.setup = setup_from_json(event.setup)
     state.inputs = state.scope.inputs = event.inputs
     state.seed = event.seed
     if state.plan.timeout_seconds is not None:
@@ -109,7 +111,7 @@ def _receive(turn: Turn, event: Event) -> None:
                 stop_run(turn, RunStatus.CANCELLED, said)
         case RunResumed():
             state.asks_for_writers = event.permission == "ask"
-            resume(turn)
+            resume(turn, setup_from_json(event.setup))
         case RunEnded():
             state.is_recorded = True
         case RunStarted():

@@ -1,6 +1,7 @@
 """What a subagent is told. In: a part of a step. Out: the command that starts its next attempt."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from weft.plan.brief_text import compose, joined, under_headings
 from weft.plan.model import PlannedAgent
@@ -28,8 +29,17 @@ def command_for(state: RunState, step: StepState, part: PartState) -> StartAttem
         instructions=instructions,
         model=model,
         timeout_seconds=agent.timeout_seconds,
-        key=key_of(state, agent, instructions, prompt, model, step.planned.output),
+        key=key_of(state, step.planned, part.name, agent, instructions, prompt, model),
     )
+
+
+def with_new_key(
+    state: RunState, step: StepState, part: PartState, command: StartAttempt
+) -> StartAttempt:
+    """The same command, for another setup."""
+    agent, told = state.plan.agents[command.agent], (command.instructions, command.prompt)
+    key = key_of(state, step.planned, part.name, agent, *told, command.model)
+    return replace(command, key=key)
 
 
 def _composed(

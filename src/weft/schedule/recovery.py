@@ -8,19 +8,22 @@ from weft.schedule.collecting import collect
 from weft.schedule.commands import AskApproval, EndRun, SetTimer
 from weft.schedule.parts import close_attempt, give_up, start_again, stop_part
 from weft.schedule.people import ask, needs_person
-from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, StepState
+from weft.schedule.prompt import with_new_key
+from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, RunState, StepState
 from weft.schedule.turn import Turn
+from weft.vocabulary.setup import Setup
 from weft.vocabulary.usage import Usage
 
 _INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
 
 
-def resume(turn: Turn) -> None:
+def resume(turn: Turn, setup: Setup | None) -> None:
     state = turn.state
     if state.has_ended:
         if not state.is_recorded:
             turn.say(EndRun(state.status))
         return
+    _set_up(state, setup)
     for name in [name for name, timer in state.timers.items() if timer.kind == "attempt"]:
         del state.timers[name]
     for name, timer in state.timers.items():
@@ -34,6 +37,20 @@ def resume(turn: Turn) -> None:
             _take_up(turn, step)
         elif step.pending is not None and not step.is_merge_held:
             collect(turn, step)
+
+
+def _set_up(state: RunState, setup: Setup | None) -> None:
+    """Another process may ask other models: what was planned for the old ones has new keys."""
+    if setup == state.setup:
+        return
+    state.setup = setup
+    state.key_frames.clear()
+    for step in state.order:
+        for part in step.parts.values():
+            attempt = part.attempts[-1] if part.attempts else None
+            if attempt is not None and attempt.command is not None:
+                attempt.command = with_new_key(state, step, part, attempt.command)
+                attempt.key = attempt.command.key
 
 
 def doubt(

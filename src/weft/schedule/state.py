@@ -21,6 +21,7 @@ from weft.schedule.tool_calls import ToolCalls
 from weft.templates.scope import EndedStep, Scope, StepValue
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.setup import Setup
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -213,6 +214,9 @@ class RunState:
     values: dict[str, EndedStep]  # the same steps
     run_id: str = ""
     workspace: str = ""
+    setup: Setup | None = (
+        None  # who answers; None: nobody said it, and no answer is equal to another
+    )
     inputs: Mapping[str, Json] = field(default_factory=dict)
     seed: int = 0
     status: RunStatus = RunStatus.RUNNING
@@ -234,7 +238,7 @@ class RunState:
     retrying: int = 0  # parts that wait for their next attempt
     collecting: int = 0  # steps whose changes are being collected
     is_partial: bool = False  # a branch or an element failed, and its step went on without it
-    key_frames: dict[tuple[str | None, ...], tuple[Digest, str]] = field(default_factory=dict)
+    key_frames: dict[tuple[object, ...], tuple[Digest, str]] = field(default_factory=dict)
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded

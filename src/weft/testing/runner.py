@@ -1,8 +1,11 @@
 """The scripted runner: the port that models use, answered from a script."""
 
+from collections.abc import Collection
+
 from weft.ports.clock import Clock
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from weft.testing.script import Reply, Script
+from weft.testing.script import Reply, Script, digest_of
+from weft.vocabulary.setup import Setup
 from weft.vocabulary.usage import Usage
 
 MODEL = "scripted"
@@ -12,6 +15,9 @@ class ScriptedRunner:
     def __init__(self, script: Script, clock: Clock) -> None:
         self._script = script
         self._clock = clock
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        return Setup(dict.fromkeys(models, f"{MODEL}:{digest_of(self._script)}"))
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         reply = self._script.reply(request.step, request.part, request.attempt)

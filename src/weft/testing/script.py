@@ -11,6 +11,7 @@ replies:
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
@@ -58,6 +59,12 @@ class Script:
         """The nearest that is written: step/part, then step, then the default."""
         written = self.replies.get(f"{step}/{part}") or self.replies.get(step) or self.default
         return written[min(attempt, len(written)) - 1] if written else None
+
+
+def digest_of(script: Script) -> str:
+    """Of all that it answers: another script is another model."""
+    written = repr((script.default, sorted(script.replies.items())))
+    return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_script(file: Path | str) -> Script:

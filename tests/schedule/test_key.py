@@ -1,0 +1,113 @@
+"""What makes two attempts the same work: all that the runner is given, and who answers."""
+
+from dataclasses import fields
+
+import pytest
+
+from schedule.drive import NO_PLAN, plan_of
+from weft.events.model import RunStarted
+from weft.ports.runner import AttemptRequest
+from weft.schedule.advance import advance
+from weft.schedule.commands import StartAttempt
+from weft.schedule.state import begin
+from weft.schedule.terms import Terms
+from weft.vocabulary.setup import Setup, setup_to_json
+
+SETUP = Setup({"": "openai:small at https://one", "big": "openai:big at https://one"})
+TOOLS = "tools: [Read, Bash]"
+BASE = {"agent": f"prompt: P, {TOOLS}", "step": "prompt: same"}
+
+
+def key(
+    agent: str = BASE["agent"],
+    step: str = BASE["step"],
+    setup: Setup | None = SETUP,
+    workspace: str = "/home",
+    run_id: str = "run-1",
+) -> str:
+    recipe = f"name: t\nagents: {{x: {{{agent}}}}}\nsteps: [{{id: a, subagent: x, {step}}}]\n"
+    told = setup_to_json(setup) if setup else None
+    started = RunStarted(0.0, run_id, "t", "", NO_PLAN, {}, 0, workspace=workspace, setup=told)
+    _, commands = advance(begin(plan_of(recipe)), started)
+    (start,) = (each for each in commands if isinstance(each, StartAttempt))
+    return start.key
+
+
+def test_equal_work_has_equal_keys_in_every_run() -> None:
+    assert key(run_id="run-1") == key(run_id="run-2")
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "prompt: Q, tools: [Read, Bash]",
+        "prompt: P, tools: [Read]",
+        "prompt: P, tools: [Read, 'Bash(git diff:*)']",
+        f"prompt: P, {TOOLS}, max_turns: 3",
+        f"prompt: P, {TOOLS}, fallback_models: [big]",
+        f"prompt: P, {TOOLS}, model: big",
+        f"prompt: P, {TOOLS}, posture: read_only",
+        f"prompt: P, {TOOLS}, validation: {{rules: [Be short.]}}",
+        f"prompt: P, {TOOLS}, validation: {{schema: {{type: object}}}}",
+    ],
+)
+def test_another_agent_definition_is_other_work(agent: str) -> None:
+    assert key(agent) != key()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "prompt: other",
+        "prompt: same, model: big",
+        "prompt: same, read_set: [src]",
+        "prompt: same, write_set: [src]",
+        "prompt: same, posture: read_only",
+        "prompt: same, output: {format: json}",
+        "prompt: same, output: {schema: {type: object}}",
+    ],
+)
+def test_another_step_is_other_work(step: str) -> None:
+    assert key(step=step) != key()
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        Setup({"": "openai:small at https://two"}),
+        Setup({"": "openai:large at https://one"}),
+        Setup({"": "scripted:5f3a"}),
+        Setup(SETUP.models, {"Bash": "with the network"}),
+    ],
+)
+def test_another_model_place_or_tool_configuration_is_other_work(setup: Setup) -> None:
+    assert key(setup=setup) != key()
+
+
+def test_another_judge_matters_where_there_are_rules() -> None:
+    ruled = "prompt: P, validation: {rules: [Be short.]}"
+    judged = Setup(SETUP.models, judge="openai:judge")
+    assert key(ruled, setup=judged) != key(ruled)
+    assert key(setup=judged) == key()
+
+
+def test_where_nobody_knows_who_answers_no_run_is_equal_to_another() -> None:
+    assert key(setup=None, run_id="run-1") != key(setup=None, run_id="run-2")
+    unnamed = Setup({"big": "openai:big"})
+    assert key(setup=unnamed, run_id="run-1") != key(setup=unnamed, run_id="run-2")
+
+
+def test_another_workspace_matters_to_those_who_can_read_it() -> None:
+    assert key(workspace="/elsewhere") != key()
+    assert key("prompt: P", workspace="/elsewhere") == key("prompt: P")
+    cli = Setup({"": "cli:claude 5f3a"})
+    assert key("prompt: P", setup=cli, workspace="/x") != key("prompt: P", setup=cli)
+
+
+def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> None:
+    """A field that a runner obeys and the key leaves out would let wrong answers be reused."""
+    # The workspace as the tests above say; how much time is left changes no answer that came.
+    place = {"run_id", "step", "part", "attempt", "workspace", "seconds_left"}
+    told = {"instructions", "prompt", "model"}
+    terms = {field.name for field in fields(Terms)}
+    assert {field.name for field in fields(AttemptRequest)} == place | told | terms
