@@ -209,7 +209,7 @@ def check_rules(world: World) -> None:
         assert not running
     else:
         # Something is always owed, so no run waits for nothing.
-        assert state.open_attempts or state.retrying or state.people
+        assert state.open_attempts or state.retrying or state.awaiting_approval
 
 
 @given(plans(), seeds)
@@ -223,7 +223,7 @@ def test_dependencies_width_and_files_hold_and_every_run_ends_once(plan: Plan, s
     assert {step.status.value for step in state.order} <= ENDED
     assert not state.timers
     assert not world.timers
-    assert (state.open_attempts, state.retrying, state.people) == (0, 0, {})
+    assert (state.open_attempts, state.retrying, state.awaiting_approval) == (0, 0, {})
     answered = [e for e in world.journal if isinstance(e, AttemptSucceeded | AttemptFailed)]
     stopped = [e for e in world.journal if isinstance(e, AttemptCancelled)]
     assert state.usage.input_tokens == len(answered) + len(stopped)

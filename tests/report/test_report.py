@@ -159,7 +159,7 @@ def test_a_run_that_was_interrupted_says_when_and_what_was_cut_short():
     run = driven(CHAIN, {"b": Hang()})
     run.script = {}
     run.see(RunResumed(run.now + 30))
-    if run.state.people:
+    if run.state.awaiting_approval:
         run.see(Approved(run.now, StepId("b"), "bo"))
     run.run()
     report = report_of(run.state, run.journal)

@@ -56,7 +56,7 @@ def test_the_time_that_a_process_was_gone_is_cut_short():
     run = driven(CHAIN, {"b": Hang()})
     run.script = {}
     run.see(RunResumed(run.now + 40_000))
-    if run.state.people:
+    if run.state.awaiting_approval:
         run.see(Approved(run.now, StepId("b"), "bo"))
     run.run()
     timeline = timeline_of(report_of(run.state))

@@ -170,7 +170,7 @@ def test_a_cancel_does_not_wait_for_a_change_that_is_held() -> None:
     assert EndRun(RunStatus.CANCELLED) in run.see(CancelRequested(6))
     assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
     assert run.state.collecting == 0
-    assert not run.state.people
+    assert not run.state.awaiting_approval
 
 
 def test_a_change_that_a_person_applied_is_merged() -> None:

@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_delays_and_another_seed_others() -> None:
 def test_a_recipe_that_waits_for_a_person_comes_back_as_it_waits() -> None:
     state = run_recipe(flat("{id: a, subagent: researcher, gate: human, prompt: look}"))
     assert state.status is RunStatus.WAITING
-    assert list(state.people) == ["a"]
+    assert list(state.awaiting_approval) == ["a"]
 
 
 def test_agents_of_ones_own_are_found_in_the_folders_named(tmp_path: Path) -> None:

@@ -53,11 +53,11 @@ class Changes:
         self._running.difference_update(ended)
         started = _unknown(state.running, self._running)
         self._running.update(started)
-        asking = _unknown(state.people, self._asking)
+        asking = _unknown(state.awaiting_approval, self._asking)
         self._asking.update(asking)
         ids = dict.fromkeys([*ended, *started, *asking, *_named(event, state)])
         changed = [state.steps[id] for id in ids if id in state.steps]
-        self._asking.difference_update(s.id for s in changed if not s.waits_for_person)
+        self._asking.difference_update(s.id for s in changed if not s.awaits_approval)
         return changed
 
 

@@ -17,7 +17,7 @@ def can_ask(as_json: bool) -> bool:
 
 async def decide_here(weft: Weft, state: RunState) -> None:
     async with weft.runs() as runs:
-        for step in list(state.people.values()):
+        for step in list(state.awaiting_approval.values()):
             is_allowed = click.confirm(_question(step), default=False)
             reason = "" if is_allowed else "not allowed at the terminal"
             await runs.decide(RunId(state.run_id), step.id, is_allowed, who(), reason)

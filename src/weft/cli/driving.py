@@ -47,7 +47,7 @@ def drive(
         with showing(plan, as_json) as listener:
             watched = _read_or_not(listener)
             state, events, was_stopped = asyncio.run(_drive(weft, chosen, start, watched))
-        if was_stopped or not state.people or not can_ask(as_json):
+        if was_stopped or not state.awaiting_approval or not can_ask(as_json):
             break
         asyncio.run(decide_here(weft, state))
         start = _resuming(RunId(state.run_id), permission)
@@ -138,9 +138,9 @@ def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> Non
 
 
 def _print_next(state: RunState, was_stopped: bool) -> None:
-    if state.people:
+    if state.awaiting_approval:
         click.echo("\nIt waits for a person:", err=True)
-        for step in state.people:
+        for step in state.awaiting_approval:
             click.echo(f"  weft approve {state.run_id} {step}", err=True)
     if was_stopped:
         click.echo(f"\nstopped; it goes on with: weft resume {state.run_id}", err=True)

@@ -57,7 +57,7 @@ async def _find(run: str | None, accepted: frozenset[str]) -> list[History]:
         found = await _readable(runs, [row.run_id for row in reversed(rows)])
         # Those that wait for a person were not cut off, and go on once one has decided.
         decided = await runs.addressed()
-        cut_off = [h for h in found if not h.state.people or h.started.run_id in decided]
+        cut_off = [h for h in found if not h.state.awaiting_approval or h.started.run_id in decided]
         if not cut_off:
             raise InvalidUsage("no run was cut off", hint="weft runs lists all of them")
         return cut_off

@@ -44,7 +44,7 @@ async def _status(runs: Runs, row: RunRow) -> str:
         state = (await runs.history(row.run_id)).state
     except WeftError:  # one journal that cannot be read must not hide the others
         return "unreadable"
-    return "waiting" if state.people else "interrupted"
+    return "waiting" if state.awaiting_approval else "interrupted"
 
 
 def _cells(row: RunRow, status: str) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ ASCII_SIGNS: Mapping[Stage, str] = {
 
 
 def stage_of(step: StepState) -> Stage:
-    if step.waits_for_person:
+    if step.awaits_approval:
         return "asking"
     # Whatever is at work has an open attempt, so a running step without one waits for its next.
     if step.status is StepStatus.RUNNING and step.open_attempts == 0:

@@ -28,7 +28,7 @@ def happenings_of(plan: Plan, events: Sequence[Event]) -> Happenings:
     # Folded again, since a decision counts only if that step was waiting for one just then.
     state = begin(plan)
     for event in events:
-        if isinstance(event, Approved | Rejected) and event.step in state.people:
+        if isinstance(event, Approved | Rejected) and event.step in state.awaiting_approval:
             decisions.append(event)
         elif isinstance(event, RunResumed) and not state.has_ended:
             had_work = state.open_attempts + state.retrying > 0

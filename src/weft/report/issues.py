@@ -81,7 +81,7 @@ def _standing(state: RunState) -> Iterator[Issue]:
     """What a run that has not ended waits for."""
     if state.has_ended:
         return
-    for step in sorted(state.people.values(), key=lambda step: step.index):
+    for step in sorted(state.awaiting_approval.values(), key=lambda step: step.index):
         place = f"{state.run_id} {step.id}"
         about = f" ({step.question})" if step.is_merge_held else ""
         said = f"waits for a person{about}: weft approve {place}, or weft reject {place}"
@@ -89,7 +89,7 @@ def _standing(state: RunState) -> Iterator[Issue]:
     if state.status is not RunStatus.RUNNING:
         return
     for step in state.running.values():
-        if step.id not in state.people:
+        if step.id not in state.awaiting_approval:
             yield Issue("stopped", why_waiting(state, step.id) or "has not ended", step.id)
 
 

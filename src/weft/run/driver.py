@@ -136,7 +136,7 @@ class Driver:
         state = self._state
         if self._attempts or self._inbox or state.retrying or state.collecting:
             return False
-        if not state.people:
+        if not state.awaiting_approval:
             return False
         # A deadline that is past, as after a late resume, does not wait for anybody.
         return all(timer.due_at > self._clock.now() for timer in state.timers.values())

@@ -189,9 +189,9 @@ class Runs:
     ) -> None:
         """A person's word, left for whoever drives the run, now or later."""
         state = (await load(self._store, run_id)).state
-        if step not in state.people:
-            waiting = listed(state.people) if state.people else ""
-            hint = did_you_mean(step, state.people) or (
+        if step not in state.awaiting_approval:
+            waiting = listed(state.awaiting_approval) if state.awaiting_approval else ""
+            hint = did_you_mean(step, state.awaiting_approval) or (
                 f"these wait: {waiting}" if waiting else "no step of this run waits for a person"
             )
             raise InvalidUsage(f"step '{step}' does not wait for a person", hint=hint)

@@ -25,13 +25,13 @@ from weft.events.model import (
     ToolEnded,
     ToolStarted,
 )
+from weft.schedule.approvals import approve, hold_merge, reject
 from weft.schedule.closing import RUN_TIMER
 from weft.schedule.commands import Command
 from weft.schedule.finish import finish
 from weft.schedule.observing import observe
 from weft.schedule.outcomes import receive_applied, receive_changes, stop_run
 from weft.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
-from weft.schedule.people import approve, hold_merge, reject
 from weft.schedule.progress import progress
 from weft.schedule.recovery import doubt, resume
 from weft.schedule.state import Failure, RunState, Timer

@@ -28,9 +28,9 @@ def end_step(turn: Turn, step: StepState, status: StepStatus) -> None:
 
 
 def stop_asking(turn: Turn, step: StepState) -> None:
-    if step.waits_for_person:
-        step.waits_for_person = False
-        del turn.state.people[step.id]
+    if step.awaits_approval:
+        step.awaits_approval = False
+        del turn.state.awaiting_approval[step.id]
 
 
 def close_run(turn: Turn, status: RunStatus, reason: str) -> None:

@@ -14,7 +14,7 @@ def finish(turn: Turn) -> None:
     state = turn.state
     if state.open_attempts or state.retrying or state.collecting:
         state.status = RunStatus.RUNNING
-    elif state.people:
+    elif state.awaiting_approval:
         state.status = RunStatus.WAITING
     else:
         state.status = state.closed_as or _status(state)

@@ -6,9 +6,9 @@ order, steps that fit. A plan of ten thousand steps that skip each other needs n
 
 from heapq import heappop
 
+from weft.schedule.approvals import ask, needs_person
 from weft.schedule.closing import step_timer
 from weft.schedule.outcomes import skip
-from weft.schedule.people import ask, needs_person
 from weft.schedule.state import StepState, Timer
 from weft.schedule.turn import Turn
 from weft.schedule.work import begin_work, end_part

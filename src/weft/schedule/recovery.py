@@ -4,10 +4,10 @@ Nobody knows what became of an attempt that was under way; its step's `recovery`
 """
 
 from weft.recipe.model import Recovery
+from weft.schedule.approvals import ask, needs_person
 from weft.schedule.collecting import collect
 from weft.schedule.commands import AskApproval, EndRun, SetTimer
 from weft.schedule.parts import close_attempt, give_up, start_again, stop_part
-from weft.schedule.people import ask, needs_person
 from weft.schedule.prompt import with_new_key
 from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, RunState, StepState
 from weft.schedule.turn import Turn
@@ -28,7 +28,7 @@ def resume(turn: Turn, setup: Setup | None) -> None:
         del state.timers[name]
     for name, timer in state.timers.items():
         turn.say(SetTimer(name, timer.due_at))
-    for step in sorted(state.people.values(), key=lambda step: step.index):
+    for step in sorted(state.awaiting_approval.values(), key=lambda step: step.index):
         turn.say(AskApproval(step.id))
     for step in state.order:
         if _is_narrowed(turn, step):

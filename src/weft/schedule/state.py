@@ -161,7 +161,7 @@ class StepState:
     calls: ToolCalls | None = None  # None: no tool was called
     iteration: int = 0
     items: Items | None = None
-    waits_for_person: bool = False
+    awaits_approval: bool = False
     is_approved: bool = False  # a person has let it start
     held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
     open_attempts: int = 0  # planned, running or stopping
@@ -232,7 +232,7 @@ class RunState:
     # events it is empty.
     ended_parts: deque[tuple[StepState, PartState]] = field(default_factory=deque)
     running: dict[StepId, StepState] = field(default_factory=dict)
-    people: dict[StepId, StepState] = field(default_factory=dict)  # steps that wait for a person
+    awaiting_approval: dict[StepId, StepState] = field(default_factory=dict)
     asks_for_writers: bool = False  # the run was resumed with permission: ask
     open_attempts: int = 0
     retrying: int = 0  # parts that wait for their next attempt

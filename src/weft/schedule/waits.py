@@ -13,7 +13,7 @@ def why_waiting(state: RunState, step: StepId) -> str:
     found = state.steps.get(step)
     if found is None or found.ended_at is not None:
         return ""
-    if found.waits_for_person:
+    if found.awaits_approval:
         return "waits for a person"
     if found.status is StepStatus.RUNNING:
         return _why_paused(state, found)

@@ -74,7 +74,12 @@ class Board:
             self._place(row_of(state, step, self._tallies.count(step, part)))
         self._head = _head(self._head, state)
         # All events of a batch are told with the state after the last: one look is enough.
-        places = (len(state.values), len(state.running), len(state.people), state.open_attempts)
+        places = (
+            len(state.values),
+            len(state.running),
+            len(state.awaiting_approval),
+            state.open_attempts,
+        )
         seen = (most_waiting, len(self._waiting), *places)
         if seen != self._seen:
             self._seen = seen

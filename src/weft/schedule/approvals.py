@@ -21,9 +21,9 @@ def needs_person(turn: Turn, step: StepState) -> bool:
 
 
 def ask(turn: Turn, step: StepState) -> None:
-    if not step.waits_for_person:
-        step.waits_for_person = True
-        turn.state.people[step.id] = step
+    if not step.awaits_approval:
+        step.awaits_approval = True
+        turn.state.awaiting_approval[step.id] = step
         turn.say(AskApproval(step.id))
 
 
@@ -36,7 +36,7 @@ def hold_merge(turn: Turn, step: StepState, event: MergeHeld) -> None:
 
 
 def approve(turn: Turn, step: StepState) -> None:
-    if not step.waits_for_person:
+    if not step.awaits_approval:
         return
     stop_asking(turn, step)
     step.is_approved = True
@@ -50,7 +50,7 @@ def approve(turn: Turn, step: StepState) -> None:
 
 
 def reject(turn: Turn, step: StepState, by: str, reason: str) -> None:
-    if not step.waits_for_person:
+    if not step.awaits_approval:
         return
     stop_asking(turn, step)
     said = f"rejected by {by or 'a person'}" + (f": {reason}" if reason else "")
