@@ -34,6 +34,9 @@ SHIPPED = tuple(
 # Nothing here takes a second; this only keeps a hanging command from hanging the tests.
 _PATIENCE_SECONDS = 60
 
+# What `validate --json` says of recipes in which it finds nothing.
+SOUND = {"ok": True, "warnings": []}
+
 GOOD = """\
 name: good
 description: Look, then write, then check.

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import BAD, GOOD, SHIPPED, problems, refused, succeeded, tree, weft, write
+from acceptance.cli import (
+    BAD,
+    GOOD,
+    SHIPPED,
+    SOUND,
+    problems,
+    refused,
+    succeeded,
+    tree,
+    weft,
+    write,
+)
 
 
 def test_a_good_file_is_ok(tmp_path: Path) -> None:
@@ -19,7 +30,7 @@ def test_a_good_file_is_ok(tmp_path: Path) -> None:
 
 def test_a_good_file_is_ok_in_json_and_nothing_more(tmp_path: Path) -> None:
     write(tmp_path, "good.yaml", GOOD)
-    assert succeeded(weft(tmp_path, "validate", "good.yaml", "--json")) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", "good.yaml", "--json")) == SOUND
 
 
 def test_every_problem_comes_at_once_with_its_place(tmp_path: Path) -> None:
@@ -74,15 +85,15 @@ def test_a_folder_stands_for_the_recipes_in_it(tmp_path: Path) -> None:
 
 def test_without_a_name_the_projects_recipes_are_checked(tmp_path: Path) -> None:
     write(tmp_path, "workflows/a.yaml", GOOD)
-    assert succeeded(weft(tmp_path, "validate", "--json")) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", "--json")) == SOUND
 
 
 def test_a_saved_name_is_validated(tmp_path: Path) -> None:
-    assert succeeded(weft(tmp_path, "validate", "research-and-brief", "--json")) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", "research-and-brief", "--json")) == SOUND
 
 
 def test_stdin_is_read_for_a_dash(tmp_path: Path) -> None:
-    assert succeeded(weft(tmp_path, "validate", "-", "--json", stdin=GOOD)) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", "-", "--json", stdin=GOOD)) == SOUND
     found = problems(weft(tmp_path, "validate", "-", "--json", stdin=BAD))
     assert [p["line"] for p in found] == [4, 6, 9]
 
@@ -95,7 +106,7 @@ def test_json_recipes_are_read_too(tmp_path: Path) -> None:
 
 
 def test_everything_shipped_is_valid(tmp_path: Path) -> None:
-    assert succeeded(weft(tmp_path, "validate", *SHIPPED, "--json")) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", *SHIPPED, "--json")) == SOUND
 
 
 DEEP = 200_000
@@ -203,7 +214,7 @@ def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
 def test_a_folder_with_a_pipe_in_it_does_not_hang(tmp_path: Path) -> None:
     write(tmp_path, "mine/a.yaml", GOOD)
     os.mkfifo(tmp_path / "mine" / "pipe.yaml")
-    assert succeeded(weft(tmp_path, "validate", "mine", "--json")) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", "mine", "--json")) == SOUND
 
 
 def test_a_device_is_not_read(tmp_path: Path) -> None:

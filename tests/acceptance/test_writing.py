@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from acceptance.cli import GOOD, TEMPLATES, as_data, refused, schema, succeeded, tree, weft, write
+from acceptance.cli import (
+    GOOD,
+    SOUND,
+    TEMPLATES,
+    as_data,
+    refused,
+    schema,
+    succeeded,
+    tree,
+    weft,
+    write,
+)
 
 MODELINE = "# yaml-language-server: $schema="
 
@@ -37,7 +48,7 @@ def test_every_template_writes_a_recipe_that_validates(tmp_path: Path, template:
     assert found["workflow"] == "mine"
     assert found["file"] == "workflows/mine.yaml"
     assert_fits_its_schema(tmp_path / found["file"])
-    assert succeeded(weft(tmp_path, "validate", found["file"], "--json")) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", found["file"], "--json")) == SOUND
     written = as_data(tmp_path / found["file"])
     assert written.get("workflow", written)["name"] == "mine", "not the template's name"
 
@@ -115,7 +126,7 @@ def test_init_makes_a_project_that_works(tmp_path: Path) -> None:
     assert found["wrote"] == ["weft.yaml", "workflows/first.yaml"]
     assert found["kept"] == []
     assert_fits_its_schema(tmp_path / "workflows/first.yaml")
-    assert succeeded(weft(tmp_path, "validate", "--json")) == {"ok": True}
+    assert succeeded(weft(tmp_path, "validate", "--json")) == SOUND
     assert weft(tmp_path, "plan", "first", "-i", "question=why?").code == 0
 
 

@@ -172,7 +172,7 @@ def test_a_rule_that_the_writer_adds_hides_no_file_that_was_there(tmp_path: Path
     assert [change.path for change in changes_of(tmp_path, edit).changes] == ["a.txt"]
 
 
-def test_a_git_of_the_writers_own_is_no_part_of_it(tmp_path: Path) -> None:
+def test_a_git_of_the_writers_own_is_no_part_of_it_and_its_files_are(tmp_path: Path) -> None:
     def edit(root: Path) -> None:
         git(root, "init", "-q")
         git(root, "add", "-A")
@@ -183,8 +183,8 @@ def test_a_git_of_the_writers_own_is_no_part_of_it(tmp_path: Path) -> None:
         write_tree(root, {"cloned/.git/HEAD": b"x", "cloned/y": b""})
 
     changes = changes_of(tmp_path, edit)
-    assert [change.path for change in changes.changes] == ["place/x"]
-    assert [left.path for left in changes.left] == ["cloned"]
+    assert [change.path for change in changes.changes] == ["cloned/y", "place/x"]
+    assert [left.path for left in changes.left] == ["cloned/.git", "place/.git"]
 
 
 def test_pipes_are_refused_and_links_kept_as_links(tmp_path: Path) -> None:

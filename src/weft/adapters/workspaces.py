@@ -19,12 +19,15 @@ from weft.workspaces.admission import doubt_about, globs_of, inadmissible
 from weft.workspaces.diff import DRAFT, find_changes, open_changes
 from weft.workspaces.entries import Changes
 from weft.workspaces.isolate import discard_tree, isolate, open_isolated
+from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
 from weft.workspaces.merge import Conflict
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import summarize
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.undo import recover_merges
 from weft.workspaces.watching import Snapshot, differences, look
+
+_MOST_SAID = 20  # warnings of one step
 
 
 class ChangeLost(WeftError):
@@ -34,9 +37,17 @@ class ChangeLost(WeftError):
 
 
 class LocalWorkspaces:
-    def __init__(self, home: Path, protected: Protected = NOTHING_PROTECTED) -> None:
+    def __init__(
+        self,
+        home: Path,
+        protected: Protected = NOTHING_PROTECTED,
+        limits: WorkspaceLimits = DEFAULT_LIMITS,
+        carry: Sequence[str] = (),
+    ) -> None:
         self._home = home
         self._protected = protected
+        self._limits = limits
+        self._carry = carry
         self._opening: dict[Plot, asyncio.Lock] = {}
         self._looks: dict[Plot, Snapshot] = {}
 
@@ -87,8 +98,16 @@ class LocalWorkspaces:
         try:
             return open_isolated(home).root
         except NotFound:
-            asked = globs_of(plot.write_set)
-            return isolate(plot.workspace, home, asked=asked, engine_home=self._home).root
+            writes = globs_of(plot.write_set)
+            return isolate(
+                plot.workspace,
+                home,
+                self._limits,
+                asked=(*writes, *globs_of(plot.read_set)),
+                writes=writes,
+                carry=self._carry,
+                engine_home=self._home,
+            ).root
 
     def _collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
         changes = self._changes(plot)
@@ -97,7 +116,7 @@ class LocalWorkspaces:
         artifact = str(changes.artifact)
         figures = summarize(changes)
         counts = (len(changes.changes), figures.added, figures.removed)
-        said = self._said(changes)
+        said = _said(changes)
         if refused := inadmissible(changes, terms.write_set, self._protected):
             return NotMerged(artifact, refused.error, refused.paths, *counts, is_refused=True)
         doubt = "" if terms.may_remove else doubt_about(changes)
@@ -110,7 +129,8 @@ class LocalWorkspaces:
             clashes = "; ".join(f"{clash.path}: {clash.why}" for clash in merged.clashes[:5])
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
             return NotMerged(artifact, error, merged.paths, *counts)
-        return Collected(artifact, *counts, is_merged=True, warnings=said)
+        kept = (f"{each.path} stays as it is: {each.why}" for each in merged.left[:10])
+        return Collected(artifact, *counts, is_merged=True, warnings=(*said, *kept))
 
     def _changes(self, plot: Plot) -> Changes | None:
         """The artifact, once there is one: what is left of the copy then says nothing any more."""
@@ -124,7 +144,7 @@ class LocalWorkspaces:
         except NotFound:
             return None
         try:
-            return find_changes(isolated, artifact)
+            return find_changes(isolated, artifact, self._limits)
         except (OSError, WeftError) as error:
             if isolated.home == copy:
                 copy.rename(kept)
@@ -136,13 +156,18 @@ class LocalWorkspaces:
             for folder in steps.glob(pattern):
                 discard_tree(folder, self._trash)
 
-    def _said(self, changes: Changes) -> tuple[str, ...]:
-        left = [f"{each.path} was not taken along: {each.why}" for each in changes.left[:10]]
-        return (*left, *(f"{each.path} was refused: {each.why}" for each in changes.refused[:10]))
-
     def _copy(self, plot: Plot, kind: str = "copy") -> Path:
         return self._home / "workspaces" / plot.run_id / plot.step / f"{kind}-{plot.copy}"
 
     @property
     def _trash(self) -> Path:
         return self._home / "workspaces" / "trash"
+
+
+def _said(changes: Changes) -> tuple[str, ...]:
+    lines = [
+        *(f"{each.path} is no part of its change: {each.why}" for each in changes.left),
+        *(f"{each.path} was refused: {each.why}" for each in changes.refused),
+    ]
+    more = len(lines) - _MOST_SAID
+    return (*lines[:_MOST_SAID], *((f"and {more:,} more paths",) if more > 0 else ()))

@@ -141,6 +141,7 @@ def tool_settings(settings: Settings) -> "ToolSettings":
         bash_environment=settings.bash.environment,
         bash_network=settings.bash.network,
         sandbox=cast("Setting", settings.sandbox),
+        carry=settings.workspace.carry,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from weft.agents.catalog import agent_files, load_catalog
 from weft.agents.definition import AgentFile
 from weft.assembly.chosen import Ask, Chosen
-from weft.config.settings import Settings, load_settings
+from weft.config.settings import DEFAULT_COPIES, Settings, WorkspaceSettings, load_settings
 from weft.plan.catalog import Catalog
 from weft.plan.check import Checked, Problems, check
 from weft.plan.costs import stricter
@@ -124,6 +124,17 @@ class Weft:
             raise InvalidRecipe(message, built.problems)
         return replace(built, budget=stricter(built.budget, self.settings.budget))
 
+    def with_copy_warnings(self, plan: "Plan", model: str | None) -> "Plan":
+        """The plan, with a warning for what the copies of its writers will leave out."""
+        if not self.workspace(model):
+            return plan
+        from weft.assembly.copies import LEFT_OUT, copy_warnings
+
+        # A stored plan has those of its first run.
+        before = (each for each in plan.warnings if each.code != LEFT_OUT)
+        warnings = copy_warnings(plan, self.settings, model)
+        return replace(plan, warnings=(*before, *warnings))
+
     async def run(
         self,
         plan: "Plan",
@@ -132,6 +143,7 @@ class Weft:
         listener: "Listener | None" = None,
     ) -> "RunState":
         model, plan = self.model(model), self.permit(plan)
+        plan = self.with_copy_warnings(plan, model)
         start = self.start(plan, inputs, model)
         chosen = await self.choose(plan, model)
         async with self.runs() as runs, self.runner(chosen) as runner:
@@ -140,8 +152,9 @@ class Weft:
     @asynccontextmanager
     async def runs(self) -> "AsyncIterator[Runs]":
         """The runs of this user; whoever opens it may drive them."""
-        home = self.settings.home
-        async with open_runs(home, self.accepted, self.settings.protected) as runs:
+        settings = self.settings
+        protected, copies = settings.protected, settings.workspace
+        async with open_runs(settings.home, self.accepted, protected, copies) as runs:
             yield runs
 
     def readmit(self, history: "History") -> str:
@@ -296,7 +309,10 @@ class Weft:
 
 @asynccontextmanager
 async def open_runs(
-    home: Path, accepted: frozenset[str] = frozenset(), protected: tuple[str, ...] = ()
+    home: Path,
+    accepted: frozenset[str] = frozenset(),
+    protected: tuple[str, ...] = (),
+    copies: WorkspaceSettings = DEFAULT_COPIES,
 ) -> "AsyncIterator[Runs]":
     """The runs of the user whose home this is, from whatever folder.
 
@@ -306,13 +322,14 @@ async def open_runs(
     from weft.adapters.clock import SystemClock
     from weft.adapters.stores.sqlite import SqliteJournal
     from weft.adapters.workspaces import LocalWorkspaces
+    from weft.assembly.copies import copy_limits
     from weft.config.secret import user_secret
     from weft.run.runs import Runs
     from weft.run.seals import Seals
     from weft.workspaces.protected import Protected
 
     store = await SqliteJournal.open(home / "runs.db")
-    workspaces = LocalWorkspaces(home, Protected(protected))
+    workspaces = LocalWorkspaces(home, Protected(protected), copy_limits(copies), copies.carry)
     seals = Seals(lambda: user_secret(home), accepted)
     try:
         yield Runs(store, SystemClock(), workspaces, seals)

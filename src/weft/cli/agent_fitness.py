@@ -17,8 +17,8 @@ from weft.assembly import Weft
 from weft.assembly.chosen import Chosen
 from weft.assembly.subagents import may_run_command, search_endpoint, steps_write
 from weft.cli.default_model import default_model
-from weft.plan.assemble import tools_of
 from weft.plan.catalog import KNOWN_TOOLS, tool_fault, tool_name
+from weft.plan.postures import tools_of
 from weft.problems.errors import WeftError
 from weft.recipe.model import Agent
 from weft.vocabulary.names import did_you_mean

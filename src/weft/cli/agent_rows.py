@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from weft.cli.agent_layers import Listed
-from weft.plan.assemble import tools_of
 from weft.plan.catalog import CHANGING_TOOLS, tool_name
+from weft.plan.postures import tools_of
 from weft.problems.render import as_json as problem_as_json
 from weft.problems.render import count, visible
 from weft.recipe.model import Agent

@@ -60,7 +60,7 @@ def show_dry_run(
     recipe: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, full: bool
 ) -> None:
     weft = open_weft()
-    plan = open_plan(weft, recipe)
+    plan = weft.with_copy_warnings(open_plan(weft, recipe), weft.model(None))
     given = given_inputs(pairs, input_json)
     if not as_json:
         given = ask_missing(plan.inputs, given, weft.settings.project)

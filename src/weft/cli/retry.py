@@ -71,7 +71,7 @@ def run_again(
     inputs = weft.inputs(plan, {**before, **given})
     anew = downstream(plan, StepId(step)) if step else frozenset()
     model = weft.model(model) or (history.started.model if is_believed else None)
-    plan = weft.permit(plan)
+    plan = weft.with_copy_warnings(weft.permit(plan), model)
     start = replace(
         weft.start(plan, inputs, model),
         parent=run,

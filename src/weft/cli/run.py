@@ -54,7 +54,7 @@ def command(
         plan, given if as_json else ask_missing(plan.inputs, given, weft.settings.project)
     )
     model = weft.model(model)
-    plan = weft.permit(plan, permission)
+    plan = weft.with_copy_warnings(weft.permit(plan, permission), model)
     if not as_json:
         print_warnings(plan.warnings)
     if is_detached:

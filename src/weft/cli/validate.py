@@ -13,7 +13,7 @@ from weft.cli.recipes import open_recipe
 from weft.plan.check import Checked, Problems
 from weft.problems import Problem
 from weft.problems.errors import InvalidRecipe, InvalidUsage, NotFound
-from weft.problems.render import count, error_as_json, visible
+from weft.problems.render import as_json, count, error_as_json, visible
 from weft.recipe.read import SUFFIXES
 from weft.registry.folders import Folder, files_in
 
@@ -72,11 +72,14 @@ def _clashes(weft: Weft, checked: dict[str, Checked | Problems]) -> dict[str, Pr
 
 
 def _print_json(checked: dict[str, Checked | Problems], bad: list[Problem]) -> None:
-    if bad:
-        broken = [name for name, built in checked.items() if isinstance(built, Problems)]
-        print_json(error_as_json(InvalidRecipe(f"{', '.join(broken)}: {count(bad)}", bad)))
-    else:
-        print_json({"ok": True})
+    """One shape of an error everywhere: warnings of sound files wait until all files are sound."""
+    sound = [built for built in checked.values() if isinstance(built, Checked)]
+    warnings = [as_json(warning) for built in sound for warning in built.warnings]
+    if not bad:
+        print_json({"ok": True, "warnings": warnings})
+        return
+    broken = [name for name, built in checked.items() if isinstance(built, Problems)]
+    print_json(error_as_json(InvalidRecipe(f"{', '.join(broken)}: {count(bad)}", bad)))
 
 
 def _print_text(checked: dict[str, Checked | Problems], bad: list[Problem]) -> None:

@@ -1,11 +1,31 @@
 """Every key that `weft.yaml` may have."""
 
 from weft.documents.kinds import AnyMap, Choice, Count, Flag, ListOf, ShapeOf, Text
+from weft.documents.node import Node, Path
 from weft.documents.shapes import Fields, Key, Reading, Shape
 from weft.recipe.grammar import BUDGET
 from weft.recipe.parts import make_budget
 
 _LINE = Text("one line of text", may_be_blank=False, one_line=True)
+
+
+class FolderInside(Text):
+    """A folder of the workspace: a plain path, and no glob."""
+
+    def __init__(self) -> None:
+        super().__init__("a folder of the workspace, such as node_modules", False, one_line=True)
+
+    def read(self, node: Node, at: Path, reading: Reading) -> str | None:
+        written = super().read(node, at, reading)
+        if written is None:
+            return None
+        names = [name for name in written.split("/") if name not in ("", ".")]
+        is_inside = names and ".." not in names and not written.startswith(("/", "~"))
+        if is_inside and not any(name.casefold() == ".git" for name in names):
+            return "/".join(names)
+        message = f"'{written[:60]}' is no folder that can be carried into a copy"
+        reading.say("RCP121", node, at, message, f"write {self.called}")
+        return None
 
 
 def _fields(fields: Fields, reading: Reading) -> Fields:
@@ -42,6 +62,12 @@ BASH = Shape("'bash'", "The Bash tool.", (
     Key("environment", ListOf(_LINE, or_one=True), "variables that commands may see"),
     Key("network", Flag(), "may commands use the network? no by default"),
 ))  # fmt: skip
+WORKSPACE = Shape("'workspace'", "The copies that isolated writers work in.", (
+    Key("carry", ListOf(FolderInside(), or_one=True), "folders that Bash sees in a copy, read-only"),
+    Key("max_files", Count(1, 10**7), "files that a copy may have; 50,000 by default"),
+    Key("max_mib", Count(1, 10**7), "MiB that a copy may have; 2,048 by default"),
+    Key("max_file_mib", Count(1, 10**7), "MiB that one file may have; 256 by default"),
+))  # fmt: skip
 WEB = Shape("'web'", "The WebFetch tool.", (
     Key("allow_private", ListOf(_LINE, or_one=True), "host:port that may be private addresses"),
 ))  # fmt: skip
@@ -57,6 +83,7 @@ CONFIG = Shape("weft.yaml", "Settings. Everything is optional.", (
     Key("mcp_servers", AnyMap(), "MCP servers by name"),
     Key("sandbox", Choice("auto", "bubblewrap", "landlock", "off"), "what confines Bash"),
     Key("bash", ShapeOf(BASH, _fields), "the Bash tool"),
+    Key("workspace", ShapeOf(WORKSPACE, _fields), "the copies that isolated writers work in"),
     Key("cli_commands", ListOf(_LINE, or_one=True), "what `cli:COMMAND` in a recipe may start"),
     Key("web", ShapeOf(WEB, _fields), "the WebFetch tool"),
     Key("budget", ShapeOf(BUDGET, make_budget), "what a run may cost"),

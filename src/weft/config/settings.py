@@ -36,6 +36,19 @@ class BashSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceSettings:
+    """Of the copies that isolated writers work in."""
+
+    carry: tuple[str, ...] = ()  # folders of the workspace that Bash sees there, read-only
+    max_files: int = 50_000
+    max_mib: int = 2_048
+    max_file_mib: int = 256
+
+
+DEFAULT_COPIES = WorkspaceSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     project: Path  # the folder that relative paths start from: the workspace
     home: Path  # the user's own: ~/.weft
@@ -51,6 +64,7 @@ class Settings:
     mcp_servers: Mapping[str, Json] = field(default_factory=dict)
     sandbox: str = "auto"
     bash: BashSettings = BashSettings()
+    workspace: WorkspaceSettings = DEFAULT_COPIES
     web_allow_private: tuple[str, ...] = ()
     cli_commands: tuple[str, ...] = ()  # commands that `cli:COMMAND` in a recipe may start
     limits: Limits = DEFAULT_LIMITS
@@ -178,6 +192,7 @@ def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
         mcp_servers={**settings.mcp_servers, **(written.get("mcp_servers", dict) or {})},
         sandbox=written.get("sandbox", str) or settings.sandbox,
         bash=_bash(written.get("bash", Fields)) or settings.bash,
+        workspace=_workspace(settings.workspace, written.get("workspace", Fields)),
         cli_commands=(*settings.cli_commands, *(written.many("cli_commands") or ())),
         web_allow_private=_allowed(written.get("web", Fields)) or settings.web_allow_private,
         limits=_raised(settings.limits, limits) if limits else settings.limits,
@@ -202,6 +217,15 @@ def _bash(written: Fields | None) -> BashSettings | None:
         return None
     environment = written.many("environment") or ()
     return BashSettings(tuple(map(str, environment)), bool(written.get("network", bool)))
+
+
+def _workspace(settings: WorkspaceSettings, written: Fields | None) -> WorkspaceSettings:
+    if written is None:
+        return settings
+    sizes = ("max_files", "max_mib", "max_file_mib")
+    carry = (*settings.carry, *map(str, written.many("carry") or ()))
+    given = {name: size for name in sizes if (size := written.get(name, int)) is not None}
+    return replace(settings, carry=tuple(dict.fromkeys(carry)), **given)
 
 
 def _allowed(written: Fields | None) -> tuple[str, ...]:

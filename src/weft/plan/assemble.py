@@ -6,7 +6,6 @@ from typing import cast
 
 from weft.documents.node import Path
 from weft.plan.branch_keys import branch_keys
-from weft.plan.catalog import CHANGING_TOOLS, tool_name
 from weft.plan.claims import Claims
 from weft.plan.draft import Draft, DraftStep
 from weft.plan.edges import Graph, stored_names
@@ -32,6 +31,7 @@ from weft.plan.model import (
     Target,
     briefs,
 )
+from weft.plan.postures import posture_of, tools_of
 from weft.plan.rules.lists import feedback_reference
 from weft.recipe.model import (
     ALL_PRIOR_CONTEXT,
@@ -116,11 +116,6 @@ def _defined(draft: Draft, id: AgentId) -> Agent:
     agent = draft.agent(id)
     assert agent is not None, "the agents rule found every agent"
     return agent
-
-
-def tools_of(agent: Agent) -> tuple[str, ...]:
-    denied = {tool_name(tool) for tool in agent.disallowed_tools}
-    return tuple(tool for tool in agent.tools if tool_name(tool) not in denied)
 
 
 class _SharedEdges:
@@ -310,18 +305,12 @@ class _Assembly:
         for brief in briefs(work):
             if brief.fallback:
                 agents.append(_defined(self.draft, brief.fallback))
-        return "writer" if any(_can_write(agent) for agent in agents) else "read_only"
+        return posture_of(agents)
 
     def _expression(self, at: Path) -> Expression:
         expression = self.draft.parsed[at]
         assert isinstance(expression, Expression)
         return expression
-
-
-def _can_write(agent: Agent) -> bool:
-    if agent.posture:
-        return agent.posture == "writer"
-    return any(tool_name(tool) in CHANGING_TOOLS for tool in tools_of(agent))
 
 
 # Kept, for most steps of a plan have the same: one value for all of them, and parsed once.

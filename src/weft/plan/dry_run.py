@@ -16,6 +16,7 @@ from weft.plan.model import (
     Target,
 )
 from weft.plan.waves import max_delegations, max_model_calls, waves
+from weft.problems.render import as_json
 from weft.templates.render import render_known
 from weft.templates.scope import Scope
 from weft.vocabulary.ids import StepId
@@ -39,6 +40,7 @@ def dry_run(
         "mode": "dry_run",
         "workflow": plan.name,
         "inputs": dict(inputs),
+        "warnings": [as_json(warning) for warning in plan.warnings],
         "would_run": [_step(plan, step, scope, default_model) for step in plan.steps],
         "waves": [list(wave) for wave in waves(plan)],
         "summary": {

@@ -31,6 +31,7 @@ class AttemptRequest:
     rules: tuple[str, ...]
     fallback_models: tuple[str, ...] = ()
     workspace: str = ""  # the folder it works in; empty: it has none
+    origin: str = ""  # what that folder is a copy of; empty: it is none
     may_write: bool = False
     read_set: tuple[str, ...] = ("**/*",)
     write_set: tuple[str, ...] = ()

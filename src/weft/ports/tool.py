@@ -62,6 +62,8 @@ class Reach:
     read_set: tuple[str, ...] = ("**/*",)
     write_set: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()  # paths that it may not change, whatever the write-set says
+    origin: Path | None = None  # what the workspace is a copy of; None: it is none
+    carried: tuple[str, ...] = ()  # folders of the origin that Bash sees in the copy, read-only
 
 
 class Toolbox(Protocol):

@@ -17,6 +17,7 @@ class Plot:
     copy: str  # which of the step's copies; a new attempt may get a new one
     workspace: Path  # what it is a copy of
     write_set: tuple[str, ...] = ()
+    read_set: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ TITLES: dict[str, str] = {
     "RCP901": "dependency listed twice",
     "RCP902": "write_set without effect",
     "RCP903": "unused agent or input",
+    "RCP904": "writer without a writing tool",
+    "RCP905": "left out of a writer's copy",
     "RUN001": "model that cannot be asked",
     "RUN002": "budget without a price",
     "RUN003": "unknown MCP server",

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from weft.problems.render import as_json
 from weft.report.model import CallsReport, ChangesReport, PathStep, Report, StepReport
 from weft.vocabulary.usage import Usage
 
@@ -16,6 +17,7 @@ def report_as_json(report: Report) -> dict[str, object]:
         "output": report.output,
         "steps": {step.id: _step(step) for step in report.steps},
         "warnings": list(report.warnings),
+        "recipe_warnings": [as_json(warning) for warning in report.recipe_warnings],
         "usage": _usage(report.usage),
         "duration_seconds": round(report.duration_seconds, 3),
         "started_at": iso(report.started_at),

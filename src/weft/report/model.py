@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from weft.problems import Problem
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -187,6 +188,7 @@ class Report:
     resumed_at: tuple[float, ...]
     parent: str | None  # the run this one was forked or retried from
     critical_path: tuple[PathStep, ...]
+    recipe_warnings: tuple[Problem, ...] = ()
 
     @property
     def duration_seconds(self) -> float:

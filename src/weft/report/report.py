@@ -47,6 +47,7 @@ def report_of(state: RunState, events: Sequence[Event] = ()) -> Report:
         resumed_at=tuple(each.resumed_at for each in happened.resumptions),
         parent=started.parent if started else None,
         critical_path=critical_path(state),
+        recipe_warnings=state.plan.warnings,
     )
 
 

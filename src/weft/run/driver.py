@@ -242,7 +242,9 @@ class Driver:
         try:
             request = self._request(command)
             if self._plots.is_writer(command.step):
-                request = replace(request, workspace=await self._plots.open(command))
+                folder = await self._plots.open(command)
+                origin = "" if folder == request.workspace else request.workspace
+                request = replace(request, workspace=folder, origin=origin)
             result = await self._runner.run(request, witness)
             ended = self._ended(command, result)
         except asyncio.CancelledError:

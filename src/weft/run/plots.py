@@ -95,8 +95,10 @@ class Plots:
     def _plot(self, id: StepId, attempt: int) -> Plot:
         state = self._state
         copy = str(attempt) if _is_one_delegation(state.steps[id]) else "all"
-        write_set = state.steps[id].planned.write_set
-        return Plot(state.run_id, id, copy, Path(state.workspace), write_set)
+        planned = state.steps[id].planned
+        return Plot(
+            state.run_id, id, copy, Path(state.workspace), planned.write_set, planned.read_set
+        )
 
 
 def _is_one_delegation(step: StepState) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from weft.problems.errors import WeftError
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.blobs import Blobs
+from weft.workspaces.entries import Left
 from weft.workspaces.locks import merge_lock, merges_folder
 from weft.workspaces.merge import MergePlan, Put
 from weft.workspaces.merge_log import Intent, MergeLog
@@ -51,6 +52,7 @@ class Merged:
     paths: tuple[str, ...]  # that were written or removed
     merged_by_lines: tuple[str, ...]
     was_done: bool = False  # an earlier merge did it, and this one had nothing to do
+    left: tuple[Left, ...] = ()  # what stays as the workspace has it
 
 
 def apply_merge(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
@@ -69,7 +71,7 @@ def apply_locked(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
         at("intended")
         if not plan.puts:
             log.move(intent.id, "pending", "done")
-            return Merged(intent.id, (), ())
+            return Merged(intent.id, (), (), left=plan.left)
         try:
             _make(plan, intent, beneath, at)
         except BaseException:
@@ -80,7 +82,8 @@ def apply_locked(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
         remove_stage(beneath, intent.stage, at)
         log.move(intent.id, "committed", "done")
         at("done")
-    return Merged(intent.id, tuple(put.path for put in plan.puts), plan.merged_by_lines)
+    paths = tuple(put.path for put in plan.puts)
+    return Merged(intent.id, paths, plan.merged_by_lines, left=plan.left)
 
 
 def _intend(plan: MergePlan, beneath: Beneath) -> Intent:

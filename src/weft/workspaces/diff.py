@@ -6,8 +6,9 @@
 It is written beside its place, synced, and renamed: an artifact that is there is whole, and it is
 never made again.
 
-Files that the writer made and a `.gitignore` leaves out are no part of it, unless a glob of the
-step's sets asks for them by name. Nor is a `.git` that it made, or an empty folder.
+A file that the writer made and a `.gitignore` leaves out is part of it if the write-set covers it,
+and marked as ignored. What is no part of it is named: ignored files outside the write-set, folders
+such as `node_modules`, and a `.git` that the writer made. Empty folders are not.
 """
 
 import secrets
@@ -23,7 +24,7 @@ from weft.workspaces.blobs import Blobs, BlobWriter
 from weft.workspaces.durable import sync, write_durably
 from weft.workspaces.entries import Change, Changes, Entry, Left
 from weft.workspaces.git import find_repository
-from weft.workspaces.isolate import Isolated, remove_tree
+from weft.workspaces.isolate import Isolated, is_real_folder, remove_tree
 from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
 from weft.workspaces.listing import Listing, Selection, list_workspace, outer_rules
 from weft.workspaces.places import Place
@@ -54,7 +55,7 @@ def find_changes(
     draft = _new_draft(artifact)
     base = Blobs(isolated.base)
     with BlobWriter(draft / "objects") as keep, Beneath(isolated.root) as root:
-        listing = _list(root, isolated, limits)
+        listing = _list(root, isolated, limits.with_room)
         written, refused = _written(root, listing, isolated.files, keep)
         gone = _gone(isolated.files, listing, refused)
         for change in (*written, *gone):
@@ -62,13 +63,15 @@ def find_changes(
                 _keep_base(base, change.before, keep)
         keep.finish(durable=True)
     blobs = Blobs(draft / "objects")
-    found = with_renames([*written, *gone], lambda entry: blobs.read(entry.digest))
+    ignored = [change for change in written if change.is_ignored]
+    plain = [change for change in (*written, *gone) if not change.is_ignored]
+    found = [*with_renames(plain, lambda entry: blobs.read(entry.digest)), *ignored]
     changes = Changes(
         secrets.token_hex(16),
         artifact,
         tuple(sorted(found, key=lambda change: change.path)),
         tuple(refused),
-        listing.left,
+        (*isolated.left, *listing.left, *_written_over(isolated)),
         len(isolated.files),
     )
     _publish(changes, draft)
@@ -98,7 +101,8 @@ def outside(changes: Changes, write_set: Sequence[Glob]) -> tuple[str, ...]:
 
 def _list(root: Beneath, isolated: Isolated, limits: WorkspaceLimits) -> Listing:
     # What was copied counts as tracked: a rule that the writer adds does not remove a file.
-    selection = Selection(frozenset(isolated.files), isolated.asked)
+    tracked, apart = frozenset(isolated.files), frozenset(isolated.carried)
+    selection = Selection(tracked, isolated.asked, apart, made=isolated.writes)
     outer = outer_rules(find_repository(isolated.workspace), isolated.workspace)
     return list_workspace(root, selection, limits, outer)
 
@@ -114,10 +118,21 @@ def _written(
                 before = base.get(each.path)
                 try:
                     if not entry_at(place).is_same(before):
-                        written.append(Change(each.path, before, entry_at(place, keep)))
+                        after = entry_at(place, keep)
+                        is_ignored = each.path in listing.ignored
+                        written.append(Change(each.path, before, after, is_ignored=is_ignored))
                 except (OSError, PathRefused) as error:
                     refused.append(Left(each.path, f"cannot be read: {error}"))
     return written, refused
+
+
+def _written_over(isolated: Isolated) -> list[Left]:
+    """Folders that a sandbox shows read-only, and that somebody without one has written to."""
+    return [
+        Left(path, "it is carried from the workspace, which is not changed")
+        for path in isolated.carried
+        if not is_real_folder(isolated.root, path) or any((isolated.root / path).iterdir())
+    ]
 
 
 def _gone(base: dict[str, Entry], listing: Listing, refused: Sequence[Left]) -> list[Change]:

@@ -37,6 +37,7 @@ class Change:
     before: Entry | None  # None: it was not there
     after: Entry | None  # None: it is gone
     renamed_from: str | None = None
+    is_ignored: bool = False  # the writer made it where a `.gitignore` leaves files out of copies
 
     @property
     def touched(self) -> tuple[str, ...]:

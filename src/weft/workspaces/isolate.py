@@ -20,18 +20,20 @@ import secrets
 import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from weft.plan.globs import Glob, parse_glob
+from weft.problems.errors import NotFound
 from weft.vocabulary.values import Json
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.blobs import BlobWriter
 from weft.workspaces.entries import Entry, Left
 from weft.workspaces.git import find_repository, own_git_dir, tracked_paths
 from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
-from weft.workspaces.listing import Selection, list_workspace, outer_rules
+from weft.workspaces.listing import SKIPPED_NAMES, Selection, list_workspace, outer_rules
+from weft.workspaces.refusals import PathRefused, shown
 from weft.workspaces.snapshot import take_snapshot
 from weft.workspaces.stored import (
     entry_from_json,
@@ -55,7 +57,9 @@ class Isolated:
     kind: IsolatedKind
     files: dict[str, Entry]  # as they were, by path
     left: tuple[Left, ...]  # what was not copied and is not ignored either
-    asked: tuple[Glob, ...]
+    asked: tuple[Glob, ...]  # of its sets: what one names is copied although it is ignored
+    writes: tuple[Glob, ...] = ()  # its write-set
+    carried: tuple[str, ...] = ()  # folders that a sandbox shows in it, read-only
 
     @property
     def root(self) -> Path:
@@ -78,32 +82,37 @@ def isolate(
     limits: WorkspaceLimits = DEFAULT_LIMITS,
     asked: Sequence[Glob] = (),
     *,
+    writes: Sequence[Glob] = (),
+    carry: Sequence[str] = (),
     engine_home: Path | None = None,
 ) -> Isolated:
     """Copy the workspace as it is now. What an earlier try left in `home` is removed.
 
-    `asked` are globs of the step's sets: what one covers by name (`dist/**`) is copied, and later
-    taken into the diff, although a `.gitignore` leaves it out. `engine_home` is where merges are
-    logged: with it, none is made while the copy is, and one that a crash left is undone first.
+    `asked` are globs of the step's sets: what one names (`dist/**`) is copied although a
+    `.gitignore` leaves it out. Folders to `carry` are empty in the copy: a sandbox mounts the
+    workspace's own there. `engine_home` is where merges are logged: with it, none is made while
+    the copy is, and one that a crash left is undone first.
     """
     workspace = workspace.resolve()
     remove_tree(home)
     home.mkdir(parents=True, mode=0o700)
     with nullcontext() if engine_home is None else settled(workspace, engine_home):
-        isolated = _copy(workspace, home, engine_home or home, limits, tuple(asked))
+        carried = tuple(path for path in carry if is_real_folder(workspace, path))
+        apart = _apart(workspace, engine_home or home, carried)
+        isolated = _copy(workspace, home, Selection(asked=tuple(asked), apart=apart), limits)
+        isolated = replace(isolated, writes=tuple(writes), carried=carried)
+        for path in carried:
+            (isolated.root / path).mkdir(parents=True, exist_ok=True)
     _write_manifest(isolated)
     return isolated
 
 
-def _copy(
-    workspace: Path, home: Path, apart: Path, limits: WorkspaceLimits, asked: tuple[Glob, ...]
-) -> Isolated:
+def _copy(workspace: Path, home: Path, selection: Selection, limits: WorkspaceLimits) -> Isolated:
     repository = find_repository(workspace)
-    tracked = frozenset[str]()
     if repository is not None:
         own_git_dir(repository, home / "git")
         tracked = tracked_paths(repository, home / "git", workspace)
-    selection = Selection(tracked, asked, _inside(workspace, apart))
+        selection = replace(selection, tracked=tracked)
     outer = outer_rules(repository, workspace)
     with Beneath(workspace) as source, BlobWriter(home / "base") as base:
         listing = list_workspace(source, selection, limits, outer)
@@ -111,21 +120,22 @@ def _copy(
         base.finish(durable=False)
     kind: IsolatedKind = "copy" if repository is None else "worktree"
     left = (*listing.left, *listing.unfit, *snapshot.unread)
-    return Isolated(workspace, home, kind, snapshot.files, left, asked)
+    return Isolated(workspace, home, kind, snapshot.files, left, selection.asked)
 
 
 def open_isolated(home: Path) -> Isolated:
     """One that was made before. Raises NotFound when it was never finished."""
     manifest = read_object(home / _MANIFEST, "isolated workspace")
     entries = cast(dict[str, Json], manifest["files"])
-    asked = (parse_glob(text) for text in cast(list[str], manifest["asked"]))
     return Isolated(
         Path(cast(str, manifest["workspace"])),
         home,
         cast(IsolatedKind, manifest["kind"]),
         {path: cast(Entry, entry_from_json(entry)) for path, entry in entries.items()},
         lefts_from_json(manifest["left"]),
-        tuple(glob for glob in asked if isinstance(glob, Glob)),
+        _globs(manifest["asked"]),
+        _globs(manifest.get("writes", manifest["asked"])),
+        tuple(cast(list[str], manifest.get("carried", []))),
     )
 
 
@@ -141,6 +151,11 @@ def discard_tree(folder: Path, trash: Path) -> None:
     remove_tree(going)
 
 
+def _globs(texts: Json) -> tuple[Glob, ...]:
+    found = map(parse_glob, cast(list[str], texts))
+    return tuple(glob for glob in found if isinstance(glob, Glob))
+
+
 def remove_tree(folder: Path) -> None:
     """Remove a folder of ours, whatever a writer did to the modes of what is in it."""
     if not folder.exists():
@@ -153,12 +168,56 @@ def remove_tree(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _inside(workspace: Path, apart: Path) -> str | None:
-    """Our own folder, when it lies in the workspace: a copy must not hold itself."""
-    try:
-        return apart.resolve().relative_to(workspace).as_posix()
-    except ValueError:
+def why_lost(root: Path, workspace: Path, path: str) -> str | None:
+    """Why a writer should not make this file in its copy: nothing of it would reach the workspace.
+
+    `root` is the copy, as `isolate` made it.
+    """
+    names = path.split("/")
+    skipped = next((i for i, name in enumerate(names) if name in SKIPPED_NAMES), None)
+    if skipped is None and (_is_there(root, path) or not _is_there(workspace, path)):
         return None
+    try:
+        isolated = open_isolated(root.parent)
+    except NotFound:
+        return None
+    if path in isolated.files:
+        return None
+    if skipped is not None:
+        folder = "/".join(names[: skipped + 1])
+        if Selection(asked=isolated.asked).names(folder):
+            return None
+        return f"is in {shown(folder)}, which copies leave out; 'write_set' must name it"
+    return (
+        "is in the workspace, but not in this step's copy of it, and would not be replaced: "
+        "a .gitignore leaves it out, or it was made since; 'write_set' must name it"
+    )
+
+
+def _is_there(root: Path, path: str) -> bool:
+    try:
+        with Beneath(root) as beneath:
+            beneath.stat(path, follow=False)
+            return True
+    except PathRefused:
+        return False
+
+
+def is_real_folder(workspace: Path, path: str) -> bool:
+    """A link is none: where it leads is not for a copy to show."""
+    try:
+        with Beneath(workspace) as beneath:
+            return beneath.stat(path, follow=False).kind == "folder"
+    except PathRefused:
+        return False
+
+
+def _apart(workspace: Path, home: Path, carried: Sequence[str]) -> frozenset[str]:
+    """What is carried, and our own folder when it lies in the workspace: a copy must not hold
+    itself."""
+    own = home.resolve()
+    inside = [own.relative_to(workspace).as_posix()] if own.is_relative_to(workspace) else []
+    return frozenset((*carried, *inside))
 
 
 def _write_manifest(isolated: Isolated) -> None:
@@ -169,6 +228,8 @@ def _write_manifest(isolated: Isolated) -> None:
         "files": files,
         "left": lefts_to_json(isolated.left),
         "asked": [glob.text for glob in isolated.asked],
+        "writes": [glob.text for glob in isolated.writes],
+        "carried": list(isolated.carried),
     }
     temporary = isolated.home / f"{_MANIFEST}.new"
     temporary.write_bytes(to_bytes(manifest))

@@ -6,14 +6,20 @@ from dataclasses import dataclass, field
 from weft.problems.errors import WeftError
 from weft.workspaces.refusals import shown
 
-_MIB = 1024 * 1024
+MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLimits:
     files: int = 50_000
-    bytes: int = 2048 * _MIB
-    file_bytes: int = 256 * _MIB
+    bytes: int = 2048 * MIB
+    file_bytes: int = 256 * MIB
+
+    @property
+    def with_room(self) -> "WorkspaceLimits":
+        """For a copy that a step has worked in: what just fitted may have grown, and the model
+        is paid by then."""
+        return WorkspaceLimits(2 * self.files, 2 * self.bytes, 2 * self.file_bytes)
 
 
 DEFAULT_LIMITS = WorkspaceLimits()
@@ -66,4 +72,4 @@ _WHAT_TO_DO = (
 def _bytes(size: int) -> str:
     if size < 1024:
         return f"{size} bytes"
-    return f"{size / _MIB:,.1f} MiB" if size >= _MIB else f"{size / 1024:.1f} KiB"
+    return f"{size / MIB:,.1f} MiB" if size >= MIB else f"{size / 1024:.1f} KiB"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.blobs import Blobs
-from weft.workspaces.entries import Change, Changes, Entry
+from weft.workspaces.entries import Change, Changes, Entry, Left
 from weft.workspaces.patch import LARGEST_TEXT
 from weft.workspaces.places import Kind, kind_of
 from weft.workspaces.protected import is_protected
@@ -39,6 +39,7 @@ class MergePlan:
     workspace: Path
     puts: tuple[Put, ...]  # by path
     texts: dict[str, bytes]  # merged ones, by digest; other bytes are in the artifact
+    left: tuple[Left, ...] = ()  # what stays as the workspace has it, though the step made another
 
     @property
     def merged_by_lines(self) -> tuple[str, ...]:
@@ -74,7 +75,13 @@ def plan_merge(changes: Changes, workspace: Path) -> MergePlan | Conflict:
     if planner.clashes:
         return Conflict(changes, workspace, tuple(planner.clashes))
     puts = sorted(planner.puts.values(), key=lambda put: put.path)
-    return MergePlan(changes, workspace, tuple(puts), planner.texts)
+    return MergePlan(changes, workspace, tuple(puts), planner.texts, tuple(planner.left))
+
+
+_UNSEEN = (
+    "a .gitignore left the workspace's own out of the step's copy, and it is not replaced "
+    "(name it in write_set to work on it)"
+)
 
 
 @dataclass(slots=True)
@@ -84,6 +91,7 @@ class _Planner:
     puts: dict[str, Put] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
 
     def plan(self, changes: Changes) -> None:
         self.clashes.extend(Clash(left.path, left.why) for left in changes.refused)
@@ -119,6 +127,10 @@ class _Planner:
         base, theirs = change.before, change.after
         if change.renamed_from is not None and base is not None and theirs is not None:
             self._decide_rename(change.renamed_from, change.path, base, theirs, ours)
+        elif change.is_ignored and ours is not None and not ours.is_same(theirs):
+            # The step was not shown this file. A compiler's output is not worth a failed step,
+            # and what nobody tracks must not be replaced by somebody who has not seen it.
+            self.left.append(Left(change.path, _UNSEEN))
         elif not _are_same(ours, theirs):
             after = theirs
             if not _are_same(ours, base):

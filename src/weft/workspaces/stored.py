@@ -49,12 +49,14 @@ def entry_from_json(value: Json) -> Entry | None:
 
 def change_to_json(change: Change) -> Json:
     before, after = entry_to_json(change.before), entry_to_json(change.after)
-    return [change.path, before, after, change.renamed_from]
+    return [change.path, before, after, change.renamed_from, change.is_ignored]
 
 
 def change_from_json(value: Json) -> Change:
-    path, before, after, old = cast(tuple[str, Json, Json, str | None], value)
-    return Change(path, entry_from_json(before), entry_from_json(after), old)
+    path, before, after, old, *ignored = cast(list[Json], value)
+    is_ignored = bool(ignored and ignored[0])  # a diff of an earlier Weft does not say
+    entries = entry_from_json(before), entry_from_json(after)
+    return Change(cast(str, path), *entries, cast(str | None, old), is_ignored)
 
 
 def lefts_to_json(lefts: tuple[Left, ...]) -> Json:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from weft.adapters.tools.files import Files
+from weft.plan.globs import Glob, parse_glob
 from weft.ports.tool import Reach, Tool, ToolOutcome
 from weft.vocabulary.values import Json
+from weft.workspaces.isolate import isolate
 
 T = TypeVar("T")
 WRITES = ("out/**", "src/*.py")
@@ -19,8 +21,18 @@ def reach_of(
     may_write: bool = True,
     read_set: tuple[str, ...] = ("**/*",),
     write_set: tuple[str, ...] = ("**/*",),
+    carried: tuple[str, ...] = (),
+    origin: Path | None = None,
 ) -> Reach:
-    return Reach(workspace, may_write, read_set, write_set)
+    return Reach(workspace, may_write, read_set, write_set, origin, carried)
+
+
+def copy_of(origin: Path, home: Path, *carry: str) -> Reach:
+    """The reach of an isolated writer that may write everything."""
+    everything = parse_glob("**/*")
+    assert isinstance(everything, Glob)
+    root = isolate(origin, home, writes=[everything], carry=carry).root
+    return reach_of(root, carried=carry, origin=origin)
 
 
 @contextmanager

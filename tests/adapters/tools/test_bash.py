@@ -2,12 +2,13 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import call, reach_of, tree
+from adapters.tools.bench import call, copy_of, reach_of, tree
 from weft.adapters.tools.bash import BashSettings, bash
 from weft.adapters.tools.command_filter import CommandFilter, read_filter
 from weft.ports.tool import Reach, ToolOutcome
@@ -51,6 +52,53 @@ def test_only_the_write_set_can_be_written(tmp_path: Path) -> None:
     reach = reach_of(workspace, write_set=("out/**",))
     ran(reach, f"echo new > a.txt; echo new > out/b.txt; echo x > ../c; echo x > {tmp_path}/d")
     assert tree(tmp_path) == {"w/a.txt": b"old", "w/out/b.txt": b"new\n"}
+
+
+SANDBOXES = [name for name in ("bubblewrap", "landlock")
+             if not isinstance(find_sandbox(name), NoSandbox)]  # fmt: skip
+
+
+def run_in(name: str, reach: Reach, command: str) -> ToolOutcome:
+    settings = BashSettings(partial(find_sandbox, name))  # type: ignore[arg-type]
+    return call(bash(reach, settings), command=command, timeout_seconds=20)
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+@pytest.mark.parametrize("write_set", [("**/*",), ("src/**",), ("src/*.js", "a.txt")])
+def test_a_carried_folder_is_seen_in_a_copy_and_cannot_be_changed(
+    tmp_path: Path, sandbox: str, write_set: tuple[str, ...]
+) -> None:
+    origin = tmp_path / "ws"
+    for file, text in {
+        "deps/bin/tool": f"#!{origin}/deps/bin/sh\necho ran\n",
+        "src/a.js": "",
+    }.items():
+        (origin / file).parent.mkdir(parents=True, exist_ok=True)
+        (origin / file).write_text(text)
+    (origin / "deps/bin/tool").chmod(0o755)
+    (origin / "deps/bin/sh").symlink_to("/bin/sh")
+    before = tree(origin)
+    reach = replace(copy_of(origin, tmp_path / "copy", "deps"), write_set=write_set)
+    # A script that names its interpreter by where it was installed, as those of a .venv do.
+    assert run_in(sandbox, reach, "deps/bin/tool").text == "ran"
+    tries = (
+        "echo x > deps/bin/tool; echo x > deps/new; rm -rf deps; mv deps gone; chmod 777 deps/bin; "
+        f"echo x > {origin}/deps/bin/tool; echo x > {origin}/src/a.js; ln deps/bin/tool src/hard; "
+        "rm -rf deps/bin; mkdir deps/more; cat deps/bin/tool"
+    )
+    assert "echo ran" in run_in(sandbox, reach, tries).text
+    assert tree(origin) == before
+    assert (origin / "deps/bin").stat().st_mode & 0o777 == 0o755
+
+
+@needs_sandbox
+def test_nothing_is_carried_through_a_link_that_a_command_put_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "ws/deps").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    reach = copy_of(tmp_path / "ws", tmp_path / "copy", "deps")
+    (reach.workspace / "deps").rmdir()
+    (reach.workspace / "deps").symlink_to(tmp_path / "elsewhere")
+    assert ran(reach, "ls deps").verdict == "refused"
 
 
 @needs_sandbox

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import called, reach_of, tree
+from adapters.tools.bench import called, copy_of, reach_of, tree
 from weft.adapters.tools.editing import edit, multi_edit
 from weft.adapters.tools.files import Files
 from weft.adapters.tools.notebook import notebook_edit
@@ -68,6 +68,50 @@ def test_nothing_is_written_in_a_read_only_step(
     told = called(make, reach_of(tmp_path, may_write=False), **arguments)
     assert (told.verdict, "read-only" in told.text) == ("refused", True)
     assert tree(tmp_path) == {"F": b"old"}
+
+
+def ignoring(folder: Path) -> Path:
+    for file in ("out/old.txt", "node_modules/a.js", "a.txt"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text('{"cells": [{"source": "old"}]}')
+    (folder / ".gitignore").write_text("out/\n")
+    return folder
+
+
+@pytest.mark.parametrize(("make", "arguments"), CALLS)
+@pytest.mark.parametrize(
+    ("path", "because"),
+    [
+        ("out/old.txt", "not in this step's copy"),
+        ("node_modules/a.js", "which copies leave out"),
+        ("x/.venv/pyvenv.cfg", "which copies leave out"),
+        ("deps/a.js", "carried into this copy to be read only"),
+        ("deps", "carried into this copy to be read only"),
+    ],
+)
+def test_what_could_not_reach_the_workspace_is_refused_in_a_copy(
+    tmp_path: Path,
+    make: Callable[[Files], Tool],
+    arguments: dict[str, Json],
+    path: str,
+    because: str,
+) -> None:
+    origin = ignoring(tmp_path / "ws")
+    (origin / "deps").mkdir()
+    reach = copy_of(origin, tmp_path / "copy", "deps")
+    before = tree(tmp_path)
+    arguments = {name: path if value == "F" else value for name, value in arguments.items()}
+    told = called(make, reach, **arguments)
+    assert (told.verdict, because in told.text) == ("refused", True), told.text
+    assert tree(tmp_path) == before
+
+
+def test_a_new_file_under_an_ignored_path_is_made_in_a_copy(tmp_path: Path) -> None:
+    reach = copy_of(ignoring(tmp_path / "ws"), tmp_path / "copy")
+    for path in ("out/new.txt", "b.txt"):
+        assert called(write, reach, file_path=path, content="x").text == f"Made {path}: 1 bytes."
+    # What the step itself has made, it may change.
+    assert called(write, reach, file_path="out/new.txt", content="y").verdict == "ok"
 
 
 def test_the_refusal_tells_what_may_be_written(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from weft.adapters.tools.command_filter import CommandFilter, forbidden_because
 from weft.plan.globs import Glob, parse_glob
 from weft.ports.tool import Reach, ToolOutcome, Verdict
 from weft.vocabulary.names import listed
+from weft.workspaces.isolate import is_real_folder
 from weft.workspaces.protected import Protected
-from weft.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement, Limits
+from weft.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Carried, Confinement, Limits
 from weft.workspaces.sandbox.find import NoSandbox
 from weft.workspaces.sandbox.outcome import Ran
 from weft.workspaces.sandbox.outcome import Refused as NotRun
@@ -88,6 +89,11 @@ def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinem
         environment={**PLAIN_ENVIRONMENT, **settings.environment},
         network=settings.network,
         protected=Protected(reach.protected),
+        carried=tuple(
+            Carried(reach.origin / path, path)
+            for path in reach.carried
+            if reach.origin is not None and is_real_folder(reach.origin, path)
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from weft.adapters.tools.spelling import real_name
 from weft.plan.globs import Glob
 from weft.ports.tool import Reach
 from weft.workspaces.beneath import Beneath
+from weft.workspaces.isolate import why_lost
 from weft.workspaces.places import Found, kind_of, wrong_kind
 from weft.workspaces.refusals import PathRefused, shown
 
@@ -34,6 +35,8 @@ class Files:
     def __init__(self, reach: Reach, only: Sequence[Glob] = ()) -> None:
         """`only`: of what the sets allow, what one of these covers too."""
         self._workspace = reach.workspace
+        self._origin = reach.origin
+        self._carried = reach.carried
         self._bounds = Bounds(reach, only)
         self._beneath = Beneath(reach.workspace)
         self._is_closed = False
@@ -150,7 +153,16 @@ class Files:
         where = self._bounds.to_write(path)
         with _judging():
             self._check_spelling(where)
+        if self._origin is not None and (why := self._why_lost(self._origin, where)):
+            raise Refused(f"{shown(where)} {why}")
         return where
+
+    def _why_lost(self, origin: Path, where: str) -> str | None:
+        """Why a file of this name would be no part of the step's change."""
+        for path in self._carried:
+            if f"{where}/".startswith(f"{path}/"):
+                return f"is in {shown(path)}, which is carried into this copy to be read only"
+        return why_lost(self._workspace, origin, where)
 
     # Paths
 

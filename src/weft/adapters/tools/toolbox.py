@@ -38,6 +38,7 @@ class ToolSettings:
     bash_environment: tuple[str, ...] = ()  # names of variables that commands are given
     bash_network: bool = False
     sandbox: Setting = "auto"
+    carry: tuple[str, ...] = ()  # folders that Bash sees in a writer's copy
     mcp_start_seconds: float = START_SECONDS
     protected: tuple[str, ...] = ()  # what no tool may change, from the workspace on
 
@@ -94,6 +95,8 @@ class StandardToolbox:
             request.read_set,
             request.write_set,
             self._settings.protected,
+            Path(request.origin) if request.origin else None,
+            self._settings.carry if request.origin else (),
         )
         return Kit(
             reach=reach if request.workspace else None,

@@ -1,15 +1,19 @@
-"""Read and write sets are globs inside the workspace."""
+"""Read and write sets are globs inside the workspace, and a step that writes can write."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from weft.documents.node import Path
-from weft.plan.draft import Draft
+from weft.plan.draft import Draft, DraftStep
+from weft.plan.postures import has_means_to_write, posture_of
+from weft.recipe.model import Agent
+from weft.vocabulary.names import listed
 
 MOST_GLOBS = 256
 
 
 def check(draft: Draft) -> None:
-    for step in draft.recipe.steps:
+    for drafted in draft.steps:
+        step = drafted.step
         for key, texts in (("read_set", step.read_set), ("write_set", step.write_set)):
             if texts:
                 _check(draft, (*step.at, key), texts)
@@ -20,6 +24,50 @@ def check(draft: Draft) -> None:
                 f"step '{step.id}' is read_only, so its write_set is not used",
                 "remove it, or write posture: writer",
             )
+        elif drafted.uses:
+            _check_means(draft, drafted)
+
+
+def _check_means(draft: Draft, drafted: DraftStep) -> None:
+    """Whether those who do a writer's work can write at all."""
+    step, agents = drafted.step, list(_agents(draft, drafted))
+    if step.posture is None and posture_of(agents) == "read_only":
+        if step.write_set:
+            draft.warn(
+                "RCP902",
+                (*step.at, "write_set"),
+                f"no agent of step '{step.id}' has a tool that writes ({_names(agents)}), "
+                "so its write_set is not used",
+                "give an agent Write, Edit or Bash, or remove it",
+            )
+        return
+    if step.posture == "read_only" or not agents:
+        return
+    if not any(has_means_to_write(agent, step.model) for agent in agents):
+        draft.warn(
+            "RCP904",
+            (*step.at, "posture") if step.posture else step.at,
+            f"step '{step.id}' is a writer, and none of its agents ({_names(agents)}) has a tool "
+            "that writes",
+            "give an agent Write, Edit or Bash, or write posture: read_only",
+        )
+
+
+def _agents(draft: Draft, drafted: DraftStep) -> Iterator[Agent]:
+    step = drafted.step
+    for use in drafted.uses:
+        agent = draft.agent(use.agent)
+        if agent is None:
+            continue  # another rule says so
+        yield agent
+        nearest = step.on_failure or step.retry.on_failure or agent.retry.on_failure
+        fallback = draft.agent(nearest.fallback) if nearest and nearest.fallback else None
+        if fallback is not None:
+            yield fallback
+
+
+def _names(agents: Sequence[Agent]) -> str:
+    return listed(dict.fromkeys(agent.id for agent in agents))
 
 
 def _check(draft: Draft, at: Path, texts: Sequence[str]) -> None:

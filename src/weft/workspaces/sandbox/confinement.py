@@ -38,10 +38,20 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """A folder from elsewhere that a command sees in the workspace, and cannot change. It is seen
+    at its own place too: scripts of a virtual environment name their interpreter by that."""
+
+    source: Path
+    path: str  # in the workspace
+
+
+@dataclass(frozen=True, slots=True)
 class Confinement:
     workspace: Path
     writes: tuple[Glob, ...] = ()
     readable: tuple[Path, ...] = ()  # outside the workspace: a toolchain, a repository's .git
+    carried: tuple[Carried, ...] = ()
     network: bool = False  # all of it, with what listens on this machine's loopback
     # Unix sockets in the workspace lead to programs outside. So a command has none, unless asked.
     local_sockets: bool = False

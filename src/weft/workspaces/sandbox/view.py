@@ -13,7 +13,7 @@ from pathlib import Path
 
 from weft.workspaces.sandbox import nofollow, stage, system
 from weft.workspaces.sandbox.adapter import Access, Mount
-from weft.workspaces.sandbox.confinement import Confinement
+from weft.workspaces.sandbox.confinement import Carried, Confinement
 from weft.workspaces.sandbox.outcome import Refused
 from weft.workspaces.sandbox.take_back import take_back
 from weft.workspaces.sandbox.write_set import Layout, Names, find_git, lay_out
@@ -84,6 +84,8 @@ class View:
             is_in_place = any(names[: len(whole)] == whole for whole in self._layout.whole)
             if is_in_place and nofollow.is_there(self._workspace_fd, names):
                 self._add_beneath(names, Access.READ)
+        for carried in confinement.carried:
+            self._carry(carried)
         self._hide_private()
         if len(self._mounts) > MOST_MOUNTS:
             raise stage.TooLarge(
@@ -102,6 +104,15 @@ class View:
         for names, access in sorted(self._stage.mounted.items()):
             if names not in layout.whole:
                 self._add_beneath(names, access)
+
+    def _carry(self, carried: Carried) -> None:
+        names = tuple(carried.path.split("/"))
+        # Where the mount is put must be there; a link in its place would be followed.
+        with nofollow.directory(self._workspace_fd, names, create=True):
+            pass
+        for target in (carried.source, self._workspace.joinpath(*names)):
+            source = os.open(carried.source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._add(source, target, Access.READ)
 
     def _hide_private(self) -> None:
         with suppress(RuntimeError):  # a user without a home
