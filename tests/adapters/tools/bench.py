@@ -24,7 +24,7 @@ def reach_of(
     carried: tuple[str, ...] = (),
     origin: Path | None = None,
 ) -> Reach:
-    return Reach(workspace, may_write, read_set, write_set, origin, carried)
+    return Reach(workspace, may_write, read_set, write_set, origin=origin, carried=carried)
 
 
 def copy_of(origin: Path, home: Path, *carry: str) -> Reach:

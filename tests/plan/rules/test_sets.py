@@ -36,3 +36,18 @@ def test_each_faulty_glob_is_told_apart() -> None:
         ("RCP121", "/etc"),
         ("RCP122", "'[a'"),
     ]
+
+
+@pytest.mark.parametrize("key", ["read_set", "write_set"])
+@pytest.mark.parametrize(
+    "text", ["!secret", "!/src/**", " !a", "!", "{!a,b}", "{a, !b}", "!(a|b)", "src/!(a).py"]
+)
+def test_a_set_excludes_nothing(key: str, text: str) -> None:
+    problem = problem_of(step(key, f"'{text}'"))
+    assert problem.code == "RCP122"
+    assert "list what the step touches" in problem.hint
+
+
+@pytest.mark.parametrize("text", ["./!name", "a!b", "[!a]b", "src/a!"])
+def test_an_exclamation_mark_may_be_part_of_a_name(text: str) -> None:
+    assert problems_of(step("write_set", f"'{text}'")) == ()

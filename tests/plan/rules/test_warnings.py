@@ -1,5 +1,7 @@
 """What is written and has no effect is a warning, never a problem."""
 
+import pytest
+
 from make import flat, plan_of
 
 A = "{id: a, subagent: writer, prompt: x}"
@@ -42,3 +44,46 @@ def test_inputs_are_used_by_prompts_agents_expressions_and_the_output():
     head = "inputs: [{name: p}, {name: q}, {name: r}, {name: s}]\nagents: {own: {prompt: '{{q}}'}}"
     step = "{id: a, subagent: own, prompt: '{{inputs.p}}', when: inputs.r == 'x'}"
     assert warnings(flat(step, head=head + "\noutput: '{{inputs.s}}'")) == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "{id: a, subagent: writer, prompt: x, write_set: [src]}",
+        "{id: a, parallel: [{agent: writer}, {agent: reviewer}], write_set: [src]}",
+        "{id: a, loop: {agent: writer, validator: reviewer}, prompt: x, write_set: [src]}",
+        "{id: a, map: {over: '[]', agent: writer, prompt: x}, write_set: [src]}",
+    ],
+)
+def test_a_write_set_of_a_step_whose_agents_cannot_write(step: str):
+    assert warnings(flat(step)) == [("RCP902", 3)]
+    assert "no agent of step 'a' has a tool that writes" in plan_of(flat(step)).warnings[0].message
+    # One of them is enough.
+    assert warnings(flat(step.replace("agent: writer", "agent: worker"))) == []
+
+
+def test_a_fallback_that_can_write_makes_a_writer():
+    step = "{id: a, subagent: writer, prompt: x, write_set: [src], on_failure: fallback:worker}"
+    assert warnings(flat(step)) == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "posture", "step_keys", "is_warned"),
+    [
+        ("Read", "", ", posture: writer", True),
+        ("Read", "", ", posture: writer, write_set: [src]", True),
+        ("Read", ", posture: writer", "", True),
+        ("Bash", "", ", posture: writer", False),
+        ("mcp__files__put", "", ", posture: writer", False),
+        ("Read", "", ", posture: writer, model: 'cli:codex'", False),
+        ("Read", "", ", posture: read_only", False),
+        ("Read", "", "", False),
+    ],
+)
+def test_a_writer_without_a_tool_that_writes(
+    tools: str, posture: str, step_keys: str, is_warned: bool
+):
+    head = f"agents:\n  own: {{prompt: x, tools: [{tools}]{posture}}}"
+    step = f"{{id: a, subagent: own, prompt: x{step_keys}}}"
+    codes = [code for code, _ in warnings(flat(step, head=head))]
+    assert codes == (["RCP904"] if is_warned else [])

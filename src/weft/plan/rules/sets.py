@@ -1,5 +1,6 @@
 """Read and write sets are globs inside the workspace, and a step that writes can write."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from weft.documents.node import Path
@@ -9,6 +10,8 @@ from weft.recipe.model import Agent
 from weft.vocabulary.names import listed
 
 MOST_GLOBS = 256
+# As in a .gitignore (`!path`), and as in shells that can do more than we: `{!a,b}`, `!(a)`.
+_EXCLUDES = re.compile(r"^\s*!|[{,]\s*!|!\(")
 
 
 def check(draft: Draft) -> None:
@@ -76,7 +79,11 @@ def _check(draft: Draft, at: Path, texts: Sequence[str]) -> None:
     count = 0
     for position, text in enumerate(texts):
         glob = parse_glob(text)
-        if isinstance(glob, GlobFault):
+        if _EXCLUDES.search(text):
+            message = f"'{text}' would exclude something, and a set only says what is in it"
+            hint = "list what the step touches; a file whose name begins with '!' is './!name'"
+            draft.say("RCP122", draft.element(at, position, text), message, hint)
+        elif isinstance(glob, GlobFault):
             draft.say(glob.code, draft.element(at, position, text), glob.message, glob.hint)
         else:
             count += len(glob.patterns)
