@@ -58,9 +58,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/escape.py
 	$(BIN)/python benchmarks/merge_back.py
 
-# Long: 300 kills and a full disk, 10,000 plans, all printed recipes on the embedded model.
+# Long: 300 kills and a full disk, 500 kills of writers, 10,000 plans, all printed recipes on the
+# embedded model.
 soak: $(VENV)/.dev
 	$(BIN)/python benchmarks/crash.py
+	$(BIN)/python benchmarks/writer_kills.py
 	$(BIN)/python benchmarks/overlaps.py
 	$(BIN)/python benchmarks/embedded.py
 

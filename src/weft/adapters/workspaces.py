@@ -18,7 +18,7 @@ from weft.problems.errors import NotFound, WeftError
 from weft.workspaces.admission import doubt_about, globs_of, inadmissible
 from weft.workspaces.diff import DRAFT, find_changes, open_changes
 from weft.workspaces.entries import Changes
-from weft.workspaces.isolate import discard_tree, isolate, open_isolated
+from weft.workspaces.isolate import discard_tree, empty_trash, isolate, open_isolated
 from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
 from weft.workspaces.merge import Conflict
 from weft.workspaces.merge_back import merge_back
@@ -90,6 +90,12 @@ class LocalWorkspaces:
     async def release(self, run_id: str) -> None:
         await asyncio.to_thread(self._release, run_id)
 
+    async def leftovers(self) -> dict[str, tuple[Path, ...]]:
+        return await asyncio.to_thread(self._leftovers)
+
+    async def empty_trash(self) -> None:
+        await asyncio.to_thread(empty_trash, self._trash)
+
     def artifact(self, run_id: str, step: str) -> Path:
         return self._home / "workspaces" / run_id / step / "change"
 
@@ -151,10 +157,16 @@ class LocalWorkspaces:
             raise ChangeLost(str(error), hint=f"all that the step wrote is in {kept}") from error
 
     def _release(self, run_id: str) -> None:
-        steps = self._home / "workspaces" / run_id
-        for pattern in ("*/copy-*", f"*/change{DRAFT}*"):
-            for folder in steps.glob(pattern):
-                discard_tree(folder, self._trash)
+        for folder in _copies(self._home / "workspaces" / run_id):
+            discard_tree(folder, self._trash)
+
+    def _leftovers(self) -> dict[str, tuple[Path, ...]]:
+        runs = self._home / "workspaces"
+        if not runs.is_dir():
+            return {}
+        found = {run.name: _copies(run) for run in sorted(runs.iterdir()) if run != self._trash}
+        found[""] = tuple(sorted(self._trash.glob("*")))
+        return {run: folders for run, folders in found.items() if folders}
 
     def _copy(self, plot: Plot, kind: str = "copy") -> Path:
         return self._home / "workspaces" / plot.run_id / plot.step / f"{kind}-{plot.copy}"
@@ -171,3 +183,8 @@ def _said(changes: Changes) -> tuple[str, ...]:
     ]
     more = len(lines) - _MOST_SAID
     return (*lines[:_MOST_SAID], *((f"and {more:,} more paths",) if more > 0 else ()))
+
+
+def _copies(run: Path) -> tuple[Path, ...]:
+    """Of writers, and of changes that were cut off before they were whole."""
+    return tuple(sorted((*run.glob("*/copy-*"), *run.glob(f"*/change{DRAFT}*"))))

@@ -100,3 +100,9 @@ class Workspaces(Protocol):
     async def release(self, run_id: str) -> None:
         """Remove all copies of a run whose end is on record."""
         ...
+
+    async def leftovers(self) -> dict[str, tuple[Path, ...]]:
+        """What `release` would remove, by run; under "" what nobody needs whatever a run says."""
+        ...
+
+    async def empty_trash(self) -> None: ...

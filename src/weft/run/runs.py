@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +92,7 @@ class Runs:
     ) -> RunState:
         run_id = start.run_id or new_run_id()
         await self._recover(start.workspace)
+        await self._sweep(start.workspace)
         plan = await _claiming(start)
         started = RunStarted(
             at=self._clock.now(),
@@ -125,6 +127,7 @@ class Runs:
         Raises PlanNotAccepted: a stored plan counts for what was checked at the start.
         """
         history = await load(self._store, run_id)
+        await self._sweep(history.started.workspace)
         if history.state.is_recorded:
             return history.state
         fence = await self._lease(run_id)
@@ -229,6 +232,34 @@ class Runs:
         """A merge that a crash left half done is finished or undone before anybody reads."""
         if self._workspaces is not None and workspace:
             await self._workspaces.recover(Path(workspace))
+
+    async def litter(self) -> dict[str, tuple[Path, ...]]:
+        """Copies of runs that have ended, by run: a crash left them, and nobody needs them."""
+        if self._workspaces is None:
+            return {}
+        found = await self._workspaces.leftovers()
+        return {
+            run: folders for run, folders in found.items() if not run or await self._is_over(run)
+        }
+
+    async def sweep(self) -> None:
+        """Remove the litter. What belongs to a run that may go on is left alone."""
+        if self._workspaces is None:
+            return
+        for run in await self.litter():
+            if run:
+                await self._workspaces.release(run)
+        await self._workspaces.empty_trash()
+
+    async def _sweep(self, workspace: str) -> None:
+        if workspace:
+            with suppress(OSError):  # tidying up is no reason not to run
+                await self.sweep()
+
+    async def _is_over(self, run: str) -> bool:
+        """Of a run that the journal does not know, nobody can say so."""
+        row = await self._store.run(RunId(run))
+        return row is not None and row.status not in (None, RunStatus.RUNNING, RunStatus.WAITING)
 
     async def _release(self, state: RunState) -> None:
         """The copies of writers that were cancelled, failed or timed out: nobody needs them now."""

@@ -19,7 +19,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
@@ -148,7 +148,16 @@ def discard_tree(folder: Path, trash: Path) -> None:
         folder.rename(going)
     except FileNotFoundError:
         return
-    remove_tree(going)
+    empty_trash(trash)
+
+
+def empty_trash(trash: Path) -> None:
+    """Also what others are removing at this moment, or left when they were killed."""
+    for folder in _entries(trash):
+        with suppress(FileNotFoundError):
+            remove_tree(folder)
+        # Two who remove one folder stumble over each other.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _globs(texts: Json) -> tuple[Glob, ...]:
@@ -166,6 +175,13 @@ def remove_tree(folder: Path) -> None:
             if not os.path.islink(below) and not os.access(below, os.R_OK | os.W_OK | os.X_OK):
                 os.chmod(below, 0o700)
     shutil.rmtree(folder)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
 
 
 def why_lost(root: Path, workspace: Path, path: str) -> str | None:
