@@ -1,6 +1,7 @@
 """Budgets stop a run before the call that would exceed them (RECIPES §8)."""
 
 from schedule.drive import Fail, Give, drive
+from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.usage import Usage
 
@@ -65,3 +66,38 @@ steps:
     assert [start.part for start in run.starts] == ["worker", "other"]
     assert run.state.order[0].outputs == {"worker": "a/worker", "other": "a/other"}
     assert run.ended == [RunStatus.FAILED]
+
+
+def test_an_attempt_that_got_no_budget_closes_the_run_and_lets_the_others_finish() -> None:
+    nothing = Fail("budget exhausted: 990 of 1,000 tokens used", kind="budget")
+    recipe = THREE.format(budget="{tokens: 1000}").replace(
+        "worker", "worker, on_failure: inline", 1
+    )
+    run = drive(recipe, {"a": nothing, "b": Give("b", after=9)})
+    assert run.statuses() == {"a": "failed", "b": "succeeded", "c": "cancelled"}
+    assert run.ended == [RunStatus.FAILED]
+    assert "budget exhausted: 990 of 1,000 tokens used" in run.warnings()
+
+
+def test_a_map_enters_no_more_elements_once_nothing_is_left() -> None:
+    recipe = """
+workflow:
+  name: t
+  inputs: [{name: list, type: json}]
+  budget: {tokens: 1000}
+  agents: {worker: {prompt: w}}
+  steps: [{id: each, map: {over: "{{inputs.list}}", agent: worker, batch_size: 3, on_item_failure: skip}}]
+"""
+    nothing = Fail("budget exhausted", kind="budget")
+    run = drive(recipe, {"each/item.1.stage.0": nothing}, list=list(range(100)))
+    assert len(run.starts) <= 6
+    assert run.ended == [RunStatus.FAILED]
+    assert "budget exhausted" in (run.state.steps[StepId("each")].error or "")
+
+
+def test_what_was_spent_beyond_the_budget_is_told_with_its_reason() -> None:
+    spent = Give("c", usage=Usage(input_tokens=900, output_tokens=340))
+    run = drive(THREE.format(budget="{tokens: 1000}"), {"c": spent})
+    assert run.ended == [RunStatus.COMPLETE]
+    assert "the budget was exceeded by 240 tokens (1,240 of 1,000)" in "".join(run.warnings())
+    assert "more than was reserved" in "".join(run.warnings())

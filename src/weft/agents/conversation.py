@@ -26,14 +26,18 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
+from weft.agents.call_size import estimate_call, tokens_in
 from weft.agents.calling import Call, Calling, Told
 from weft.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from weft.agents.redaction import Redactor
 from weft.agents.speaking import Speaking
 from weft.events.model import ModelFailedOver, ModelRetried
 from weft.plan.catalog import tool_name
+from weft.ports.allowance import NothingLeft, Reservation
 from weft.ports.model import ModelFault, Models
 from weft.ports.runner import AttemptRequest, Failure, Witness
 from weft.ports.tool import Tool
@@ -116,6 +120,8 @@ class Conversation:
             if isinstance(response, ModelResponse):
                 return response
             fault = response
+            if fault.kind == "budget":
+                return Failure("budget", fault.message, self.usage, model=name)
             if self.asked + 1 == len(self.names):
                 said = f"{name}: {fault.message}"
                 return Failure(fault.kind, said, self.usage, fault.retry_after_seconds, name)
@@ -144,9 +150,27 @@ class Conversation:
             await self.sleep(delay)
 
     async def _ask_once(self, name: str, model: Model) -> ModelResponse | ModelFault:
+        allowance = self.request.allowance
+        if allowance is None:
+            return await self._request(name, model)
+        tools = self.tools.values()
+        size = estimate_call(self.models, name, self.messages, self.instructions, tools)
+        reserved = await allowance.reserve(size)
+        if isinstance(reserved, NothingLeft):
+            return ModelFault("budget", reserved.says)
+        before = self.usage
+        response = await self._request(name, model, reserved)
+        spent = self.usage.tokens - before.tokens
+        allowance.settle(reserved, Usage(spent, usd=self.usage.usd - before.usd))
+        return response
+
+    async def _request(
+        self, name: str, model: Model, reserved: Reservation | None = None
+    ) -> ModelResponse | ModelFault:
         try:
-            response = await self._reply(model)
-            self._count(name, response)
+            limit = reserved.output_tokens if reserved and reserved.is_cut else None
+            response = await self._reply(model, limit)
+            self._count(name, response, reserved)
             return response
         except TimeoutError:
             fault = ModelFault("timeout", f"said nothing for {_SILENCE_SECONDS:.0f} s")
@@ -165,14 +189,15 @@ class Conversation:
             return None
         return self.ends_at - asyncio.get_running_loop().time()
 
-    async def _reply(self, model: Model) -> ModelResponse:
+    async def _reply(self, model: Model, most_tokens: int | None = None) -> ModelResponse:
+        settings = None if most_tokens is None else ModelSettings(max_tokens=most_tokens)
         parameters = self._parameters(model)
         speaking = Speaking(self.request, self.witness, self.redactor)
         loop = asyncio.get_running_loop()
         try:
             async with (
                 asyncio.timeout(_SILENCE_SECONDS) as silence,
-                model.request_stream(self.messages, None, parameters) as stream,
+                model.request_stream(self.messages, settings, parameters) as stream,
             ):
                 async for event in stream:
                     silence.reschedule(loop.time() + _SILENCE_SECONDS)
@@ -220,8 +245,15 @@ class Conversation:
         is_ours = not is_listed or "WebSearch" in self.tools
         return not is_ours and WebSearchTool in model.profile.get("supported_native_tools", ())
 
-    def _count(self, name: str, response: ModelResponse) -> None:
+    def _count(
+        self, name: str, response: ModelResponse, reserved: Reservation | None = None
+    ) -> None:
         used = response.usage
+        if reserved is not None and not (used.input_tokens or used.output_tokens):
+            self.warnings[f"{name} does not say what a call takes: it was estimated"] = None
+            used = RequestUsage(
+                input_tokens=reserved.input_tokens, output_tokens=tokens_in(_said(response))
+            )
         usage = Usage(
             used.input_tokens, used.output_tokens, self.models.usd(name, used), model_calls=1
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from json import dumps
 from typing import Protocol, TypeAlias
 
+from weft.agents.call_size import estimate_of, tokens_in
 from weft.agents.calling import Calling
 from weft.agents.conversation import (
     Answer,
@@ -26,6 +27,7 @@ from weft.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.events.model import FailureKind, Happening, ToolEnded, ToolStarted
 from weft.plan.catalog import tool_name
+from weft.ports.allowance import NothingLeft
 from weft.ports.model import ModelFault, Models
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from weft.ports.tool import Toolbox
@@ -137,7 +139,7 @@ class Subagents:
         for names, then in zip(asked, (*asked[1:], ()), strict=True):
             answer = await self._asked(names, request, witness)
             answer = replace(answer, usage=spent + answer.usage)
-            if isinstance(answer, Answer) or not then or answer.kind == "empty":
+            if isinstance(answer, Answer) or not then or answer.kind in ("empty", "budget"):
                 return answer
             spent = answer.usage
             fail_over(request, witness, names[-1], then[0], self._redactor.text(answer.error))
@@ -200,7 +202,7 @@ class Subagents:
         ends_at = None if left is None else loop.time() + left
         while True:
             watched = _Watched(witness)
-            result = await cli.run(request, watched)
+            result = await self._run_reserved(cli, request, watched)
             result = replace(result, usage=spent + result.usage)
             if isinstance(result, Success) or watched.has_effects:
                 return result
@@ -213,6 +215,21 @@ class Subagents:
             name = request.model or ""
             retry_later(request, witness, name, fault, (retried, self._retries), delay)
             await self._sleep(delay)
+
+    async def _run_reserved(
+        self, cli: Runner, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        """Its first call is reserved; those that it makes then are counted as it tells of them."""
+        allowance = request.allowance
+        if allowance is None:
+            return await cli.run(request, witness)
+        tokens = tokens_in(request.instructions, request.prompt)
+        reserved = await allowance.reserve(estimate_of(self._models, request.model or "", tokens))
+        if isinstance(reserved, NothingLeft):
+            return Failure("budget", reserved.says, model=request.model or "")
+        result = await cli.run(request, witness)
+        allowance.settle(reserved, result.usage)
+        return result
 
     async def _accepted(
         self, answer: Answer, request: AttemptRequest, witness: Witness

@@ -18,10 +18,8 @@ FailureKind: TypeAlias = Literal[
     "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable", "conflict",
     "permanent", "budget",
 ]  # fmt: skip
-# Every later call would fail alike: a wrong key, an unknown model, nothing left to spend.
-ENDS_RUN: frozenset[FailureKind] = frozenset({"permanent", "budget"})
-# The same work would fail again. Another agent may still do it.
-NOT_RETRIED: frozenset[FailureKind] = ENDS_RUN | {"refused"}
+# The same work would fail again: a content filter, a wrong key, nothing left to spend.
+NOT_RETRIED: frozenset[FailureKind] = frozenset({"refused", "permanent", "budget"})
 
 
 @dataclass(frozen=True, slots=True)

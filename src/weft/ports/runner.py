@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from weft.events.model import FailureKind, Happening
+from weft.ports.allowance import Allowance
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.setup import Setup
 from weft.vocabulary.usage import Usage
@@ -35,9 +36,8 @@ class AttemptRequest:
     may_write: bool = False
     read_set: tuple[str, ...] = ("**/*",)
     write_set: tuple[str, ...] = ()
-    seconds_left: float | None = (
-        None  # until a timeout of attempt, step or run; None: there is none
-    )
+    seconds_left: float | None = None  # until a timeout of attempt, step or run ends it
+    allowance: Allowance | None = None  # whom to ask before a model call; None: no budget
 
     @property
     def name(self) -> str:

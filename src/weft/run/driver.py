@@ -24,11 +24,13 @@ from weft.events.model import (
     RunEnded,
     TimerFired,
 )
+from weft.ports.allowance import Allowance
 from weft.ports.clock import Clock
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success
 from weft.ports.workspace import Workspaces
 from weft.problems.errors import WeftError
 from weft.run.journaling import RunJournal
+from weft.run.ledger import Ledger
 from weft.run.plots import Answer, Plots
 from weft.run.reuse import NOTHING, Found, Reusable, Reuse, cache_key
 from weft.run.timers import Timers
@@ -73,6 +75,9 @@ class Driver:
         self._reusable = reusable
         self._reuse = Reuse(reusable, state)
         self._plots = Plots(state, workspaces)
+        budget = state.plan.budget
+        is_bounded = budget.tokens is not None or budget.usd is not None
+        self._ledger = Ledger(budget, state.usage) if is_bounded else None
         self._collecting: dict[StepId, asyncio.Task[None]] = {}
         self._collected: list[Answer] = []  # whose copies go once they are on record
         self._discarding: set[asyncio.Task[None]] = set()
@@ -237,10 +242,11 @@ class Driver:
                 pass  # it is on record already
 
     async def _attempt(self, command: StartAttempt) -> None:
-        ended: Event
+        ended: AttemptSucceeded | AttemptFailed | AttemptCancelled
         witness = _Witness(self)
+        account = self._ledger.account() if self._ledger else None
         try:
-            request = self._request(command)
+            request = self._request(command, account)
             if self._plots.is_writer(command.step):
                 folder = await self._plots.open(command)
                 origin = "" if folder == request.workspace else request.workspace
@@ -254,6 +260,8 @@ class Driver:
         except Exception as error:  # a bug in an adapter must not hang the run
             failure = Failure("error", f"{type(error).__name__}: {error}", witness.spent)
             ended = self._ended(command, failure)
+        if account is not None:
+            account.close(ended.usage)
         # Told from here and not by a callback: that would take the loop one round more.
         del self._attempts[_id(command)]
         self.tell(ended)
@@ -276,7 +284,9 @@ class Driver:
         if self._attempts.pop(_id(command), None):
             self.tell(AttemptCancelled(self._clock.now(), *_id(command)))
 
-    def _ended(self, command: StartAttempt, result: AttemptResult) -> Event:
+    def _ended(
+        self, command: StartAttempt, result: AttemptResult
+    ) -> AttemptSucceeded | AttemptFailed:
         now = self._clock.now()
         if isinstance(result, Success):
             return AttemptSucceeded(
@@ -300,7 +310,7 @@ class Driver:
             warnings=result.warnings,
         )
 
-    def _request(self, command: StartAttempt) -> AttemptRequest:
+    def _request(self, command: StartAttempt, allowance: Allowance | None) -> AttemptRequest:
         state = self._state
         terms = terms_of(state.steps[command.step].planned, state.plan.agents[command.agent])
         return AttemptRequest(
@@ -322,6 +332,7 @@ class Driver:
             may_write=terms.may_write,
             read_set=terms.read_set,
             write_set=terms.write_set,
+            allowance=allowance,
             seconds_left=self._seconds_left(command) if state.timers else None,
         )
 

@@ -40,6 +40,7 @@ def close_run(turn: Turn, status: RunStatus, reason: str) -> None:
     if state.closed_as is not None:
         return
     state.closed_as = status
+    state.closing_reason = reason
     state.startable.clear()
     for step in state.order:
         if step.status is StepStatus.WAITING:

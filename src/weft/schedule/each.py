@@ -47,18 +47,26 @@ def end_part(turn: Turn, step: StepState, work: Each, part: PartState) -> None:
 
 
 def _go_on(turn: Turn, step: StepState, work: Each, items: Items) -> None:
-    while items.entered < len(items.values) and items.entered - items.ended < work.batch_size:
+    closing = turn.state.closing_reason
+    while not closing and _has_room(items, work):
         index = items.entered
         items.entered += 1
         _enter_stage(turn, step, work, index, 0, items.values[index])
-    if items.ended < len(items.values):
+    if items.ended < items.entered:
         return
-    if items.failures:
+    if items.ended < len(items.values):
+        _fail(turn, step, f"{items.ended} of {len(items.values)} items were begun: {closing}")
+    elif items.failures:
         _fail(turn, step, _said(items))
     elif work.reducer is not None:
         start_part(turn, step, "reduce", work.reducer, handed=items.results)
     else:
         succeed(turn, step, items.results)
+
+
+def _has_room(items: Items, work: Each) -> bool:
+    is_left = items.entered < len(items.values)
+    return is_left and items.entered - items.ended < work.batch_size
 
 
 def _enter_stage(

@@ -1,5 +1,6 @@
 """How a run stands, and how it ends (RECIPES §6). In: a Turn. Out: its EndRun, once."""
 
+from weft.schedule.budget import excess
 from weft.schedule.commands import EndRun
 from weft.schedule.result import lack_of_output
 from weft.schedule.state import RunState
@@ -18,6 +19,8 @@ def finish(turn: Turn) -> None:
         state.status = RunStatus.WAITING
     else:
         state.status = state.closed_as or _status(state)
+        if said := excess(state):
+            state.warnings[said] = None
         state.has_ended = True
         state.ended_at = turn.at
         for timer in list(state.timers):

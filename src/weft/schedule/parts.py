@@ -52,7 +52,7 @@ def start_attempt(turn: Turn, step: StepState, part: PartState) -> None:
     refused = refusal(state)
     if refused is not None:
         close_run(turn, RunStatus.FAILED, refused)
-        give_up(turn, step, part, part.failure or Failure("refused", refused))
+        give_up(turn, step, part, part.failure or Failure("budget", refused))
         return
     try:
         command = command_for(state, step, part)
@@ -174,7 +174,7 @@ def fail_part(
         chance = chance_of(turn.state.seed, step.id, part.name, number)
         delay = retry_delay(brief.retry.backoff, number, chance, retry_after_seconds)
         _retry(turn, step, part, delay)
-    elif brief.fallback is not None and not part.has_fallen_back:
+    elif brief.fallback and not part.has_fallen_back and failure.kind != "budget":
         step.warnings[f"{brief.agent} failed, {brief.fallback} took over: {failure.error}"] = None
         part.agent, part.has_fallen_back = brief.fallback, True
         part.not_accepted = ""

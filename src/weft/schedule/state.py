@@ -239,6 +239,7 @@ class RunState:
     collecting: int = 0  # steps whose changes are being collected
     is_partial: bool = False  # a branch or an element failed, and its step went on without it
     key_frames: dict[tuple[object, ...], tuple[Digest, str]] = field(default_factory=dict)
+    closing_reason: str = ""  # why nothing new starts any more
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded

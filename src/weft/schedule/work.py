@@ -2,12 +2,13 @@
 
 from typing import assert_never
 
-from weft.events.model import ENDS_RUN
 from weft.plan.model import Choose, Delegate, Each, Fan, Refine, Route
 from weft.schedule import delegation, each, fan, refine, route
+from weft.schedule.closing import close_run
 from weft.schedule.outcomes import fail
 from weft.schedule.state import PartState, StepState
 from weft.schedule.turn import Turn
+from weft.vocabulary.statuses import RunStatus
 
 
 def begin_work(turn: Turn, step: StepState) -> None:
@@ -29,10 +30,13 @@ def begin_work(turn: Turn, step: StepState) -> None:
 
 def end_part(turn: Turn, step: StepState, part: PartState) -> None:
     work = step.planned.work
-    if part.failure is not None and part.failure.kind in ENDS_RUN:
+    if part.failure is not None and part.failure.kind == "permanent":
         # No policy feeds this on: whoever came next would meet the same.
         fail(turn, step, part.failure, "abort")
         return
+    if part.failure is not None and part.failure.kind == "budget":
+        # Nothing new starts. What runs has been paid for, and goes on.
+        close_run(turn, RunStatus.FAILED, part.failure.error)
     match work:
         case Delegate() | Route() | Choose():
             delegation.end_part(turn, step, part)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from weft.ports.allowance import CallEstimate, NothingLeft
 from weft.ports.clock import Clock
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from weft.testing.script import Reply, Script, digest_of
@@ -24,9 +25,24 @@ class ScriptedRunner:
         if reply is None:
             name = f"{request.step}/{request.part}" if request.part else request.step
             return Failure("error", f"the script has no reply for {name}", model=MODEL)
+        if request.allowance is None:
+            return await self._replied(reply)
+        # A script knows what its answer takes: all of that is reserved, and nothing can be cut.
+        reserved = await request.allowance.reserve(CallEstimate(reply.tokens, 0, _is_free))
+        if isinstance(reserved, NothingLeft):
+            return Failure("budget", reserved.says, model=MODEL)
+        result = await self._replied(reply)
+        request.allowance.settle(reserved, result.usage)
+        return result
+
+    async def _replied(self, reply: Reply) -> AttemptResult:
         if reply.delay_seconds:
             await self._clock.sleep_until(self._clock.now() + reply.delay_seconds)
         return _result(reply)
+
+
+def _is_free(input_tokens: int, output_tokens: int) -> float:
+    return 0.0
 
 
 def _result(reply: Reply) -> AttemptResult:

@@ -173,6 +173,9 @@ class Hearing:
     def _spend(self, usage: Usage) -> None:
         self._counted += usage
         self._witness.spend(usage)
+        allowance = self._request.allowance
+        if allowance is not None and (why := allowance.overspent(self._counted)):
+            self.failure, self.is_over = Failure("budget", why), True
 
     def _settle(self, in_all: Usage) -> None:
         known = self._counted

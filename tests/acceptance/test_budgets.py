@@ -1,0 +1,68 @@
+"""Budgets over real HTTP: what many calls at once and many turns of one agent may take together."""
+
+import json
+from pathlib import Path
+
+from acceptance.cli import write
+from acceptance.running import lines
+from acceptance.test_over_http import over_http
+from weft.testing.openai_script import Answer, Asked, Said, Tokens, ToolCall
+from weft.testing.openai_server import serving
+
+FAN = """
+workflow:
+  name: fan
+  budget: {BUDGET}
+  max_concurrency: 50
+  inputs: [{name: list, type: json}]
+  agents: {helper: {prompt: Help., tools: [Glob], max_turns: 40}}
+  steps:
+    - id: all
+      map: {over: "{{inputs.list}}", agent: helper, batch_size: 50, on_item_failure: skip}
+"""
+
+
+def obedient(asked: Asked) -> Answer:
+    """A model that would use 860 tokens, and keeps to a limit that it is given."""
+    limit = asked.body.get("max_tokens") or asked.body.get("max_completion_tokens") or 840
+    return Said("word " * 3, usage=Tokens(20, min(840, int(str(limit)))))
+
+
+def test_fifty_calls_at_once_stay_within_the_budget(tmp_path: Path) -> None:
+    write(tmp_path, "fan.yaml", FAN.replace("BUDGET", "tokens: 1000"))
+    inputs = json.dumps({"list": list(range(50))})
+    with serving(obedient) as server:
+        words = ("run", "fan.yaml", "--json", "--model", "openai:m", "--input-json", "-")
+        said = over_http(tmp_path, server.url, *words, stdin=inputs)
+    report = lines(said)[-1]
+    used = report["usage"]["input_tokens"] + report["usage"]["output_tokens"]
+    assert used <= 1_000
+    assert (said.code, report["status"]) == (1, "failed")
+    assert any("budget exhausted" in text for text in report["warnings"])
+
+
+def test_the_turns_of_one_agent_stay_within_the_budget(tmp_path: Path) -> None:
+    write(tmp_path, "fan.yaml", FAN.replace("BUDGET", "tokens: 1000"))
+
+    def never_done(asked: Asked) -> Answer:
+        call = ToolCall("Glob", {"pattern": "*"})
+        return Said("", tool_calls=(call,), usage=Tokens(100 * asked.times, 50))
+
+    with serving(never_done) as server:
+        words = ("run", "fan.yaml", "--json", "--model", "openai:m", "--input-json", "-")
+        said = over_http(tmp_path, server.url, *words, stdin='{"list": [1]}')
+    report = lines(said)[-1]
+    assert report["status"] == "failed"
+    assert report["usage"]["input_tokens"] + report["usage"]["output_tokens"] <= 1_000
+    assert report["usage"]["model_calls"] < 8
+
+
+def test_a_model_that_takes_more_than_was_reserved_is_told_on(tmp_path: Path) -> None:
+    write(tmp_path, "fan.yaml", FAN.replace("BUDGET", "tokens: 1000"))
+    with serving(Said("Long.", usage=Tokens(20, 5_000))) as server:
+        words = ("run", "fan.yaml", "--json", "--model", "openai:m", "--input-json", "-")
+        said = over_http(tmp_path, server.url, *words, stdin='{"list": [1, 2, 3]}')
+    report = lines(said)[-1]
+    assert server.asked_times == 1
+    assert report["status"] == "failed"
+    assert any("exceeded by 4,020 tokens" in text for text in report["warnings"])
