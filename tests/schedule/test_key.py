@@ -106,8 +106,10 @@ def test_another_workspace_matters_to_those_who_can_read_it() -> None:
 
 def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> None:
     """A field that a runner obeys and the key leaves out would let wrong answers be reused."""
-    # The workspace as the tests above say; how much time is left changes no answer that came.
-    place = {"run_id", "step", "part", "attempt", "workspace", "seconds_left"}
+    # The workspace, and whether it is a copy of one, as the tests above say; how much time or money
+    # is left changes no answer that came.
+    place = {"run_id", "step", "part", "attempt", "workspace", "origin"}
+    place |= {"seconds_left", "allowance"}
     told = {"instructions", "prompt", "model"}
     terms = {field.name for field in fields(Terms)}
     assert {field.name for field in fields(AttemptRequest)} == place | told | terms
