@@ -9,11 +9,11 @@ from typing import Any
 from adapters.tools.bench import longest_pause
 from weft.adapters.models.named import NamedModels
 from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
-from weft.agents.redaction import Redactor
 from weft.agents.subagent import Choice, Subagents
 from weft.events.model import Happening, ModelRetried, ToolEnded
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success
 from weft.testing.openai_server import OpenAIServer
+from weft.text.redaction import Redactor
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.usage import Usage
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from weft.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms
 from weft.problems.errors import NotFound, WeftError
+from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.workspaces.admission import doubt_about, globs_of, inadmissible
 from weft.workspaces.diff import DRAFT, find_changes, open_changes
 from weft.workspaces.entries import Changes
@@ -43,11 +44,13 @@ class LocalWorkspaces:
         protected: Protected = NOTHING_PROTECTED,
         limits: WorkspaceLimits = DEFAULT_LIMITS,
         carry: Sequence[str] = (),
+        redactor: Redactor = NOTHING_SECRET,
     ) -> None:
         self._home = home
         self._protected = protected
         self._limits = limits
         self._carry = carry
+        self._redactor = redactor
         self._opening: dict[Plot, asyncio.Lock] = {}
         self._looks: dict[Plot, Snapshot] = {}
 
@@ -123,7 +126,7 @@ class LocalWorkspaces:
         figures = summarize(changes)
         counts = (len(changes.changes), figures.added, figures.removed)
         said = _said(changes)
-        if refused := inadmissible(changes, terms.write_set, self._protected):
+        if refused := inadmissible(changes, terms.write_set, self._protected, self._redactor):
             return NotMerged(artifact, refused.error, refused.paths, *counts, is_refused=True)
         doubt = "" if terms.may_remove else doubt_about(changes)
         if not terms.is_merged:

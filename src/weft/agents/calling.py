@@ -7,12 +7,13 @@ doubt is on record before it is made.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from json import dumps
 
-from weft.agents.redaction import Redactor
 from weft.events.model import ToolEnded, ToolStarted
 from weft.plan.catalog import DELEGATING_ALIASES, DELEGATING_TOOLS
 from weft.ports.runner import AttemptRequest, Witness
 from weft.ports.tool import Tool, ToolOutcome
+from weft.text.redaction import Redactor
 from weft.vocabulary.names import listed
 from weft.vocabulary.values import Json
 
@@ -103,6 +104,10 @@ class Calling:
             return ToolOutcome(f"you have no tool '{call.tool}'; your tools: {known}", "refused")
         if call.arguments is None:
             return ToolOutcome(f"the arguments of {call.tool} are not a JSON object", "error")
+        # A tool takes its arguments to files, commands, servers and hosts.
+        if names := self._redactor.named(dumps(dict(call.arguments))):
+            said = f"the arguments of {call.tool} hold the value of {listed(names)}"
+            return ToolOutcome(f"{said}, which no tool is given; write its name instead", "refused")
         return None
 
     def _is_harmless(self, call: Call) -> bool:
@@ -135,10 +140,9 @@ class Calling:
         )
 
     def _shown(self, call: Call) -> dict[str, Json]:
-        shown = {name: _short(value) for name, value in (call.arguments or {}).items()}
-        redacted = self._redactor.json(shown)
-        assert isinstance(redacted, dict)
-        return redacted
+        # First redacted, then shortened: half a secret would not be known as one.
+        redacted = self._redactor.arguments(call.arguments or {})
+        return {name: _short(value) for name, value in redacted.items()}
 
 
 def shortened(text: str, longest: int) -> str:

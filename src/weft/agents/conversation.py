@@ -9,12 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
+from typing import Any, cast
 
 from pydantic_ai.messages import (
     InstructionPart,
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    ModelResponsePart,
     PartDeltaEvent,
     PartStartEvent,
     TextPart,
@@ -33,7 +35,6 @@ from pydantic_ai.usage import RequestUsage
 from weft.agents.call_size import estimate_call, tokens_in
 from weft.agents.calling import Call, Calling, Told
 from weft.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
-from weft.agents.redaction import Redactor
 from weft.agents.speaking import Speaking
 from weft.events.model import ModelFailedOver, ModelRetried
 from weft.plan.catalog import tool_name
@@ -42,6 +43,7 @@ from weft.ports.model import ModelFault, Models
 from weft.ports.runner import AttemptRequest, Failure, Witness
 from weft.ports.tool import Tool
 from weft.problems.errors import WeftError
+from weft.text.redaction import Redactor
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 
@@ -101,7 +103,7 @@ class Conversation:
             response = await self._ask()
             if isinstance(response, Failure):
                 return response
-            self.messages.append(response)
+            self.messages.append(_without_secrets(response, self.redactor))
             if response.finish_reason == "content_filter":
                 said = f"{self.names[self.asked]} will not answer this"
                 return Failure("refused", said, self.usage, model=self.names[self.asked])
@@ -268,7 +270,9 @@ class Conversation:
 
     def _tell(self, told: Sequence[Told]) -> None:
         parts = [
-            ToolReturnPart(each.call.tool, each.outcome.text, tool_call_id=each.call.id)
+            ToolReturnPart(
+                self.redactor.text(each.call.tool), each.outcome.text, tool_call_id=each.call.id
+            )
             for each in told
         ]
         self._say(ModelRequest(parts, instructions=self.instructions or None))
@@ -349,6 +353,25 @@ def _call(part: ToolCallPart) -> Call:
     except (ValueError, AssertionError, TypeError):
         return Call(part.tool_call_id, part.tool_name, None)
     return Call(part.tool_call_id, part.tool_name, arguments)
+
+
+def _without_secrets(response: ModelResponse, redactor: Redactor) -> ModelResponse:
+    """As it is sent again with the next question, perhaps to another provider."""
+    if not redactor.has_secrets:
+        return response
+    parts = [_hidden_part(part, redactor) for part in response.parts]
+    return replace(response, parts=parts)
+
+
+def _hidden_part(part: ModelResponsePart, redactor: Redactor) -> ModelResponsePart:
+    if isinstance(part, TextPart):
+        return replace(part, content=redactor.text(part.content))
+    if not isinstance(part, ToolCallPart):
+        return part
+    args: Any = part.args
+    hidden = redactor.text(args) if isinstance(args, str) else redactor.json(args)
+    name = redactor.text(part.tool_name)
+    return cast(ModelResponsePart, replace(cast(Any, part), tool_name=name, args=hidden))
 
 
 def _said(response: ModelResponse) -> str:

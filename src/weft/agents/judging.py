@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from weft.agents.calling import Calling
 from weft.agents.conversation import Conversation, Wanted
 from weft.agents.provider_retry import DEFAULT_RETRIES
-from weft.agents.redaction import NOTHING_SECRET
 from weft.events.model import Happening, ModelSpoke
 from weft.ports.model import Models
 from weft.ports.runner import AttemptRequest, Failure, Witness
+from weft.text.redaction import NOTHING_SECRET
 from weft.validation.judge import VERDICT_SCHEMA, judge_prompt, read_verdicts
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json

@@ -3,9 +3,9 @@
 A model sends a piece for every word; a row for each would cost more than the words.
 """
 
-from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.events.model import ModelSpoke
 from weft.ports.runner import AttemptRequest, Witness
+from weft.text.redaction import NOTHING_SECRET, Redactor
 
 _EVERY_SECONDS = 0.5
 _AT_MOST_CHARACTERS = 4_000

@@ -24,7 +24,7 @@ from weft.agents.conversation import (
 )
 from weft.agents.judging import Judgement, judged
 from weft.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
-from weft.agents.redaction import NOTHING_SECRET, Redactor
+from weft.agents.redacted import redacted_tools
 from weft.events.model import FailureKind, Happening, ToolEnded, ToolStarted
 from weft.plan.catalog import tool_name
 from weft.ports.allowance import NothingLeft
@@ -32,6 +32,7 @@ from weft.ports.model import ModelFault, Models
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from weft.ports.tool import Toolbox
 from weft.problems.errors import WeftError
+from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.validation.implied import implied_schema
 from weft.validation.validate import Accepted, Checked, NotAccepted, check_answer
 from weft.vocabulary.setup import Setup
@@ -152,7 +153,8 @@ class Subagents:
             return await self._asked_elsewhere(names[0], request, witness)
         wanted = _wanted(request)
         try:
-            async with self._toolbox.open(replace(request, model=names[0])) as tools:
+            async with self._toolbox.open(replace(request, model=names[0])) as made:
+                tools = redacted_tools(made, self._redactor)
                 faults = {
                     name: self._redactor.text(f"{name} cannot be used: {tool.spec.fault}")
                     for name, tool in tools.items()

@@ -34,8 +34,8 @@ async def open_subagents(
     from weft.adapters.models.model_names import Meant, meaning
     from weft.adapters.tools.search_hosts import search_fault
     from weft.adapters.tools.toolbox import StandardToolbox
-    from weft.agents.redaction import Redactor
     from weft.agents.subagent import Choice, Subagents
+    from weft.text.redaction import Redactor
 
     def means(name: str) -> str | None:
         meant = meaning(name, environ)

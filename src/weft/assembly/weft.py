@@ -1,5 +1,6 @@
 """One project as one user sees it. In: a folder and an environment. Out: recipes, plans, runs."""
 
+import json
 import os
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from weft.run.history import History
     from weft.run.runs import Runs, Start
     from weft.schedule.state import RunState
+    from weft.text.redaction import Redactor
     from weft.workspaces.entries import Changes
 
 SCRIPTED = "scripted:"
@@ -154,7 +156,9 @@ class Weft:
         """The runs of this user; whoever opens it may drive them."""
         settings = self.settings
         protected, copies = settings.protected, settings.workspace
-        async with open_runs(settings.home, self.accepted, protected, copies) as runs:
+        async with open_runs(
+            settings.home, self.accepted, protected, copies, self.redactor
+        ) as runs:
             yield runs
 
     def readmit(self, history: "History") -> str:
@@ -188,18 +192,32 @@ class Weft:
             return f"{SCRIPTED}{Path(model.removeprefix(SCRIPTED)).resolve()}"
         return named
 
+    @cached_property
+    def redactor(self) -> "Redactor":
+        from weft.text.redaction import Redactor
+
+        return Redactor(self.environ)
+
     def start(self, plan: "Plan", inputs: Mapping[str, Json], model: str | None) -> "Start":
-        """A new run of this project."""
+        """A new run of this project. No secret of the environment gets into its journal."""
         from weft.run.runs import Start
 
         return Start(
-            plan,
-            inputs,
+            self._without_secrets(plan),
+            {name: self.redactor.json(value) for name, value in inputs.items()},
             model=model,
             workspace=self.workspace(model),
             project=str(self.settings.project),
             trusted=self.settings.digest if self.settings.is_trusted else "",
         )
+
+    def _without_secrets(self, plan: "Plan") -> "Plan":
+        from weft.plan.codec import plan_from_json, plan_to_text
+
+        text = plan_to_text(plan)
+        if not self.redactor.named(text):
+            return plan
+        return plan_from_json(json.loads(self.redactor.text(text)))
 
     def workspace(self, model: str | None) -> str:
         """The folder that a run works on. A scripted model touches nothing, so it needs none."""
@@ -244,18 +262,20 @@ class Weft:
     @asynccontextmanager
     async def runner(self, chosen: Chosen, ask: Ask | None = None) -> "AsyncIterator[Runner]":
         """What does the work, while it is open."""
+        from weft.agents.redacted import RedactedRunner
+
         if chosen.default.startswith(SCRIPTED):
             from weft.adapters.clock import SystemClock
             from weft.testing.runner import ScriptedRunner
             from weft.testing.script import read_script
 
             script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
-            yield ScriptedRunner(script, SystemClock())
+            yield RedactedRunner(ScriptedRunner(script, SystemClock()), self.redactor)
             return
         from weft.assembly.subagents import open_subagents
 
         async with open_subagents(chosen, self.settings, self.environ, ask) as subagents:
-            yield subagents
+            yield RedactedRunner(subagents, self.redactor)
 
     def permit(self, plan: "Plan", permission: str | None = None) -> "Plan":
         """The plan as this permission lets it run. Raises PermissionDenied (seed 002)."""
@@ -277,11 +297,16 @@ class Weft:
 
         def read(step: str) -> bytes | None:
             try:
-                return render_patch(self.change(history, step))
+                return self.hide_in_patch(render_patch(self.change(history, step)))
             except WeftError:  # the artifact was removed, or cannot be read any more
                 return None
 
         return with_patches(report, read)
+
+    def hide_in_patch(self, patch: bytes) -> bytes:
+        """The same bytes, unless a secret is among them."""
+        text = patch.decode("utf-8", "surrogateescape")
+        return self.redactor.text(text).encode("utf-8", "surrogateescape")
 
     def change(self, history: "History", step: str) -> "Changes":
         """What an isolated writer changed. Raises NotFound."""
@@ -313,10 +338,12 @@ async def open_runs(
     accepted: frozenset[str] = frozenset(),
     protected: tuple[str, ...] = (),
     copies: WorkspaceSettings = DEFAULT_COPIES,
+    redactor: "Redactor | None" = None,
 ) -> "AsyncIterator[Runs]":
     """The runs of the user whose home this is, from whatever folder.
 
-    `protected`: what no writer's change may touch, from its workspace on.
+    `protected`: what no writer's change may touch, from its workspace on. `redactor`: what no
+    writer's change may hold.
     """
     # Imported on use: checking a recipe needs no store and no event loop.
     from weft.adapters.clock import SystemClock
@@ -326,10 +353,17 @@ async def open_runs(
     from weft.config.secret import user_secret
     from weft.run.runs import Runs
     from weft.run.seals import Seals
+    from weft.text.redaction import NOTHING_SECRET
     from weft.workspaces.protected import Protected
 
     store = await SqliteJournal.open(home / "runs.db")
-    workspaces = LocalWorkspaces(home, Protected(protected), copy_limits(copies), copies.carry)
+    workspaces = LocalWorkspaces(
+        home,
+        Protected(protected),
+        copy_limits(copies),
+        copies.carry,
+        redactor or NOTHING_SECRET,
+    )
     seals = Seals(lambda: user_secret(home), accepted)
     try:
         yield Runs(store, SystemClock(), workspaces, seals)

@@ -17,6 +17,7 @@ from weft.cli.options import json_option
 from weft.cli.printing import print_json
 from weft.problems.errors import InvalidUsage, PermissionDenied, WeftError
 from weft.schedule.state import StepState
+from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.names import listed
 from weft.workspaces.admission import doubt_about, inadmissible
@@ -38,7 +39,9 @@ class _Allowed:
 
     unfinished: bool
     removals: bool
+    secrets: bool = False
     protected: Protected = NOTHING_PROTECTED  # what no change may touch, whatever they know
+    redactor: Redactor = NOTHING_SECRET  # of what no change may hold
 
 
 @click.command("apply")
@@ -51,9 +54,16 @@ class _Allowed:
 @click.option(
     "--allow-removals", is_flag=True, help="Also a change whose many removals nothing explains."
 )
+@click.option("--allow-secrets", is_flag=True, help="Also a change that holds a secret's value.")
 @json_option
 def command(
-    run: str, step: str, dry_run: bool, unfinished: bool, allow_removals: bool, as_json: bool
+    run: str,
+    step: str,
+    dry_run: bool,
+    unfinished: bool,
+    allow_removals: bool,
+    allow_secrets: bool,
+    as_json: bool,
 ) -> None:
     """Merge what a step changed into the workspace: all of it, or nothing.
 
@@ -63,7 +73,8 @@ def command(
     history = sealed_history(run)
     weft = weft_of(history)
     changes = weft.change(history, step)
-    allowed = _Allowed(unfinished, allow_removals, Protected(weft.settings.protected))
+    allowed = _Allowed(unfinished, allow_removals, allow_secrets, Protected(weft.settings.protected),
+                       weft.redactor)  # fmt: skip
     _admit(history.state.steps[StepId(step)], changes, run, allowed)
     workspace = Path(history.started.workspace)
     if dry_run:
@@ -87,7 +98,8 @@ def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> No
     if step.is_merge_held:
         hint = f"weft approve {run} {step.id} merges it, weft reject {run} {step.id} does not"
         raise InvalidUsage(f"the run waits for you to decide about {what}", hint=hint)
-    if refused := inadmissible(changes, step.planned.write_set, allowed.protected):
+    redactor = NOTHING_SECRET if allowed.secrets else allowed.redactor
+    if refused := inadmissible(changes, step.planned.write_set, allowed.protected, redactor):
         hint = f"weft diff {run} {step.id} shows it; widen its write_set and run the step again"
         raise MergeConflict(f"{what} is not merged: {refused.error}", hint=hint)
     if step.planned.merge_back == "never":

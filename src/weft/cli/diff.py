@@ -35,7 +35,10 @@ def _show_change(weft: Weft, history: History, step: str, as_json: bool) -> None
     from weft.workspaces.patch import render_patch, summarize
 
     changes = weft.change(history, step)
-    patch = render_patch(changes)
+    made = render_patch(changes)
+    patch = weft.hide_in_patch(made)
+    if patch != made:
+        click.echo("the patch holds a secret's value, shown as [redacted]", err=True)
     if not as_json:
         sys.stdout.buffer.write(patch)  # git apply reads it byte for byte
         return

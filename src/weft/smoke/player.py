@@ -10,9 +10,9 @@ from pathlib import Path
 
 from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from weft.agents.calling import Call, Calling
-from weft.agents.redaction import NOTHING_SECRET
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from weft.smoke.scenes import MADE, NEIGHBOURS, READERS, RIVALS
+from weft.text.redaction import NOTHING_SECRET
 from weft.vocabulary.values import Json
 
 MODEL = "played"

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.plan.globs import Glob, parse_glob
+from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.vocabulary.names import listed
+from weft.workspaces.blobs import Blobs
 from weft.workspaces.diff import outside
-from weft.workspaces.entries import Changes
+from weft.workspaces.entries import Changes, Entry
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 
 # A step may remove this many files, or this share of them, without anybody being asked.
 FEW_REMOVED = 10
 SHARE_REMOVED = 0.1
+# Larger files are not looked through for secrets.
+_MOST_SEARCHED = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,10 @@ class Inadmissible:
 
 
 def inadmissible(
-    changes: Changes, write_set: Sequence[str], protected: Protected = NOTHING_PROTECTED
+    changes: Changes,
+    write_set: Sequence[str],
+    protected: Protected = NOTHING_PROTECTED,
+    redactor: Redactor = NOTHING_SECRET,
 ) -> Inadmissible | None:
     strays = outside(changes, globs_of(write_set))
     if strays:
@@ -34,7 +41,30 @@ def inadmissible(
     if trusted:
         said = f"it changed what the user has trusted, and no step may: {listed(trusted)}"
         return Inadmissible(said, trusted)
+    if found := _new_secrets(changes, redactor):
+        names = listed(dict.fromkeys(name for each in found.values() for name in each))
+        said = f"it wrote the value of {names} into {listed(found)}"
+        return Inadmissible(said, tuple(found))
     return None
+
+
+def _new_secrets(changes: Changes, redactor: Redactor) -> dict[str, tuple[str, ...]]:
+    """By file: the variables whose values are in it and were not before."""
+    if not redactor.has_secrets or not changes.changes:
+        return {}
+    blobs = Blobs(changes.objects)
+
+    def held(entry: Entry | None) -> tuple[str, ...]:
+        if entry is None or entry.size > _MOST_SEARCHED:
+            return ()
+        return redactor.named(blobs.read(entry.digest).decode("utf-8", "surrogateescape"))
+
+    found: dict[str, tuple[str, ...]] = {}
+    for change in changes.changes:
+        names = held(change.after)
+        if new := tuple(name for name in names if name not in held(change.before)):
+            found[change.path] = new
+    return found
 
 
 def doubt_about(changes: Changes) -> str:

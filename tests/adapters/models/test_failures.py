@@ -8,7 +8,6 @@ from pydantic_ai.settings import ModelSettings
 
 from adapters.models.ask import asked_once
 from weft.adapters.models.failures import fault_of
-from weft.agents.redaction import Redactor
 from weft.ports.model import ModelFault
 from weft.problems.errors import InvalidConfig
 from weft.testing.openai_script import (
@@ -21,6 +20,7 @@ from weft.testing.openai_script import (
     WrongType,
     rate_limited,
 )
+from weft.text.redaction import Redactor
 
 
 def met(script: Script) -> ModelFault:

@@ -15,10 +15,10 @@ import ssl
 
 from pydantic_ai import exceptions as theirs
 
-from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.events.model import FailureKind
 from weft.ports.model import ModelFault
 from weft.problems.errors import WeftError
+from weft.text.redaction import NOTHING_SECRET, Redactor
 
 _LONGEST = 1_000
 _UNAVAILABLE = (

@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from weft.adapters.models.prices import price
-from weft.agents.redaction import Redactor
 from weft.ports.model import ModelFault
+from weft.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

@@ -52,6 +52,7 @@ class Ending:
         self.is_heard = asyncio.Event()  # all its errors have been read
         self._fault = ""
         self._errors = bytearray()
+        self._is_cut = False
 
     def blame(self, fault: str) -> None:
         self._fault = self._fault or fault
@@ -59,10 +60,14 @@ class Ending:
 
     def hear(self, errors: bytes) -> None:
         self._errors += errors
+        self._is_cut = self._is_cut or len(self._errors) > _MOST_ERRORS
         del self._errors[:-_MOST_ERRORS]
 
     def __str__(self) -> str:
         said = self._errors.decode("utf-8", "replace").strip()
+        if self._is_cut:
+            # Its first word may be the end of a secret, which nobody would know as one.
+            said = "… " + said.partition(" ")[2]
         words = [self._fault, f"its last words:\n{said}" if said else ""]
         return "; ".join(word for word in words if word)
 

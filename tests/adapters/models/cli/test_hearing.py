@@ -12,9 +12,9 @@ from weft.adapters.models.cli.said import (
     SpentInAll,
     Spoke,
 )
-from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.events.model import ModelSpoke, ToolEnded
 from weft.ports.runner import Failure, Success
+from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 

@@ -9,8 +9,8 @@ from adapters.models.cli.cli_stage import Watching, attempt
 from weft.adapters.models.cli.hearing import Hearing
 from weft.adapters.models.cli.known import KNOWN
 from weft.adapters.models.cli.picking import json_line
-from weft.agents.redaction import NOTHING_SECRET
 from weft.ports.runner import AttemptResult, Failure, Success
+from weft.text.redaction import NOTHING_SECRET
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 

@@ -15,8 +15,9 @@ def shortened(text: str, longest: int) -> str:
     return text if left_out <= 0 else f"{text[:longest]} … ({left_out} characters more)"
 
 
-def short_arguments(arguments: Mapping[str, Json]) -> Json:
-    return _short(dict(arguments), 0)
+def short_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
+    some = list(arguments.items())[:_MOST_ELEMENTS]
+    return {shortened(key, _LONGEST_NAME): _short(each, 1) for key, each in some}
 
 
 def _short(value: Json, depth: int) -> Json:

@@ -16,10 +16,10 @@ from weft.adapters.models.cli.said import (
     SpentInAll,
     Spoke,
 )
-from weft.adapters.models.cli.speech import Speech
-from weft.agents.redaction import Redactor
+from weft.agents.speaking import Speaking
 from weft.events.model import ToolEnded
 from weft.ports.runner import AttemptRequest, Failure, Success, Witness
+from weft.text.redaction import Redactor
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.value import value
 
@@ -43,7 +43,7 @@ class Hearing:
         self._witness = witness
         self._redactor = redactor
         self._max_turns = max_turns
-        self._speech = Speech(request, witness, redactor)
+        self._speaking = Speaking(request, witness, redactor)
         self._made = 0
         self._open: dict[str, _Call] = {}
         self._said: list[str] = []  # since the last call of a tool
@@ -85,7 +85,7 @@ class Hearing:
                 assert_never(said)
 
     def close(self) -> None:
-        self._speech.end()
+        self._speaking.tell()
         for id in list(self._open):
             self._end(id, False, 0, "the agent stopped before it ended")
         if not self._counted.model_calls and self._turns:
@@ -130,7 +130,7 @@ class Hearing:
             self.cap, self.is_over = "max turns reached", True
 
     def _keep(self, text: str) -> None:
-        self._speech.hear(text)
+        self._speaking.hear(text)
         self._kept_characters += len(text)
         if self._kept_characters <= MOST_ANSWER_CHARACTERS:
             self._said.append(text)
@@ -141,7 +141,7 @@ class Hearing:
             kept = self._open[id]
             self._open[id] = _Call(kept.number, began if began.arguments else kept.began, kept.at)
             return
-        self._speech.end()
+        self._speaking.tell()
         self._said_before += [*self._said, "\n\n"] if self._said else []
         self._said = []
         self._made += 1
@@ -152,8 +152,8 @@ class Hearing:
         if call is None:
             return
         request, now = self._request, self._witness.now()
-        shown = self._redactor.json(short_arguments(call.began.arguments))
-        assert isinstance(shown, dict)
+        # First redacted, then shortened: half a secret would not be known as one.
+        shown = short_arguments(self._redactor.arguments(call.began.arguments))
         self._witness.note(
             ToolEnded(
                 now,
@@ -161,12 +161,12 @@ class Hearing:
                 request.part,
                 request.attempt,
                 call.number,
-                shortened(call.began.tool or "?", 100),
+                shortened(self._redactor.text(call.began.tool or "?"), 100),
                 shown,
                 "ok" if is_ok else "error",
                 size,
                 max(0.0, now - call.at),
-                "" if is_ok else self._redactor.text(shortened(message, _LONGEST_MESSAGE)),
+                "" if is_ok else shortened(self._redactor.text(message), _LONGEST_MESSAGE),
             )
         )
 

@@ -26,9 +26,9 @@ from weft.adapters.models.cli.names import (
     read_name,
 )
 from weft.adapters.models.cli.process import Start
-from weft.agents.redaction import NOTHING_SECRET, Redactor
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Witness
 from weft.processes.programs import NOWHERE, Writable, find_command, with_safe_path
+from weft.text.redaction import NOTHING_SECRET, Redactor
 
 _UNHELD = "it offers no mode that only reads: nothing but its own manners kept it from writing"
 

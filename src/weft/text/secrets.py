@@ -1,0 +1,103 @@
+"""Which values of an environment are secrets. In: names and values. Out: values, by their names.
+
+A value is known by the name of its variable, by the credentials of a URL in it, by the form of a
+well-known kind of token, or because nothing but a random text looks like it. What is a path, a
+word, a number or an id is none: replacing those would spoil honest text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from math import log2
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+_NAMES = re.compile(
+    r"KEY(?!BOARD|MAP)|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(^|_)CREDS?(_|$)|AUTH(?!OR(?!I))"
+    r"|COOKIE|DSN|PRIVATE|CANARY|BEARER|(^|_)JWT|WEBHOOK|SIGNATURE|CONN(ECTION)?_?STR"
+    r"|_PWD|(^|_)PAT(_|$)|(^|_)PASS(_|$)|(^|_)PW(_|$)|(^|_)SALT(_|$)|(^|_)OTP(_|$)",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(
+    r"(sk|pk|rk)[-_][\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+    r"|xox[abeprs]-[\w-]{10,}|A(KI|SI)A[A-Z0-9]{16}|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}"
+    r"|pypi-[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}|dop_v1_\w{32,}|ey[\w-]{10,}\.ey[\w-]{10,}\.[\w-]*"
+)
+# Their values are as random as a token, and people need to read them.
+_PLAIN_NAMES = re.compile(
+    r"SHA|COMMIT|HASH|DIGEST|VERSION|(^|_)ID$|UUID|COLORS|(^|_)DIR$|PATH|HOST|USER_AGENT|^_$",
+    re.IGNORECASE,
+)
+_RANDOM = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
+_PATH = re.compile(r"[~/][^\s:+=]*|[A-Za-z]:[\\/][^\s]*")
+_SHORTEST = 8
+_SHORTEST_WORD = 12  # of a value that is letters alone, or digits alone
+_RANDOM_BITS = 3.9  # of each letter; words and names have less
+
+
+def secret_values(environ: Mapping[str, str]) -> dict[str, str]:
+    """Each secret, and the variable that holds it."""
+    return {
+        value: name
+        for name, written in environ.items()
+        for value in _values(name, written)
+        if is_telling(value)
+    }
+
+
+def is_telling(value: str) -> bool:
+    """Whether to find it in a text means that somebody has put the secret there."""
+    if len(value) < _SHORTEST:
+        return False
+    return len(value) >= _SHORTEST_WORD or not (value.isalpha() or value.isdecimal())
+
+
+def _values(name: str, written: str) -> Iterator[str]:
+    value = written.strip()
+    has_credentials = False
+    if "://" in value:
+        for credential in _credentials(value):
+            has_credentials = True
+            yield credential
+    if has_credentials:
+        yield value
+    elif _NAMES.search(name):
+        if not _is_path(value):
+            yield value
+    elif _TOKEN.fullmatch(value) or _looks_random(name, value):
+        yield value
+
+
+def _credentials(value: str) -> Iterator[str]:
+    """`scheme://user:password@host/?token=…`: the password, the token."""
+    for word in value.split():
+        try:
+            url = urlsplit(word)
+            password = url.password
+        except ValueError:
+            continue
+        if password:
+            yield password
+            yield unquote(password)
+            yield f"{url.username or ''}:{password}"
+        for name, part in parse_qsl(url.query):
+            if _NAMES.search(name):
+                yield part
+
+
+def _looks_random(name: str, value: str) -> bool:
+    if _PLAIN_NAMES.search(name) or not _RANDOM.fullmatch(value):
+        return False
+    has_all = any(map(str.isupper, value)) and any(map(str.islower, value))
+    if not has_all or not any(map(str.isdigit, value)) or _is_path(value):
+        return False
+    # Dots and blanks make names of it: a host, a version, a module.
+    return value.count(".") <= 2 and _bits(value) >= _RANDOM_BITS
+
+
+def _bits(value: str) -> float:
+    shares = [value.count(letter) / len(value) for letter in set(value)]
+    return -sum(share * log2(share) for share in shares)
+
+
+def _is_path(value: str) -> bool:
+    """SSH_AUTH_SOCK and the like say where something is, not what it is."""
+    return _PATH.fullmatch(value) is not None

@@ -1,0 +1,139 @@
+"""Secrets are found by name, by form and by chance, in every form that programs give them."""
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+
+from weft.text.redaction import MASK, Redactor
+from weft.text.secrets import secret_values
+
+KEY = "sk-Test-4f9aB2c7D1e8+/=x"
+OURS = Redactor({"OPENAI_API_KEY": KEY})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OPENAI_API_KEY", "GH_PAT", "GITHUB_PAT_RELEASE", "DB_PWD", "MYSQL_PWD", "SLACK_WEBHOOK",
+        "DISCORD_WEBHOOK_URL", "BEARER", "API_BEARER_VALUE", "SERVICE_JWT", "SMTP_PASS", "DB_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY", "NPM_AUTH", "AUTHORIZATION", "SENTRY_DSN", "DB_CONNECTION_STRING",
+        "my_token", "GOOGLE_CREDENTIALS", "APP_CREDS", "HASH_SALT", "SIGNATURE", "session_cookie",
+    ],
+)  # fmt: skip
+def test_names_that_say_so(name: str) -> None:
+    assert secret_values({name: "plain-words-1"}) == {"plain-words-1": name}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("DATABASE_URL", "postgres://ada:hunter2secret@db/x", "hunter2secret"),
+        ("DATABASE_URL", "postgres://ada:p%40ss%2Fword1@db/x", "p@ss/word1"),
+        ("ANYTHING", "https://bob:correct-horse@host:1/", "correct-horse"),
+        ("HTTPS_PROXY", "http://u:proxy-pass-1@proxy:3128", "proxy-pass-1"),
+        ("FEED", "https://host/x?api_key=abcdef123456&page=2", "abcdef123456"),
+        ("HARMLESS", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
+        ("HARMLESS", "AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
+        ("STRANGE", "q7Zp0Vx2LmN8sKd4Tb6Yw1Hc", "q7Zp0Vx2LmN8sKd4Tb6Yw1Hc"),
+    ],
+)  # fmt: skip
+def test_values_that_say_so(name: str, value: str, secret: str) -> None:
+    assert MASK in Redactor({name: value}).text(f"it is {secret}!")
+    assert secret not in Redactor({name: value}).text(f"it is {secret}!")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HOME", "/home/ada/projects"), ("PWD", "/home/ada"), ("OLDPWD", "/srv/www/site"),
+        ("SSH_AUTH_SOCK", "/run/user/1000/keyring/ssh"), ("XAUTHORITY", "/home/ada/.Xauthority"),
+        ("GIT_AUTHOR_NAME", "Ada Lovelace"), ("KEYBOARD_LAYOUT", "de-nodeadkeys"),
+        ("PGPASSWORD", "postgres"), ("DB_PASS", "true"), ("AUTH_TIMEOUT", "86400000"),
+        ("GITHUB_SHA", "3f786850e387550fdab836ed7e6dc881de23001b"), ("LANG", "en_US.UTF-8"),
+        ("RUN_UUID", "550e8400-e29b-41d4-a716-446655440000"), ("EDITOR", "/usr/bin/vim"),
+        ("HOSTNAME", "ip-10-0-0-17.eu-west-1.compute.internal"), ("TERM", "xterm-256color"),
+        ("DATABASE_URL", "postgres://localhost/app"), ("NODE_OPTIONS", "--max-old-space-size=4096"),
+        ("PYTHON_VERSION", "3.11.7-Alpha-Build-20261117"), ("LESSOPEN", "| /usr/bin/lesspipe %s"),
+    ],
+)  # fmt: skip
+def test_honest_values_are_none(name: str, value: str) -> None:
+    assert secret_values({name: value}) == {}
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:"])
+@pytest.mark.parametrize("after", ["", "x", "more words"])
+def test_base64_of_a_text_that_holds_it(before: str, after: str) -> None:
+    raw = f"{before}{KEY}{after}".encode()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        said = OURS.text(encode(raw).decode())
+        assert MASK in said
+        assert KEY[4:-4] not in _every_reading(said)
+
+
+def _every_reading(text: str) -> str:
+    read = []
+    for piece in text.replace("-", "+").replace("_", "/").split(MASK):
+        for skip in range(4):
+            part = piece[skip:]
+            read.append(base64.b64decode(part[: len(part) // 4 * 4] or "AAAA").decode("latin-1"))
+    return " ".join(read)
+
+
+def test_base64_that_is_broken_into_lines() -> None:
+    for padding in range(76):
+        wrapped = base64.encodebytes(b"x" * padding + KEY.encode() + b"y" * 40).decode()
+        said = OURS.text(wrapped)
+        assert MASK in said, padding
+        flat = said.replace("\n", "")
+        assert KEY[4:-4] not in _every_reading(flat), padding
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        KEY, KEY.encode().hex(), KEY.encode().hex().upper(), quote(KEY, safe=""), quote(KEY),
+        json.dumps({"k": KEY}), repr(KEY), f"Authorization: Bearer {KEY}", f"?key={KEY}&x=1",
+    ],
+)  # fmt: skip
+def test_other_forms(form: str) -> None:
+    said = OURS.text(form)
+    assert MASK in said
+    assert KEY not in said
+
+
+def test_a_secret_of_several_lines_is_found_by_each_of_them() -> None:
+    lines = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEA99Zx"]
+    redactor = Redactor({"PEM_KEY": "\n".join(lines)})
+    assert redactor.text(f"> {lines[1]}") == f"> {MASK}"
+    assert redactor.text("\n".join(lines)) == MASK
+
+
+def test_a_long_secret_does_not_hold_up_a_stream() -> None:
+    redactor = Redactor({"BIG_TOKEN": "aB3" * 1000})
+    text = "word " * 200
+    assert redactor.safe_length(text) > len(text) - 400
+    assert "aB3aB3" not in redactor.text("x " + "aB3" * 1000 + " y")
+
+
+@pytest.mark.parametrize("cut", range(1, len(KEY)))
+def test_no_piece_of_a_stream_holds_half_a_secret(cut: int) -> None:
+    text = f"the key is {KEY} and more"
+    at = text.index(KEY) + cut
+    told = text[: OURS.safe_length(text[:at])]
+    assert KEY[:3] not in told
+
+
+def test_who_is_named() -> None:
+    assert OURS.named(f"x {KEY.encode().hex()} y") == ("OPENAI_API_KEY",)
+    assert OURS.named("nothing") == ()
+    assert not Redactor({"HOME": "/home/ada"}).has_secrets
+
+
+def test_any_value_and_any_depth() -> None:
+    assert OURS.json({KEY: [KEY, 1, None, {"a": KEY}]}) == {MASK: [MASK, 1, None, {"a": MASK}]}
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert isinstance(OURS.json(deep), str)  # type: ignore[arg-type]
