@@ -39,6 +39,9 @@ class Heard:
         self.events.append(event)
         self.durable.append(event)
 
+    async def confirm(self) -> None:
+        pass
+
     def spend(self, usage: Usage) -> None:
         self.spent += usage
 

@@ -52,7 +52,7 @@ class Store:
         if self.kind == "memory":
             journal = MemoryJournal(now=self.clock.now)
         else:
-            journal = await SqliteJournal.open(self.path, now=self.clock.now)
+            journal = await SqliteJournal.open(self.path, lease_time=self.clock.now)
         try:
             yield journal
         finally:
@@ -187,8 +187,32 @@ def test_a_run_is_leased_to_one_owner_at_a_time(store: Store) -> None:
         await journal.lease(RUN, "one", 60)
         with pytest.raises(Leased) as refused:
             await journal.lease(RUN, "two", 60)
-        assert (refused.value.by, refused.value.until) == ("one", store.clock.at + 60)
+        assert (refused.value.by, refused.value.seconds_left) == ("one", 60)
         assert await journal.lease(OTHER, "two", 60) == 1
+
+    store.run(story)
+
+
+def test_a_lease_lasts_by_the_clock_of_leases_alone(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.lease(RUN, "one", 60)
+        await journal.append(RUN, [started()], fence=fence)
+        store.clock.at += 59
+        assert (await journal.runs())[0].leased_by == "one"
+        store.clock.at += 2
+        assert (await journal.runs())[0].leased_by is None
+        assert await journal.lease(RUN, "two", 60) > fence
+
+    store.run(story)
+
+
+def test_a_lease_of_another_boot_that_seems_to_last_for_days_is_over(tmp_path: Path) -> None:
+    store = Store("sqlite", tmp_path)
+
+    async def story(journal: Journal) -> None:
+        await journal.lease(RUN, "one", 60)
+        store.clock.at -= 3 * 86_400  # another clock now counts, and it is behind
+        assert await journal.lease(RUN, "two", 60)
 
     store.run(story)
 
@@ -319,16 +343,15 @@ def test_runs_are_listed_newest_first_as_their_events_tell(store: Store) -> None
         ended: list[Event] = [Approved(20.0, StepId("a")), RunEnded(30.0, "partial")]
         await journal.append(RunId("run-1"), ended, fence=1)
         await journal.lease(RunId("leased-only"), "me", 60)
-        until = store.clock.at + 60
         assert await journal.runs() == [
-            RunRow(RunId("run-2"), "news", "running", 12.0, None, until, "me"),
-            RunRow(RunId("run-1"), "news", "partial", 11.0, 30.0, until, "me"),
-            RunRow(RunId("run-0"), "news", "running", 10.0, None, until, "me"),
+            RunRow(RunId("run-2"), "news", "running", 12.0, None, "me"),
+            RunRow(RunId("run-1"), "news", "partial", 11.0, 30.0, "me"),
+            RunRow(RunId("run-0"), "news", "running", 10.0, None, "me"),
         ]
         assert [row.run_id for row in await journal.runs(limit=1)] == ["run-2"]
         await journal.append(RunId("run-1"), [RunResumed(40.0)], fence=1)
         await journal.release(RunId("run-1"), fence=1)
-        assert (await journal.runs())[1] == RunRow(RUN, "news", "running", 11.0, None, None)
+        assert (await journal.runs())[1] == RunRow(RUN, "news", "running", 11.0, None)
 
     store.run(story)
 

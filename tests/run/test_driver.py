@@ -21,6 +21,7 @@ from weft.ports.journal import Fenced, JournalFull
 from weft.ports.runner import AttemptRequest, AttemptResult, Witness
 from weft.run.driver import Driver
 from weft.run.journaling import RunJournal
+from weft.run.keeper import Lease
 from weft.run.runs import Runs, Start
 from weft.schedule.state import RunState, begin
 from weft.testing.clock import VirtualClock
@@ -185,7 +186,7 @@ def test_a_driver_that_is_stopped_leaves_its_attempts_in_doubt() -> None:
     state = stage.do(story())
     assert not state.has_ended
     assert [type(each) for each in stage.journal()] == [RunStarted, AttemptStarted]
-    assert stage.do(stage.store.runs())[0].leased_until is None  # others may have it at once
+    assert stage.do(stage.store.runs())[0].leased_by is None  # others may have it at once
 
 
 def test_what_is_stopped_before_it_begins_can_be_resumed() -> None:
@@ -213,9 +214,9 @@ def test_a_driver_needs_no_keeper() -> None:
     store = MemoryJournal(clock.now)
 
     async def story() -> RunState:
-        fence = await store.lease(RUN, "me", 30)
+        lease = await Lease.take(store, clock, RUN, "me")
         runner = ScriptedRunner(read_script("default: ok"), clock)
-        driver = Driver(begin(stage.plan), RunJournal(store, RUN, fence), runner, clock)
+        driver = Driver(begin(stage.plan), RunJournal(store, lease), runner, clock)
         return await driver.drive(RunStarted(clock.now(), RUN, "test", "", JsonText("{}"), {}, 1))
 
     assert clock.run(story()).status is RunStatus.COMPLETE

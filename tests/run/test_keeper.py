@@ -8,7 +8,7 @@ from weft.events.model import CancelRequested, Event
 from weft.ports.journal import JournalFull
 from weft.ports.post import Message
 from weft.problems.errors import WeftError
-from weft.run.keeper import LEASE_SECONDS, Keeper
+from weft.run.keeper import LEASE_SECONDS, Keeper, Lease
 from weft.testing.clock import VirtualClock
 from weft.vocabulary.ids import RunId
 
@@ -19,6 +19,9 @@ class Told:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.lost: list[WeftError] = []
+
+    def now(self) -> float:
+        return 5.0
 
     def tell(self, event: Event) -> None:
         self.events.append(event)
@@ -32,10 +35,10 @@ def test_leases_are_renewed_for_as_long_as_a_run_is_driven() -> None:
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        keeper, told = Keeper(store, clock), Told()
+        keeper, told = Keeper(store), Told()
         ids = [RunId(f"run-{n}") for n in range(5)]
         for id in ids:
-            keeper.add(id, await store.lease(id, "me", LEASE_SECONDS), told)
+            keeper.add(await Lease.take(store, clock, id, "me"), told)
         for _ in range(20):
             await asyncio.sleep(LEASE_SECONDS / 2)
             outcomes = await asyncio.gather(
@@ -56,10 +59,10 @@ def test_only_who_lost_a_lease_is_told_so() -> None:
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        keeper, robbed, safe = Keeper(store, clock), Told(), Told()
-        keeper.add(RUN, await store.lease(RUN, "me", LEASE_SECONDS), robbed)
+        keeper, robbed, safe = Keeper(store), Told(), Told()
+        keeper.add(await Lease.take(store, clock, RUN, "me"), robbed)
         other = RunId("run-2")
-        keeper.add(other, await store.lease(other, "me", LEASE_SECONDS), safe)
+        keeper.add(await Lease.take(store, clock, other, "me"), safe)
         await store.lease(RUN, "me", LEASE_SECONDS)
         await asyncio.sleep(LEASE_SECONDS / 2)
         assert [error.kind for error in robbed.lost] == ["fenced"]
@@ -75,10 +78,10 @@ def test_post_is_brought_once_and_stamped_with_the_time_it_arrives() -> None:
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        keeper, told = Keeper(store, clock), Told()
+        keeper, told = Keeper(store), Told()
         await store.post(RUN, CancelRequested(1.0, "why"))
         await store.post(RunId("of others"), CancelRequested(1.0))
-        keeper.add(RUN, await store.lease(RUN, "me", LEASE_SECONDS), told)
+        keeper.add(await Lease.take(store, clock, RUN, "me"), told)
         await asyncio.sleep(5)
         keeper.remove(RUN)
         (event,) = told.events
@@ -110,8 +113,8 @@ def test_a_store_that_fails_for_a_while_is_asked_again() -> None:
     store = Unreadable(clock.now)
 
     async def story() -> None:
-        keeper, told = Keeper(store, clock), Told()
-        keeper.add(RUN, await store.lease(RUN, "me", LEASE_SECONDS), told)
+        keeper, told = Keeper(store), Told()
+        keeper.add(await Lease.take(store, clock, RUN, "me"), told)
         await store.post(RUN, CancelRequested(1.0))
         await asyncio.sleep(15)
         assert told.events == []

@@ -196,3 +196,21 @@ def test_an_attempt_in_doubt_is_run_again_for_readers_and_asked_about_for_writer
     new = after_a_crash(stage, rows[:2], "default: ok", stage.clock.now())
     assert new.resume().status.value == status
     assert new.runner.steps == begun
+
+
+@pytest.mark.parametrize("set_by", [-86_400.0, -1.0])
+def test_a_clock_that_was_set_back_meanwhile_neither_stops_timers_nor_turns_time_back(
+    set_by: float,
+) -> None:
+    recipe = flat("{id: a, subagent: researcher, prompt: x, timeout: 8s, on_failure: skip}")
+    stage = Stage(recipe, "default: {reply: never, delay: 10h}")
+    assert stage.start().status is not RunStatus.COMPLETE
+    rows = [event for event in stage.journal() if not isinstance(event, RunEnded | TimerFired)]
+    rows = rows[: 1 + max(n for n, row in enumerate(rows) if isinstance(row, AttemptStarted))]
+    new = after_a_crash(stage, rows, "default: {reply: never, delay: 10h}", rows[-1].at + set_by)
+    began = new.clock.now()
+    new.resume()
+    assert new.clock.now() - began <= 9.0
+    times = [event.at for event in new.journal()]
+    assert times == sorted(times)
+    assert isinstance(new.journal()[-1], RunEnded)

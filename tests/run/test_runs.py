@@ -159,7 +159,7 @@ def test_a_run_is_interrupted_when_it_has_no_end_and_nobody_drives_it() -> None:
 
         async def look() -> None:
             row = (await stage.runs().recent())[0]
-            said.append(is_interrupted(row, stage.clock.now()))
+            said.append(is_interrupted(row))
 
         runs = stage.runs()
         drive = asyncio.ensure_future(stage.starting(runs))
@@ -198,7 +198,7 @@ def test_the_lease_of_a_process_that_was_killed_is_taken_over_at_once(tmp_path: 
                 holder.kill()
             # Killed, though nobody has waited for it yet: a zombie drives nothing either.
             await _until_dead(Runs(store, _Now()))
-            assert is_interrupted((await runs.recent())[0], 0.0)
+            assert is_interrupted((await runs.recent())[0])
             state = await runs.resume(RUN, stage.runner)
             assert state.status is RunStatus.WAITING
             holder.wait()

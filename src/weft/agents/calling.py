@@ -91,6 +91,7 @@ class Calling:
                 tool.spec.recovery,
             )
             await self._witness.record(started)
+        await self._witness.confirm()
         try:
             return await tool.call(arguments, f"{request.name}/{number}")
         except Exception as error:  # a bug in a tool is the tool's failure, not the run's

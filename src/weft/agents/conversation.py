@@ -138,6 +138,7 @@ class Conversation:
             return ModelFault("permanent", error.with_hint)
         retried = 0
         while True:
+            await self.witness.confirm()
             response = await self._ask_once(name, model)
             if isinstance(response, ModelResponse):
                 return response

@@ -78,5 +78,8 @@ class _Quiet:
     async def record(self, event: Happening) -> None:
         await self._witness.record(event)
 
+    async def confirm(self) -> None:
+        await self._witness.confirm()
+
     def spend(self, usage: Usage) -> None:
         self._witness.spend(usage)

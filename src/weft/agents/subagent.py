@@ -203,6 +203,7 @@ class Subagents:
         left = request.seconds_left
         ends_at = None if left is None else loop.time() + left
         while True:
+            await witness.confirm()
             watched = _Watched(witness)
             result = await self._run_reserved(cli, request, watched)
             result = replace(result, usage=spent + result.usage)
@@ -285,7 +286,7 @@ class _Watched:
     def __init__(self, witness: Witness) -> None:
         self._witness = witness
         self.has_effects = False
-        self.now, self.spend = witness.now, witness.spend
+        self.now, self.spend, self.confirm = witness.now, witness.spend, witness.confirm
 
     def note(self, event: Happening) -> None:
         self._see(event)

@@ -20,6 +20,7 @@ from weft.plan.inputs import bind
 from weft.problems.errors import (
     InvalidInputs,
     InvalidRecipe,
+    InvalidUsage,
     NotFound,
     NotReady,
     NotTrusted,
@@ -366,9 +367,22 @@ async def open_runs(
     )
     seals = Seals(lambda: user_secret(home), accepted)
     try:
-        yield Runs(store, SystemClock(), workspaces, seals)
+        yield Runs(store, SystemClock(), workspaces, seals, _lease_seconds(os.environ))
     finally:
         await store.close()
+
+
+def _lease_seconds(environ: Mapping[str, str]) -> float:
+    """How long a process that says nothing keeps the runs that it drives."""
+    from weft.run.keeper import LEASE_SECONDS
+
+    written = environ.get("WEFT_LEASE_SECONDS", "")
+    if not written:
+        return LEASE_SECONDS
+    if not (written.isdecimal() and len(written) <= 4 and 1 <= int(written) <= 3600):
+        said = f"WEFT_LEASE_SECONDS is '{written[:20]}'; it must be a number from 1 to 3,600"
+        raise InvalidUsage(said)
+    return float(written)
 
 
 def _is_named_as_file(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 
 import click
 
@@ -53,7 +52,7 @@ async def _find(run: str | None, accepted: frozenset[str]) -> list[History]:
             if not history.state.is_recorded:
                 runs.check(history)
             return [history]
-        rows = [row for row in await runs.recent(500) if is_interrupted(row, time.time())]
+        rows = [row for row in await runs.recent(500) if is_interrupted(row)]
         found = await _readable(runs, [row.run_id for row in reversed(rows)])
         # Those that wait for a person were not cut off, and go on once one has decided.
         decided = await runs.addressed()

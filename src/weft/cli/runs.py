@@ -38,7 +38,7 @@ async def _rows(limit: int) -> list[tuple[RunRow, str]]:
 
 
 async def _status(runs: Runs, row: RunRow) -> str:
-    if not is_interrupted(row, time.time()):
+    if not is_interrupted(row):
         return row.status
     try:
         state = (await runs.history(row.run_id)).state

@@ -3,6 +3,8 @@
 Who drives a run leases it and gets a fence: a number that grows with each lease of that run. Every
 append shows its fence, so a driver that slept through the end of its lease can do no harm.
 
+How long a lease lasts is counted by a clock that nobody can set, alike in all processes of one boot.
+
 WeftError
 ├── Leased         leased          somebody else drives the run
 ├── Fenced         fenced          somebody else has taken the run over, or it was let go
@@ -34,25 +36,25 @@ class RunRow:
     status: str
     started_at: float
     ended_at: float | None
-    leased_until: float | None = None  # None: nobody drives it
-    leased_by: str | None = None
+    leased_by: str | None = None  # None: nobody drives it, or its lease has run out
 
 
 class Leased(WeftError):
     kind = "leased"
 
-    def __init__(self, run_id: RunId, by: str, until: float) -> None:
+    def __init__(self, run_id: RunId, by: str, seconds_left: float) -> None:
         hint = "wait until it ends, or until its lease does"
         super().__init__(f"run {run_id} is driven by {by}", hint=hint)
         self.by = by
-        self.until = until  # seconds since the epoch
+        self.seconds_left = seconds_left
 
 
 class Fenced(WeftError):
     kind = "fenced"
 
     def __init__(self, run_id: RunId, fence: int) -> None:
-        super().__init__(f"run {run_id} is no longer driven from here (fence {fence})")
+        hint = f"another process took it over, or this one was away too long: weft watch {run_id}"
+        super().__init__(f"run {run_id} is no longer driven from here (fence {fence})", hint=hint)
         self.fence = fence
 
 

@@ -79,6 +79,13 @@ class Witness(Protocol):
         """Returns when it is durable: for what must be on record before an effect."""
         ...
 
+    async def confirm(self) -> None:
+        """Ask this before whatever reaches the outside: a model, a tool, a program.
+
+        Raises Fenced when another process drives the run by now. Costs nothing otherwise.
+        """
+        ...
+
     def spend(self, usage: Usage) -> None:
         """What one more model call cost. It counts even if the attempt is called off."""
         ...

@@ -103,6 +103,10 @@ class Driver:
         self.tell(event)
         await durable
 
+    async def confirm(self) -> None:
+        """Raises Fenced when the run is somebody else's: no effect may follow then."""
+        await self._journal.lease.confirm()
+
     def now(self) -> float:
         return self._clock.now()
 
@@ -247,6 +251,7 @@ class Driver:
         account = self._ledger.account() if self._ledger else None
         try:
             request = self._request(command, account)
+            await self.confirm()
             if self._plots.is_writer(command.step):
                 folder = await self._plots.open(command)
                 origin = "" if folder == request.workspace else request.workspace
@@ -267,6 +272,11 @@ class Driver:
         self.tell(ended)
 
     async def _collect(self, command: CollectChanges) -> None:
+        try:
+            await self.confirm()
+        except WeftError as error:
+            self.lose(error)
+            return
         event = await self._plots.collect(command, self._clock)
         del self._collecting[command.step]
         self._collected.append(event)
@@ -371,6 +381,9 @@ class _Witness:
 
     async def record(self, event: Happening) -> None:
         await self._driver.record(event)
+
+    async def confirm(self) -> None:
+        await self._driver.confirm()
 
     def spend(self, usage: Usage) -> None:
         self.spent += usage

@@ -5,22 +5,20 @@ from dataclasses import dataclass
 
 from weft.events.model import Event
 from weft.ports.cache import KeptOutput
-from weft.run.keeper import Store
-from weft.vocabulary.ids import RunId
+from weft.run.keeper import Lease, Store
 from weft.vocabulary.values import Json
 
 
 @dataclass(frozen=True, slots=True)
 class RunJournal:
     store: Store
-    run_id: RunId
-    fence: int
+    lease: Lease
 
     async def append(self, events: Sequence[Event]) -> None:
-        await self.store.append(self.run_id, events, fence=self.fence)
+        await self.store.append(self.lease.run_id, events, fence=self.lease.fence)
 
     async def keep(self, key: str, output: Json) -> None:
-        await self.store.keep(key, KeptOutput(output, self.run_id))
+        await self.store.keep(key, KeptOutput(output, self.lease.run_id))
 
     async def kept(self, key: str) -> KeptOutput | None:
         return await self.store.kept(key)

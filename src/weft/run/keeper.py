@@ -18,10 +18,10 @@ from weft.vocabulary.ids import RunId
 
 LEASE_SECONDS = 30.0
 _LOOK_SECONDS = 0.25
-_RENEW_SECONDS = LEASE_SECONDS / 3
 
 
 class Driven(Protocol):
+    def now(self) -> float: ...
     def tell(self, event: Event) -> None: ...
     def lose(self, error: WeftError) -> None: ...
 
@@ -30,15 +30,60 @@ class Store(Journal, Post, Cache, Protocol):
     """All that one store offers."""
 
 
-class Keeper:
-    def __init__(self, store: Store, clock: Clock) -> None:
+class Lease:
+    """One run, held by this process until its lease runs out."""
+
+    def __init__(
+        self, store: Store, clock: Clock, run_id: RunId, fence: int, seconds: float, until: float
+    ) -> None:
+        self.run_id = run_id
+        self.fence = fence
         self._store = store
         self._clock = clock
-        self._driven: dict[RunId, tuple[int, Driven]] = {}
+        self._seconds = seconds
+        self._until = until
+
+    @classmethod
+    async def take(
+        cls,
+        store: Store,
+        clock: Clock,
+        run_id: RunId,
+        owner: str,
+        seconds: float = LEASE_SECONDS,
+    ) -> "Lease":
+        """Raises Leased."""
+        until = clock.now() + seconds
+        fence = await store.lease(run_id, owner, seconds)
+        return cls(store, clock, run_id, fence, seconds, until)
+
+    async def confirm(self) -> None:
+        """Ask this before an effect. Raises Fenced when the run is somebody else's by now.
+
+        A process that was away (stopped, suspended, busy) for longer than its lease does not know,
+        and so asks the store. It goes on only if nobody has taken the run meanwhile.
+        """
+        if self._clock.now() >= self._until:
+            await self.renew()
+
+    async def renew(self) -> None:
+        asked_at = self._clock.now()
+        await self._store.renew(self.run_id, fence=self.fence, seconds=self._seconds)
+        self._until = asked_at + self._seconds
+
+    async def release(self) -> None:
+        await self._store.release(self.run_id, fence=self.fence)
+
+
+class Keeper:
+    def __init__(self, store: Store, lease_seconds: float = LEASE_SECONDS) -> None:
+        self._store = store
+        self._renew_seconds = lease_seconds / 3
+        self._driven: dict[RunId, tuple[Lease, Driven]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, run_id: RunId, fence: int, driven: Driven) -> None:
-        self._driven[run_id] = (fence, driven)
+    def add(self, lease: Lease, driven: Driven) -> None:
+        self._driven[lease.run_id] = (lease, driven)
         if self._task is None:
             self._task = asyncio.create_task(self._keep())
 
@@ -50,32 +95,32 @@ class Keeper:
 
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()
-        renew_at = loop.time() + _RENEW_SECONDS
+        renew_at = loop.time() + self._renew_seconds
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(min(_LOOK_SECONDS, self._renew_seconds))
             await self.look()
             if loop.time() >= renew_at:
                 await self._renew()
-                renew_at = loop.time() + _RENEW_SECONDS
+                renew_at = loop.time() + self._renew_seconds
 
     async def look(self) -> None:
         """Bring what was posted. A store that cannot be read now is asked again later."""
         with suppress(WeftError):
             mine = [m for m in await self._store.posted() if m.run_id in self._driven]
             for message in mine:
+                driven = self._driven[message.run_id][1]
                 # The run learns of it now: its clock never runs backwards.
-                event = replace(message.event, at=self._clock.now())
-                self._driven[message.run_id][1].tell(event)
+                driven.tell(replace(message.event, at=driven.now()))
             if mine:
                 await self._store.taken([message.number for message in mine])
 
     async def _renew(self) -> None:
         # Together: what is asked of a store at once costs it one commit.
-        await asyncio.gather(*(self._renew_one(run_id, *it) for run_id, it in self._driven.items()))
+        await asyncio.gather(*(self._renew_one(*it) for it in self._driven.values()))
 
-    async def _renew_one(self, run_id: RunId, fence: int, driven: Driven) -> None:
+    async def _renew_one(self, lease: Lease, driven: Driven) -> None:
         try:
-            await self._store.renew(run_id, fence=fence, seconds=LEASE_SECONDS)
+            await lease.renew()
         except Fenced as error:
             driven.lose(error)
         except WeftError:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from weft.adapters.processes import is_dead, name_of_this_process
@@ -28,10 +29,11 @@ from weft.ports.post import Sayable
 from weft.ports.runner import Identified, Runner
 from weft.ports.workspace import Workspaces
 from weft.problems.errors import InvalidUsage, WeftError
+from weft.run.clock import RunClock
 from weft.run.driver import Driver, Listener
 from weft.run.history import History, load
 from weft.run.journaling import RunJournal
-from weft.run.keeper import LEASE_SECONDS, Keeper, Store
+from weft.run.keeper import LEASE_SECONDS, Keeper, Lease, Store
 from weft.run.reuse import NOTHING, Reusable
 from weft.run.seals import Seals
 from weft.schedule.advance import advance
@@ -77,12 +79,14 @@ class Runs:
         clock: Clock,
         workspaces: Workspaces | None = None,
         seals: Seals | None = None,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self._store = store
         self._seals = seals
         self._workspaces = workspaces
         self._clock = clock
-        self._keeper = Keeper(store, clock)
+        self._lease_seconds = lease_seconds
+        self._keeper = Keeper(store, lease_seconds)
         self._owner = name_of_this_process()
         self._drivers: dict[RunId, Driver] = {}
         self._is_stopped = False
@@ -111,9 +115,9 @@ class Runs:
         )
         if self._seals is not None:
             started = self._seals.seal(started)
-        fence = await self._lease(run_id)
-        state = begin(plan)
-        return await self._drive(run_id, fence, state, started, runner, listener, start.reusable)
+        lease = await self._lease(run_id)
+        driver = self._driver(lease, begin(plan), runner, self._clock, listener, start.reusable)
+        return await self._drive(lease, driver, started)
 
     async def resume(
         self,
@@ -130,21 +134,22 @@ class Runs:
         await self._sweep(history.started.workspace)
         if history.state.is_recorded:
             return history.state
-        fence = await self._lease(run_id)
-        # Read again: until now somebody else may have written, the end perhaps.
-        history = await load(self._store, run_id)
-        if history.state.is_recorded:
-            await self._store.release(run_id, fence=fence)
-            return history.state
+        lease = await self._lease(run_id)
         try:
+            # Read again: until now somebody else may have written, the end perhaps.
+            history = await load(self._store, run_id)
+            if history.state.is_recorded:
+                await lease.release()
+                return history.state
             self.check(history)
+            await self._recover(history.started.workspace)
         except WeftError:
-            await self._store.release(run_id, fence=fence)
+            await lease.release()
             raise
-        await self._recover(history.started.workspace)
+        clock = RunClock(self._clock, history.events[-1].at)
+        driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
         setup = _setup_of(history.state.plan, runner)
-        first = RunResumed(self._clock.now(), permission, setup)
-        return await self._drive(run_id, fence, history.state, first, runner, listener, NOTHING)
+        return await self._drive(lease, driver, RunResumed(clock.now(), permission, setup))
 
     def check(self, history: History) -> None:
         """Raises PlanNotAccepted unless the run began with exactly what its journal says now."""
@@ -159,7 +164,7 @@ class Runs:
 
     async def is_driven(self, run_id: RunId) -> bool:
         row = await self._store.run(run_id)
-        return row is not None and _is_held(row, self._clock.now())
+        return row is not None and _is_held(row)
 
     async def recent(self, limit: int = 50) -> list[RunRow]:
         return await self._store.runs(limit)
@@ -173,19 +178,20 @@ class Runs:
         history = await load(self._store, run_id)
         if history.state.has_ended:
             raise InvalidUsage(f"run {run_id} has ended: {history.state.status.value}")
-        request = CancelRequested(self._clock.now(), reason)
         try:
-            fence = await self._lease(run_id)
+            lease = await self._lease(run_id)
         except Leased:
-            await self._store.post(run_id, request)
+            await self._store.post(run_id, CancelRequested(self._clock.now(), reason))
             return
         try:
             history = await load(self._store, run_id)
             if not history.state.has_ended:
-                await self._end(RunJournal(self._store, run_id, fence), history.state, request)
+                now = RunClock(self._clock, history.events[-1].at).now()
+                request = CancelRequested(now, reason)
+                await self._end(RunJournal(self._store, lease), history.state, request)
                 await self._release(history.state)
         finally:
-            await self._store.release(run_id, fence=fence)
+            await lease.release()
 
     async def decide(
         self, run_id: RunId, step: StepId, is_allowed: bool, by: str, reason: str = ""
@@ -208,7 +214,7 @@ class Runs:
         is_posted = False
         while not _is_applied((await load(self._store, run_id)).state, step):
             try:
-                fence = await self._lease(run_id)
+                lease = await self._lease(run_id)
             except Leased:
                 # Whoever drives the run writes it down; unless the run ends first, which drops
                 # what was posted. So look again.
@@ -218,9 +224,9 @@ class Runs:
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
             try:
-                await self._store.append(run_id, [applied], fence=fence)
+                await self._store.append(run_id, [applied], fence=lease.fence)
             finally:
-                await self._store.release(run_id, fence=fence)
+                await lease.release()
 
     def stop(self) -> None:
         """Leave every run where it is, and those that are just about to begin; each can be resumed."""
@@ -266,35 +272,36 @@ class Runs:
         if self._workspaces is not None and state.workspace and state.has_ended:
             await self._workspaces.release(state.run_id)
 
-    async def _lease(self, run_id: RunId) -> int:
+    async def _lease(self, run_id: RunId) -> Lease:
+        take = partial(Lease.take, self._store, self._clock, run_id, seconds=self._lease_seconds)
         try:
-            return await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+            return await take(self._owner)
         except Leased as held:
             if not is_dead(held.by):
                 raise
             # Nobody should have to wait for the lease of a process that was killed. Leasing by
             # its name fences it off, were it alive after all, and letting go makes room; if two
             # try this at once, the store still gives the run to one of them.
-            fence = await self._store.lease(run_id, held.by, LEASE_SECONDS)
-            await self._store.release(run_id, fence=fence)
-            return await self._store.lease(run_id, self._owner, LEASE_SECONDS)
+            await (await take(held.by)).release()
+            return await take(self._owner)
 
-    async def _drive(
+    def _driver(
         self,
-        run_id: RunId,
-        fence: int,
+        lease: Lease,
         state: RunState,
-        first: Event,
         runner: Runner,
+        clock: Clock,
         listener: Listener | None,
         reusable: Reusable,
-    ) -> RunState:
-        journal = RunJournal(self._store, run_id, fence)
-        driver = Driver(state, journal, runner, self._clock, listener, reusable, self._workspaces)
-        self._drivers[run_id] = driver
+    ) -> Driver:
+        journal = RunJournal(self._store, lease)
+        return Driver(state, journal, runner, clock, listener, reusable, self._workspaces)
+
+    async def _drive(self, lease: Lease, driver: Driver, first: Event) -> RunState:
+        self._drivers[lease.run_id] = driver
         if self._is_stopped:
             driver.stop()
-        self._keeper.add(run_id, fence, driver)
+        self._keeper.add(lease, driver)
         try:
             # What was posted while nobody drove comes first: a gate may be open already.
             await self._keeper.look()
@@ -302,9 +309,9 @@ class Runs:
             await self._release(ended)
             return ended
         finally:
-            self._keeper.remove(run_id)
-            del self._drivers[run_id]
-            await self._store.release(run_id, fence=fence)
+            self._keeper.remove(lease.run_id)
+            del self._drivers[lease.run_id]
+            await lease.release()
 
     async def _end(self, journal: RunJournal, state: RunState, request: CancelRequested) -> None:
         rows: list[Event] = [request]
@@ -347,13 +354,11 @@ def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
     return setup_to_json(runner.identify(sorted(models), sorted(tools)))
 
 
-def is_interrupted(row: RunRow, now: float) -> bool:
+def is_interrupted(row: RunRow) -> bool:
     """Its journal has no end, and nobody drives it."""
     has_ended = row.status not in (RunStatus.RUNNING, RunStatus.WAITING)
-    return not has_ended and not _is_held(row, now)
+    return not has_ended and not _is_held(row)
 
 
-def _is_held(row: RunRow, now: float) -> bool:
-    if row.leased_until is None or row.leased_until <= now:
-        return False
-    return row.leased_by is None or not is_dead(row.leased_by)
+def _is_held(row: RunRow) -> bool:
+    return row.leased_by is not None and not is_dead(row.leased_by)

@@ -22,6 +22,7 @@ from weft.problems.render import count
 from weft.recipe.read import read_recipe, read_recipe_file
 from weft.run.driver import Driver
 from weft.run.journaling import RunJournal
+from weft.run.keeper import Lease
 from weft.schedule.state import RunState, begin
 from weft.testing.clock import VirtualClock
 from weft.testing.runner import ScriptedRunner
@@ -66,7 +67,6 @@ def _plan(recipe: str | Path, agents: Iterable[Path]) -> Plan:
 
 async def _drive(plan: Plan, started: RunStarted, script: Script, clock: VirtualClock) -> RunState:
     store = MemoryJournal(clock.now)
-    fence = await store.lease(_RUN, "the test", seconds=1.0)
-    journal = RunJournal(store, _RUN, fence)
+    journal = RunJournal(store, await Lease.take(store, clock, _RUN, "the test"))
     # The driver alone: with nobody else about, there is no lease to renew and no post to fetch.
     return await Driver(begin(plan), journal, ScriptedRunner(script, clock), clock).drive(started)

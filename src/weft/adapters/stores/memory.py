@@ -29,7 +29,9 @@ class _Run:
 class MemoryJournal:
     """`capacity` is how many characters fit, for tests of what happens when no more do."""
 
-    def __init__(self, now: Callable[[], float] = time.time, capacity: int | None = None) -> None:
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, capacity: int | None = None
+    ) -> None:
         self._now = now
         self._capacity = capacity
         self._runs: dict[RunId, _Run] = {}
@@ -60,8 +62,7 @@ class MemoryJournal:
         listed = [
             replace(
                 run.listed,
-                leased_until=run.leased_until if run.owner else None,
-                leased_by=run.owner,
+                leased_by=run.owner if run.leased_until > self._now() else None,
             )
             for run in reversed(self._runs.values())
             if run.listed
@@ -75,7 +76,7 @@ class MemoryJournal:
         self._check_open()
         run, now = self._runs.get(run_id, _Run()), self._now()
         if run.owner not in (None, owner) and run.leased_until > now:
-            raise Leased(run_id, str(run.owner), run.leased_until)
+            raise Leased(run_id, str(run.owner), run.leased_until - now)
         run.fence, run.owner, run.leased_until = run.fence + 1, owner, now + seconds
         self._runs[run_id] = run
         return run.fence

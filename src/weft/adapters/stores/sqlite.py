@@ -7,14 +7,13 @@ and the writer never wait for each other.
 import asyncio
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 from weft.adapters.stores.sqlite_file import connect
-from weft.adapters.stores.sqlite_ledger import Ledger
+from weft.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
 from weft.adapters.stores.sqlite_writer import Writer
 from weft.events.codec import UnknownEvent, decode, encode
 from weft.events.model import Event
@@ -30,18 +29,22 @@ _T = TypeVar("_T")
 class SqliteJournal:
     """Open it with `await SqliteJournal.open(path)`; it belongs to the loop it was opened in."""
 
-    def __init__(self, path: Path, writer: Writer, now: Callable[[], float]) -> None:
+    def __init__(
+        self, path: Path, writer: Writer, lease_time: Callable[[], float] | None = None
+    ) -> None:
         self._path = path
         self._writer = writer
-        self._now = now
+        self._lease_time = lease_time or writer.lease_time
         self._looking = asyncio.Lock()
         self._next_look: asyncio.Task[list[Message]] | None = None
 
     @classmethod
-    async def open(cls, path: Path, now: Callable[[], float] = time.time) -> "SqliteJournal":
+    async def open(
+        cls, path: Path, lease_time: Callable[[], float] | None = None
+    ) -> "SqliteJournal":
         writer = Writer(path)
         await writer.start()
-        return cls(path, writer, now)
+        return cls(path, writer, lease_time)
 
     async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
         # Here and not in the thread: what is not JSON fails before it meets its neighbours.
@@ -52,16 +55,16 @@ class SqliteJournal:
         return await self._in_reader(lambda db: _read(db, run_id, after))
 
     async def runs(self, limit: int = 50) -> list[RunRow]:
-        return await self._in_reader(lambda db: _runs(db, limit))
+        return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit))
 
     async def run(self, run_id: RunId) -> RunRow | None:
-        return await self._in_reader(lambda db: _run(db, run_id))
+        return await self._in_reader(lambda db: _run(db, self._lease_time(), run_id))
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
-        return await self._writer.submit(Ledger.lease, run_id, owner, self._now(), seconds)
+        return await self._writer.submit(Ledger.lease, run_id, owner, self._lease_time(), seconds)
 
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
-        await self._writer.submit(Ledger.renew, run_id, fence, self._now() + seconds)
+        await self._writer.submit(Ledger.renew, run_id, fence, self._lease_time() + seconds)
 
     async def release(self, run_id: RunId, *, fence: int) -> None:
         await self._writer.submit(Ledger.release, run_id, fence)
@@ -125,20 +128,21 @@ def _decoded(raw: bytes) -> Event | UnknownEvent:
         return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
 
 
-_ROWS_OF_RUNS = """
+_ROWS_OF_RUNS = f"""
     SELECT run_id, workflow, status, started_at, ended_at,
-        CASE WHEN owner IS NULL THEN NULL ELSE leased_until END, owner FROM runs
+        CASE WHEN {IN_FORCE} THEN owner END FROM runs
     WHERE started_at IS NOT NULL
     """
 
 
-def _runs(db: sqlite3.Connection, limit: int) -> list[RunRow]:
-    sql = f"{_ROWS_OF_RUNS} ORDER BY started_at DESC, id DESC LIMIT ?"
-    return [RunRow(*row) for row in db.execute(sql, (limit,))]
+def _runs(db: sqlite3.Connection, now: float, limit: int) -> list[RunRow]:
+    sql = f"{_ROWS_OF_RUNS} ORDER BY started_at DESC, id DESC LIMIT :limit"
+    return [RunRow(*row) for row in db.execute(sql, {"now": now, "limit": limit})]
 
 
-def _run(db: sqlite3.Connection, run_id: RunId) -> RunRow | None:
-    row = db.execute(f"{_ROWS_OF_RUNS} AND run_id = ?", (run_id,)).fetchone()
+def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
+    sql = f"{_ROWS_OF_RUNS} AND run_id = :run_id"
+    row = db.execute(sql, {"now": now, "run_id": run_id}).fetchone()
     return RunRow(*row) if row else None
 
 

@@ -3,9 +3,11 @@
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from weft.adapters.clock import SystemClock, boot_name, elapsed
 from weft.ports.journal import JournalFull
 from weft.problems.errors import WeftError
 
@@ -41,6 +43,12 @@ MIGRATIONS = (
         key TEXT PRIMARY KEY,
         run_id TEXT NOT NULL,
         output TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE boots (
+        name TEXT PRIMARY KEY,
+        began_at REAL NOT NULL -- by the wall clock of whoever came first
     ) STRICT, WITHOUT ROWID
     """,
 )
@@ -82,6 +90,19 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def lease_clock(db: sqlite3.Connection) -> Callable[[], float]:
+    """The time that leases are counted by: since the boot, so that nobody can set it, and from when
+    the boot was, as the first process of it took it to be. So all processes agree."""
+    if not (name := boot_name()):
+        return SystemClock().now
+    known = "SELECT began_at FROM boots WHERE name = ?"
+    if db.execute(known, (name,)).fetchone() is None:
+        began = "INSERT INTO boots VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+        db.execute(began, (name, time.time() - elapsed()))
+    began_at = float(db.execute(known, (name,)).fetchone()[0])
+    return lambda: began_at + elapsed()
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -14,6 +14,12 @@ from weft.vocabulary.statuses import RunStatus
 
 _LISTED = (RunStarted, RunResumed, RunEnded)  # what the list of runs is made of
 _ROWS_AT_ONCE = 100
+_LONGEST_LEASE_SECONDS = 86_400
+# Before the machine was started again, or on another one, time was counted by another clock. What
+# seems to last for more than a day then was leased by a clock that went wrong, and is over.
+IN_FORCE = (
+    f"owner IS NOT NULL AND leased_until > :now AND leased_until <= :now + {_LONGEST_LEASE_SECONDS}"
+)
 
 
 @dataclass(slots=True)
@@ -63,10 +69,13 @@ class Ledger:
                 self._list(run.id, event)
 
     def lease(self, run_id: RunId, owner: str, now: float, seconds: float) -> int:
-        held = "SELECT owner, leased_until FROM runs WHERE run_id = ? AND owner != ?"
-        row = self._db.execute(held, (run_id, owner)).fetchone()
-        if row is not None and row[1] > now:
-            raise Leased(run_id, row[0], row[1])
+        held = f"""
+            SELECT owner, leased_until FROM runs
+            WHERE run_id = :run_id AND owner != :owner AND {IN_FORCE}
+            """
+        asked = {"run_id": run_id, "owner": owner, "now": now}
+        if (row := self._db.execute(held, asked).fetchone()) is not None:
+            raise Leased(run_id, row[0], row[1] - now)
         self._held.pop(run_id, None)
         take = """
             INSERT INTO runs (run_id, fence, owner, leased_until) VALUES (?, 1, ?, ?)

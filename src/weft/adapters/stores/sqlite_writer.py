@@ -9,6 +9,7 @@ What is asked while one transaction commits goes into the next: many appends, on
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 
-from weft.adapters.stores.sqlite_file import explained, open_for_writing
+from weft.adapters.stores.sqlite_file import explained, lease_clock, open_for_writing
 from weft.adapters.stores.sqlite_ledger import Ledger
 from weft.problems.errors import WeftError
 
@@ -43,6 +44,7 @@ class Writer:
         # A daemon: who forgets to close loses nothing that was acknowledged, and may still exit.
         self._thread = Thread(target=self._work, name="weft-journal", daemon=True)
         self._is_closed = False
+        self.lease_time: Callable[[], float] = time.time  # known once it is started
 
     async def start(self) -> None:
         self._thread.start()
@@ -73,6 +75,7 @@ class Writer:
     def _work(self) -> None:
         try:
             db = open_for_writing(self._path)
+            self.lease_time = lease_clock(db)
         except Exception as error:
             self._settle([(self._opened, explained(error))])
             return

@@ -7,13 +7,13 @@ The driver never waits for the terminal, and the drawing thread never sees the s
 driver may be changing. rich is imported when a view is made: whoever pipes has no use for it.
 """
 
-import time
 from collections.abc import Callable
 from threading import Event as Flag
 from threading import Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from weft.adapters.clock import SystemClock
 from weft.cli.live.board import Board
 from weft.cli.live.frame import Frame, Line, room_for
 from weft.cli.progress import Lines
@@ -34,12 +34,12 @@ class LiveView:
     """The driver's listener, inside its `with` block. A dumb terminal gets lines instead."""
 
     def __init__(
-        self, plan: Plan, console: "Console | None" = None, now: Callable[[], float] = time.time
+        self, plan: Plan, console: "Console | None" = None, now: Callable[[], float] | None = None
     ) -> None:
         from rich.console import Console
 
         self._console = console or Console()
-        self._now = now
+        self._now = now or SystemClock().now
         self._board = Board(plan)
         self._id_columns = max((len(step.id) for step in plan.steps), default=0)
         self._lock = Lock()  # of the board, and held only while rows are noted or picked

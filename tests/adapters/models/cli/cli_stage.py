@@ -34,6 +34,9 @@ class Watching:
     async def record(self, event: Happening) -> None:
         self.events.append(event)
 
+    async def confirm(self) -> None:
+        pass
+
     def spend(self, usage: Usage) -> None:
         self.spent += usage
 
