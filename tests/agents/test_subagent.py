@@ -248,3 +248,34 @@ def test_an_answer_of_any_length_is_checked_while_the_loop_goes_on(asked: dict[s
     done = play(Said("- a\n" * 50_000), request(**asked), timeout=120)
     assert done.failure.kind == "validation"
     assert done.pause < PAUSE_SECONDS
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        Said("The first half of", finish_reason="length"),
+        Said("", finish_reason="length"),  # all of it went into thinking
+        Said("", tool_calls=(ToolCall("Read", {"file_path": "x"}),), finish_reason="length"),
+        Said('{"passed": true}', finish_reason="length"),
+    ],
+)
+def test_an_answer_that_was_cut_off_is_no_answer(cut: Said, tmp_path: Path) -> None:
+    asked = request(tools=("Read",), workspace=str(tmp_path), max_output_tokens=50)
+    outcome = play(cut, asked)
+    assert outcome.failure.kind == "truncated"
+    assert "max_output_tokens: 50" in outcome.failure.error
+    assert outcome.heard.calls == []  # half a call is never made
+    assert outcome.server.requests[0].body["max_tokens"] == 50
+
+
+def test_the_next_model_is_asked_where_one_was_cut_off() -> None:
+    asked = request(model="openai:first", fallback_models=("openai:second",))
+    outcome = play([Said("Half", finish_reason="length"), Said("Whole.")], asked)
+    assert outcome.output == "Whole."
+    assert [each.model for each in outcome.server.requests] == ["first", "second"]
+
+
+def test_an_answer_that_ended_with_an_error_is_no_answer() -> None:
+    outcome = play(Said("Some of", finish_reason="error"))
+    assert outcome.failure.kind == "error"
+    assert "ended with an error" in outcome.failure.error

@@ -51,6 +51,7 @@ agents:
     model: anthropic:claude
     fallback_models: [openai:gpt, local]
     max_turns: 9
+    max_output_tokens: 900
     timeout: 90s
     retry: {max_attempts: 3, backoff: exponential, on_failure: fallback:writer}
     validation:
@@ -78,6 +79,7 @@ steps:
     merge_back: manual
     recovery: skip
     cache: true
+    max_output_tokens: 800
     ui: {x: 10, y: 20}
   - id: two
     depends_on: one
@@ -177,6 +179,7 @@ def test_an_agent_is_read():
         model="anthropic:claude",
         fallback_models=("openai:gpt", "local"),
         max_turns=9,
+        max_output_tokens=900,
         timeout_seconds=90,
         retry=Retry(3, "exponential", OnFailure(fallback="writer")),
         validation=Validation({"type": "object"}, ("Must include passed boolean",)),
@@ -209,6 +212,7 @@ def test_the_common_keys_of_a_step_are_read():
         recovery="skip",
         output=Output("first", "json", {"type": "object"}),
         is_cached=True,
+        max_output_tokens=800,
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
 from weft.events.model import AttemptCancelled, FailureKind
-from weft.schedule.commands import CancelAttempt, EndRun, SetTimer
+from weft.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
 from weft.schedule.delays import chance_of, retry_delay
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus
@@ -298,3 +298,15 @@ steps:
     run = drive(recipe, {"b": Fail("no luck")})
     assert run.ended == [RunStatus.PARTIAL]
     assert run.output in (None, "a")
+
+
+def test_whoever_was_cut_off_is_told_so_when_tried_again() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: a, subagent: worker, prompt: go, retry: {max_attempts: 2}}
+"""
+    run = drive(recipe, {"a": [Fail("cut off at 50 tokens", kind="truncated"), "whole"]})
+    assert run.output == "whole"
+    (_, again) = [each for each in run.commands if isinstance(each, StartAttempt)]
+    assert "## Your last answer was not accepted\n\ncut off at 50 tokens" in again.prompt

@@ -91,6 +91,8 @@ class Conversation:
     asked: int = 0  # index into names
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     messages: list[ModelMessage] = field(default_factory=list)
+    is_tiny: bool = False  # the model that was asked last
+    left: int | None = None  # tokens that a budget leaves for an answer, where that is little
 
     ends_at: float | None = None  # by the loop's clock, when a timeout ends the attempt
 
@@ -119,9 +121,10 @@ class Conversation:
         while True:
             name = self.names[self.asked]
             response = await self._ask_patiently(name)
-            if isinstance(response, ModelResponse):
+            fault = response if isinstance(response, ModelFault) else self._unfinished(response)
+            if fault is None:
+                assert isinstance(response, ModelResponse)
                 return response
-            fault = response
             if fault.kind == "budget":
                 return Failure("budget", fault.message, self.usage, model=name)
             if self.asked + 1 == len(self.names):
@@ -129,6 +132,24 @@ class Conversation:
                 return Failure(fault.kind, said, self.usage, fault.retry_after_seconds, name)
             self.asked += 1
             fail_over(self.request, self.witness, name, self.names[self.asked], fault.message)
+
+    def _unfinished(self, response: ModelResponse) -> ModelFault | None:
+        """Why the reply is not whole, if it is not. Half a call is never carried out."""
+        if response.finish_reason == "error":
+            return ModelFault("error", "its answer ended with an error")
+        if response.finish_reason != "length":
+            return None
+        limit = self.request.max_output_tokens
+        why = f"the limit (max_output_tokens: {limit})" if limit else "its own limit"
+        if self.left is not None:
+            why = f"what the budget has left ({self.left:,} tokens)"
+        said = f"the answer was cut off at {why}, after {response.usage.output_tokens:,} tokens"
+        is_text = not (self.wanted.is_json or self.wanted.schema)
+        # A tiny model talks until it is stopped, and shows the machinery rather than an answer.
+        if self.is_tiny and is_text and _said(response).strip():
+            self.warnings[f"{said}, and what there is of it was kept"] = None
+            return None
+        return ModelFault("truncated", f"{said}; raise max_output_tokens, or ask for less")
 
     async def _ask_patiently(self, name: str) -> ModelResponse | ModelFault:
         """One model, and again where its provider failed for a moment."""
@@ -158,6 +179,8 @@ class Conversation:
             return await self._request(name, model)
         tools = self.tools.values()
         size = estimate_call(self.models, name, self.messages, self.instructions, tools)
+        if self.request.max_output_tokens is not None:
+            size = replace(size, output_tokens=self.request.max_output_tokens)
         reserved = await allowance.reserve(size)
         if isinstance(reserved, NothingLeft):
             return ModelFault("budget", reserved.says)
@@ -171,8 +194,8 @@ class Conversation:
         self, name: str, model: Model, reserved: Reservation | None = None
     ) -> ModelResponse | ModelFault:
         try:
-            limit = reserved.output_tokens if reserved and reserved.is_cut else None
-            response = await self._reply(model, limit)
+            self.left = reserved.output_tokens if reserved and reserved.is_cut else None
+            response = await self._reply(model, self.left or self.request.max_output_tokens)
             self._count(name, response, reserved)
             return response
         except TimeoutError:
@@ -195,6 +218,7 @@ class Conversation:
     async def _reply(self, model: Model, most_tokens: int | None = None) -> ModelResponse:
         settings = None if most_tokens is None else ModelSettings(max_tokens=most_tokens)
         parameters = self._parameters(model)
+        self.is_tiny = model.system == LOCAL and not model.profile.get("supports_tools", True)
         speaking = Speaking(self.request, self.witness, self.redactor)
         loop = asyncio.get_running_loop()
         try:

@@ -77,5 +77,6 @@ def row(each: Listed, agents: Sequence[Listed]) -> dict[str, object]:
         "model": agent.model,
         "fallback_models": list(agent.fallback_models),
         "max_turns": agent.max_turns,
+        "max_output_tokens": agent.max_output_tokens,
         "timeout_seconds": agent.timeout_seconds,
     }

@@ -15,7 +15,8 @@ from weft.vocabulary.value import value
 from weft.vocabulary.values import Json, JsonText
 
 FailureKind: TypeAlias = Literal[
-    "error", "timeout", "empty", "validation", "refused", "in_doubt", "unavailable", "conflict",
+    "error", "timeout", "empty", "truncated", "validation", "refused", "in_doubt", "unavailable",
+    "conflict",
     "permanent", "budget",
 ]  # fmt: skip
 # The same work would fail again: a content filter, a wrong key, nothing left to spend.

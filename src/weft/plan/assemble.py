@@ -107,6 +107,7 @@ def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
         model=agent.model,
         fallback_models=agent.fallback_models,
         max_turns=agent.max_turns,
+        max_output_tokens=agent.max_output_tokens,
         timeout_seconds=agent.timeout_seconds,
         validation=agent.validation,
     )
@@ -170,6 +171,7 @@ class _Assembly:
             output=written.output,
             is_cached=written.is_cached,
             is_recovery_written=written.recovery is not None,
+            max_output_tokens=written.max_output_tokens,
         )
 
     def _work(self) -> PlannedWork:

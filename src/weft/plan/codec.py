@@ -410,6 +410,7 @@ _USUAL: dict[type, dict[str, object]] = {
         "read_aliases": (),
         "write_aliases": (),
         "is_recovery_written": False,
+        "max_output_tokens": None,
     },
     Brief: {
         "style": "prompt",

@@ -53,6 +53,7 @@ class PlannedAgent:
     max_turns: int | None
     timeout_seconds: float | None
     validation: Validation
+    max_output_tokens: int | None = None  # of one answer; None: the model's own limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,7 @@ class PlannedStep:
     # Further globs that name the same files in the run's workspace, through links or another case.
     read_aliases: tuple[str, ...] = ()
     write_aliases: tuple[str, ...] = ()
+    max_output_tokens: int | None = None  # before the agent's
 
     @property
     def depends_on(self) -> tuple[StepId, ...]:

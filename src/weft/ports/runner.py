@@ -31,6 +31,7 @@ class AttemptRequest:
     schema: Mapping[str, Json] | None
     rules: tuple[str, ...]
     fallback_models: tuple[str, ...] = ()
+    max_output_tokens: int | None = None  # of one answer; None: the model's own limit
     workspace: str = ""  # the folder it works in; empty: it has none
     origin: str = ""  # what that folder is a copy of; empty: it is none
     may_write: bool = False

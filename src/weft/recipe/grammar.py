@@ -29,6 +29,7 @@ _TOOLS = ListOf(_LINE, or_commas=True)
 _GLOBS = ListOf(Text("a glob"), or_one=True)
 _POLICY = parts.OnFailureKind()
 _ATTEMPTS = Count(1, 100)
+_OUTPUT_TOKENS = Count(1, 10_000_000)
 
 # --- small parts ---------------------------------------------------------------------------
 
@@ -81,6 +82,7 @@ AGENT = Shape("an agent", "Who does the work: a role, a prompt, tools and limits
     Key("model", _LINE, "provider:name"),
     Key("fallback_models", ListOf(_LINE, or_one=True), "models to turn to when that one fails"),
     Key("max_turns", Count(1, 1000), "model turns of one attempt"),
+    Key("max_output_tokens", _OUTPUT_TOKENS, "tokens of one answer; an answer that is cut fails"),
     Key("timeout", _DURATION, "how long one attempt may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),
@@ -151,6 +153,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("map", ShapeOf(MAP, parts.make_map), "one delegation per element of a list"),
     Key("output", ShapeOf(OUTPUT, parts.make_output), "its format, schema and stored name"),
     Key("model", _LINE, "the model for this step: provider:name"),
+    Key("max_output_tokens", _OUTPUT_TOKENS, "tokens of one answer, before the agent's own limit"),
     Key("timeout", _DURATION, "how long all its attempts, branches and waits may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),

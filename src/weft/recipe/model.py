@@ -86,6 +86,7 @@ class Agent:
     model: str | None = None
     fallback_models: tuple[str, ...] = ()
     max_turns: int | None = None
+    max_output_tokens: int | None = None
     timeout_seconds: float | None = None
     retry: Retry = Retry()
     validation: Validation = Validation()
@@ -199,6 +200,7 @@ class Step:
     recovery: Recovery | None = None
     output: Output = NO_OUTPUT
     is_cached: bool = False
+    max_output_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

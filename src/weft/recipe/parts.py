@@ -211,6 +211,7 @@ def make_agent(fields: Fields, reading: Reading) -> Agent:
         model=fields.get("model", str),
         fallback_models=fields.many("fallback_models") or (),
         max_turns=fields.get("max_turns", int),
+        max_output_tokens=fields.get("max_output_tokens", int),
         timeout_seconds=timeout_of(fields, reading),
         retry=fields.get("retry", Retry) or Retry(),
         validation=fields.get("validation", Validation) or Validation(),
@@ -327,6 +328,7 @@ def make_step(fields: Fields, reading: Reading) -> Step:
         recovery=cast(Recovery | None, fields.get("recovery", str)),
         output=fields.get("output", Output) or NO_OUTPUT,
         is_cached=fields.get("cache", bool) or False,
+        max_output_tokens=fields.get("max_output_tokens", int),
     )
 
 

@@ -141,7 +141,11 @@ def _retries(step: StepReport) -> Iterator[Issue]:
 
 
 def _cause(kind: str, error: str) -> str:
-    names = {"error": "an error", "validation": "an answer that was not accepted"}
+    names = {
+        "error": "an error",
+        "validation": "an answer that was not accepted",
+        "truncated": "an answer that was cut off",
+    }
     return f"{names.get(kind, kind)}: {error}"
 
 

@@ -334,6 +334,7 @@ class Driver:
             model=command.model,
             tools=terms.tools,
             max_turns=terms.max_turns,
+            max_output_tokens=terms.max_output_tokens,
             format=terms.format,
             schema=terms.schema,
             rules=terms.rules,

@@ -166,7 +166,7 @@ def fail_part(
 ) -> None:
     """An attempt failed: try again, let the fallback try, or give up."""
     part.failure = failure
-    if failure.kind == "validation":
+    if failure.kind in ("validation", "truncated"):
         part.not_accepted = failure.error
     brief, number = part.brief, len(part.attempts)
     may_retry = failure.kind not in NOT_RETRIED and not part.has_fallen_back

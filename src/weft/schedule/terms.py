@@ -17,6 +17,7 @@ class Terms:
     agent: AgentId
     tools: tuple[str, ...]
     max_turns: int | None
+    max_output_tokens: int | None
     format: str | None
     schema: Mapping[str, Json] | None
     rules: tuple[str, ...]
@@ -32,6 +33,7 @@ def terms_of(step: PlannedStep, agent: PlannedAgent) -> Terms:
         agent=agent.id,
         tools=agent.tools,
         max_turns=agent.max_turns,
+        max_output_tokens=step.max_output_tokens or agent.max_output_tokens,
         format=output.format,
         schema=output.schema or agent.validation.schema,
         rules=agent.validation.rules,

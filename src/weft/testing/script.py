@@ -24,7 +24,7 @@ from weft.events.model import FailureKind
 from weft.problems.errors import InvalidUsage
 from weft.vocabulary.values import Json
 
-_KINDS = ("error", "timeout", "empty", "validation", "unavailable", "refused",
+_KINDS = ("error", "timeout", "empty", "truncated", "validation", "unavailable", "refused",
           "permanent")  # fmt: skip
 REPLY = Shape("a reply", "What one attempt answers.", (
     Key("reply", Anything(), "the answer: text or any JSON"),

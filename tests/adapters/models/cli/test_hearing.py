@@ -3,11 +3,15 @@
 import pytest
 
 from adapters.models.cli.cli_stage import Watching, attempt
+from weft.adapters.models.cli.claude import CLAUDE
+from weft.adapters.models.cli.described import Cli
 from weft.adapters.models.cli.hearing import Hearing
+from weft.adapters.models.cli.opencode import OPENCODE
 from weft.adapters.models.cli.said import (
     Answered,
     CallBegan,
     CallEnded,
+    Capped,
     Spent,
     SpentInAll,
     Spoke,
@@ -167,3 +171,33 @@ def test_an_endless_reply_is_not_kept_whole(size: int) -> None:
     for _ in range(3):
         hearing.hear(Spoke("x" * (size // 2)))
     assert len(hearing.text) <= 4 * 1024 * 1024
+
+
+def test_an_answer_that_was_cut_off_is_no_answer() -> None:
+    hearing = _hearing(Watching())
+    hearing.hear(Spoke("The first half of"))
+    hearing.hear(Capped("the model's limit of tokens reached", is_truncated=True))
+    result = hearing.result("cli:x")
+    assert isinstance(result, Failure)
+    assert result.kind == "truncated"
+
+
+def test_an_agent_that_went_on_by_itself_was_not_cut_off() -> None:
+    hearing = _hearing(Watching())
+    hearing.hear(Spoke("The first half of"))
+    hearing.hear(Capped("the model's limit of tokens reached", is_truncated=True))
+    hearing.hear(Spoke(" the answer."))
+    assert isinstance(hearing.result("cli:x"), Success)
+
+
+@pytest.mark.parametrize(
+    ("cli", "line"),
+    [
+        (CLAUDE, {"type": "stream_event", "event": {
+            "type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {}}}),
+        (OPENCODE, {"type": "step_finish", "part": {"reason": "length", "tokens": {}}}),
+    ],
+    ids=["claude", "opencode"],
+)  # fmt: skip
+def test_a_cli_that_reports_its_limit_is_understood(cli: Cli, line: dict[str, Json]) -> None:
+    assert any(isinstance(said, Capped) and said.is_truncated for said in cli.read(line))

@@ -23,10 +23,7 @@ from weft.vocabulary.values import Json
 _VERSION = 1
 _NOT_LOGGED_IN = -32000
 _READING_MODES = ("plan", "read-only", "read_only", "readonly", "ask")
-_CAPS = {
-    "max_turn_requests": "max turns reached",
-    "max_tokens": "the model's limit of tokens reached",
-}
+_LIMIT = "the model's limit of tokens reached"
 
 
 class AcpAgent:
@@ -108,8 +105,10 @@ class AcpAgent:
             self.is_held = True
 
     def _stop(self, reason: str, hearing: Hearing) -> None:
-        if reason in _CAPS:
-            hearing.hear(Capped(_CAPS[reason]))
+        if reason == "max_turn_requests":
+            hearing.hear(Capped("max turns reached"))
+        elif reason == "max_tokens":
+            hearing.hear(Capped(_LIMIT, is_truncated=True))
         elif reason == "refusal":
             hearing.failure = Failure("error", f"{self._who} refused to go on")
         elif reason == "cancelled":

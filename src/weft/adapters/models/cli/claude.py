@@ -117,6 +117,8 @@ def _read_stream(event: dict[str, Json]) -> Iterator[Said]:
             yield Spoke(text_at(event, "delta", "text"))
         case "message_delta":
             yield Spent(Usage(output_tokens=count_at(event, "usage", "output_tokens")))
+            if text_at(event, "delta", "stop_reason") == "max_tokens":
+                yield Capped("the model's limit of tokens reached", is_truncated=True)
 
 
 def _read_results(blocks: list[Json]) -> Iterator[Said]:

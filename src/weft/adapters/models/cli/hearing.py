@@ -53,6 +53,7 @@ class Hearing:
         self._counted = Usage()
         self._turns = 0
         self._is_its_turn = False
+        self._cut = ""  # why the last reply is not whole
         self.model = ""
         self.cap: str | None = None
         self.failure: Failure | None = None
@@ -61,9 +62,11 @@ class Hearing:
     def hear(self, said: Said) -> None:
         match said:
             case Spoke(text):
+                self._cut = ""  # it went on by itself
                 self._count_turn()
                 self._keep(text)
             case CallBegan(id):
+                self._cut = ""
                 self._count_turn()
                 self._begin(id, said)
             case CallEnded(id):
@@ -75,6 +78,8 @@ class Hearing:
                 self._settle(usage)
             case Answered(text):
                 self._answer = text
+            case Capped(reason, is_truncated=True):
+                self._cut = f"{reason}: the answer was cut off"
             case Capped(reason):
                 self.cap = reason
             case Failed(failure):
@@ -114,6 +119,8 @@ class Hearing:
             )
         if self.failure is not None:
             return replace(self.failure, usage=self.usage, model=model)
+        if self._cut:
+            return Failure("truncated", self._cut, self.usage, None, model)
         if not self.text.strip():
             return Failure("empty", "the answer is empty", self.usage, None, model)
         return Success(self.text, self.usage, warnings, model)

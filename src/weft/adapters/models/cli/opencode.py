@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from weft.adapters.models.cli.described import Cli, Launch, Order, dropped_tools
 from weft.adapters.models.cli.failing import failure
 from weft.adapters.models.cli.picking import at, count_at, number_at, object_at, size_of, text_at
-from weft.adapters.models.cli.said import CallBegan, CallEnded, Failed, Said, Spent, Spoke
+from weft.adapters.models.cli.said import CallBegan, CallEnded, Capped, Failed, Said, Spent, Spoke
 from weft.ports.runner import Failure
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -62,6 +62,8 @@ def _read(line: Mapping[str, Json]) -> Iterator[Said]:
             yield from _read_call(text_at(part, "callID"), text_at(part, "tool"), part)
         case "step_finish":
             yield Spent(_usage(part))
+            if text_at(part, "reason") == "length":
+                yield Capped("the model's limit of tokens reached", is_truncated=True)
         case "error":
             yield Failed(_failure(object_at(event, "error")))
 

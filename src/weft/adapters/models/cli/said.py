@@ -55,6 +55,7 @@ class Capped:
     """It stopped because it may not go on. What it has said until then is kept."""
 
     reason: str
+    is_truncated: bool = False  # in the middle of its answer: half an answer is none
 
 
 @dataclass(frozen=True, slots=True)

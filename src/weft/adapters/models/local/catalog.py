@@ -22,7 +22,7 @@ class Traits:
     """How a model is run, by what it can bear."""
 
     context_tokens: int = 8192  # prompt and answer together
-    output_tokens: int = 1024  # of one answer, when nobody asks for more or less
+    output_tokens: int = 4096  # of one answer, when nobody asks for more or less
     # Threads that share the making of one token; None: all cores but one. Threads wait for each
     # other many times a token: a core that is busy with something else makes all of them slow
     # (measured: ten times). A tiny model makes a token in milliseconds and is best left to one.
@@ -119,7 +119,7 @@ SMOLLM2 = Weights(
         ),
     ),
     traits=Traits(
-        output_tokens=512,
+        output_tokens=1024,
         token_threads=1,
         longest_text=240,
         most_items=8,
@@ -146,7 +146,7 @@ QWEN_CODER = Weights(
     ),
     url="https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
     "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-    traits=Traits(output_tokens=1024, most_items=50),
+    traits=Traits(most_items=50),
 )
 CATALOG: dict[str, Weights] = {weights.name: weights for weights in (SMOLLM2, QWEN_CODER)}
 
