@@ -58,6 +58,9 @@ class _RedactedWitness:
     async def record(self, event: Happening) -> None:
         await self._witness.record(without_secrets(event, self._redactor))
 
+    async def confirm(self) -> None:
+        await self._witness.confirm()
+
     def spend(self, usage: Usage) -> None:
         self._witness.spend(usage)
 
