@@ -50,19 +50,21 @@ def test_the_trap_works(planted: Path) -> None:
     mark.unlink()
 
 
-async def _nothing() -> AsyncIterator[bytes]:
-    for piece in (b'{"pattern": "a", "mode": "count", "context": 0, "ignore_case": false, ',
-                  b'"multiline": false, "limit": 9}\n'):  # fmt: skip
-        yield piece
+async def _fed(**told: object) -> AsyncIterator[bytes]:
+    yield json.dumps(told).encode() + b"\n"
 
 
 def test_a_search_runs_our_code(planted: Path) -> None:
-    code, said = asyncio.run(run_worker(Path(grep_worker.__file__), _nothing(), 60, 10_000))
+    request = _fed(
+        pattern="a", mode="count", context=0, ignore_case=False, multiline=False, limit=9
+    )
+    code, said = asyncio.run(run_worker(Path(grep_worker.__file__), request, 60, 10_000))
     assert (code, said[:1]) == (0, b"{")
 
 
 def test_a_page_is_read_by_our_code(planted: Path) -> None:
-    code, _ = asyncio.run(run_worker(Path(html_text.__file__), _nothing(), 60, 10_000))
+    request = _fed(charset="utf-8", is_html=True)
+    code, _ = asyncio.run(run_worker(Path(html_text.__file__), request, 60, 10_000))
     assert code == 0
 
 

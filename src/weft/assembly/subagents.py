@@ -134,6 +134,7 @@ def tool_settings(settings: Settings) -> "ToolSettings":
     return ToolSettings(
         project=settings.project,
         protected=settings.protected,
+        hidden=settings.hidden,
         writable=steps_write(settings),
         search=search_endpoint(settings),
         mcp_servers=servers,

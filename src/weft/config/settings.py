@@ -3,7 +3,9 @@
 Precedence: flag > environment (WEFT_…) > project > user > default. Flags are the caller's.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from weft.documents.shapes import Fields, Reading
 from weft.problems import Problem
 from weft.problems.errors import InvalidConfig
 from weft.problems.render import count
+from weft.processes.programs import NOWHERE, find_command
+from weft.processes.python import own_places
 from weft.recipe.model import Budget
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
 from weft.vocabulary.values import Json
@@ -73,6 +77,7 @@ class Settings:
     is_trusted: bool = True  # and whether they are used
     programs: Programs | None = None  # what its MCP servers run from inside it
     protected: tuple[str, ...] = ()  # what no writer may change, from the project on
+    hidden: tuple[str, ...] = ()  # and what no tool may read: our own folder, if it lies there
     may_shadow: bool = True  # whether its recipes come before the user's own of the same name
 
     @property
@@ -103,7 +108,30 @@ def load_settings(start: Path, environ: Mapping[str, str]) -> Settings:
     settings = _with_environment(settings, environ, problems)
     if problems:
         raise InvalidConfig(f"weft.yaml has {count(problems)}", problems)
-    return settings
+    return _with_own_places(settings)
+
+
+def _with_own_places(settings: Settings) -> Settings:
+    """What we run and what steers us is no step's to change, wherever it lies."""
+    hidden = tuple(_inside(settings.project, (settings.home, *_default_home())))
+    named = (find_command(word, Path.cwd(), "", NOWHERE) for word in settings.cli_commands)
+    fixed = _inside(settings.project, (*own_places(), *(Path(it) for it in named if it)))
+    protected = dict.fromkeys((*settings.protected, *hidden, *fixed))
+    return replace(settings, protected=tuple(protected), hidden=hidden)
+
+
+def _default_home() -> Iterator[Path]:
+    """Also where WEFT_HOME names another: the next run may go without it."""
+    with suppress(RuntimeError):  # a user without a home
+        yield home_of({})
+
+
+def _inside(project: Path, places: Iterable[Path]) -> Iterator[str]:
+    """Those that lie in the project, by their own path and by where it leads, from it on."""
+    for place in places:
+        for path in (Path(os.path.abspath(place)), place.resolve()):
+            if path != project and path.is_relative_to(project):
+                yield path.relative_to(project).as_posix()
 
 
 def _with_project(

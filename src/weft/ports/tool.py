@@ -64,6 +64,7 @@ class Reach:
     protected: tuple[str, ...] = ()  # paths that it may not change, whatever the write-set says
     origin: Path | None = None  # what the workspace is a copy of; None: it is none
     carried: tuple[str, ...] = ()  # folders of the origin that Bash sees in the copy, read-only
+    hidden: tuple[str, ...] = ()  # paths that it may neither read nor change
 
 
 class Toolbox(Protocol):

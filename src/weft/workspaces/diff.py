@@ -31,6 +31,7 @@ from weft.workspaces.places import Place
 from weft.workspaces.reading import entry_at
 from weft.workspaces.refusals import PathRefused
 from weft.workspaces.renames import with_renames
+from weft.workspaces.repositories import is_within, repositories
 from weft.workspaces.stored import (
     change_from_json,
     change_to_json,
@@ -57,7 +58,9 @@ def find_changes(
     with BlobWriter(draft / "objects") as keep, Beneath(isolated.root) as root:
         listing = _list(root, isolated, limits.with_room)
         written, refused = _written(root, listing, isolated.files, keep)
+        written, made = _without_repositories(written, listing, isolated.files)
         gone = _gone(isolated.files, listing, refused)
+        refused += made
         for change in (*written, *gone):
             if change.before is not None:
                 _keep_base(base, change.before, keep)
@@ -133,6 +136,19 @@ def _written_over(isolated: Isolated) -> list[Left]:
         for path in isolated.carried
         if not is_real_folder(isolated.root, path) or any((isolated.root / path).iterdir())
     ]
+
+
+def _without_repositories(
+    written: list[Change], listing: Listing, base: dict[str, Entry]
+) -> tuple[list[Change], list[Left]]:
+    """Without what makes a folder a repository, or changes one: git would run what its config
+    names for whoever stands there."""
+    folders = repositories(each.path for each in listing.files) | repositories(base)
+    if not folders:
+        return written, []
+    why = "lies in a git repository, which no step makes or changes"
+    kept = [each for each in written if not is_within(each.path, folders)]
+    return kept, [Left(it.path, why) for it in written if is_within(it.path, folders)]
 
 
 def _gone(base: dict[str, Entry], listing: Listing, refused: Sequence[Left]) -> list[Change]:

@@ -42,6 +42,11 @@ class Protected:
             for each in self._folded
         )
 
+    def holds(self, path: str) -> bool:
+        """One of these, or in one of them."""
+        asked = _folded(path)
+        return any(asked == each or asked.startswith(f"{each}/") for each in self._folded)
+
 
 def _folded(path: str) -> str:
     # As a file system that ignores case sees it: the workspace may lie on one.

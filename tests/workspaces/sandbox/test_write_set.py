@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from weft.plan.globs import Glob, parse_glob
-from weft.workspaces.sandbox.write_set import Layout, find_git, lay_out
+from weft.workspaces.sandbox.survey import find_repositories
+from weft.workspaces.sandbox.write_set import Layout, lay_out
 
 
 def globs(*texts: str) -> tuple[Glob, ...]:
@@ -84,5 +85,5 @@ def test_every_repository_below_is_found_and_no_link_is_followed(
 ) -> None:
     (tmp_path / "around").symlink_to(tmp_path / "vendor")
     (tmp_path / "src/.git").write_text("gitdir: elsewhere")
-    found = find_git(workspace, [()])
+    found = find_repositories(workspace, [()])
     assert found == {(".git",), ("src", ".git"), ("vendor", "lib", ".git")}

@@ -18,6 +18,7 @@ from weft.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Carried, Conf
 from weft.workspaces.sandbox.find import NoSandbox
 from weft.workspaces.sandbox.outcome import Ran
 from weft.workspaces.sandbox.outcome import Refused as NotRun
+from weft.workspaces.secret_files import naming
 
 DEFAULT_SECONDS = 120
 MOST_SECONDS = 600
@@ -94,6 +95,8 @@ def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinem
             for path in reach.carried
             if reach.origin is not None and is_real_folder(reach.origin, path)
         ),
+        hidden=reach.hidden,
+        named_secrets=naming(it for it in map(parse_glob, reach.read_set) if isinstance(it, Glob)),
     )
 
 
@@ -108,11 +111,16 @@ def _told(ran: Ran, reach: Reach) -> ToolOutcome:
         where = f"outside what this step may write ({may or 'nothing'})"
         notes.append(f"not kept, for it is {where}: {listed(ran.kept_out, 20)}")
     if ran.new_repositories:
-        notes.append(f"a new repository is never merged: {listed(ran.new_repositories, 20)}")
+        made = listed(ran.new_repositories, 20)
+        notes.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
     said = ran.output if ran.output.strip() else "(no output)"
     text = "\n".join([said.rstrip("\n"), *(f"[{note}]" for note in notes)])
     verdict: Verdict = (
-        "refused" if ran.kept_out else "error" if ran.exit_code or ran.limit_hit else "ok"
+        "refused"
+        if ran.kept_out or ran.new_repositories
+        else "error"
+        if ran.exit_code or ran.limit_hit
+        else "ok"
     )
     told = outcome(text, verdict)
     if not ran.dropped_bytes:

@@ -11,6 +11,7 @@ from weft.ports.tool import Reach
 from weft.vocabulary.names import listed
 from weft.workspaces.protected import Protected, is_protected
 from weft.workspaces.refusals import shown
+from weft.workspaces.secret_files import is_secret, naming
 
 
 class Bounds:
@@ -20,13 +21,21 @@ class Bounds:
         self._writable = _globs(reach.write_set if reach.may_write else ())
         self._reach = reach
         self._protected = Protected(reach.protected)
+        self._hidden = Protected(reach.hidden)
+        self._naming = naming(self.readable)
         self._only = only
 
     def may_read(self, where: str) -> bool:
-        return self._allow(self.readable, where)
+        is_kept = self._hidden.holds(where) or self._is_kept_secret(where)
+        return self._allow(self.readable, where) and not is_kept
 
     def to_read(self, path: str) -> str:
         where = self.relative(path)
+        if self._is_kept_secret(where) and self._allow(self.readable, where):
+            raise Refused(
+                f"{shown(where)} is called as a file with keys is: no tool reads it unless the "
+                "step's read_set names it"
+            )
         if not self.may_read(where):
             may = self._said(self.readable)
             raise Refused(f"{shown(where)} is outside what you may read: {may}")
@@ -40,7 +49,8 @@ class Bounds:
             may = self._said(self._writable)
             raise Refused(f"{shown(where)} is outside what you may write: {may}")
         if self._protected.covers(where):
-            raise Refused(f"{shown(where)} is among what the user has trusted: no step changes it")
+            what = "is among what the user has trusted, or Weft's own: no step changes it"
+            raise Refused(f"{shown(where)} {what}")
         return where
 
     def relative(self, path: str) -> str:
@@ -53,6 +63,8 @@ class Bounds:
         where = "/".join(names)
         if is_protected(where):
             raise Refused(f"{shown(path)} is git's own, which no tool touches")
+        if self._hidden.holds(where):
+            raise Refused(f"{shown(path)} is in Weft's own folder, which no tool touches")
         return where
 
     def _from_workspace(self, path: str) -> str:
@@ -64,6 +76,9 @@ class Bounds:
         raise Refused(
             f"{shown(path)} is outside the workspace; write paths relative to the workspace"
         )
+
+    def _is_kept_secret(self, where: str) -> bool:
+        return is_secret(where.split("/")) and not _cover(self._naming, where)
 
     def _allow(self, globs: Sequence[Glob], where: str) -> bool:
         return _cover(globs, where) and (not self._only or _cover(self._only, where))

@@ -22,6 +22,7 @@ from weft.workspaces.beneath import Beneath
 from weft.workspaces.isolate import why_lost
 from weft.workspaces.places import Found, kind_of, wrong_kind
 from weft.workspaces.refusals import PathRefused, shown
+from weft.workspaces.repositories import PARTS, is_repository
 
 _T = TypeVar("_T")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -153,6 +154,7 @@ class Files:
         where = self._bounds.to_write(path)
         with _judging():
             self._check_spelling(where)
+            self._check_repository(where)
         if self._origin is not None and (why := self._why_lost(self._origin, where)):
             raise Refused(f"{shown(where)} {why}")
         return where
@@ -188,6 +190,21 @@ class Files:
             if real is not None:
                 raise Refused(f"{shown(name)} in {shown(where)} is really called {shown(real)}")
 
+    def _check_repository(self, where: str) -> None:
+        """Its config names programs, which run for whoever asks git anything there."""
+        names = where.split("/")
+        for depth, name in enumerate(names):
+            folder = "/".join(names[:depth])
+            try:
+                with self._beneath.folder(folder, follow=False) as fd:
+                    there = [part for part in PARTS if _is_in(fd, part)]
+            except PathRefused:
+                return  # not there yet: one file makes no repository of it
+            if is_repository([*there, name]):
+                is_old = is_repository(there)
+                what = "is in a git repository" if is_old else "would make a git repository"
+                raise Refused(f"{shown(where)} {what} of {shown(folder or '.')}: no tool does that")
+
     def _open(self, where: str) -> BinaryIO:
         """Without following a link anywhere. Regular files only: a pipe would wait."""
         with self._beneath.place(where, follow=False) as place:
@@ -208,6 +225,14 @@ class Files:
         if not target.is_relative_to(root):
             raise Refused(f"{shown(where)} is a link out of the workspace")
         return str(target.relative_to(root))
+
+
+def _is_in(folder_fd: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -41,6 +41,7 @@ class ToolSettings:
     carry: tuple[str, ...] = ()  # folders that Bash sees in a writer's copy
     mcp_start_seconds: float = START_SECONDS
     protected: tuple[str, ...] = ()  # what no tool may change, from the workspace on
+    hidden: tuple[str, ...] = ()  # nor read
 
 
 class StandardToolbox:
@@ -97,6 +98,7 @@ class StandardToolbox:
             self._settings.protected,
             Path(request.origin) if request.origin else None,
             self._settings.carry if request.origin else (),
+            self._settings.hidden,
         )
         return Kit(
             reach=reach if request.workspace else None,

@@ -57,5 +57,7 @@ class Confinement:
     local_sockets: bool = False
     limits: Limits = Limits()
     protected: Protected = NOTHING_PROTECTED  # stays as it is, whatever `writes` says
+    hidden: tuple[str, ...] = ()  # from the workspace on: neither read nor written
+    named_secrets: tuple[Glob, ...] = ()  # files that hold keys and may be read all the same
     # All that the command inherits; HOME, TMPDIR and PWD are set for it.
     environment: Mapping[str, str] = field(default_factory=lambda: PLAIN_ENVIRONMENT)

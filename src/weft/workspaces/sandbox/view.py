@@ -15,12 +15,18 @@ from weft.workspaces.sandbox import nofollow, stage, system
 from weft.workspaces.sandbox.adapter import Access, Mount
 from weft.workspaces.sandbox.confinement import Carried, Confinement
 from weft.workspaces.sandbox.outcome import Refused
+from weft.workspaces.sandbox.repository_guard import TopGuard, disarm
+from weft.workspaces.sandbox.survey import survey
 from weft.workspaces.sandbox.take_back import take_back
-from weft.workspaces.sandbox.write_set import Layout, Names, find_git, lay_out
+from weft.workspaces.sandbox.write_set import Layout, Names, lay_out
 
 MOST_MOUNTS = 256  # each costs more than the one before
-# Not the command's to read, should somebody take a home for a workspace.
-_PRIVATE = (".ssh", ".weft", ".gnupg", ".aws", ".kube", ".docker", ".config", ".netrc", ".local")
+# Not the command's to read, should somebody take a home for a workspace. Keys are found by name.
+_PRIVATE = (".weft", ".docker", ".config", ".local")
+
+
+class TooManySecrets(Exception):
+    """More than can be hidden from one command."""
 
 
 class View:
@@ -33,7 +39,9 @@ class View:
             self._workspace_fd = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY)
             self._closing.callback(os.close, self._workspace_fd)
             self._layout = lay_out(self._workspace_fd, confinement.writes, confinement.protected)
-            self._git = self._guard_git()
+            self._guard_top()
+            self._survey = survey(self._workspace_fd)
+            self._layout = self._layout.without(self._survey.repositories)
             self._mount_all(confinement)
         except BaseException:
             self.close()
@@ -44,26 +52,18 @@ class View:
         return tuple(self._mounts)
 
     def settle(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The changes that were not kept, and the repositories that were made."""
+        """The changes that were not kept, and the repositories that were made, which are none now."""
         kept_out = take_back(self._stage, self._workspace_fd) if self._stage else ()
-        new = find_git(self._workspace_fd, self._layout.whole) - self._git
-        return kept_out, tuple("/".join(names) for names in sorted(new))
+        below = (*self._layout.whole, *self._layout.staged)
+        new = disarm(self._workspace_fd, below, self._survey.repositories, self._survey.links)
+        return kept_out, tuple("/".join(names) or "." for names in new)
 
     def close(self) -> None:
         self._closing.close()
 
-    def _guard_git(self) -> frozenset[Names]:
-        """Every `.git` that a command could reach. The workspace's own is made if it is missing,
-        for only what exists can be mounted over, and a command could make it."""
+    def _guard_top(self) -> None:
         if () in self._layout.whole:
-            with suppress(FileExistsError):
-                os.mkdir(".git", dir_fd=self._workspace_fd)
-                self._closing.callback(self._remove_git)
-        return find_git(self._workspace_fd, self._layout.whole)
-
-    def _remove_git(self) -> None:
-        with suppress(OSError):  # no longer empty: somebody outside has made a repository of it
-            os.rmdir(".git", dir_fd=self._workspace_fd)
+            self._closing.callback(TopGuard(self._workspace_fd).close)
 
     def _mount_all(self, confinement: Confinement) -> None:
         for path in confinement.readable:
@@ -76,21 +76,66 @@ class View:
         for names in self._layout.whole:
             if names:
                 self._add_beneath(names, Access.WRITE)
-        for names in sorted(self._git):
-            self._add_beneath(names, Access.READ)
-        for protected in confinement.protected.paths:
-            names = tuple(protected.split("/"))
-            # In a copy the change is left behind; only what is written in place must be held.
-            is_in_place = any(names[: len(whole)] == whole for whole in self._layout.whole)
-            if is_in_place and nofollow.is_there(self._workspace_fd, names):
-                self._add_beneath(names, Access.READ)
+        self._fix({*self._survey.repositories, *map(_names, confinement.protected.paths)})
         for carried in confinement.carried:
             self._carry(carried)
+        self._hide(set(map(_names, confinement.hidden)), is_pinned=True)
+        self._hide_secrets(confinement)
         self._hide_private()
         if len(self._mounts) > MOST_MOUNTS:
             raise stage.TooLarge(
                 f"it would take {len(self._mounts)} mounts, {MOST_MOUNTS} is the most"
             )
+
+    def _fix(self, places: set[Names]) -> None:
+        """Read-only, and in its place. In a copy the change is left behind; only what is written
+        in place must be held."""
+        held = {names for names in places if self._is_writable(names) and self._is_there(names)}
+        self._pin(held)
+        for names in sorted(held, key=len):
+            self._add_beneath(names, Access.READ)
+
+    def _pin(self, places: set[Names]) -> None:
+        """Keep the directories above from being renamed, which would move a place away and let
+        another be put there: nobody can rename what something is mounted on."""
+        pins = set[Names]()
+        for names in places:
+            whole = self._whole_above(names)
+            pins.update(names[:depth] for depth in range(len(whole or ()) + 1, len(names)))
+        for names in sorted(pins - places, key=len):
+            self._add_beneath(names, Access.WRITE)
+
+    def _whole_above(self, names: Names) -> Names | None:
+        return next((it for it in self._layout.whole if names[: len(it)] == it), None)
+
+    def _is_writable(self, names: Names) -> bool:
+        """In place, all of it or something in it."""
+        below = any(it[: len(names)] == names for it in self._layout.whole)
+        return below or self._whole_above(names) is not None
+
+    def _is_there(self, names: Names) -> bool:
+        return not names or nofollow.is_there(self._workspace_fd, names)
+
+    def _hide(self, places: set[Names], *, is_pinned: bool = False) -> None:
+        held = {names for names in places if self._is_there(names)}
+        if is_pinned:
+            self._pin({names for names in held if self._whole_above(names) is not None})
+        for names in sorted(held, key=len):
+            path = self._workspace.joinpath(*names)
+            self._mounts.append(Mount(-1, path, Access.NONE, path.is_dir()))
+
+    def _hide_secrets(self, confinement: Confinement) -> None:
+        secrets = {
+            names
+            for names in self._survey.secrets
+            if not any(glob.matches("/".join(names)) for glob in confinement.named_secrets)
+        }
+        room = MOST_MOUNTS - len(self._mounts)
+        if len(secrets) > room:
+            raise TooManySecrets(
+                f"{len(secrets)} files here are called as keys are; {room} can be hidden"
+            )
+        self._hide(secrets)
 
     def _mount_stage(self, layout: Layout) -> None:
         if not layout.staged:
@@ -141,6 +186,15 @@ def open_view(confinement: Confinement) -> View | Refused:
         )
     except OSError as error:
         return Refused(f"the workspace cannot be shown to a command: {error}")
+    except TooManySecrets as error:
+        return Refused(
+            str(error),
+            "if they are no secrets, name them in the step's read_set, such as '**/*.pem'",
+        )
+
+
+def _names(path: str) -> Names:
+    return tuple(path.split("/"))
 
 
 def _remove_tree(root: Path) -> None:

@@ -14,10 +14,8 @@ A link is never followed: a write-set that names one covers the link, not what i
 Nothing in a `.git` is ever part of a layout.
 """
 
-import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from weft.plan.glob_meeting import any_meet, word_of
@@ -38,10 +36,16 @@ class Layout:
     whole: tuple[Names, ...]  # directories to be mounted writable
     staged: tuple[Names, ...]  # directories of which the command gets a copy
     protected: Protected = NOTHING_PROTECTED
+    repositories: frozenset[Names] = frozenset()  # directories that are one by themselves
+
+    def without(self, repositories: frozenset[Names]) -> "Layout":
+        return replace(self, repositories=repositories)
 
     def covers(self, names: Names) -> bool:
         path = "/".join(names)
         if has_git(names) or self.protected.covers(path):
+            return False
+        if any(names[:depth] in self.repositories for depth in range(len(names) + 1)):
             return False
         return any(glob.matches(path) for glob in self.globs)
 
@@ -77,24 +81,6 @@ def has_git(names: Iterable[str]) -> bool:
 def is_git(name: str) -> bool:
     # Some file systems take .GIT for the same.
     return name.casefold() == ".git"
-
-
-def find_git(workspace_fd: int, below: Sequence[Names]) -> frozenset[Names]:
-    """Every `.git`, file or directory, in these directories. It looks at all of them."""
-    root = f"/proc/self/fd/{workspace_fd}/"
-    found: list[str] = []
-    waiting = [root + "".join(f"{name}/" for name in names) for names in below]
-    while waiting:
-        directory = waiting.pop()
-        # What we may not look into, or lies too deep to be opened, git does not open either.
-        with suppress(OSError), os.scandir(directory) as entries:
-            for entry in entries:
-                name = entry.name
-                if len(name) == 4 and is_git(name):
-                    found.append(directory + name)
-                elif entry.is_dir(follow_symlinks=False):
-                    waiting.append(f"{directory}{name}/")
-    return frozenset(tuple(path.removeprefix(root).split("/")) for path in found)
 
 
 def _stem(pattern: Pattern) -> Names:
