@@ -5,13 +5,13 @@ so a value that may hold a secret is digested.
 """
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from weft.config.settings import Settings
 from weft.problems.errors import WeftError
+from weft.processes.programs import find_command
 from weft.vocabulary.values import Json
 
 # What the libraries of other providers read to find their server: names end so.
@@ -57,7 +57,8 @@ class MachineIdentities:
         """Of the program and of any file among its words: `python answer.py`."""
         if not words:
             return []
-        program = shutil.which(words[0], path=self._environ.get("PATH")) or words[0]
+        path, writable = self._environ.get("PATH"), self._settings.steps_write
+        program = find_command(words[0], Path.cwd(), path, writable) or words[0]
         files = [Path(program), *(self._settings.project / word for word in words[1:])]
         return [program, *map(_stamp, files)]
 

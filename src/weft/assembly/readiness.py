@@ -15,7 +15,7 @@ from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
 from weft.adapters.models.prices import is_priced
 from weft.adapters.tools.search_hosts import search_fault
 from weft.assembly.chosen import Chosen
-from weft.assembly.subagents import may_run_command, search_endpoint, steps_write
+from weft.assembly.subagents import may_run_command, search_endpoint
 from weft.config.settings import Settings
 from weft.plan.catalog import tool_name
 from weft.plan.model import Plan, PlannedAgent, briefs
@@ -111,7 +111,7 @@ def _model_problems(
     environ: Mapping[str, str],
 ) -> Iterator[Problem]:
     if model.startswith("cli:"):
-        if said := cli_fault(model, environ.get("PATH"), steps_write(settings)):
+        if said := cli_fault(model, environ.get("PATH"), settings.steps_write):
             yield Problem("RUN001", f"agent '{agent.id}': {said}")
         if plan.budget.usd is not None and not _says_its_cost(model):
             yield _unpriced(model)

@@ -11,8 +11,6 @@ from weft.assembly.identity import MachineIdentities
 from weft.config.settings import Settings, is_true
 from weft.plan.catalog import tool_name
 from weft.problems.errors import InvalidConfig
-from weft.processes.programs import Writable
-from weft.processes.python import own_places
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -57,7 +55,7 @@ async def open_subagents(
         passes=settings.bash.environment,
         trusts_project=settings.is_trusted,
         redactor=redactor,
-        writable=steps_write(settings),
+        writable=settings.steps_write,
     )
     choice = Choice(chosen.default, chosen.override, settings.judge, means)
     async with open_models(chosen, settings, environ, ask) as models:
@@ -117,11 +115,6 @@ def may_run_command(
     return join(words) in settings.cli_commands or words[0] in settings.cli_commands
 
 
-def steps_write(settings: Settings) -> Writable:
-    """Where no program of the host is taken from."""
-    return Writable((settings.project,), own_places())
-
-
 def tool_settings(settings: Settings) -> "ToolSettings":
     from weft.adapters.tools.mcp_config import read_servers
     from weft.adapters.tools.toolbox import ToolSettings
@@ -135,7 +128,7 @@ def tool_settings(settings: Settings) -> "ToolSettings":
         project=settings.project,
         protected=settings.protected,
         hidden=settings.hidden,
-        writable=steps_write(settings),
+        writable=settings.steps_write,
         search=search_endpoint(settings),
         mcp_servers=servers,
         allow_private=frozenset(settings.web_allow_private),

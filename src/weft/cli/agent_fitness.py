@@ -15,7 +15,7 @@ from weft.adapters.tools.mcp_config import read_servers
 from weft.adapters.tools.search_hosts import search_fault
 from weft.assembly import Weft
 from weft.assembly.chosen import Chosen
-from weft.assembly.subagents import may_run_command, search_endpoint, steps_write
+from weft.assembly.subagents import may_run_command, search_endpoint
 from weft.cli.default_model import default_model
 from weft.plan.catalog import KNOWN_TOOLS, tool_fault, tool_name
 from weft.plan.postures import tools_of
@@ -61,7 +61,7 @@ class Fitness:
     def _of_cli(self, name: str) -> Iterator[Lack]:
         asked = read_name(name)
         if (
-            said := cli_fault(name, self._environ.get("PATH"), steps_write(self._settings))
+            said := cli_fault(name, self._environ.get("PATH"), self._settings.steps_write)
         ) is not None:
             yield Lack(said)
         elif isinstance(asked, AskedCommand) and not may_run_command(
@@ -112,7 +112,7 @@ class Fitness:
     def _of_bash(self) -> tuple[Lack, ...]:
         if self._settings.sandbox == "off":
             return (Lack("the sandbox is off: Bash has all the rights of this user"),)
-        found = find_sandbox(cast(Setting, self._settings.sandbox), steps_write(self._settings))
+        found = find_sandbox(cast(Setting, self._settings.sandbox), self._settings.steps_write)
         if not isinstance(found, NoSandbox):
             return ()
         return (Lack(str(found), "; or ".join(each.fix for each in found.missing)),)

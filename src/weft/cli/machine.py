@@ -17,7 +17,6 @@ from typing import cast
 from weft import __version__
 from weft.adapters.stores.sqlite_file import MIGRATIONS, connect
 from weft.assembly import Weft
-from weft.assembly.subagents import steps_write
 from weft.cli.finding import Finding
 from weft.cli.machine_models import examine_models
 from weft.config.settings import Settings
@@ -97,7 +96,7 @@ def _folder(settings: Settings) -> Finding:
 
 def _git(settings: Settings) -> Finding:
     fix = "install git: without it what .gitignore and the index say is not known to copies"
-    program = find_program("git", writable=steps_write(settings))
+    program = find_program("git", writable=settings.steps_write)
     if program is None:
         return Finding("git", "missing", "not on PATH", fix)
     try:
@@ -114,14 +113,14 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         says = "switched off: Bash has all the rights of this user"
         yield Finding("sandbox", "warning", says, "remove `sandbox: off` from weft.yaml")
     else:
-        found = find_sandbox(cast(Setting, settings.sandbox), steps_write(settings))
+        found = find_sandbox(cast(Setting, settings.sandbox), settings.steps_write)
         if isinstance(found, NoSandbox):
             yield Finding("sandbox", "missing", "none works here, so Bash is refused", "see below")
         else:
             yield Finding("sandbox", "ok", f"Bash runs in {found.name}")
     ways: tuple[Setting, ...] = ("bubblewrap", "landlock")
     for name in ways:
-        found = find_sandbox(name, steps_write(settings))
+        found = find_sandbox(name, settings.steps_write)
         if isinstance(found, NoSandbox):
             (missing,) = found.missing
             yield Finding(name, "missing", missing.says, missing.fix)

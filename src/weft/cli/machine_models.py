@@ -12,7 +12,7 @@ from weft.adapters.models.model_names import Meant, check_name, meaning
 from weft.adapters.models.provider_table import PROVIDERS
 from weft.adapters.tools.search_hosts import search_fault
 from weft.assembly import Weft
-from weft.assembly.subagents import search_endpoint, steps_write
+from weft.assembly.subagents import search_endpoint
 from weft.cli.default_model import default_model
 from weft.cli.finding import Finding
 from weft.problems.errors import WeftError
@@ -36,7 +36,7 @@ def _model(weft: Weft) -> tuple[str | None, Finding]:
         return None, Finding("model", "missing", error.message, error.hint)
     name = resolved.name
     if name.startswith("cli:"):
-        said = cli_fault(name, weft.environ.get("PATH"), steps_write(weft.settings))
+        said = cli_fault(name, weft.environ.get("PATH"), weft.settings.steps_write)
         found = Finding("model", "missing" if said else "ok", said or resolved.why)
     elif fault := check_name(name, weft.environ):
         found = Finding("model", "missing", f"{name}: {fault.says}", fault.hint)
@@ -113,7 +113,7 @@ def _search(weft: Weft, model: str | None) -> Finding:
 
 def _clis(weft: Weft) -> Iterator[Finding]:
     for cli in KNOWN.values():
-        program = find_program(cli.name, weft.environ.get("PATH"), steps_write(weft.settings))
+        program = find_program(cli.name, weft.environ.get("PATH"), weft.settings.steps_write)
         if program is None:
             yield Finding(f"cli:{cli.name}", "missing", "not on PATH", cli.install)
         else:

@@ -17,7 +17,7 @@ from weft.documents.shapes import Fields, Reading
 from weft.problems import Problem
 from weft.problems.errors import InvalidConfig
 from weft.problems.render import count
-from weft.processes.programs import NOWHERE, find_command
+from weft.processes.programs import NOWHERE, Writable, find_command
 from weft.processes.python import own_places
 from weft.recipe.model import Budget
 from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
@@ -79,6 +79,11 @@ class Settings:
     protected: tuple[str, ...] = ()  # what no writer may change, from the project on
     hidden: tuple[str, ...] = ()  # and what no tool may read: our own folder, if it lies there
     may_shadow: bool = True  # whether its recipes come before the user's own of the same name
+
+    @property
+    def steps_write(self) -> Writable:
+        """Where no program of the host is taken from."""
+        return Writable((self.project,), own_places())
 
     @property
     def user_workflows_dir(self) -> Path:
