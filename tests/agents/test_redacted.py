@@ -14,9 +14,19 @@ from weft.adapters.tools.mcp_config import McpServer
 from weft.adapters.tools.toolbox import ToolSettings
 from weft.agents.redacted import RedactedRunner
 from weft.events.model import ModelFailedOver, ToolEnded
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from weft.ports.runner import (
+    AttemptRequest,
+    AttemptResult,
+    Failure,
+    Identified,
+    Success,
+    Witness,
+)
 from weft.problems.errors import WeftError
+from weft.testing.clock import VirtualClock
 from weft.testing.openai_script import Said, ToolCall
+from weft.testing.runner import ScriptedRunner
+from weft.testing.script import read_script
 from weft.text.redaction import Redactor
 from weft.workspaces.admission import inadmissible
 from weft.workspaces.diff import find_changes
@@ -163,3 +173,11 @@ def test_a_change_that_holds_a_secret_is_not_merged(tmp_path: Path) -> None:
     assert "SERVICE_TOKEN" in refused.error
     assert SECRET not in refused.error
     assert inadmissible(changes, ("**",)) is None
+
+
+def test_who_answers_is_asked_of_the_runner_inside() -> None:
+    """What nobody can identify is never reused, so a wrapper must not hide it."""
+    inside = ScriptedRunner(read_script("default: ok"), VirtualClock())
+    runner = RedactedRunner(inside, Redactor(ENVIRON))
+    assert isinstance(runner, Identified)
+    assert runner.identify(["", "m"], ["Read"]) == inside.identify(["", "m"], ["Read"])

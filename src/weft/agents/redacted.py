@@ -5,15 +5,16 @@ view never see a secret; and what a provider is told of a tool passes here too.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from weft.events.model import Happening
-from weft.ports.runner import AttemptRequest, AttemptResult, Runner, Witness
+from weft.ports.runner import AttemptRequest, AttemptResult, Identified, Runner, Witness
 from weft.ports.tool import Tool, ToolOutcome, ToolSpec
 from weft.problems.errors import WeftError
 from weft.text.redaction import MASK, Redactor
+from weft.vocabulary.setup import Setup
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 
@@ -30,6 +31,11 @@ class RedactedRunner:
     def __init__(self, runner: Runner, redactor: Redactor) -> None:
         self._runner = runner
         self._redactor = redactor
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        if not isinstance(self._runner, Identified):
+            raise TypeError(f"{type(self._runner).__name__} cannot say who answers")
+        return self._runner.identify(models, tools)
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         try:
