@@ -32,7 +32,7 @@ def ran(folder: Path, more: str, keys: str, *words: str) -> Printed:
     recipe = f"""
 name: program
 agents: {{it: {{prompt: x, model: "cli:python3 program.py"}}}}
-steps: [{{id: a, agent: it, prompt: go, posture: writer, write_set: [in.txt], {keys}}}]
+steps: [{{id: a, agent: it, prompt: go, posture: writer, write_set: [in.txt, "odd*"], {keys}}}]
 """
     write(folder, "program.yaml", recipe)
     return weft(folder, "run", "program.yaml", "--json", "--trust", *words)
@@ -131,7 +131,7 @@ def test_a_program_may_remove_what_its_write_set_covers(tmp_path: Path) -> None:
     said = ran(tmp_path, more, "").code
     assert said == 1  # outside its write-set
     write(tmp_path, "program.yaml", (tmp_path / "program.yaml").read_text().replace(
-        "[in.txt]", '["**"]'))  # fmt: skip
+        '[in.txt, "odd*"]', '["**"]'))  # fmt: skip
     said = weft(tmp_path, "run", "program.yaml", "--json", "--trust")
     assert said.code == 0, said
     assert not (tmp_path / "old").exists()
@@ -178,3 +178,60 @@ steps: [{id: a, agent: writer, prompt: go}]
     assert "rejected" in lines(said)[-1]["steps"]["a"]["error"]
     assert len(list((tmp_path / "old").iterdir())) == 30
     assert not (tmp_path / "a.txt").exists()
+
+
+CLASH = """
+import os
+pathlib.Path("in.txt").write_text("the step's\\n")
+pathlib.Path(os.fsdecode(b"odd \\xe9\\x1b[2J\\n.txt")).write_text("odd\\n")
+"""
+
+
+def clashed(folder: Path) -> str:
+    """A run whose change is not merged: in.txt is the user's own by now."""
+    report = lines(ran(folder, CLASH, "merge_back: manual", "--permission", "auto"))[-1]
+    write(folder, "in.txt", "the user's\n")
+    run_id: str = report["run_id"]
+    assert weft(folder, "apply", run_id, "a").code != 0
+    return run_id
+
+
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        (("--resolved", "in.txt"), "the user's\n"),
+        (("--resolved", "./in.txt"), "the user's\n"),
+        (("--ours",), "the user's\n"),
+        (("--theirs",), "the step's\n"),
+    ],
+)
+def test_a_conflict_that_was_settled_is_applied(
+    tmp_path: Path, words: tuple[str, ...], content: str
+) -> None:
+    run_id = clashed(tmp_path)
+    said = weft(tmp_path, "apply", run_id, "a")
+    assert "--resolved PATH" in said.err
+    assert weft(tmp_path, "apply", run_id, "a", "--dry-run", *words).code == 0
+    assert (tmp_path / "in.txt").read_text() == "the user's\n"
+    assert weft(tmp_path, "apply", run_id, "a", *words).code == 0
+    assert (tmp_path / "in.txt").read_text() == content
+    assert "merged by" in reported(tmp_path, run_id) or "applied" in reported(tmp_path, run_id)
+    assert "merged before" in weft(tmp_path, "apply", run_id, "a").out
+
+
+def test_what_is_not_part_of_a_change_cannot_be_settled(tmp_path: Path) -> None:
+    run_id = clashed(tmp_path)
+    said = weft(tmp_path, "apply", run_id, "a", "--resolved", "in.txd", "--json")
+    assert said.json["error"]["details"]["hint"] == "did you mean 'in.txt'?"
+    assert weft(tmp_path, "apply", run_id, "a", "--ours", "--theirs").code == 2
+
+
+def test_names_of_files_are_text_for_terminals_and_for_json(tmp_path: Path) -> None:
+    run_id = clashed(tmp_path)
+    shown = r"odd \xe9\x1b[2J\n.txt"
+    assert shown in weft(tmp_path, "diff", run_id, "a", "--json").json["files"]
+    said = weft(tmp_path, "apply", run_id, "a", "--dry-run", "--ours")
+    assert shown in said.out
+    assert "\x1b" not in said.out
+    found = weft(tmp_path, "apply", run_id, "a", "--ours", "--json").json
+    assert found["files"] == [shown]

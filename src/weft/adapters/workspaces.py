@@ -25,6 +25,7 @@ from weft.workspaces.merge import Conflict
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import summarize
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
+from weft.workspaces.refusals import spelt
 from weft.workspaces.undo import recover_merges
 from weft.workspaces.watching import Snapshot, differences, look
 
@@ -135,10 +136,10 @@ class LocalWorkspaces:
             return Held(artifact, doubt, *counts)
         merged = merge_back(changes, plot.workspace, self._home)
         if isinstance(merged, Conflict):
-            clashes = "; ".join(f"{clash.path}: {clash.why}" for clash in merged.clashes[:5])
+            clashes = "; ".join(f"{spelt(clash.path)}: {clash.why}" for clash in merged.clashes[:5])
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
             return NotMerged(artifact, error, merged.paths, *counts)
-        kept = (f"{each.path} stays as it is: {each.why}" for each in merged.left[:10])
+        kept = (f"{spelt(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
         return Collected(artifact, *counts, is_merged=True, warnings=(*said, *kept))
 
     def _changes(self, plot: Plot) -> Changes | None:
@@ -181,8 +182,8 @@ class LocalWorkspaces:
 
 def _said(changes: Changes) -> tuple[str, ...]:
     lines = [
-        *(f"{each.path} is no part of its change: {each.why}" for each in changes.left),
-        *(f"{each.path} was refused: {each.why}" for each in changes.refused),
+        *(f"{spelt(each.path)} is no part of its change: {each.why}" for each in changes.left),
+        *(f"{spelt(each.path)} was refused: {each.why}" for each in changes.refused),
     ]
     more = len(lines) - _MOST_SAID
     return (*lines[:_MOST_SAID], *((f"and {more:,} more paths",) if more > 0 else ()))

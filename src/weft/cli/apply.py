@@ -1,12 +1,13 @@
 """`weft apply RUN STEP`: merge what an isolated writer changed, where that was left to you."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -19,14 +20,17 @@ from weft.problems.errors import InvalidUsage, PermissionDenied, WeftError
 from weft.schedule.state import StepState
 from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.names import listed
+from weft.vocabulary.names import did_you_mean, listed
 from weft.workspaces.admission import doubt_about, inadmissible
 from weft.workspaces.apply import Merged
 from weft.workspaces.entries import Changes
-from weft.workspaces.merge import Conflict, MergePlan, plan_merge
+from weft.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
+from weft.workspaces.refusals import shown, spelt
 from weft.workspaces.stage import Point
+
+_Outcome = TypeVar("_Outcome", MergePlan, Merged)
 
 
 class MergeConflict(WeftError):
@@ -55,6 +59,14 @@ class _Allowed:
     "--allow-removals", is_flag=True, help="Also a change whose many removals nothing explains."
 )
 @click.option("--allow-secrets", is_flag=True, help="Also a change that holds a secret's value.")
+@click.option(
+    "--resolved",
+    multiple=True,
+    metavar="PATH",
+    help="You have settled this path by hand: the workspace's own stays. May be repeated.",
+)
+@click.option("--ours", is_flag=True, help="In every conflict the workspace's own stays.")
+@click.option("--theirs", is_flag=True, help="In every conflict the step's own is taken.")
 @json_option
 def command(
     run: str,
@@ -63,11 +75,15 @@ def command(
     unfinished: bool,
     allow_removals: bool,
     allow_secrets: bool,
+    resolved: tuple[str, ...],
+    ours: bool,
+    theirs: bool,
     as_json: bool,
 ) -> None:
     """Merge what a step changed into the workspace: all of it, or nothing.
 
-    For steps with merge_back: manual, and for those whose merge met a conflict that is settled.
+    For steps with merge_back: manual, and for those whose merge met a conflict. Settle one in the
+    workspace and name its paths with --resolved, or take one side of all with --ours or --theirs.
     What the run itself must not merge, such as files outside the write-set, is refused here too.
     """
     history = sealed_history(run)
@@ -76,20 +92,31 @@ def command(
     allowed = _Allowed(unfinished, allow_removals, allow_secrets, Protected(weft.settings.protected),
                        weft.redactor)  # fmt: skip
     _admit(history.state.steps[StepId(step)], changes, run, allowed)
+    settlement = _settlement(changes, resolved, ours, theirs)
     workspace = Path(history.started.workspace)
     if dry_run:
-        planned = plan_merge(changes, workspace)
-        paths = [put.path for put in planned.puts] if isinstance(planned, MergePlan) else []
-        _refuse(planned)
+        planned = _merged(plan_merge(changes, workspace, settlement))
+        outcome = Merged(changes.id, planned.paths, planned.merged_by_lines, left=planned.left)
     else:
         _require_permission(weft, run, step)
         with _undisturbed() as at:
-            merged = merge_back(changes, workspace, weft.settings.home, at)
-            _refuse(merged)
+            outcome = _merged(merge_back(changes, workspace, weft.settings.home, at, settlement))
             asyncio.run(_note(weft, RunId(run), StepId(step)))
-        was_done = isinstance(merged, Merged) and merged.was_done
-        paths = [] if was_done else [change.path for change in changes.changes]
-    _say(run, step, changes, paths, dry_run, as_json)
+    _say(_Applied(run, step, changes, outcome, dry_run), as_json)
+
+
+def _settlement(
+    changes: Changes, resolved: tuple[str, ...], ours: bool, theirs: bool
+) -> Settlement:
+    if ours and theirs:
+        raise InvalidUsage("--ours and --theirs exclude each other")
+    paths = frozenset(os.path.normpath(path) for path in resolved)
+    known = {path for change in changes.changes for path in change.touched}
+    known |= {left.path for left in changes.refused}
+    for path in sorted(paths - known):
+        hint = did_you_mean(path, known) or f"it changes {listed(map(shown, sorted(known)))}"
+        raise InvalidUsage(f"{shown(path)} is no path of this change", hint=hint)
+    return Settlement(paths, "ours" if ours else "theirs" if theirs else None)
 
 
 def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> None:
@@ -143,28 +170,41 @@ async def _note(weft: Weft, run_id: RunId, step: StepId) -> None:
         await runs.note_applied(run_id, step, who())
 
 
-def _refuse(outcome: object) -> None:
+def _merged(outcome: _Outcome | Conflict) -> _Outcome:
+    """Raises MergeConflict."""
     if isinstance(outcome, Conflict):
-        clashes = "; ".join(f"{clash.path}: {clash.why}" for clash in outcome.clashes)
-        kept = f"all sides are kept in {outcome.kept}" if outcome.kept else ""
-        raise MergeConflict(
-            f"{listed(outcome.paths)} conflict with the workspace: {clashes}", hint=kept
-        )
+        clashes = "; ".join(f"{shown(clash.path)} {clash.why}" for clash in outcome.clashes)
+        kept = f"all sides are kept in {outcome.kept}; " if outcome.kept else ""
+        ways = "settle them in the workspace and add --resolved PATH, or add --ours or --theirs"
+        raise MergeConflict(f"conflict with the workspace: {clashes}", hint=f"{kept}{ways}")
+    return outcome
 
 
-def _say(
-    run: str, step: str, changes: Changes, paths: list[str], dry_run: bool, as_json: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    run: str
+    step: str
+    changes: Changes
+    outcome: Merged
+    is_dry_run: bool
+
+
+def _say(applied: _Applied, as_json: bool) -> None:
+    paths, left = applied.outcome.paths, applied.outcome.left
     if as_json:
         print_json(
-            {"ok": True, "run_id": run, "step": step, "dry_run": dry_run, "files": paths,
-             "refused": [each.path for each in changes.refused]}
+            {"ok": True, "run_id": applied.run, "step": applied.step,
+             "dry_run": applied.is_dry_run, "files": [spelt(path) for path in paths],
+             "left": [{"path": spelt(each.path), "why": each.why} for each in left],
+             "refused": [spelt(each.path) for each in applied.changes.refused]}
         )  # fmt: skip
         return
-    word = "would change" if dry_run else "changed"
-    if not paths and changes.changes:
+    if applied.outcome.was_done:
         click.echo("it was merged before; nothing is left to do")
         return
+    word = "would change" if applied.is_dry_run else "changed"
     click.echo(f"{word} {len(paths)} file{'s' if len(paths) != 1 else ''}")
     for path in paths:
-        click.echo(f"  {path}")
+        click.echo(f"  {spelt(path)}")
+    for each in left:
+        click.echo(f"  {spelt(each.path)} stays as it is: {each.why}")

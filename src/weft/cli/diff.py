@@ -33,6 +33,7 @@ def command(run: str, other: str, as_json: bool) -> None:
 
 def _show_change(weft: Weft, history: History, step: str, as_json: bool) -> None:
     from weft.workspaces.patch import render_patch, summarize
+    from weft.workspaces.refusals import spelt
 
     changes = weft.change(history, step)
     made = render_patch(changes)
@@ -48,10 +49,10 @@ def _show_change(weft: Weft, history: History, step: str, as_json: bool) -> None
             "ok": True,
             "run_id": history.started.run_id,
             "step": step,
-            "files": [change.path for change in changes.changes],
+            "files": [spelt(change.path) for change in changes.changes],
             "insertions": figures.added,
             "deletions": figures.removed,
-            "refused": [{"path": each.path, "why": each.why} for each in changes.refused],
+            "refused": [{"path": spelt(each.path), "why": each.why} for each in changes.refused],
             "patch": patch.decode("utf-8", "replace"),
         }
     )

@@ -15,7 +15,9 @@ from weft.problems.render import as_text
 def print_json(value: object) -> None:
     # ASCII when the terminal cannot show more: JSON says the same either way.
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    print(json.dumps(value, ensure_ascii=encoding != "utf8"))
+    text = json.dumps(value, ensure_ascii=encoding != "utf8")
+    # Half a character, as in a name that is no UTF-8, would make all of it unreadable.
+    print(text.encode("utf-8", "replace").decode())
 
 
 @contextmanager

@@ -82,8 +82,7 @@ def apply_locked(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
         remove_stage(beneath, intent.stage, at)
         log.move(intent.id, "committed", "done")
         at("done")
-    paths = tuple(put.path for put in plan.puts)
-    return Merged(intent.id, paths, plan.merged_by_lines, left=plan.left)
+    return Merged(intent.id, plan.paths, plan.merged_by_lines, left=plan.left)
 
 
 def _intend(plan: MergePlan, beneath: Beneath) -> Intent:

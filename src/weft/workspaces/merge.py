@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.blobs import Blobs
@@ -42,6 +43,10 @@ class MergePlan:
     left: tuple[Left, ...] = ()  # what stays as the workspace has it, though the step made another
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(put.path for put in self.puts)
+
+    @property
     def merged_by_lines(self) -> tuple[str, ...]:
         return tuple(p.path for p in self.puts if p.after and p.after.digest in self.texts)
 
@@ -67,10 +72,23 @@ class Conflict:
         return tuple(clash.path for clash in self.clashes)
 
 
-def plan_merge(changes: Changes, workspace: Path) -> MergePlan | Conflict:
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a person has settled clashes. What is settled the workspace's way stays as it is."""
+
+    resolved: frozenset[str] = frozenset()  # paths that the workspace holds as they should be
+    otherwise: Literal["ours", "theirs"] | None = None  # which side is taken; None: neither
+
+
+UNSETTLED = Settlement()
+
+
+def plan_merge(
+    changes: Changes, workspace: Path, settlement: Settlement = UNSETTLED
+) -> MergePlan | Conflict:
     """What would happen now: a dry run, and the first half of a merge."""
     with Beneath(workspace) as beneath:
-        planner = _Planner(beneath, Blobs(changes.objects))
+        planner = _Planner(beneath, Blobs(changes.objects), settlement)
         planner.plan(changes)
     if planner.clashes:
         return Conflict(changes, workspace, tuple(planner.clashes))
@@ -88,23 +106,44 @@ _UNSEEN = (
 class _Planner:
     beneath: Beneath
     blobs: Blobs
+    settlement: Settlement
     puts: dict[str, Put] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
 
     def plan(self, changes: Changes) -> None:
-        self.clashes.extend(Clash(left.path, left.why) for left in changes.refused)
+        for left in changes.refused:
+            if not self._stays((left.path,)):
+                self.clashes.append(Clash(left.path, left.why))
         for change in changes.changes:
+            if any(path in self.settlement.resolved for path in change.touched):
+                continue
             try:
                 self._check(change)
                 self._decide(change)
             except (_Clashing, PathRefused, OSError) as error:
-                self.clashes.extend(self._sides(change, str(error)))
+                self._settle(change, error)
         for put in self.puts.values():
             obstacle = self._obstacle(put)
             if obstacle is not None:
                 self.clashes.append(Clash(put.path, obstacle, None, put.before, put.after))
+
+    def _stays(self, paths: tuple[str, ...]) -> bool:
+        """Whether the workspace's own side of these paths is the one that counts."""
+        settlement = self.settlement
+        return settlement.otherwise == "ours" or any(p in settlement.resolved for p in paths)
+
+    def _settle(self, change: Change, error: Exception) -> None:
+        if self._stays(change.touched):
+            return
+        # What no merge may bring into a workspace is not brought by anybody's choice either.
+        if self.settlement.otherwise != "theirs" or not isinstance(error, _BothChanged):
+            self.clashes.extend(self._sides(change, str(error)))
+            return
+        if change.renamed_from is not None:
+            self._put(change.renamed_from, self._ours(change.renamed_from), None)
+        self._put(change.path, self._ours(change.path), change.after)
 
     def _sides(self, change: Change, why: str) -> Iterator[Clash]:
         is_renamed = change.renamed_from is not None
@@ -146,12 +185,12 @@ class _Planner:
         if ours_at_old is None and theirs.is_same(ours):
             return
         if ours_at_old is None:
-            raise _Clashing(f"was {shown(old)} when the step began, which is gone now")
+            raise _BothChanged(f"was {shown(old)} when the step began, which is gone now")
         after = replace(theirs, mode=_mode(base, ours_at_old, theirs))
         if not ours_at_old.is_same(base):
             after = self._merged(old, base, ours_at_old, theirs)
         if ours is not None and not ours.is_same(after):
-            raise _Clashing("was made by both, with different content")
+            raise _BothChanged("was made by both, with different content")
         self._put(old, ours_at_old, None)
         if ours is None:
             self._put(new, None, after)
@@ -161,13 +200,13 @@ class _Planner:
     ) -> Entry:
         """Of a file that both changed. `path` is where ours is."""
         if ours is None:
-            raise _Clashing("was changed by the step, and is gone from the workspace")
+            raise _BothChanged("was changed by the step, and is gone from the workspace")
         if theirs is None:
-            raise _Clashing("was removed by the step, and changed in the workspace")
+            raise _BothChanged("was removed by the step, and changed in the workspace")
         if base is None:
-            raise _Clashing("was made by both, with different content")
+            raise _BothChanged("was made by both, with different content")
         if not base.kind == ours.kind == theirs.kind == "file":
-            raise _Clashing("was changed by both, and is a symbolic link")
+            raise _BothChanged("was changed by both, and is a symbolic link")
         mode = _mode(base, ours, theirs)
         if ours.digest in (base.digest, theirs.digest):
             return replace(theirs, mode=mode)
@@ -178,15 +217,15 @@ class _Planner:
 
     def _merged_text(self, mine: bytes, base: Entry, ours: Entry, theirs: Entry) -> bytes:
         if max(base.size, ours.size, theirs.size) > LARGEST_TEXT:
-            raise _Clashing("was changed by both, and is too large to be merged by lines")
+            raise _BothChanged("was changed by both, and is too large to be merged by lines")
         given, done = self.blobs.read(base.digest), self.blobs.read(theirs.digest)
         if not all(map(is_text, (given, mine, done))):
-            raise _Clashing("was changed by both, and is no text")
+            raise _BothChanged("was changed by both, and is no text")
         merged = merge_text(given, mine, done)
         if isinstance(merged, Clashes):
             where = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in merged.lines[:5])
             more = ", …" if len(merged.lines) > 5 else ""
-            raise _Clashing(f"was changed by both in the same lines ({where}{more})")
+            raise _BothChanged(f"was changed by both in the same lines ({where}{more})")
         return merged
 
     def _text(self, content: bytes, mode: int) -> Entry:
@@ -260,6 +299,10 @@ class _Planner:
 
 class _Clashing(Exception):
     """Says why."""
+
+
+class _BothChanged(_Clashing):
+    """Either side could be taken, if somebody said which."""
 
 
 def stays_inside(path: str, target: str) -> bool:

@@ -14,7 +14,7 @@ from weft.workspaces.blobs import Blobs
 from weft.workspaces.entries import Changes, Entry
 from weft.workspaces.isolate import remove_tree
 from weft.workspaces.locks import merge_lock, merges_folder
-from weft.workspaces.merge import Clash, Conflict, plan_merge
+from weft.workspaces.merge import UNSETTLED, Clash, Conflict, Settlement, plan_merge
 from weft.workspaces.merge_log import MergeLog
 from weft.workspaces.refusals import PathRefused
 from weft.workspaces.stage import Point, nowhere
@@ -24,7 +24,11 @@ _TRIES = 3
 
 
 def merge_back(
-    changes: Changes, workspace: Path, home: Path, at: Point = nowhere
+    changes: Changes,
+    workspace: Path,
+    home: Path,
+    at: Point = nowhere,
+    settlement: Settlement = UNSETTLED,
 ) -> Merged | Conflict:
     """All of it or nothing. Changes that were merged before are not merged again.
 
@@ -36,7 +40,7 @@ def merge_back(
         if MergeLog(merges_folder(home, workspace)).is_done(changes.id):
             return Merged(changes.id, (), (), was_done=True)
         for tries_left in range(_TRIES - 1, -1, -1):
-            plan = plan_merge(changes, workspace)
+            plan = plan_merge(changes, workspace, settlement)
             if isinstance(plan, Conflict):
                 return keep_sides(plan)
             try:

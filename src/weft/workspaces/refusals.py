@@ -60,6 +60,20 @@ def refusing(path: str) -> Iterator[None]:
         raise PathRefused(path, why, f"{shown(path)} {says}") from error
 
 
+def spelt(path: str) -> str:
+    """A name as text that every terminal and every reader of JSON takes: what is no letter, and
+    the bytes of names that are no UTF-8, as escapes."""
+    return path if path.isprintable() else "".join(map(_letter, path))
+
+
+def _letter(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    if "\udc80" <= letter <= "\udcff":
+        return f"\\x{ord(letter) - 0xDC00:02x}"
+    return letter.encode("unicode_escape").decode()
+
+
 def shown(path: str) -> str:
     """A path in a message: quoted, and with nothing in it that a terminal would obey."""
     # isprintable() is False for control characters and for the bytes of names that are no UTF-8.
