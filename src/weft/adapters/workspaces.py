@@ -17,15 +17,19 @@ from weft.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms
 from weft.problems.errors import NotFound, WeftError
 from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.workspaces.admission import doubt_about, globs_of, inadmissible
-from weft.workspaces.diff import DRAFT, find_changes, open_changes
+from weft.workspaces.diff import DRAFT, find_changes, is_complete, open_changes, take_over
 from weft.workspaces.entries import Changes
 from weft.workspaces.isolate import discard_tree, empty_trash, isolate, open_isolated
 from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
-from weft.workspaces.merge import Conflict
+from weft.workspaces.merge import Conflict, plan_merge
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import summarize
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
+<<<<<<< HEAD
 from weft.workspaces.refusals import spelt
+=======
+from weft.workspaces.stored import Unreadable
+>>>>>>> 19a4722 (Reuse a writer's answer only together with its files)
 from weft.workspaces.undo import recover_merges
 from weft.workspaces.watching import Snapshot, differences, look
 
@@ -33,7 +37,7 @@ _MOST_SAID = 20  # warnings of one step
 
 
 class ChangeLost(WeftError):
-    """A change could not be kept. The copy that it was made in is."""
+    """A change could not be kept, or is gone."""
 
     kind = "change_lost"
 
@@ -88,6 +92,9 @@ class LocalWorkspaces:
         # Shielded: whoever stops waiting does not stop a merge halfway.
         return await asyncio.shield(asyncio.to_thread(self._collect, plot, terms))
 
+    async def can_reuse(self, plot: Plot, terms: Terms) -> bool:
+        return await asyncio.to_thread(self._can_reuse, plot, terms)
+
     async def discard(self, plot: Plot) -> None:
         await asyncio.to_thread(discard_tree, self._copy(plot), self._trash)
 
@@ -120,16 +127,17 @@ class LocalWorkspaces:
             ).root
 
     def _collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
-        changes = self._changes(plot)
+        changes = self._changes(plot, terms)
         if changes is None:
-            return Collected("")  # nobody worked there: its answer was reused
+            return Collected("")  # nobody worked there
         artifact = str(changes.artifact)
         figures = summarize(changes)
         counts = (len(changes.changes), figures.added, figures.removed)
         said = _said(changes)
         if refused := inadmissible(changes, terms.write_set, self._protected, self._redactor):
             return NotMerged(artifact, refused.error, refused.paths, *counts, is_refused=True)
-        doubt = "" if terms.may_remove else doubt_about(changes)
+        is_explained = terms.may_remove or changes.is_explained
+        doubt = "" if is_explained else doubt_about(changes)
         if not terms.is_merged:
             return Collected(artifact, *counts, is_merged=False, warnings=said, question=doubt)
         if doubt:
@@ -142,19 +150,49 @@ class LocalWorkspaces:
         kept = (f"{spelt(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
         return Collected(artifact, *counts, is_merged=True, warnings=(*said, *kept))
 
-    def _changes(self, plot: Plot) -> Changes | None:
+    def _can_reuse(self, plot: Plot, terms: Terms) -> bool:
+        earlier = self._earlier(plot, terms)
+        if earlier is None or inadmissible(earlier, terms.write_set, self._protected):
+            return False
+        if not is_complete(earlier) or (doubt_about(earlier) and not earlier.is_explained):
+            return False
+        return not (terms.is_merged and isinstance(plan_merge(earlier, plot.workspace), Conflict))
+
+    def _earlier(self, plot: Plot, terms: Terms) -> Changes | None:
+        """The change of the run that the answer comes from, wherever the step stood in it."""
+        if terms.reused_from is None or not terms.key:
+            return None
+        run = self._home / "workspaces" / terms.reused_from
+        own = self.artifact(terms.reused_from, plot.step)
+        for artifact in dict.fromkeys((own, *sorted(run.glob("*/change")))):
+            with suppress(NotFound, Unreadable):
+                changes = open_changes(artifact)
+                if changes.key == terms.key:
+                    return changes
+        return None
+
+    def _changes(self, plot: Plot, terms: Terms) -> Changes | None:
         """The artifact, once there is one: what is left of the copy then says nothing any more."""
         artifact = self.artifact(plot.run_id, plot.step)
         with suppress(NotFound):
             return open_changes(artifact)
         discard_tree(artifact, self._trash)  # one that is not whole, of an older Weft
+        if terms.reused_from is not None:
+            earlier = self._earlier(plot, terms)
+            if earlier is None:
+                raise ChangeLost(f"the change that run {terms.reused_from} made is gone")
+            return take_over(earlier, artifact)
         copy, kept = self._copy(plot), self._copy(plot, "kept")
         try:
             isolated = open_isolated(kept if kept.exists() else copy)
         except NotFound:
+            if terms.has_worked:
+                raise ChangeLost(f"the copy that it was made in is gone: {copy}") from None
             return None
         try:
-            return find_changes(isolated, artifact, self._limits)
+            return find_changes(
+                isolated, artifact, self._limits, key=terms.key, is_explained=terms.may_remove
+            )
         except (OSError, WeftError) as error:
             if isolated.home == copy:
                 copy.rename(kept)

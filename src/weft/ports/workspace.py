@@ -27,6 +27,9 @@ class Terms:
     write_set: tuple[str, ...]
     is_merged: bool  # back into the workspace, if it can be
     may_remove: bool = False  # a call of the step can have removed files, or a person allowed it
+    key: str = ""  # of the attempt that made the change: equal keys, equal work
+    reused_from: str | None = None  # the run whose answer stands in, and whose change must as well
+    has_worked: bool = False  # an attempt succeeded, so there must be a copy or a change
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,10 @@ class Workspaces(Protocol):
 
     async def collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
         """Keep the change, and merge it back if asked. Again is as good as once."""
+        ...
+
+    async def can_reuse(self, plot: Plot, terms: Terms) -> bool:
+        """Whether the change that an earlier run's answer came with is there, and would be taken."""
         ...
 
     async def discard(self, plot: Plot) -> None:

@@ -166,8 +166,8 @@ class Driver:
                     continue
                 self._fold(_started(command, now), rows, decided)
                 found = self._reuse.find(command)
-                if found is None and self._caches and self._is_cached(command):
-                    found = await self._kept(command)
+                if found is not None or self._caches:
+                    found = await self._usable(command, found)
                     now = self._clock.now()
                 if found is None:
                     commands.append(command)
@@ -218,6 +218,14 @@ class Driver:
         key = self._cache_key(command.step, command.part, command.key)
         kept = await self._journal.kept(key)
         return Found(kept.output, kept.run_id) if kept else None
+
+    async def _usable(self, command: StartAttempt, found: Found | None) -> Found | None:
+        """An answer of the earlier run, or else of the cache; of a writer, only with its files."""
+        if found is None and self._is_cached(command):
+            found = await self._kept(command)
+        if found is None or await self._plots.can_reuse(command, found.run_id):
+            return found
+        return None
 
     def _carry_out(self, command: Command) -> None:
         match command:

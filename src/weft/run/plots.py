@@ -42,14 +42,41 @@ class Plots:
         step = self._state.steps[command.step]
         if not is_isolated(self._state, step):
             return await self._look_for_strays(step, clock)
-        may_remove = command.is_allowed or step.may_have_removed
-        terms = Terms(step.planned.write_set, command.is_merged, may_remove)
         try:
+            terms = self._terms(step, command)
             collected = await self._port.collect(self._last_plot(step), terms)
         except Exception as error:  # a full disk, say: the step fails, the run does not hang
             said = error.with_hint if isinstance(error, WeftError) else str(error)
             return MergeFailed(clock.now(), step.id, "", f"its changes could not be kept: {said}")
         return _answer(step.id, collected, clock.now())
+
+    async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
+        """A writer's answer counts only together with the files that it speaks of.
+
+        What a shared writer wrote is kept nowhere. The parts of a fan, a loop or a map worked on
+        one copy: what one of them did to it cannot be told from the rest. They work anew.
+        """
+        step = self._state.steps[command.step]
+        if not writes_here(self._state, step):
+            return True
+        if not is_isolated(self._state, step) or not _is_one_delegation(step):
+            return False
+        planned = step.planned
+        is_merged = planned.merge_back == "auto"
+        terms = Terms(planned.write_set, is_merged, key=command.key, reused_from=run_id)
+        return await self._port.can_reuse(self._plot(step.id, command.attempt), terms)
+
+    def _terms(self, step: StepState, command: CollectChanges) -> Terms:
+        last = max(step.attempts, key=lambda each: each.number, default=None)
+        is_one = _is_one_delegation(step)
+        return Terms(
+            step.planned.write_set,
+            command.is_merged,
+            command.is_allowed or step.may_have_removed,
+            last.key if last is not None and is_one else "",
+            last.reused_from if last is not None and is_one else None,
+            any(attempt.outcome == "succeeded" for attempt in step.attempts),
+        )
 
     async def discard(self, answer: Answer) -> None:
         """The copy of a step whose answer is on record."""

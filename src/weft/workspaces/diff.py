@@ -11,8 +11,10 @@ and marked as ignored. What is no part of it is named: ignored files outside the
 such as `node_modules`, and a `.git` that the writer made. Empty folders are not.
 """
 
+import os
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import cast
@@ -20,7 +22,8 @@ from typing import cast
 from weft.plan.globs import Glob
 from weft.vocabulary.values import Json
 from weft.workspaces.beneath import Beneath
-from weft.workspaces.blobs import Blobs, BlobWriter
+from weft.workspaces.blobs import BlobLost, Blobs, BlobWriter
+from weft.workspaces.copying import copy_content
 from weft.workspaces.durable import sync, write_durably
 from weft.workspaces.entries import Change, Changes, Entry, Left
 from weft.workspaces.git import find_repository
@@ -47,7 +50,12 @@ _CHANGES = "changes.json"
 
 
 def find_changes(
-    isolated: Isolated, artifact: Path, limits: WorkspaceLimits = DEFAULT_LIMITS
+    isolated: Isolated,
+    artifact: Path,
+    limits: WorkspaceLimits = DEFAULT_LIMITS,
+    *,
+    key: str = "",
+    is_explained: bool = False,
 ) -> Changes:
     """Compare the writer's copy with what it was given, and keep the difference.
 
@@ -76,6 +84,8 @@ def find_changes(
         tuple(refused),
         (*isolated.left, *listing.left, *_written_over(isolated)),
         len(isolated.files),
+        key,
+        is_explained,
     )
     _publish(changes, draft)
     return changes
@@ -91,7 +101,36 @@ def open_changes(artifact: Path) -> Changes:
         lefts_from_json(stored["refused"]),
         lefts_from_json(stored["left"]),
         cast(int, stored.get("base_files", 0)),
+        cast(str, stored.get("key", "")),
+        cast(bool, stored.get("is_explained", False)),
     )
+
+
+def take_over(earlier: Changes, artifact: Path) -> Changes:
+    """The same change once more, to be merged once more: the workspace may not hold it now."""
+    draft = _new_draft(artifact)
+    (draft / "objects").mkdir()
+    for file in earlier.objects.iterdir():
+        with file.open("rb") as source, (draft / "objects" / file.name).open("xb") as copy:
+            copy_content(source.fileno(), copy.fileno())
+            os.fsync(copy.fileno())
+    sync(draft / "objects")
+    changes = replace(earlier, id=secrets.token_hex(16), artifact=artifact)
+    _publish(changes, draft)
+    return changes
+
+
+def is_complete(changes: Changes) -> bool:
+    """Whether all bytes of a change are there: disks fail, and people tidy up."""
+    try:
+        blobs = Blobs(changes.objects)
+        for change in changes.changes:
+            for entry in (change.before, change.after):
+                if entry is not None:
+                    blobs.read(entry.digest)
+    except (OSError, ValueError, BlobLost):
+        return False
+    return True
 
 
 def outside(changes: Changes, write_set: Sequence[Glob]) -> tuple[str, ...]:
@@ -195,6 +234,8 @@ def _publish(changes: Changes, draft: Path) -> None:
                 "refused": lefts_to_json(changes.refused),
                 "left": lefts_to_json(changes.left),
                 "base_files": changes.base_files,
+                "key": changes.key,
+                "is_explained": changes.is_explained,
             }
         ),
     )

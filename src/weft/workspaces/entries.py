@@ -62,6 +62,8 @@ class Changes:
     refused: tuple[Left, ...] = ()  # what no merge may bring into a workspace
     left: tuple[Left, ...] = ()  # what is simply not taken along
     base_files: int = 0  # how many files the writer was given; 0: not known
+    key: str = ""  # of the attempt that made it; empty: more than one did
+    is_explained: bool = False  # a call of the step can have removed what it removes
 
     @property
     def removed(self) -> tuple[str, ...]:
