@@ -25,11 +25,8 @@ from weft.workspaces.merge import Conflict, plan_merge
 from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import summarize
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
-<<<<<<< HEAD
 from weft.workspaces.refusals import spelt
-=======
 from weft.workspaces.stored import Unreadable
->>>>>>> 19a4722 (Reuse a writer's answer only together with its files)
 from weft.workspaces.undo import recover_merges
 from weft.workspaces.watching import Snapshot, differences, look
 
