@@ -82,9 +82,11 @@ def test_a_search_endpoint_is_told(tmp_path: Path) -> None:
 
 
 def test_a_cli_on_the_path_is_found(tmp_path: Path) -> None:
+    # Outside of the project: a program inside it could be one that a step has put there.
     write(tmp_path, "bin/claude", "#!/bin/sh\n").chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.defpath}"
-    found = findings(tmp_path, PATH=path)
+    (tmp_path / "project").mkdir()
+    found = findings(tmp_path / "project", PATH=path)
     assert found["cli:claude"]["status"] == "ok"
     assert found["cli:codex"]["status"] == "missing"
 

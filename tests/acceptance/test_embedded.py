@@ -45,7 +45,7 @@ agents:
   lister: {prompt: "List two colours."}
   scorer:
     prompt: "Score this colour."
-    validation: {rules: ["score must be between 0 and 10", "must include passed boolean"]}
+    validation: {rules: ["score must be between 0 and 100", "must include passed boolean"]}
 steps:
   - id: list
     agent: lister

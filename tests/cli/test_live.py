@@ -147,7 +147,7 @@ def test_a_map_says_how_many_elements_are_through():
     assert watched.line("m").endswith("0 of 5 elements")
     assert watched.until(2).line("m").endswith("4 of 5 elements, 1 failed")
     assert watched.until(3).line("m").endswith("5 of 5 elements, 1 failed, reducing")
-    assert watched.run().line("m").endswith("5 elements, 1 failed, 1 warning")
+    assert watched.run().line("m").endswith("1 failed, 1 warning: item 1 failed: bad")
 
 
 def test_a_map_sums_the_tokens_of_its_elements():
