@@ -123,8 +123,9 @@ class Subagents:
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         result = await self._run(request, witness)
-        warnings = (*result.warnings, *self._loud(request, result.model))
-        return replace(result, warnings=warnings)
+        # The toolbox and the machine may both tell of one tool: it is said once.
+        warnings = dict.fromkeys((*result.warnings, *self._loud(request, result.model)))
+        return replace(result, warnings=tuple(warnings))
 
     async def _run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         request = self._without_secrets(request)

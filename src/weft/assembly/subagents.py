@@ -44,7 +44,7 @@ async def open_subagents(
         if "Bash" in names and settings.sandbox == "off":
             yield "the sandbox is off: Bash ran with all the rights of this user"
         if "WebSearch" in names and (said := search_fault(model, endpoint, environ)):
-            yield f"it went without WebSearch: {said}"
+            yield f"WebSearch cannot be used: {said}"
 
     endpoint = search_endpoint(settings)
     redactor = Redactor(environ)
