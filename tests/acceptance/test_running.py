@@ -221,7 +221,15 @@ LEAD = '{"lead_data": {"name": "Ann"}, "icp_criteria": {}}'
 PROPOSAL = '{"company_name": "Acme", "contact_name": "Ann", "our_services": "looms"}'
 REVIEWED = """\
 default: A page.
-replies: {review/check.1: {reply: {passed: true, overall_score: 9}}}
+replies:
+  research: {reply: {company_overview: looms, key_challenges: [speed]}}
+  identify_pains:
+    reply:
+      - {problem: p, impact: i, solution: s}
+      - {problem: q, impact: i, solution: s}
+      - {problem: r, impact: i, solution: s}
+  pricing: {reply: {tiers: []}}
+  review/check.1: {reply: {passed: true, overall_score: 9}}
 """
 
 

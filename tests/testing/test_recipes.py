@@ -10,6 +10,7 @@ from weft.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage
 from weft.schedule.result import output_of
 from weft.testing.recipes import run_recipe
 from weft.testing.script import Reply, Script
+from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus
 
 
@@ -74,3 +75,60 @@ def test_what_cannot_run_is_refused_before_it_runs() -> None:
         run_recipe(RECIPES / "research-and-brief.yaml")
     with pytest.raises(InvalidUsage, match="the script cannot be used"):
         run_recipe(flat("{id: a, subagent: researcher, prompt: x}"), script="answers: 1")
+
+
+HELD = """
+name: held
+agents: {scorer: {prompt: Score., validation: {rules: ["Must include score field"]}}}
+steps:
+  - id: a
+    agent: scorer
+    prompt: go
+    on_failure: skip
+    output: {schema: {type: object, required: [score]}}
+"""
+
+
+@pytest.mark.parametrize(
+    "reply", ["no JSON", "'{\"points\": 1}'", "{reply: {points: 1}}", "{reply: [1]}"]
+)
+def test_a_scripted_answer_is_held_to_schema_and_rules(reply: str):
+    state = run_recipe(HELD, script=f"replies: {{a: {reply}}}")
+    assert state.steps[StepId("a")].failure_kind == "validation"
+
+
+def test_a_scripted_answer_that_fits_is_parsed_like_any_other():
+    assert output_of(run_recipe(HELD, script="default: '{\"score\": 1}'")) == {"score": 1}
+
+
+def test_a_raw_answer_is_given_as_it_is():
+    state = run_recipe(HELD, script="replies: {a: {reply: no JSON, raw: true}}")
+    assert output_of(state) == "no JSON"
+
+
+def test_a_rule_that_only_a_judge_could_decide_is_a_warning():
+    recipe = HELD.replace("Must include score field", "Be kind to the reader")
+    state = run_recipe(recipe, script="default: {reply: {score: 1}}")
+    assert state.all_warnings == ("a: nobody checked the rule 'Be kind to the reader'",)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("b", "its steps: a"), ("A", "did you mean 'a'?"), ("a/x", "its parts: none")],
+)
+def test_a_reply_for_a_step_that_is_not_there_is_a_problem(name: str, hint: str):
+    with pytest.raises(InvalidUsage) as refused:
+        run_recipe(HELD, script=f"replies: {{{name}: x}}")
+    assert refused.value.hint == hint
+
+
+def test_parts_that_a_step_has_may_be_named():
+    recipe = """
+name: parts
+steps:
+  - {id: p, parallel: [{agent: writer, prompt: x, output_key: one}, {agent: writer, prompt: y}]}
+  - {id: l, loop: {agent: writer, validator: reviewer}, prompt: x}
+  - {id: m, map: {over: "[1]", agent: writer, reduce: writer}}
+"""
+    replies = "p/one: x, p/writer: x, l/try.1: x, l/check.1: x, m/item.0.stage.0: x, m/reduce: x"
+    run_recipe(recipe, script=f"default: ok\nreplies: {{{replies}}}")

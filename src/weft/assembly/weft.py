@@ -228,6 +228,9 @@ class Weft:
     async def choose(self, plan: "Plan", model: str | None) -> Chosen:
         """Which models a run asks. Raises NotReady with all that would keep it from running."""
         if model is not None and model.startswith(SCRIPTED):
+            from weft.testing.script import check_names, read_script
+
+            check_names(read_script(Path(model.removeprefix(SCRIPTED))), plan)
             return Chosen(model, model)
         from weft.adapters.models.local.catalog import TINY_NOTICE
         from weft.adapters.models.resolve import EMBEDDED, Resolved, resolve

@@ -26,7 +26,7 @@ from weft.run.keeper import Lease
 from weft.schedule.state import RunState, begin
 from weft.testing.clock import VirtualClock
 from weft.testing.runner import ScriptedRunner
-from weft.testing.script import Script, read_script
+from weft.testing.script import Script, check_names, read_script
 from weft.vocabulary.ids import RunId
 from weft.vocabulary.values import Json
 
@@ -50,6 +50,7 @@ def run_recipe(
     if problems:
         raise InvalidInputs("; ".join(problem.message for problem in problems), problems)
     replies = script if isinstance(script, Script) else read_script(script)
+    check_names(replies, plan)
     clock = VirtualClock()
     started = RunStarted(
         clock.now(), _RUN, plan.name, plan.digest, plan_to_text(plan), values, seed

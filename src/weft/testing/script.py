@@ -7,21 +7,26 @@ replies:
   brief:                                   # attempt by attempt; the last one stays
     - {fail: "rate limited", delay: 200ms}
     - {reply: "A brief.", tokens: 120}
+  plan: {reply: "no JSON at all", raw: true}  # not held to the step's format, schema and rules
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from re import escape, fullmatch
 from typing import cast
 
 from weft.documents.document import Document, read_file, read_text
-from weft.documents.kinds import AnyMap, Anything, Choice, Count, Duration, Text
+from weft.documents.kinds import AnyMap, Anything, Count, Duration, Flag, Text
+from weft.documents.kinds import Choice as OneOf
 from weft.documents.node import ListNode, MapNode, Node, ScalarNode, plain
 from weft.documents.node import Path as NodePath
 from weft.documents.shapes import Key, Reading, Shape
 from weft.events.model import FailureKind
+from weft.plan.model import Choose, Delegate, Each, Fan, Plan, PlannedWork, Refine, Route
 from weft.problems.errors import InvalidUsage
+from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.values import Json
 
 _KINDS = ("error", "timeout", "empty", "truncated", "validation", "unavailable", "refused",
@@ -29,10 +34,11 @@ _KINDS = ("error", "timeout", "empty", "truncated", "validation", "unavailable",
 REPLY = Shape("a reply", "What one attempt answers.", (
     Key("reply", Anything(), "the answer: text or any JSON"),
     Key("fail", Text("an error"), "fail with this error instead"),
-    Key("kind", Choice(*_KINDS), "how it fails; error by default"),
+    Key("kind", OneOf(*_KINDS), "how it fails; error by default"),
     Key("delay", Duration(), "how long it takes"),
     Key("tokens", Count(0, 10**9), "tokens it reports"),
     Key("retry_after", Duration(), "what a provider asks for"),
+    Key("raw", Flag(), "is the answer given as it is, whatever the step's schema and rules say?"),
 ))  # fmt: skip
 SCRIPT = Shape("a script", "What a scripted model answers.", (
     Key("default", Anything(), "the answer of whoever is not named"),
@@ -48,6 +54,7 @@ class Reply:
     delay_seconds: float = 0.0
     tokens: int = 0
     retry_after_seconds: float | None = None
+    is_raw: bool = False  # not validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,37 @@ def digest_of(script: Script) -> str:
     """Of all that it answers: another script is another model."""
     written = repr((script.default, sorted(script.replies.items())))
     return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def check_names(script: Script, plan: Plan) -> None:
+    """A reply that nobody will ever ask for was meant for somebody. Raises InvalidUsage."""
+    parts = {str(step.id): _parts(step.work) for step in plan.steps}
+    for name in script.replies:
+        step, slash, part = name.partition("/")
+        if step not in parts:
+            hint = did_you_mean(step, parts) or f"its steps: {listed(parts)}"
+            raise InvalidUsage(
+                f"the script names '{name}', but {plan.name} has no step '{step}'", hint=hint
+            )
+        if slash and not any(fullmatch(known, part) for known in parts[step]):
+            known = [each.replace(r"\d+", "N").replace("\\", "") for each in parts[step]]
+            hint = did_you_mean(part, known) or f"its parts: {listed(known) or 'none'}"
+            raise InvalidUsage(
+                f"the script names '{name}', but step '{step}' has no such part", hint=hint
+            )
+
+
+def _parts(work: PlannedWork) -> list[str]:
+    """The names of its delegations, as patterns."""
+    match work:
+        case Fan():
+            return [escape(branch.key) for branch in work.branches]
+        case Refine():
+            return [r"try\.\d+", *([r"check\.\d+"] if work.validator else [])]
+        case Each():
+            return [r"item\.\d+\.stage\.\d+", *(["reduce"] if work.reducer else [])]
+        case Delegate() | Route() | Choose():
+            return []
 
 
 def read_script(file: Path | str) -> Script:
@@ -112,4 +150,5 @@ def _reply(node: Node, at: NodePath, reading: Reading) -> Reply:
         delay_seconds=fields.get("delay", float) or 0.0,
         tokens=fields.get("tokens", int) or 0,
         retry_after_seconds=fields.get("retry_after", float),
+        is_raw=fields.get("raw", bool) or False,
     )
