@@ -130,7 +130,7 @@ def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None
     with running(tmp_path, "run", "recipe.yaml", *MODEL) as child:
         assert child.stdout is not None
         run_id = child.stdout.readline().split()[1]
-        while "waits for a person" not in child.stdout.readline():
+        while "awaiting approval" not in child.stdout.readline():
             pass
         said = weft(tmp_path, "approve", run_id, "g")
         assert "nobody drives" not in said.out

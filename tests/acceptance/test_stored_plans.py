@@ -127,7 +127,7 @@ def test_the_permission_of_today_narrows_a_run_that_began_without_one(tmp_path: 
     report = lines(said)[-1]
     assert report["status"] == "waiting", report
     assert statuses(report)["a"] == "succeeded"
-    assert statuses(report)["b"] == "waiting"
+    assert statuses(report)["b"] == "awaiting approval"
     weft(tmp_path, "approve", run, "b")
     said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "ask"})
     assert statuses(lines(said)[-1])["c"] == "succeeded", said
@@ -149,7 +149,7 @@ def test_the_settings_of_the_runs_own_folder_count_wherever_one_stands(tmp_path:
     write(elsewhere, "weft.yaml", "permission: read_only\n")
     write(tmp_path, "weft.yaml", "permission: ask\n")
     said = weft(elsewhere, "resume", run, "--json", env=home)
-    assert statuses(lines(said)[-1])["b"] == "waiting", said
+    assert statuses(lines(said)[-1])["b"] == "awaiting approval", said
 
 
 def test_a_run_that_used_a_folders_own_agents_needs_its_trust_again(tmp_path: Path) -> None:

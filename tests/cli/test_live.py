@@ -106,8 +106,8 @@ def test_a_retry_counts_down_and_says_why():
 
 def test_a_step_that_waits_for_a_person_says_so_and_how_to_decide():
     watched = Watched(steps(step("a", more=", gate: human")), {"a": Hang()})
-    assert "waits for a person" in watched.lines()[0]
-    assert watched.line("a") == "? a asking            waits for a person"
+    assert "waiting" in watched.lines()[0]
+    assert watched.line("a").rstrip() == "? a awaiting approval"
     assert watched.lines()[-1].startswith("weft approve run-1 a (or reject)")
     watched.see(Approved(1.0, StepId("a")))
     assert watched.line("a").startswith("▶ a running")

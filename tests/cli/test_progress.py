@@ -52,7 +52,7 @@ def test_a_step_that_no_event_names_is_told_of():
 
 
 def test_a_step_that_waits_for_a_person_is_told_of():
-    assert told(steps(step("a", more=", gate: human")))[1:] == ["? a waits for a person"]
+    assert told(steps(step("a", more=", gate: human")))[1:] == ["? a awaiting approval"]
 
 
 def test_no_line_holds_a_control_character():

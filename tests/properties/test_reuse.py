@@ -231,7 +231,7 @@ class World:
             if luck.random() < 0.3:
                 anew = downstream(plan, luck.choice(plan.steps).id)
             history = await Runs(self.store, self.clock).history(parent.run_id)
-            earlier = reusable(history.state, history.events, anew)
+            earlier = reusable(history.state, anew)
         runner = Recording(luck.choice(("large", "large", "small")), luck, self.made, self.clock)
         inputs = {"topic": luck.choice(("looms", "looms", "wool"))}
         start = Start(plan, inputs, run_id, reusable=earlier, seed=luck.randrange(99))

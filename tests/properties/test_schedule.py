@@ -112,7 +112,7 @@ class World:
                 self.timers[timer] = due_at
             case ClearTimer(timer):
                 del self.timers[timer]
-            case AskApproval(step):
+            case AskApproval(step=step):
                 self.asked[step] = None
             case EndRun(status):
                 self.ends.append(status)

@@ -56,7 +56,7 @@ def test_a_run_that_waits_says_so():
     text = as_markdown(reported(GATED))
     assert "- Status: WAITING" in text
     assert "- Steps not ended: 1" in text
-    assert "- publish: waits for a person: weft approve run-1 publish" in text
+    assert "- publish: awaits approval: weft approve run-1 publish" in text
 
 
 def test_cost_is_unknown_unless_somebody_said_it():

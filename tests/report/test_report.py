@@ -130,13 +130,16 @@ steps:
     assert "skipped: b (no condition chose it)" in [issue.text for issue in report.issues]
 
 
-def test_who_allowed_a_step_is_told_and_a_decision_nobody_asked_for_is_not():
+def test_who_approved_a_step_is_told_and_of_a_decision_nobody_asked_for_that_it_did_not_count():
     run = driven(GATED)
     run.see(Approved(run.now, StepId("write"), "eve"))
     run.see(Approved(run.now + 60, StepId("publish"), "ana"))
     run.run()
     report = report_of(run.state, run.journal)
-    assert report.warnings == ("publish: allowed by ana at 2026-01-01 00:01:01 UTC",)
+    assert report.warnings == (
+        "write: approved by eve at 2026-01-01 00:00:01 UTC; it did not count: nothing was asked",
+        "publish: approved by ana at 2026-01-01 00:01:01 UTC",
+    )
 
 
 def test_who_rejected_a_step_is_told_with_the_reason():
@@ -151,7 +154,7 @@ def test_a_run_that_waits_says_for_whom_and_what_to_do():
     assert report.status == "waiting"
     assert not report.is_ok
     assert report.warnings == (
-        "publish: waits for a person: weft approve run-1 publish, or weft reject run-1 publish",
+        "publish: awaits approval: weft approve run-1 publish, or weft reject run-1 publish",
     )
 
 
@@ -189,7 +192,7 @@ def test_without_the_journal_nothing_is_claimed_that_only_it_knows():
     run.run()
     report = report_of(run.state)
     assert report.resumed_at == ()
-    assert report.issues == ()
+    assert [issue.kind for issue in report.issues] == ["asked"]
 
 
 def test_a_reused_output_is_told_and_deploys_nobody():

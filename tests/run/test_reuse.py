@@ -48,7 +48,7 @@ def again(
     anew = downstream(plan, StepId(step)) if step else frozenset()
     runner = Counting(script, stage.clock, stage.log, model)
     stage.plan, stage.runner = plan, runner if is_named else NoName(runner)  # type: ignore[assignment]
-    earlier = reusable(history.state, history.events, anew)
+    earlier = reusable(history.state, anew)
     state = stage.do(stage.starting(stage.runs(), AGAIN, reusable=earlier))
     return runner.steps, state
 

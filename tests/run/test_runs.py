@@ -126,11 +126,12 @@ def test_a_decision_reaches_a_running_driver_within_a_second(is_allowed: bool, s
     assert decided.by == "Ann"
 
 
-def test_a_decision_waits_for_the_resume_of_a_run_that_nobody_drives() -> None:
+def test_a_decision_is_on_record_at_once_where_nobody_drives_the_run() -> None:
     stage = Stage(GATED)
     stage.start()
     stage.do(stage.runs().decide(RUN, StepId("g"), True, "Ann"))
-    assert not any(isinstance(each, Approved) for each in stage.journal())
+    assert any(isinstance(each, Approved) for each in stage.journal())
+    assert stage.runner.steps == ["side"]
     assert stage.resume().status is RunStatus.COMPLETE
     assert stage.runner.steps == ["side", "g"]
 
@@ -138,7 +139,7 @@ def test_a_decision_waits_for_the_resume_of_a_run_that_nobody_drives() -> None:
 def test_only_what_waits_for_a_person_can_be_decided() -> None:
     stage = Stage(GATED)
     stage.start()
-    with pytest.raises(InvalidUsage, match="'side' does not wait") as refused:
+    with pytest.raises(InvalidUsage, match="'side' does not await approval") as refused:
         stage.do(stage.runs().decide(RUN, StepId("side"), True, "Ann"))
     assert "g" in refused.value.hint
 

@@ -187,7 +187,7 @@ class Driven:
                 self._at(due_at, lambda: self._fire(timer, due_at))
             case ClearTimer(timer):
                 self._timers.pop(timer, None)
-            case AskApproval(step):
+            case AskApproval(step=step):
                 self.asked.append(step)
             case CollectChanges(step, is_merged):
                 self._later(0, lambda: self._collected(step, is_merged))

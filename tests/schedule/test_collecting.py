@@ -162,7 +162,9 @@ def test_a_rejected_change_fails_the_step_under_its_policy() -> None:
 
 
 def test_a_resumed_run_asks_again_about_a_change_that_is_held() -> None:
-    assert held().see(RunResumed(9)) == (AskApproval(A),)
+    (asked,) = held().see(RunResumed(9))
+    assert isinstance(asked, AskApproval)
+    assert (asked.step, asked.about) == (A, "merge")
 
 
 def test_a_cancel_does_not_wait_for_a_change_that_is_held() -> None:

@@ -52,7 +52,9 @@ def test_an_interruption_costs_no_attempt() -> None:
 
 def test_a_writer_in_doubt_asks_and_an_approval_runs_it_again() -> None:
     run = crashed(", posture: writer", {"a": [Hang(), "fine"]})
-    assert run.see(RunResumed(5)) == (AskApproval(A),)
+    (asked,) = run.see(RunResumed(5))
+    assert isinstance(asked, AskApproval)
+    assert (asked.step, asked.about) == (A, "again")
     assert run.status is RunStatus.WAITING
     run.see(Approved(6, A))
     run.run()
@@ -93,7 +95,9 @@ def test_timers_are_set_again_for_when_they_were_due() -> None:
 
 def test_gates_ask_again() -> None:
     run = drive(one(", gate: human"))
-    assert run.see(RunResumed(5)) == (AskApproval(A),)
+    (asked,) = run.see(RunResumed(5))
+    assert isinstance(asked, AskApproval)
+    assert (asked.step, asked.about) == (A, "start")
 
 
 def test_the_answer_of_an_attempt_in_doubt_comes_too_late() -> None:

@@ -107,7 +107,7 @@ steps:
         "fix-a": "",
         "fix-b": "waits for the files of fix-a (src/**)",
         "sum": "waits for fix-a, fix-b",
-        "sign": "waits for a person",
+        "sign": "awaits approval",
     }
 
 

@@ -179,10 +179,10 @@ def test_a_second_decision_changes_nothing() -> None:
     assert run.ended == [RunStatus.COMPLETE]
 
 
-def test_the_commands_of_one_event_come_in_listing_order() -> None:
+def test_the_commands_of_one_event_come_in_listing_order_and_questions_last() -> None:
     run = Driven(plan_of(steps("id: a", "id: b, gate: human", "id: c"))).start()
     kinds = [(type(command), command.step) for command in run.commands]  # type: ignore[union-attr]
-    assert kinds == [(AskApproval, "b"), (StartAttempt, "a"), (StartAttempt, "c")]
+    assert kinds == [(StartAttempt, "a"), (StartAttempt, "c"), (AskApproval, "b")]
 
 
 def test_a_step_that_fails_at_once_frees_its_place() -> None:

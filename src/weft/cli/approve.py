@@ -16,7 +16,7 @@ from weft.vocabulary.ids import RunId, StepId
 @click.argument("step")
 @json_option
 def command(run: str, step: str, as_json: bool) -> None:
-    """Let a step go on that waits for a person."""
+    """Let a step go on that awaits approval."""
     decide(run, step, True, "", as_json)
 
 

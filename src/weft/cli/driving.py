@@ -139,7 +139,7 @@ def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> Non
 
 def _print_next(state: RunState, was_stopped: bool) -> None:
     if state.awaiting_approval:
-        click.echo("\nIt waits for a person:", err=True)
+        click.echo("\nIt awaits approval:", err=True)
         for step in state.awaiting_approval:
             click.echo(f"  weft approve {state.run_id} {step}", err=True)
     if was_stopped:

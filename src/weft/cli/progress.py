@@ -83,8 +83,6 @@ class Lines:
                 self._say(f"  {step.id}: warning: {one_line(text)}")
 
     def _line(self, step: StepState, stage: Stage) -> str:
-        if stage == "asking":
-            return f"{self._signs[stage]} {step.id.ljust(self._width)} waits for a person"
         line = f"{self._signs[stage]} {step.id.ljust(self._width)} {stage}"
         if stage == "succeeded" and step.started_at is not None:
             line += f" in {format_duration((step.ended_at or step.started_at) - step.started_at)}"

@@ -12,5 +12,5 @@ from weft.cli.options import json_option
 @click.option("--reason", default="", help="Why; kept in the journal.")
 @json_option
 def command(run: str, step: str, reason: str, as_json: bool) -> None:
-    """Refuse a step that waits for a person; its failure policy decides what follows."""
+    """Refuse a step that awaits approval; its failure policy decides what follows."""
     decide(run, step, False, reason, as_json)

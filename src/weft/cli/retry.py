@@ -75,7 +75,7 @@ def run_again(
     start = replace(
         weft.start(plan, inputs, model),
         parent=run,
-        reusable=reusable(history.state, history.events, anew),
+        reusable=reusable(history.state, anew),
     )
     if is_believed and history.started.workspace:
         start = replace(start, workspace=history.started.workspace)

@@ -8,7 +8,7 @@ from weft.vocabulary.statuses import StepStatus
 
 # The statuses of steps, and two that people want to tell from "running" and "waiting".
 Stage: TypeAlias = Literal[
-    "asking",
+    "awaiting approval",
     "retrying",
     "running",
     "failed",
@@ -21,7 +21,7 @@ Stage: TypeAlias = Literal[
 
 # A word stands beside every sign: colour and shape alone tell nothing to a screen reader or a log.
 SIGNS: Mapping[Stage, str] = {
-    "asking": "?",
+    "awaiting approval": "?",
     "retrying": "↻",
     "running": "▶",
     "failed": "✗",
@@ -43,7 +43,7 @@ ASCII_SIGNS: Mapping[Stage, str] = {
 
 def stage_of(step: StepState) -> Stage:
     if step.awaits_approval:
-        return "asking"
+        return "awaiting approval"
     # Whatever is at work has an open attempt, so a running step without one waits for its next.
     if step.status is StepStatus.RUNNING and step.open_attempts == 0:
         return "retrying"

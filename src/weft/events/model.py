@@ -235,11 +235,26 @@ class TimerFired:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """A step goes no further until a person decides: Approved or Rejected, with the same key."""
+
+    type: ClassVar[str] = "approval_requested"
+    at: float
+    step: StepId
+    key: str  # digest of what would run: prompts, agents, tools, models, sets
+    about: str = "start"  # start | again (after an interruption) | merge (its change)
+
+
+@dataclass(frozen=True, slots=True)
 class Approved:
     type: ClassVar[str] = "approved"
     at: float
     step: StepId
     by: str = ""
+    reason: str = ""
+    key: str = ""  # what the person was shown; empty in journals from before approvals had keys
+    prompts: dict[str, Json] | None = None  # by part: what the person wrote to be run instead
+    decision: str = ""  # tells this decision from all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +264,8 @@ class Rejected:
     step: StepId
     by: str = ""
     reason: str = ""
+    key: str = ""
+    decision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +313,7 @@ Event: TypeAlias = (
     | MergeHeld
     | ChangesApplied
     | TimerFired
+    | ApprovalRequested
     | Approved
     | Rejected
     | CancelRequested

@@ -25,7 +25,7 @@ from weft.report.text import (
     tokens,
     took,
 )
-from weft.vocabulary.statuses import StepStatus
+from weft.vocabulary.statuses import UNFINISHED, StepStatus
 from weft.vocabulary.values import Json
 
 _POLICY = (
@@ -116,7 +116,7 @@ def _section(id: str, title: str, *content: Content) -> Html:
 
 def _summary(report: Report) -> Html:
     skipped = report.count(StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
-    not_ended = report.count(StepStatus.WAITING, StepStatus.RUNNING)
+    not_ended = report.count(*UNFINISHED)
     figures = [
         ("Total steps", str(len(report.steps))),
         ("Completed", str(report.count(StepStatus.SUCCEEDED))),

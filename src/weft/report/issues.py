@@ -4,16 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from weft.events.model import Approved, Rejected
+from weft.events.model import Approved
 from weft.report.happenings import Happenings
 from weft.report.model import ChangesReport, Issue, StepReport
-from weft.report.text import moment
+from weft.report.text import moment, one_line
 from weft.schedule.state import RunState
 from weft.schedule.waits import why_waiting
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.names import listed
 from weft.vocabulary.statuses import RunStatus, StepStatus
+from weft.vocabulary.values import Json
 
+_LONGEST_EDIT = 300
 _NOT_RUN = (StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
 
 
@@ -30,7 +32,7 @@ def issues_of(
         yield from _retries(step)
         yield from _reuse(step)
         yield from _changes(state, step)
-    yield from (_decision(each) for each in happened.decisions)
+    yield from _decisions(state)
     for problem in state.plan.warnings:
         yield Issue("recipe", f"{problem.code} {problem.message}")
 
@@ -84,7 +86,7 @@ def _standing(state: RunState) -> Iterator[Issue]:
     for step in sorted(state.awaiting_approval.values(), key=lambda step: step.index):
         place = f"{state.run_id} {step.id}"
         about = f" ({step.question})" if step.is_merge_held else ""
-        said = f"waits for a person{about}: weft approve {place}, or weft reject {place}"
+        said = f"awaits approval{about}: weft approve {place}, or weft reject {place}"
         yield Issue("waiting", said, step.id)
     if state.status is not RunStatus.RUNNING:
         return
@@ -155,12 +157,26 @@ def _reuse(step: StepReport) -> Iterator[Issue]:
         yield Issue("reused", f"{_counted(count, 'output')} reused from run {run}", step.id)
 
 
-def _decision(decision: Approved | Rejected) -> Issue:
-    verb = "allowed" if isinstance(decision, Approved) else "rejected"
-    who, why = decision.by or "a person", ""
-    if isinstance(decision, Rejected) and decision.reason:
-        why = f": {decision.reason}"
-    return Issue("asked", f"{verb} by {who} at {moment(decision.at)}{why}", decision.step)
+def _decisions(state: RunState) -> Iterator[Issue]:
+    """All of them, also those that did not count."""
+    made = [each for step in state.order for each in step.decisions]
+    for each in sorted(made, key=lambda each: each.event.at):
+        event = each.event
+        verb = "approved" if isinstance(event, Approved) else "rejected"
+        said = f"{verb} by {event.by or 'a person'} at {moment(event.at)}"
+        said += f": {event.reason}" if event.reason else ""
+        if isinstance(event, Approved):
+            said += "".join(
+                f"; {_edit(part, text)}" for part, text in (event.prompts or {}).items()
+            )
+        yield Issue(
+            "asked", f"{said}; it did not count: {each.void}" if each.void else said, event.step
+        )
+
+
+def _edit(part: str, text: Json) -> str:
+    of = f" of {part}" if part else ""
+    return f"the prompt{of} that ran: {one_line(str(text), _LONGEST_EDIT)}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -15,7 +15,7 @@ from weft.report.text import (
     status_word,
     tokens,
 )
-from weft.vocabulary.statuses import StepStatus
+from weft.vocabulary.statuses import UNFINISHED, StepStatus
 from weft.vocabulary.values import Json
 
 # What a reader of the whole report would see as something else than text. Underscores within a
@@ -55,7 +55,7 @@ def _summary(report: Report) -> Iterator[str]:
     yield f"Steps completed: {report.count(StepStatus.SUCCEEDED)}"
     yield f"Steps failed: {report.count(StepStatus.FAILED)}"
     yield f"Steps skipped: {_skipped(report)}"
-    unfinished = report.count(StepStatus.WAITING, StepStatus.RUNNING)
+    unfinished = report.count(*UNFINISHED)
     if unfinished:
         yield f"Steps not ended: {unfinished}"
     yield f"Total agents deployed: {report.agents_deployed}"

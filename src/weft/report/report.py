@@ -66,7 +66,7 @@ def _step(plan: Plan, step: StepState) -> StepReport:
         type=step.planned.type,
         depends_on=step.planned.depends_on,
         agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
-        status=step.status.value,
+        status=step.shown_status.value,
         output=step.output,
         outputs=step.outputs,
         validation=step.validation,

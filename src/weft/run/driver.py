@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from weft.events.model import (
+    ApprovalRequested,
     Approved,
     AttemptCancelled,
     AttemptFailed,
@@ -29,6 +30,7 @@ from weft.ports.clock import Clock
 from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success
 from weft.ports.workspace import Workspaces
 from weft.problems.errors import WeftError
+from weft.run.decisions import fired
 from weft.run.journaling import RunJournal
 from weft.run.ledger import Ledger
 from weft.run.plots import Answer, Plots
@@ -123,12 +125,15 @@ class Driver:
     async def drive(self, first: Event) -> RunState:
         """Until the run has ended, is stopped, or waits for a person and nothing else."""
         try:
-            await self._turn([first])
+            await self._turn([first, *fired(self._state, self._clock.now())])
             while not (self._state.has_ended or self._is_stopped or self.is_waiting):
                 await self._arrived.wait()
                 self._arrived.clear()
                 events, self._inbox = self._inbox, []
                 awaiting, self._awaiting = self._awaiting, []
+                if any(isinstance(event, Approved) for event in events):
+                    # A deadline that is past counts first, though its timer has yet to fire.
+                    events = [*fired(self._state, self._clock.now()), *events]
                 if events:
                     await self._turn(events)
                 for waiting in awaiting:
@@ -175,6 +180,11 @@ class Driver:
                     follows = self._fold(_reused(command, found, now), rows, decided)
                     # What is answered at once may call off others that have yet to start.
                     called_off.update(_id(e) for e in follows if isinstance(e, CancelAttempt))
+            elif isinstance(command, AskApproval):
+                if self._state.steps[command.step].asked_key != command.key:
+                    asked = ApprovalRequested(now, command.step, command.key, command.about)
+                    self._fold(asked, rows, decided)
+                commands.append(command)
             elif isinstance(command, EndRun):
                 self._fold(RunEnded(now, command.status.value), rows, decided)
             else:
@@ -242,16 +252,22 @@ class Driver:
                 self._timers.clear(command.timer)
             case AskApproval():
                 # The state says so, and whoever watches shows it.
-                is_gate = not self._state.steps[command.step].is_merge_held
-                if is_gate and command.step in self._reusable.approved:
-                    by = f"a person, in run {self._reusable.run_id}"
-                    self.tell(Approved(self._clock.now(), command.step, by))
+                if (approved := self._approved_before(command)) is not None:
+                    self.tell(approved)
             case CollectChanges():
                 if command.step not in self._collecting:
                     task = asyncio.create_task(self._collect(command))
                     self._collecting[command.step] = task
             case EndRun():
                 pass  # it is on record already
+
+    def _approved_before(self, command: AskApproval) -> Approved | None:
+        """What a person allowed in the run that this one repeats, if it is exactly the same."""
+        then = self._reusable.approved.get(command.step)
+        if then is None or command.about != "start" or then.key != command.key:
+            return None
+        by = f"{then.by or 'a person'}, in run {self._reusable.run_id}"
+        return replace(then, at=self._clock.now(), by=by)
 
     async def _attempt(self, command: StartAttempt) -> None:
         ended: AttemptSucceeded | AttemptFailed | AttemptCancelled

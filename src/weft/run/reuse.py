@@ -6,11 +6,11 @@ were asked apart on purpose, so a place takes its own answer. The answer of anot
 only where the recipe was edited so that this place is new and that one is gone, and only once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from weft.events.model import Approved, Event
+from weft.events.model import Approved
 from weft.plan.model import Plan
 from weft.schedule.commands import StartAttempt
 from weft.schedule.places import Place, Places, PlannedPlaces
@@ -33,7 +33,7 @@ class Reusable:
     plan: Plan | None = None  # of that run
     answers: Mapping[Place, Answer] = field(default_factory=dict)
     anew: frozenset[StepId] = frozenset()  # steps that must run again, whatever their keys
-    approved: frozenset[StepId] = frozenset()  # what a person allowed then stays allowed
+    approved: Mapping[StepId, Approved] = field(default_factory=dict)  # by a person, for its key
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,19 @@ class Found:
 NOTHING = Reusable()
 
 
-def reusable(
-    state: RunState, events: Iterable[Event], anew: frozenset[StepId] = frozenset()
-) -> Reusable:
+def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable:
     places, answers = Places(state), dict[Place, Answer]()
     for step in state.order:
         for part in step.parts.values():
             for attempt in part.attempts:
                 if attempt.outcome == "succeeded":
                     answers[places.of(step.id, part.name)] = Answer(attempt.key, part.output)
-    approved = {event.step for event in events if isinstance(event, Approved)}
-    return Reusable(state.run_id, state.plan, answers, anew, frozenset(approved) - anew)
+    approved = {
+        step.id: step.approval
+        for step in state.order
+        if step.approval is not None and step.approval.key and step.id not in anew
+    }
+    return Reusable(state.run_id, state.plan, answers, anew, approved)
 
 
 class Reuse:

@@ -5,18 +5,16 @@ import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from weft.adapters.processes import is_dead, name_of_this_process
 from weft.events.model import (
-    Approved,
     AttemptCancelled,
     CancelRequested,
     ChangesApplied,
     Event,
-    Rejected,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -25,11 +23,11 @@ from weft.plan.codec import plan_to_text
 from weft.plan.model import Plan, briefs
 from weft.ports.clock import Clock
 from weft.ports.journal import Leased, RunRow, StoredEvent
-from weft.ports.post import Sayable
 from weft.ports.runner import Identified, Runner
 from weft.ports.workspace import Workspaces
 from weft.problems.errors import InvalidUsage, WeftError
 from weft.run.clock import RunClock
+from weft.run.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
 from weft.run.driver import Driver, Listener
 from weft.run.history import History, load
 from weft.run.journaling import RunJournal
@@ -40,7 +38,6 @@ from weft.schedule.advance import advance
 from weft.schedule.commands import EndRun
 from weft.schedule.state import RunState, begin
 from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.names import did_you_mean, listed
 from weft.vocabulary.setup import setup_to_json
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.values import Json
@@ -194,19 +191,57 @@ class Runs:
             await lease.release()
 
     async def decide(
-        self, run_id: RunId, step: StepId, is_allowed: bool, by: str, reason: str = ""
+        self,
+        run_id: RunId,
+        step: StepId,
+        is_approved: bool,
+        by: str,
+        reason: str = "",
+        prompts: Mapping[str, str] | None = None,
+        key: str | None = None,
     ) -> None:
-        """A person's word, left for whoever drives the run, now or later."""
-        state = (await load(self._store, run_id)).state
-        if step not in state.awaiting_approval:
-            waiting = listed(state.awaiting_approval) if state.awaiting_approval else ""
-            hint = did_you_mean(step, state.awaiting_approval) or (
-                f"these wait: {waiting}" if waiting else "no step of this run waits for a person"
-            )
-            raise InvalidUsage(f"step '{step}' does not wait for a person", hint=hint)
-        now = self._clock.now()
-        event: Sayable = Approved(now, step, by) if is_allowed else Rejected(now, step, by, reason)
-        await self._store.post(run_id, event)
+        """Returns when the decision is in the journal and counts. Raises InvalidUsage, with what
+        stands, where it does not: another decision was first, or the step runs already."""
+        verdict = Verdict(is_approved, by, reason, prompts or {}, key)
+        event = decision_of(
+            (await load(self._store, run_id)).state, step, verdict, self._clock.now()
+        )
+        is_posted = False
+        while True:
+            state = (await load(self._store, run_id)).state
+            if (found := recorded(state, event)) is not None:
+                if found.void:
+                    raise refusal(state, step, found.void)
+                return
+            if state.has_ended:
+                raise refusal(state, step, "the run has ended")
+            try:
+                lease = await self._lease(run_id)
+            except Leased:
+                # Whoever drives the run writes it down; or lets the run go first: look again.
+                if not is_posted:
+                    await self._store.post(run_id, event)
+                    is_posted = True
+                await asyncio.sleep(_LOOK_SECONDS)
+                continue
+            try:
+                await self._write(lease, event)
+            finally:
+                await lease.release()
+
+    async def _write(self, lease: Lease, event: Decided) -> None:
+        """Nobody drives the run: the decision is written here, and what follows from it is done
+        when the run goes on."""
+        state = (await load(self._store, lease.run_id)).state
+        if state.has_ended or recorded(state, event) is not None:
+            return
+        now = max(self._clock.now(), state.now)
+        rows: list[Event] = [*fired(state, now), replace(event, at=now)]
+        commands = [command for row in rows for command in advance(state, row)[1]]
+        if any(isinstance(command, EndRun) for command in commands):
+            rows.append(RunEnded(now, state.status.value))
+        await RunJournal(self._store, lease).append(rows)
+        await self._release(state)
 
     async def note_applied(self, run_id: RunId, step: StepId, by: str) -> None:
         """A person has merged a step's change. Returns when that is in the journal."""

@@ -3,6 +3,7 @@
 from typing import TypeAlias, assert_never
 
 from weft.events.model import (
+    ApprovalRequested,
     Approved,
     AttemptCancelled,
     AttemptFailed,
@@ -25,7 +26,7 @@ from weft.events.model import (
     ToolEnded,
     ToolStarted,
 )
-from weft.schedule.approvals import approve, hold_merge, reject
+from weft.schedule.approvals import ask_people, decide, hold_merge
 from weft.schedule.closing import RUN_TIMER
 from weft.schedule.commands import Command
 from weft.schedule.finish import finish
@@ -64,6 +65,8 @@ def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...
         if not isinstance(event, _CHANGES_NO_STEP):
             progress(turn)
             finish(turn)
+            if turn.asking:
+                ask_people(turn)
     return state, tuple(turn.commands)
 
 
@@ -99,12 +102,12 @@ def _receive(turn: Turn, event: Event) -> None:
                 receive_applied(step, event)
         case TimerFired():
             fire(turn, event.timer)
-        case Approved():
+        case ApprovalRequested():
             if step := state.steps.get(event.step):
-                approve(turn, step)
-        case Rejected():
+                step.asked_key = event.key if step.awaits_approval else ""
+        case Approved() | Rejected():
             if step := state.steps.get(event.step):
-                reject(turn, step, event.by, event.reason)
+                decide(turn, step, event)
         case CancelRequested():
             if not state.has_ended:
                 said = f"cancelled: {event.reason}" if event.reason else "cancelled"

@@ -16,11 +16,11 @@ def end_step(turn: Turn, step: StepState, status: StepStatus) -> None:
     if step.status is StepStatus.RUNNING:
         del state.running[step.id]
         state.startable.leave()
-        if step.planned.timeout_seconds is not None:
-            turn.clear_timer(step_timer(step))
         # What was told to stop may write until it says that it did.
         if step.open_attempts == 0:
             state.startable.let_go(step.index)
+    if step.planned.timeout_seconds is not None:
+        turn.clear_timer(step_timer(step))
     stop_asking(turn, step)
     step.status = status
     step.ended_at = turn.at
@@ -30,6 +30,7 @@ def end_step(turn: Turn, step: StepState, status: StepStatus) -> None:
 def stop_asking(turn: Turn, step: StepState) -> None:
     if step.awaits_approval:
         step.awaits_approval = False
+        step.asked_key = ""
         del turn.state.awaiting_approval[step.id]
 
 

@@ -6,11 +6,13 @@ it; a CancelAttempt asks for that answer soon.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.value import value
+
+ApprovalSubject: TypeAlias = Literal["start", "again", "merge"]
 
 
 @value
@@ -46,9 +48,11 @@ class ClearTimer:
 
 @dataclass(frozen=True, slots=True)
 class AskApproval:
-    """A person must decide: Approved or Rejected."""
+    """A person must decide: ApprovalRequested says so, and Approved or Rejected answers it."""
 
     step: StepId
+    key: str  # of what would run
+    about: ApprovalSubject
 
 
 @dataclass(frozen=True, slots=True)

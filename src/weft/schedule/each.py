@@ -9,6 +9,7 @@ from weft.schedule.state import Failure, Items, PartState, StepState
 from weft.schedule.turn import Turn
 from weft.templates.json_text import find_json
 from weft.templates.render import whole_value
+from weft.templates.scope import Scope
 from weft.templates.value import MISSING, Missing, kind_of
 from weft.vocabulary.values import Json
 
@@ -17,8 +18,7 @@ MOST_EQUAL_FAILURES = 5
 
 
 def begin(turn: Turn, step: StepState, work: Each) -> None:
-    found = whole_value(work.over, turn.state.scope)
-    values = find_json(found) if isinstance(found, str) else found
+    values = elements_of(work, turn.state.scope)
     if not isinstance(values, list):
         _fail(turn, step, f"{work.over.text} is {_kind(values)}, not a list")
     elif len(values) > work.max_items:
@@ -26,6 +26,12 @@ def begin(turn: Turn, step: StepState, work: Each) -> None:
     else:
         step.items = Items(values, [None] * len(values))
         _go_on(turn, step, work, step.items)
+
+
+def elements_of(work: Each, scope: Scope) -> Json | Missing:
+    """A list, or what stands in its place."""
+    found = whole_value(work.over, scope)
+    return find_json(found) if isinstance(found, str) else found
 
 
 def end_part(turn: Turn, step: StepState, work: Each, part: PartState) -> None:

@@ -59,16 +59,26 @@ def _is_wanted(turn: Turn, step: StepState) -> bool:
 
 
 def _start(turn: Turn, step: StepState) -> None:
-    if turn.state.asks_for_writers and needs_person(turn, step):
-        # It was queued before the run was resumed with a narrower permission.
+    if not _may_start(turn, step):
         turn.state.startable.leave()
         turn.state.startable.let_go(step.index)
-        ask(turn, step)
         return
     step.status = StepStatus.RUNNING
     step.started_at = turn.at
     turn.state.running[step.id] = step
-    if step.planned.timeout_seconds is not None:
+    # Of a step that a person was asked about, it runs already.
+    if step.planned.timeout_seconds is not None and step_timer(step) not in turn.state.timers:
         due_at = turn.at + step.planned.timeout_seconds
         turn.set_timer(step_timer(step), Timer("step", due_at, step.id))
     begin_work(turn, step)
+
+
+def _may_start(turn: Turn, step: StepState) -> bool:
+    """Not if its time ran out in the queue, nor if a person must be asked again: the run was
+    resumed with a narrower permission, or with other models than the person had allowed."""
+    if step.status is not StepStatus.WAITING:
+        return False
+    if needs_person(turn, step):
+        ask(turn, step)
+        return False
+    return True

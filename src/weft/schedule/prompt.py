@@ -55,6 +55,8 @@ def _composed(
 
     telling = compose(brief.style, own, told, given, results)
     prompt = telling.prompt
+    if step.edited_prompts is not None and part.name in step.edited_prompts:
+        prompt = step.edited_prompts[part.name]
     feedback = part.local.get("feedback")
     if feedback is not None and part.handed is MISSING and not _names_feedback(agent, part):
         prompt = joined(prompt, f"## Feedback\n\n{as_text(feedback)}")

@@ -4,9 +4,9 @@ Nobody knows what became of an attempt that was under way; its step's `recovery`
 """
 
 from weft.recipe.model import Recovery
-from weft.schedule.approvals import ask, needs_person
+from weft.schedule.approvals import ask, needs_person, withdraw_approvals
 from weft.schedule.collecting import collect
-from weft.schedule.commands import AskApproval, EndRun, SetTimer
+from weft.schedule.commands import EndRun, SetTimer
 from weft.schedule.parts import close_attempt, give_up, start_again, stop_part
 from weft.schedule.prompt import with_new_key
 from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, RunState, StepState
@@ -28,8 +28,7 @@ def resume(turn: Turn, setup: Setup | None) -> None:
         del state.timers[name]
     for name, timer in state.timers.items():
         turn.say(SetTimer(name, timer.due_at))
-    for step in sorted(state.awaiting_approval.values(), key=lambda step: step.index):
-        turn.say(AskApproval(step.id))
+    turn.asking.update(dict.fromkeys(state.awaiting_approval))
     for step in state.order:
         if _is_narrowed(turn, step):
             _ask_before_retries(turn, step)
@@ -45,6 +44,7 @@ def _set_up(state: RunState, setup: Setup | None) -> None:
         return
     state.setup = setup
     state.key_frames.clear()
+    withdraw_approvals(state)
     for step in state.order:
         for part in step.parts.values():
             attempt = part.attempts[-1] if part.attempts else None
@@ -77,8 +77,8 @@ def doubt(
 
 
 def _is_narrowed(turn: Turn, step: StepState) -> bool:
-    """It began when writers needed no leave, and would begin again now that they do."""
-    return turn.state.asks_for_writers and needs_person(turn, step)
+    """It began with leave, or when none was needed, and would begin again now without."""
+    return needs_person(turn, step)
 
 
 def _recovery(step: StepState, attempt: AttemptState) -> Recovery:

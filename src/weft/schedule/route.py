@@ -11,13 +11,16 @@ from weft.templates.scope import Scope
 
 
 def begin(turn: Turn, step: StepState, work: Route | Choose) -> None:
-    scope = turn.state.scope
-    target = _routed(step, work, scope) if isinstance(work, Route) else _chosen(step, work, scope)
+    target = target_of(step, work, turn.state.scope)
     if target is not None and target.brief is not None:
         start_part(turn, step, "", target.brief)
         return
     step.choice = target.step if target else None
     succeed(turn, step, target.name if target else None)
+
+
+def target_of(step: StepState, work: Route | Choose, scope: Scope) -> Target | None:
+    return _routed(step, work, scope) if isinstance(work, Route) else _chosen(step, work, scope)
 
 
 def _routed(step: StepState, work: Route, scope: Scope) -> Target | None:

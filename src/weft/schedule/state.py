@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
-from weft.events.model import FailureKind
+from weft.events.model import Approved, FailureKind, Rejected
 from weft.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
 from weft.recipe.model import Policy
 from weft.schedule.commands import StartAttempt
@@ -142,6 +142,14 @@ class Changes:
     applied_by: str | None = None  # the person who merged it after the step had ended
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person said about a step, and why it did not count; empty: it did."""
+
+    event: Approved | Rejected
+    void: str = ""
+
+
 @dataclass(slots=True, eq=False)
 class StepState:
     planned: PlannedStep
@@ -162,7 +170,11 @@ class StepState:
     iteration: int = 0
     items: Items | None = None
     awaits_approval: bool = False
+    asked_key: str = ""  # of what a person is asked about; empty until that is on record
     is_approved: bool = False  # a person has let it start
+    approval: Approved | None = None  # the approval that did
+    edited_prompts: Mapping[str, str] | None = None  # by part: a person's words instead of ours
+    decisions: list["Decision"] = field(default_factory=list)
     held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
     open_attempts: int = 0  # planned, running or stopping
     pending: Pending | None = None  # its work is done, and its changes are being collected
@@ -176,6 +188,11 @@ class StepState:
     is_target: bool = False  # runs only if a condition chooses it
     is_chosen: bool = False
     choice: StepId | None = None  # of a condition: the step it chose
+
+    @property
+    def shown_status(self) -> StepStatus:
+        """How the step stands, for people: one that awaits approval may have begun or not."""
+        return StepStatus.AWAITING_APPROVAL if self.awaits_approval else self.status
 
     @property
     def is_merge_held(self) -> bool:

@@ -25,6 +25,8 @@ def fire(turn: Turn, name: str) -> None:
     step = state.steps[StepId(timer.step)]
     if timer.kind == "step":
         said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
+        if step.awaits_approval:
+            said += ", while it awaited approval"
         fail(turn, step, Failure("timeout", said), step.planned.on_failure)
         return
     part = step.parts[timer.part]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from weft.schedule.commands import ClearTimer, Command, SetTimer
 from weft.schedule.state import RunState, Timer
+from weft.vocabulary.ids import StepId
 
 
 @dataclass(slots=True, eq=False)
@@ -11,6 +12,7 @@ class Turn:
     state: RunState
     at: float  # when the event happened: the only time there is
     commands: list[Command] = field(default_factory=list)
+    asking: dict[StepId, None] = field(default_factory=dict)  # who asks a person from now on
 
     def say(self, command: Command) -> None:
         self.commands.append(command)

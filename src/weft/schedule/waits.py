@@ -14,7 +14,7 @@ def why_waiting(state: RunState, step: StepId) -> str:
     if found is None or found.ended_at is not None:
         return ""
     if found.awaits_approval:
-        return "waits for a person"
+        return "awaits approval"
     if found.status is StepStatus.RUNNING:
         return _why_paused(state, found)
     if state.started_at is None:

@@ -4,7 +4,8 @@ from enum import StrEnum
 
 
 class StepStatus(StrEnum):
-    WAITING = "waiting"
+    WAITING = "waiting"  # for other steps, a free place or files
+    AWAITING_APPROVAL = "awaiting approval"  # a person's
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -13,9 +14,12 @@ class StepStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+UNFINISHED = (StepStatus.WAITING, StepStatus.AWAITING_APPROVAL, StepStatus.RUNNING)
+
+
 class RunStatus(StrEnum):
     RUNNING = "running"
-    WAITING = "waiting"
+    WAITING = "waiting"  # a step awaits approval, and nothing else is left to do
     COMPLETE = "complete"
     PARTIAL = "partial"
     FAILED = "failed"

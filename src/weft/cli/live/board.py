@@ -25,7 +25,7 @@ from weft.vocabulary.ids import StepId
 
 _ATTEMPT = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
 # Whoever needs a person is seen first, then what is about to go on, then what goes on.
-_ACTIVE: tuple[Stage, ...] = ("asking", "retrying", "running")
+_ACTIVE: tuple[Stage, ...] = ("awaiting approval", "retrying", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class View:
     head: Head
     rows: Sequence[Row]  # in listing order
     hidden: Mapping[Stage, int]  # how many steps of each stage have no row
-    asking: StepId | None  # the first step that waits for a person
+    asking: StepId | None  # the first step that awaits approval
 
 
 class Board:
@@ -101,7 +101,7 @@ class Board:
         rows = [*(self._rows[id] for id in shown), *self._next[:waiting]]
         hidden = Counter(self._counts)
         hidden.subtract(row.stage for row in rows)
-        asking = next(iter(self._active["asking"]), None)
+        asking = next(iter(self._active["awaiting approval"]), None)
         return View(self._head, sorted(rows, key=_index), +hidden, asking)
 
     def _place(self, row: Row) -> None:

@@ -24,7 +24,7 @@ _FOOTER_LINES = 1
 _SHORTEST = 6  # a window with fewer lines has none to spare for a footer
 _NARROW, _WIDE = 60, 90
 _STYLES: Mapping[Stage, str] = {
-    "asking": "bold magenta",
+    "awaiting approval": "bold magenta",
     "retrying": "yellow",
     "running": "cyan",
     "failed": "red",
@@ -42,7 +42,7 @@ _RUN_STYLES = {
     "waiting": "bold magenta",
 }
 _ENDED: tuple[Stage, ...] = ("succeeded", "failed", "skipped", "held", "cancelled")
-_OPEN: tuple[Stage, ...] = ("asking", "retrying", "running", "waiting")
+_OPEN: tuple[Stage, ...] = ("awaiting approval", "retrying", "running", "waiting")
 
 
 def room_for(height: int) -> int:
@@ -72,7 +72,7 @@ class Frame:
         return lines
 
     def _title(self, head: Head, stopped: str) -> Line:
-        word = stopped or ("waits for a person" if head.status == "waiting" else head.status)
+        word = stopped or head.status
         style = _RUN_STYLES.get(stopped or head.status, "bold cyan")
         name = cut(head.workflow, max(8, self._width - columns(word) - 2))
         left = self._width - columns(name) - columns(word) - 2

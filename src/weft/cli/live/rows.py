@@ -133,8 +133,10 @@ def _retries(attempts: list[AttemptState]) -> int:
 
 def _says(state: RunState, step: StepState, stage: Stage, tally: Tally) -> str:
     match stage:
-        case "waiting" | "asking":
+        case "waiting":
             return one_line(_why(state, step))
+        case "awaiting approval":
+            return one_line(step.question)
         case "running" | "retrying":
             error = _held_up(step) or _last_error(step)
             progress = _progress(step, tally) or ("" if error else _agent(step))
