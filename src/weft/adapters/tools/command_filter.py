@@ -7,6 +7,7 @@ command made of several each must be allowed, and one that cannot be taken apart
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from weft.adapters.tools.command_options import overreaching
 from weft.adapters.tools.shell_words import NotPlain, simple_commands
 
 
@@ -43,6 +44,12 @@ def forbidden_because(command: str, filters: Sequence[CommandFilter]) -> str | N
     except NotPlain as why:
         return f"the command cannot be checked, because {why}. You may run: {may}"
     for words in simple:
-        if not any(one.allows(words) for one in filters):
+        matching = [one for one in filters if one.allows(words)]
+        if not matching:
             return f"you may not run '{' '.join(words)[:200]}'. You may run: {may}"
+        # One filter that names the option, or allows everything, is enough.
+        faults = [overreaching(words, len(one.words)) for one in matching]
+        if all(faults):
+            said = f"'{faults[0]}' makes '{words[0]}' write files or start programs"
+            return f"{said}, which its filter does not name. You may run: {may}"
     return None

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 1, 2, 4, 8, 32, 4096
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND = 1, 2, 4, 8, 4096
 MS_REC, MS_PRIVATE = 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_CAPBSET_DROP = 1, 38, 24
+SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
 SYS_LANDLOCK = 444  # create a ruleset; +1 adds a rule, +2 restricts
 SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}
 SETUP_FAILED = 125
@@ -78,6 +79,8 @@ def become(order: "Order") -> None:
     # Opened before /tmp is covered, for the workspace may lie in it.
     sources = [open_checked(it) if it["access"] != "NONE" else -1 for it in order["mounts"]]
     readable = [os.open(path, os.O_PATH) for path in order["readable"] if os.path.exists(path)]
+    # Landlock knows nothing of modes, times, owners and attributes: what is read-only keeps them.
+    set_read_only("/", True)
     size = f"size={order['scratch_bytes']},mode=1777"
     for place in PRIVATE:
         mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, size)
@@ -116,20 +119,19 @@ def place_mount(it: "MountOrder", source: int) -> tuple[int, int]:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         open(target, "x").close()
     mount(f"/proc/self/fd/{source}", target, None, MS_BIND | MS_REC)
-    if it["access"] == "READ":
-        remount_read_only(target)
-        return os.open(target, os.O_PATH), READ
-    return os.open(target, os.O_PATH), EVERY_RIGHT & ~MAKE_DEVICES
+    is_read = it["access"] == "READ"
+    set_read_only(target, is_read)
+    return os.open(target, os.O_PATH), READ if is_read else EVERY_RIGHT & ~MAKE_DEVICES
 
 
-def remount_read_only(target: str) -> None:
-    # The kernel refuses to drop what was locked when the namespace was made, so it is asked first.
-    flags = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | 0x400 | 0x800 | 0x1000)
-    kept = flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    kept |= 1024 if flags & 0x400 else 0  # noatime
-    kept |= 2048 if flags & 0x800 else 0  # nodiratime
-    kept |= 1 << 21 if flags & 0x1000 else 0  # relatime
-    mount(None, target, None, MS_BIND | MS_REMOUNT | MS_RDONLY | kept)
+def set_read_only(target: str, is_read_only: bool) -> None:
+    """With all that is mounted below it."""
+    change = (MOUNT_ATTR_RDONLY, 0) if is_read_only else (0, MOUNT_ATTR_RDONLY)
+    attributes = struct.pack("=QQQQ", *change, 0, 0)
+    result = libc.syscall(
+        SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), AT_RECURSIVE, attributes, len(attributes)
+    )
+    check(result, f"making {target} {'read-only' if is_read_only else 'writable'}")
 
 
 def private_grants() -> list[tuple[int, int]]:

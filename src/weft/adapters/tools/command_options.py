@@ -1,0 +1,167 @@
+"""Options by which a harmless program writes files or starts others. In: words. Out: the word.
+
+A filter such as `Bash(git diff:*)` is a convenience: it is the sandbox that holds. But whoever
+writes it means "look at changes", and `git diff --output=FILE` is something else. So of programs
+that people allow for looking, the options that write or start something are refused, unless the
+filter itself names them. The list knows the usual programs and cannot be complete.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    long: tuple[str, ...] = ()  # abbreviated and with a value attached too
+    short: str = ""  # letters, alone or among others behind one dash
+    words: tuple[str, ...] = ()  # exactly these
+    fine: tuple[str, ...] = ()  # that look like an abbreviation and are not
+
+
+_GIT = _Options(
+    long=("--output", "--output-directory", "--ext-diff", "--textconv", "--open-files-in-pager",
+          "--exec", "--exec-path", "--upload-pack", "--receive-pack", "--template", "--config",
+          "--config-env", "--git-dir", "--work-tree", "--filters", "--extcmd", "--remote",
+          "--separate-git-dir", "--to-command", "--edit-description", "--gpg-sign"),
+    fine=("--text",),
+)  # fmt: skip
+_GIT_LETTERS = {"grep": "O", "archive": "o", "format-patch": "o", "rebase": "x", "clone": "cu",
+                "difftool": "x", "init": "c", "ls-remote": "u"}  # fmt: skip
+_GIT_STARTS_OTHERS = frozenset(("bisect run", "submodule foreach", "hook run", "config",
+                                "filter-branch", "difftool", "mergetool", "send-email"))  # fmt: skip
+# Before the subcommand all but these choose another config, and so other programs.
+_GIT_FIRST = frozenset(
+    ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version", "--help")
+)
+_OF: Mapping[str, _Options] = {
+    "find": _Options(words=("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0",
+                            "-fprintf", "-fls")),
+    "fd": _Options(("--exec", "--exec-batch"), "xX"),
+    "sort": _Options(("--output", "--compress-program"), "o"),
+    "tree": _Options(("--output",), "o"),
+    "rg": _Options(("--pre", "--hostname-bin"), fine=("--pre-glob", "--pretty")),
+    "tar": _Options(("--to-command", "--checkpoint-action", "--use-compress-program", "--info-script",
+                     "--new-volume-script", "--rsh-command", "--rmt-command", "--index-file",
+                     "--volno-file", "--listed-incremental"), "IFg"),
+    "split": _Options(("--filter",)),
+    "zip": _Options(("--unzip-command", "--test"), "T"),
+    "curl": _Options(("--output", "--output-dir", "--remote-name", "--remote-name-all", "--config",
+                      "--dump-header", "--cookie-jar", "--trace", "--trace-ascii", "--upload-file",
+                      "--stderr", "--libcurl", "--etag-save", "--hsts", "--alt-svc"), "oOKDcT"),
+    "wget": _Options(("--output-document", "--output-file", "--append-output", "--use-askpass",
+                      "--directory-prefix", "--config", "--execute", "--save-cookies"), "OoaPe"),
+    "rsync": _Options(("--rsh", "--rsync-path", "--log-file", "--partial-dir", "--temp-dir"), "e"),
+    "ssh": _Options((), "oFE"),
+    "go": _Options(words=("-exec", "-toolexec", "-o", "-vettool", "-overlay", "-modfile")),
+    "date": _Options(("--set",), "s"),
+    "file": _Options(("--compile",), "C"),
+    "ctags": _Options(("--options",), "fo"),
+    "man": _Options(("--pager", "--html", "--preprocessor"), "PHp"),
+    "less": _Options(("--log-file", "--LOG-FILE", "--lesskey-file"), "oOk"),
+    "diff": _Options(("--to-file",)),
+    "patch": _Options(("--output", "--reject-file"), "or"),
+    "yq": _Options(("--inplace", "--in-place", "--split-exp"), "is"),
+    "perl": _Options((), "i"),
+    "ruby": _Options((), "i"),
+}  # fmt: skip
+# Of sed's language what only prints: addresses, s///, and commands without a file or a program.
+_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/I?)"
+_SED = re.compile(
+    rf"\s*(?:{_ADDRESS}(?:,[+~]?{_ADDRESS})?\s*!?\s*)?"
+    r"(?:[pdqnNDPlhHgGx=]|(?:s|y)([/|#,])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*)?\s*"
+)
+# Of awk's: starts a program, writes a file, or takes code from one.
+_AWK = re.compile(r"system|getline|[|>]|@load|@include|close\s*\(")
+
+
+def overreaching(words: Sequence[str], allowed: int) -> str | None:
+    """The word by which this command does more than show something; the first `allowed` words
+    are those of the filter, which may say what they like."""
+    if len(words) <= allowed or not allowed:
+        return None
+    program, rest = words[0].rpartition("/")[2], words[allowed:]
+    match program:
+        case "git":
+            return _of_git(words, allowed)
+        case "sed" | "gsed":
+            return _of_sed(rest)
+        case "awk" | "gawk" | "mawk" | "nawk":
+            return _of_awk(rest)
+        case "uniq":
+            return _second_operand(words[1:])
+        case "dd":
+            return next((word for word in rest if word.startswith("of=")), None)
+        case _:
+            return _refused(rest, _OF.get(program, _Options()))
+
+
+def _of_git(words: Sequence[str], allowed: int) -> str | None:
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if at >= allowed and words[at] not in _GIT_FIRST:
+            return words[at]
+        at += 1
+    command = " ".join(words[at : at + 1])
+    pair = " ".join(words[at : at + 2])
+    if at >= allowed and command in _GIT_STARTS_OTHERS:
+        return command
+    if at + 1 >= allowed and pair in _GIT_STARTS_OTHERS:
+        return pair
+    letters = _Options(_GIT.long, _GIT_LETTERS.get(command, ""), fine=_GIT.fine)
+    return _refused(words[max(allowed, at + 1) :], letters)
+
+
+def _of_sed(rest: Sequence[str]) -> str | None:
+    refused = _refused(rest, _Options(("--in-place", "--file"), "if"))
+    if refused is not None:
+        return refused
+    for script in _scripts(rest):
+        if not all(_SED.fullmatch(part) for part in re.split(r"[;\n]", script)):
+            return script
+    return None
+
+
+def _scripts(rest: Sequence[str]) -> Iterator[str]:
+    """What sed takes for code: behind -e, or else the first word that is no option."""
+    words = iter(rest)
+    named, bare = list[str](), list[str]()
+    for word in words:
+        if word in ("-e", "--expression") or (
+            word.startswith("-") and word.endswith("e") and word[1:2] != "-"
+        ):
+            named.append(next(words, ""))
+        elif word.startswith("--expression="):
+            named.append(word.partition("=")[2])
+        elif word.startswith("-e"):
+            named.append(word[2:])
+        elif word == "-" or not word.startswith("-"):
+            bare.append(word)
+    yield from named or bare[:1]
+
+
+def _of_awk(rest: Sequence[str]) -> str | None:
+    options = _Options(("--file", "--include", "--load", "--exec", "--dump-variables", "--debug",
+                        "--profile", "--pretty-print"), "filEDdop")  # fmt: skip
+    refused = _refused([word for word in rest if word[:2] not in ("-F", "-v")], options)
+    return refused or next((word for word in rest if _AWK.search(word)), None)
+
+
+def _second_operand(words: Sequence[str]) -> str | None:
+    operands = [word for word in words if not word.startswith("-") or word == "-"]
+    return operands[1] if len(operands) > 1 else None
+
+
+def _refused(words: Sequence[str], options: _Options) -> str | None:
+    for word in words:
+        if word == "--":
+            return None
+        if word in options.words:
+            return word
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            if name not in options.fine and any(each.startswith(name) for each in options.long):
+                return word
+        elif word.startswith("-") and set(word[1:]) & set(options.short):
+            return word
+    return None
