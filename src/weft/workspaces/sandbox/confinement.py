@@ -28,6 +28,7 @@ class Limits:
     memory_bytes: int = 2048 * _MIB
     processes: int = 512  # threads count too
     file_bytes: int = 1024 * _MIB
+    disk_bytes: int = 4096 * _MIB  # of all that it writes in the workspace
     scratch_bytes: int = 512 * _MIB  # of /tmp, and again of /dev/shm: both are memory
     output_bytes: int = 64 * 1024
 

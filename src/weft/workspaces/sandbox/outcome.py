@@ -12,6 +12,7 @@ class Limit(StrEnum):
     MEMORY = "memory_bytes"
     PROCESSES = "processes"
     FILE = "file_bytes"
+    DISK = "disk_bytes"
 
 
 @dataclass(frozen=True, slots=True)

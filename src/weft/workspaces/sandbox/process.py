@@ -4,16 +4,20 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from weft.workspaces.sandbox import tree
 from weft.workspaces.sandbox.adapter import Launch
 from weft.workspaces.sandbox.confinement import Limits
+from weft.workspaces.sandbox.disk import DiskWatch
 from weft.workspaces.sandbox.outcome import Limit
 from weft.workspaces.sandbox.output import Output
+from weft.workspaces.sandbox.watchdog import Watchdog
 
-_LOOK_SECONDS = 0.05
 _DRAIN_SECONDS = 0.5
 _END_SECONDS = 5.0
 _CHUNK_BYTES = 1 << 16
@@ -28,10 +32,13 @@ class Ended:
     limit_hit: Limit | None
 
 
-async def run_to_end(launch: Launch, limits: Limits, *, is_confined: bool) -> Ended:
+async def run_to_end(
+    launch: Launch, limits: Limits, writable: Sequence[Path], *, is_confined: bool
+) -> Ended:
+    """`writable`: where it may write, of which the growth is bounded."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    drain = _Drain(limits.output_bytes)
+    drain, disk = _Drain(limits.output_bytes), DiskWatch(writable, limits.disk_bytes)
     try:
         process = await asyncio.create_subprocess_exec(
             *launch.argv,
@@ -44,46 +51,37 @@ async def run_to_end(launch: Launch, limits: Limits, *, is_confined: bool) -> En
             start_new_session=True,  # no terminal, and a process group of its own
         )
         drain.start()
+        watchdog = Watchdog(process.pid, limits, disk, is_confined=is_confined)
         try:
-            limit_hit = await _watch(process, limits, began)
+            limit_hit = await _watch(process, watchdog, limits.wall_seconds)
         finally:
+            await asyncio.shield(asyncio.to_thread(watchdog.close))
             await asyncio.shield(_end(process, is_confined=is_confined))
         await drain.wait()
     finally:
         drain.close()
     exit_code = _as_a_shell_says(process)
     text, dropped = drain.output.end()
-    return Ended(exit_code, text, dropped, loop.time() - began, limit_hit or _kernels(exit_code))
+    return Ended(
+        exit_code,
+        text,
+        dropped,
+        loop.time() - began,
+        limit_hit or watchdog.hit or _kernels(exit_code),
+    )
 
 
-async def _watch(process: Process, limits: Limits, began: float) -> Limit | None:
+async def _watch(process: Process, watchdog: Watchdog, wall_seconds: float) -> Limit | None:
     """Returns when the process has ended, or must be."""
-    loop = asyncio.get_running_loop()
     ending = asyncio.ensure_future(process.wait())
     try:
-        while True:
-            left = began + limits.wall_seconds - loop.time()
-            if left <= 0:
-                return Limit.WALL
-            done, _ = await asyncio.wait([ending], timeout=min(left, _LOOK_SECONDS))
-            if done:
-                return None
-            if hit := _exceeded(process.pid, limits):
-                return hit
+        either: list[asyncio.Future[Any]] = [ending, watchdog.has_hit]
+        done, _ = await asyncio.wait(
+            either, timeout=wall_seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        return None if done else Limit.WALL
     finally:
         ending.cancel()
-
-
-def _exceeded(pid: int, limits: Limits) -> Limit | None:
-    usage = tree.measure(pid, limits.processes)
-    if usage.tasks > limits.processes:
-        return Limit.PROCESSES
-    if usage.cpu_seconds > limits.cpu_seconds:
-        return Limit.CPU
-    if usage.memory_bytes > limits.memory_bytes:
-        # Forked processes share most of their pages.
-        return Limit.MEMORY if tree.proportional_bytes(pid) > limits.memory_bytes else None
-    return None
 
 
 async def _end(process: Process, *, is_confined: bool) -> None:

@@ -45,7 +45,9 @@ class Sandbox:
     async def _run_in_view(self, task: Task, view: View) -> Ran:
         try:
             with self.adapter.launch(task) as launch:
-                ended = await run_to_end(launch, task.confinement.limits, is_confined=True)
+                ended = await run_to_end(
+                    launch, task.confinement.limits, view.writable, is_confined=True
+                )
         finally:
             # A command that was stopped has changed what it has changed.
             kept_out, new = await asyncio.shield(asyncio.to_thread(view.settle))
@@ -53,7 +55,9 @@ class Sandbox:
 
     async def _run_bare(self, task: Task) -> Ran:
         with self.adapter.launch(task) as launch:
-            ended = await run_to_end(launch, task.confinement.limits, is_confined=False)
+            ended = await run_to_end(
+                launch, task.confinement.limits, [task.confinement.workspace], is_confined=False
+            )
         return _ran(ended, False)
 
 

@@ -51,6 +51,12 @@ class View:
     def mounts(self) -> tuple[Mount, ...]:
         return tuple(self._mounts)
 
+    @property
+    def writable(self) -> list[Path]:
+        """Where on the host it writes."""
+        whole = [self._workspace.joinpath(*names) for names in self._layout.whole]
+        return [*whole, *(self._stage.tops.values() if self._stage else ())]
+
     def settle(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The changes that were not kept, and the repositories that were made, which are none now."""
         kept_out = take_back(self._stage, self._workspace_fd) if self._stage else ()
