@@ -166,7 +166,7 @@ def test_of_an_append_with_an_event_that_is_no_json_nothing_is_written(store: St
             return_exceptions=True,
         )
         assert isinstance(outcomes[0], ValueError)
-        assert outcomes[1] is None
+        assert outcomes[1] == {}
         assert await events_of(journal) == [fired("b")]
 
     store.run(story)
@@ -412,7 +412,7 @@ def test_closing_waits_for_what_was_asked_before(store: Store) -> None:
         ]
         await asyncio.sleep(0)
         await journal.close()
-        assert await asyncio.gather(*asked) == [None] * 20
+        assert await asyncio.gather(*asked) == [{}] * 20
 
     store.run(story)
 

@@ -68,7 +68,7 @@ def test_unknown_fields_are_passed_over() -> None:
         ("null", "is not a JSON object"),
         ("{}", "has no version"),
         ('{"v":true,"type":"run_resumed","at":1}', "has no version"),
-        ('{"v":2,"type":"run_resumed","at":1}', "has version 2"),
+        ('{"v":3,"type":"run_resumed","at":1}', "has version 3"),
         ('{"v":1,"type":"run_paused","at":1}', "'run_paused', which this Weft does not know"),
         ('{"v":1,"type":["x"],"at":1}', "does not know"),
         ('{"v":1,"type":"run_resumed"}', "lacks 'at'"),

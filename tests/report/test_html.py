@@ -140,3 +140,13 @@ def test_any_number_of_steps_gives_a_page(count):
 
 def test_the_same_run_gives_the_same_page():
     assert _evil() == _evil()
+
+
+def test_a_page_of_large_outputs_is_cut_and_says_where_the_rest_is():
+    recipe = "name: t\nsteps:\n" + "".join(
+        f"  - {{id: s{n}, subagent: worker, prompt: go}}\n" for n in range(30)
+    )
+    report = reported(recipe, {f"s{n}": "y" * 400_000 for n in range(30)})
+    page = as_html(report)
+    assert len(page) < 6_000_000
+    assert page.count("characters more: weft report") == 31  # each step, and the final output

@@ -20,7 +20,7 @@ from weft.events.model import (
     RunResumed,
     RunStarted,
 )
-from weft.report.report import report_as_json, report_of
+from weft.report.report import report_as_json, report_as_json_text, report_of
 from weft.schedule.advance import advance
 from weft.schedule.state import begin
 from weft.vocabulary.ids import AgentId, StepId
@@ -243,3 +243,11 @@ steps: [{id: each, map: {over: "{{inputs.items}}", agent: flaky}}]
     script = {"each": [*([Fail("busy")] * 3), Give("done")]}
     report = reported(recipe, script, items=[1, 2, 3])
     assert report.warnings == ("each: 3 retries of flaky after an error: busy",)
+
+
+def test_the_json_piece_by_piece_is_the_same_json():
+    recipe = "name: t\nsteps: [{id: a, subagent: worker, prompt: x}, {id: b, subagent: worker, prompt: y}]"
+    report = reported(recipe, {"a": {"n": [1, "→"]}})
+    for ensure_ascii in (True, False):
+        text = "".join(report_as_json_text(report, ensure_ascii=ensure_ascii))
+        assert text == json.dumps(report_as_json(report), ensure_ascii=ensure_ascii)

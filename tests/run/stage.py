@@ -1,6 +1,6 @@
 """A run in a world of its own: journal in memory, virtual clock, scripted model. Nothing is real."""
 
-from collections.abc import Collection, Coroutine, Iterable, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from make import plan_of
@@ -17,6 +17,7 @@ from weft.testing.clock import VirtualClock
 from weft.testing.runner import ScriptedRunner
 from weft.testing.script import read_script
 from weft.vocabulary.ids import RunId
+from weft.vocabulary.large import Large
 from weft.vocabulary.setup import Setup
 from weft.vocabulary.values import Json
 
@@ -33,10 +34,13 @@ class Journal(MemoryJournal):
         self._log = log
         self.commits: list[list[Event]] = []
 
-    async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
-        await super().append(run_id, events, fence=fence)
+    async def append(
+        self, run_id: RunId, events: Sequence[Event], *, fence: int
+    ) -> Mapping[int, Large]:
+        kept = await super().append(run_id, events, fence=fence)
         self.commits.append(list(events))
         self._log += [_words(event) for event in events]
+        return kept
 
 
 class Counting:

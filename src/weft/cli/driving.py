@@ -14,14 +14,14 @@ from weft.assembly import Weft
 from weft.assembly.chosen import Chosen
 from weft.cli.deciding import can_ask, decide_here
 from weft.cli.fetching import fetched
-from weft.cli.printing import outliving_its_reader, print_json
+from weft.cli.printing import outliving_its_reader, print_report_json
 from weft.cli.progress import JsonLines, Lines
 from weft.events.model import Event
 from weft.plan.model import Plan
 from weft.ports.runner import Runner
 from weft.problems.errors import NotReady
 from weft.report.markdown import as_markdown
-from weft.report.report import report_as_json, report_of
+from weft.report.report import report_of
 from weft.run.driver import Listener
 from weft.run.runs import Runs
 from weft.schedule.state import RunState
@@ -132,7 +132,7 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> None:
     report = report_of(state, events)
     if as_json:
-        print_json(report_as_json(report))
+        print_report_json(report)
     else:
         click.echo(f"\n{as_markdown(report)}")
 

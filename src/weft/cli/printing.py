@@ -5,19 +5,38 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from weft.problems import Problem
 from weft.problems.render import as_text
 
+if TYPE_CHECKING:
+    from weft.report.model import Report
+
 
 def print_json(value: object) -> None:
-    # ASCII when the terminal cannot show more: JSON says the same either way.
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    text = json.dumps(value, ensure_ascii=encoding != "utf8")
-    # Half a character, as in a name that is no UTF-8, would make all of it unreadable.
-    print(text.encode("utf-8", "replace").decode())
+    print(_printable(json.dumps(value, ensure_ascii=_wants_ascii())))
+
+
+def print_report_json(report: "Report") -> None:
+    """On one line, and never all of it in memory."""
+    from weft.report.json_form import report_as_json_text
+
+    for piece in report_as_json_text(report, ensure_ascii=_wants_ascii()):
+        sys.stdout.write(_printable(piece))
+    print(flush=True)
+
+
+def _printable(text: str) -> str:
+    """Half a character, as in a name that is no UTF-8, would make all of it unreadable."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _wants_ascii() -> bool:
+    """When the terminal cannot show more: JSON says the same either way."""
+    return (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
 
 
 @contextmanager

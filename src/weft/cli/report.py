@@ -6,10 +6,10 @@ import click
 
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_report_json
 from weft.report.html import as_html
 from weft.report.markdown import as_markdown
-from weft.report.report import report_as_json, report_of
+from weft.report.report import report_of
 
 
 @click.command("report")
@@ -29,7 +29,7 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     history = history_of(weft, run)
     report = weft.with_patches(report_of(history.state, history.events), history)
     if as_json or form == "json":
-        print_json(report_as_json(report))
+        print_report_json(report)
         return
     text = as_markdown(report) if form == "md" else as_html(report, history.state.plan)
     if output is None:

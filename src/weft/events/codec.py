@@ -9,6 +9,7 @@ are not known are passed over, fields that are missing take their default if the
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
+from hashlib import sha256
 from json import JSONDecodeError, JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 from math import inf, isfinite
@@ -17,10 +18,13 @@ from typing import Any, TypeAlias, cast, get_args
 
 from weft.events.model import AttemptStarted, AttemptSucceeded, Event, FailureKind
 from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.large import LARGE_BYTES, Large, loaded
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json, JsonText
 
-VERSION = 1
+VERSION = 2  # the newest that is read; rows are written as old as they can be
+_WRITTEN = 1
+_WITH_OUTPUT_APART = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,32 @@ def encode(event: Event) -> str:
         return _WRITES[type(event)](event)
     except RecursionError:
         raise ValueError(f"{event.type} is nested too deeply for JSON") from None
+
+
+def encode_apart(event: Event) -> tuple[str, Large | None, str]:
+    """The row; where its output lies, if that is large; and the output, if it lies nowhere yet."""
+    if type(event) is not AttemptSucceeded:
+        return encode(event), None, ""
+    if isinstance(event.output, Large):
+        return _write_apart(event, event.output), event.output, ""
+    try:
+        output = _encode_json(event.output)
+    except RecursionError:
+        raise ValueError(f"{event.type} is nested too deeply for JSON") from None
+    if len(output) <= LARGE_BYTES:
+        return _write_succeeded(event, output), None, ""
+    digest = sha256(output.encode("ascii")).hexdigest()
+    large = Large(digest, len(output), _read_nothing)
+    return _write_apart(event, large), large, output
+
+
+def _read_nothing(digest: str) -> Json:
+    raise AssertionError("the store says who reads it")
+
+
+def decode_value(text: str) -> Json:
+    """What was kept apart. Raises ValueError."""
+    return _decode_json(text)
 
 
 def decode(text: str) -> Event | UnknownEvent:
@@ -135,17 +165,26 @@ def _write_optional_text(value: str | None) -> str:
 
 def _write_started(event: AttemptStarted) -> str:
     return (
-        f'{{"type":"attempt_started","v":{VERSION},"at":{_write_shared_float(event.at)}'
+        f'{{"type":"attempt_started","v":{_WRITTEN},"at":{_write_shared_float(event.at)}'
         f',"step":{quoted(event.step)},"part":{quoted(event.part)},"attempt":{event.attempt}'
         f',"agent":{quoted(event.agent)},"key":{quoted(event.key)}}}'
     )
 
 
-def _write_succeeded(event: AttemptSucceeded) -> str:
+def _write_apart(event: AttemptSucceeded, large: Large) -> str:
+    tail = f',"output_at":{quoted(large.digest)},"output_bytes":{large.size}}}'
+    return _write_succeeded(event, "null", _WITH_OUTPUT_APART)[:-1] + tail
+
+
+def _write_succeeded(
+    event: AttemptSucceeded, output: str | None = None, version: int = _WRITTEN
+) -> str:
+    if output is None:
+        output = _encode_json(loaded(event.output))
     return (
-        f'{{"type":"attempt_succeeded","v":{VERSION},"at":{_write_float(event.at)}'
+        f'{{"type":"attempt_succeeded","v":{version},"at":{_write_float(event.at)}'
         f',"step":{quoted(event.step)},"part":{quoted(event.part)},"attempt":{event.attempt}'
-        f',"output":{_encode_json(event.output)},"usage":{_write_usage(event.usage)}'
+        f',"output":{output},"usage":{_write_usage(event.usage)}'
         f',"warnings":{_write_texts(event.warnings)},"model":{quoted(event.model)}'
         f',"reused_from":{_write_optional_text(event.reused_from)}}}'
     )
@@ -232,6 +271,7 @@ _FORMS: dict[object, tuple[_Write, _Read]] = {
     float: (_write_float, _read_float),
     FailureKind: (quoted, _read_failure),
     Json: (_encode_json, _read_json),
+    Json | Large: (_encode_json, _read_json),
     dict[str, Json]: (_encode_json, _read_object),
     dict[str, Json] | None: (_encode_json, _optional(_read_object)),
     JsonText: (str, _read_object_text),  # it is JSON already
@@ -241,7 +281,7 @@ _FORMS: dict[object, tuple[_Write, _Read]] = {
 }
 _FORMS[Usage] = (_write_usage, _Record(Usage).read)
 _RECORDS = {
-    kind.type: _Record(kind, f'"type":"{kind.type}","v":{VERSION}') for kind in get_args(Event)
+    kind.type: _Record(kind, f'"type":"{kind.type}","v":{_WRITTEN}') for kind in get_args(Event)
 }
 _WRITES: dict[type, _Write] = {kind: _RECORDS[kind.type].write for kind in get_args(Event)} | {
     AttemptStarted: _write_started,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.large import Large
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.value import value
 from weft.vocabulary.values import Json, JsonText
@@ -60,11 +61,13 @@ class AttemptSucceeded:
     step: StepId
     part: str
     attempt: int
-    output: Json
+    output: Json | Large
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()
     model: str = ""
     reused_from: str | None = None  # a run whose equal attempt gave this output
+    output_at: str = ""  # digest of a large output, which the store keeps apart from the row
+    output_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

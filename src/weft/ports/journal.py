@@ -11,7 +11,7 @@ WeftError
 └── JournalFull    journal_full    the store cannot write: no space, an I/O error, a lock
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from weft.events.codec import UnknownEvent
 from weft.events.model import Event
 from weft.problems.errors import WeftError
 from weft.vocabulary.ids import RunId
+from weft.vocabulary.large import Large
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +68,27 @@ class JournalFull(WeftError):
 class Journal(Protocol):
     """One open store. Of an append, a lease or a renewal all takes effect, or nothing does."""
 
-    async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
+    async def append(
+        self, run_id: RunId, events: Sequence[Event], *, fence: int
+    ) -> Mapping[int, Large]:
         """Returns when the events are durable; appends that wait together may share one fsync.
+
+        Out: where the store keeps large outputs apart, by the place of their event. What keeps it
+        apart is as durable as the event, and comes with it.
 
         Raises Fenced, JournalFull, or ValueError for an event that is not JSON. Who is cancelled
         while waiting does not know: the events may be written or not.
         """
         ...
 
-    async def read(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
-        """The events whose seq is greater than `after`; none for a run that is not known."""
+    async def read(
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+    ) -> list[StoredEvent]:
+        """The events whose seq is greater than `after`; none for a run that is not known.
+
+        `with_speech`: also what models said piece by piece, which no state depends on and which is
+        as long as all answers together. A large output is a Large: read when it is used.
+        """
         ...
 
     async def runs(self, limit: int = 50) -> list[RunRow]:

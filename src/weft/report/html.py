@@ -18,12 +18,13 @@ from weft.report.text import (
     length,
     moment,
     one_line,
-    shown,
+    raw,
     since,
     size,
     status_word,
     tokens,
     took,
+    visible,
 )
 from weft.vocabulary.statuses import UNFINISHED, StepStatus
 from weft.vocabulary.values import Json
@@ -38,6 +39,10 @@ _MOST_OPEN_LINES = 60
 _MOST_OPEN_LEGS = 12
 _MOST_OPEN_ISSUES = 24
 _MOST_IN_A_CELL = 160
+# A browser opens a page of this size; the rest is a command away.
+_MOST_PAGE_CHARACTERS = 4_000_000
+_MOST_VALUE_CHARACTERS = 200_000
+_LEAST_VALUE_CHARACTERS = 1_000
 _GRAVE = ("failed", "waiting", "stopped")
 
 
@@ -164,14 +169,25 @@ def _said(text: str, name: str) -> Html:
 def _final(report: Report) -> Content:
     if report.output is None:
         return tag("p", "None.", class_="muted")
-    return _value(report.output, "Final output")
+    return _value(report, report.output, "Final output", _MOST_VALUE_CHARACTERS)
 
 
-def _value(value: Json, name: str) -> Html:
-    text = shown(value)
-    if len(text) <= _MOST_OPEN_CHARACTERS and text.count("\n") < _MOST_OPEN_LINES:
+def _value(report: Report, value: Json, name: str, most: int = 0) -> Html:
+    """Its beginning, where a page of all steps would be too large for a browser."""
+    whole, most = raw(value), most or _share_of_page(report)
+    text = visible(whole[:most])
+    if len(whole) <= min(most, _MOST_OPEN_CHARACTERS) and text.count("\n") < _MOST_OPEN_LINES:
         return _said(text, name)
-    return tag("details", tag("summary", f"{name}, {size(value)}"), _said(text, name))
+    summary = tag("summary", f"{name}, {size(value)}")
+    if len(whole) <= most:
+        return tag("details", summary, _said(text, name))
+    left_out = f"{len(whole) - most:,} characters more: weft report {report.run_id} --json"
+    return tag("details", summary, _said(f"{text}…", name), tag("p", left_out, class_="muted"))
+
+
+def _share_of_page(report: Report) -> int:
+    share = _MOST_PAGE_CHARACTERS // max(1, len(report.steps))
+    return max(_LEAST_VALUE_CHARACTERS, min(_MOST_VALUE_CHARACTERS, share))
 
 
 def _critical_path(report: Report) -> Html:
@@ -288,12 +304,14 @@ def _step_facts(report: Report, step: StepReport) -> Iterator[Html]:
         yield _labelled("Warnings", tag("ul", (tag("li", text) for text in step.warnings)))
     if step.calls.made:
         yield tag("p", f"Tool calls: {calls_of(step.calls)}.", class_="muted")
-    if step.output is not None:
-        yield _labelled("Output", _value(step.output, f"Output of {step.id}"))
+    if step.kept_output is not None:
+        yield _labelled("Output", _value(report, step.output, f"Output of {step.id}"))
     elif step.status == StepStatus.SUCCEEDED:
         yield tag("p", "It has no output.", class_="muted")
     if step.validation is not None:
-        yield _labelled("Last verdict", _value(step.validation, f"Last verdict on {step.id}"))
+        yield _labelled(
+            "Last verdict", _value(report, step.validation, f"Last verdict on {step.id}")
+        )
     if step.changes is not None and step.changes.patch:
         yield _labelled("Changes", _said(step.changes.patch, f"Changes of {step.id}"))
     if step.attempts:
@@ -346,7 +364,7 @@ def _inputs(report: Report) -> Html:
     if not report.inputs:
         return NOTHING
     pairs = join(
-        tag("div", tag("dt", name), tag("dd", _value(value, f"Input {name}")))
+        tag("div", tag("dt", name), tag("dd", _value(report, value, f"Input {name}")))
         for name, value in report.inputs.items()
     )
     return _section("inputs", "Inputs", tag("dl", pairs, class_="inputs"))

@@ -1,6 +1,8 @@
 """The report as JSON: `{"type": "report", "ok": …}`, the same on every surface."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from json import JSONEncoder
 
 from weft.problems.render import as_json
 from weft.report.model import CallsReport, ChangesReport, PathStep, Report, StepReport
@@ -8,6 +10,23 @@ from weft.vocabulary.usage import Usage
 
 
 def report_as_json(report: Report) -> dict[str, object]:
+    return {**_head(report), "steps": dict(_steps(report)), **_tail(report)}
+
+
+def report_as_json_text(report: Report, *, ensure_ascii: bool = True) -> Iterator[str]:
+    """The same as text, piece by piece: the outputs of all steps may not fit into memory together."""
+    write = JSONEncoder(ensure_ascii=ensure_ascii).encode
+    yield f'{write(_head(report))[:-1]}, "steps": {{'
+    for number, (id, step) in enumerate(_steps(report)):
+        yield f"{', ' if number else ''}{write(id)}: {write(step)}"
+    yield f"}}, {write(_tail(report))[1:]}"
+
+
+def _steps(report: Report) -> Iterator[tuple[str, dict[str, object]]]:
+    return ((step.id, _step(step)) for step in report.steps)
+
+
+def _head(report: Report) -> dict[str, object]:
     return {
         "type": "report",
         "ok": report.is_ok,
@@ -15,7 +34,11 @@ def report_as_json(report: Report) -> dict[str, object]:
         "workflow": report.workflow,
         "status": report.status,
         "output": report.output,
-        "steps": {step.id: _step(step) for step in report.steps},
+    }
+
+
+def _tail(report: Report) -> dict[str, object]:
+    return {
         "warnings": list(report.warnings),
         "recipe_warnings": [as_json(warning) for warning in report.recipe_warnings],
         "usage": _usage(report.usage),

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from weft.problems import Problem
+from weft.vocabulary.large import Large, loaded
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -121,7 +122,7 @@ class StepReport:
     depends_on: tuple[str, ...]
     agents: tuple[str, ...]  # who was asked; when nobody was, who would have been
     status: str
-    output: Json
+    kept_output: Json | Large
     outputs: dict[str, Json] | None
     validation: Json  # the last verdict of a loop
     reason: str  # why it was skipped, held or cancelled
@@ -134,6 +135,11 @@ class StepReport:
     told: tuple[Told, ...]
     calls: CallsReport = CallsReport()
     changes: ChangesReport | None = None
+
+    @property
+    def output(self) -> Json:
+        """Read when it is used: a report of thousands of steps holds none of the large ones."""
+        return loaded(self.kept_output)
 
     @property
     def retried(self) -> tuple[AttemptReport, ...]:

@@ -8,7 +8,7 @@ from weft.plan.model import Brief, Plan, PlannedStep, briefs
 from weft.report.critical_path import critical_path
 from weft.report.happenings import Happenings, happenings_of
 from weft.report.issues import issues_of
-from weft.report.json_form import report_as_json
+from weft.report.json_form import report_as_json, report_as_json_text
 from weft.report.model import (
     AttemptReport,
     AttemptStatus,
@@ -23,7 +23,7 @@ from weft.report.model import (
 from weft.schedule.result import output_of
 from weft.schedule.state import AttemptState, Changes, PartState, RunState, StepState
 
-__all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_of"]
+__all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
 
 
 def report_of(state: RunState, events: Sequence[Event] = ()) -> Report:
@@ -67,7 +67,7 @@ def _step(plan: Plan, step: StepState) -> StepReport:
         depends_on=step.planned.depends_on,
         agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
         status=step.shown_status.value,
-        output=step.output,
+        kept_output=step.kept_output,
         outputs=step.outputs,
         validation=step.validation,
         reason=step.reason,

@@ -40,9 +40,12 @@ def one_line(text: str, most: int = 0) -> str:
 
 def shown(value: Json) -> str:
     """Text as it is, everything else as JSON that can be read."""
-    if isinstance(value, str):
-        return visible(value)
-    return visible(json.dumps(value, ensure_ascii=False, indent=2))
+    return visible(raw(value))
+
+
+def raw(value: Json) -> str:
+    """The same, before it is made safe to show."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def status_word(status: str) -> str:

@@ -48,10 +48,12 @@ from weft.schedule.commands import (
     StartAttempt,
 )
 from weft.schedule.places import Places
+from weft.schedule.put_away import put_away
 from weft.schedule.state import NO_USAGE, RunState
 from weft.schedule.terms import terms_of
 from weft.schedule.timers import deadline_of
 from weft.vocabulary.ids import StepId
+from weft.vocabulary.large import loaded
 from weft.vocabulary.usage import Usage
 
 Listener = Callable[[Event, RunState], None]
@@ -189,7 +191,10 @@ class Driver:
                 self._fold(RunEnded(now, command.status.value), rows, decided)
             else:
                 commands.append(command)
-        await self._journal.append(rows)
+        for place, large in (await self._journal.append(rows)).items():
+            kept = rows[place]
+            assert isinstance(kept, AttemptSucceeded)
+            put_away(self._state, kept, large)
         if self._collected:
             self._discard_copies(rows)
         if self._listener is not None:
@@ -215,7 +220,7 @@ class Driver:
                 if step.planned.is_cached:
                     attempt = step.parts[row.part].attempts[row.attempt - 1]
                     key = self._cache_key(row.step, row.part, attempt.key)
-                    await self._journal.keep(key, row.output)
+                    await self._journal.keep(key, loaded(row.output))
 
     def _cache_key(self, step: StepId, part: str, key: str) -> str:
         """By content and by place: two votes that ask the same are two answers."""

@@ -24,8 +24,9 @@ class History:
     state: RunState  # a fold of our own; nobody drives it
 
 
-async def load(store: Journal, run_id: RunId) -> History:
-    stored = await store.read(run_id)
+async def load(store: Journal, run_id: RunId, *, with_speech: bool = False) -> History:
+    """`with_speech`: also what models said piece by piece, which no state depends on."""
+    stored = await store.read(run_id, with_speech=with_speech)
     if not stored:
         known = [row.run_id for row in await store.runs(200)]
         hint = did_you_mean(run_id, known) or "weft runs lists them"

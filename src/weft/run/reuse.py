@@ -16,13 +16,14 @@ from weft.schedule.commands import StartAttempt
 from weft.schedule.places import Place, Places, PlannedPlaces
 from weft.schedule.state import RunState
 from weft.vocabulary.ids import StepId
+from weft.vocabulary.large import Large
 from weft.vocabulary.values import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     key: str
-    output: Json
+    output: Json | Large
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Reusable:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    output: Json
+    output: Json | Large
     run_id: str
 
 
@@ -51,7 +52,7 @@ def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable
         for part in step.parts.values():
             for attempt in part.attempts:
                 if attempt.outcome == "succeeded":
-                    answers[places.of(step.id, part.name)] = Answer(attempt.key, part.output)
+                    answers[places.of(step.id, part.name)] = Answer(attempt.key, part.kept_output)
     approved = {
         step.id: step.approval
         for step in state.order

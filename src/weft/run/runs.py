@@ -153,8 +153,9 @@ class Runs:
         if self._seals is not None:
             self._seals.check(history.started)
 
-    async def history(self, run_id: RunId) -> History:
-        return await load(self._store, run_id)
+    async def history(self, run_id: RunId, *, with_speech: bool = False) -> History:
+        """`with_speech`: also what models said piece by piece."""
+        return await load(self._store, run_id, with_speech=with_speech)
 
     async def events(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
         return await self._store.read(run_id, after)

@@ -14,6 +14,6 @@ def begin(turn: Turn, step: StepState, work: Delegate) -> None:
 def end_part(turn: Turn, step: StepState, part: PartState) -> None:
     """The part's outcome is the step's: of any step that is down to one part."""
     if part.failure is None:
-        succeed(turn, step, part.output)
+        succeed(turn, step, part.kept_output)
     else:
         fail(turn, step, part.failure, policy_for(step, part))

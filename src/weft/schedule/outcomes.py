@@ -11,11 +11,12 @@ from weft.schedule.parts import stop_parts
 from weft.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
 from weft.schedule.tool_calls import ToolCalls
 from weft.schedule.turn import Turn
+from weft.vocabulary.large import Large
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.values import Json
 
 
-def succeed(turn: Turn, step: StepState, output: Json) -> None:
+def succeed(turn: Turn, step: StepState, output: Json | Large) -> None:
     if len(step.parts) > 1:  # the only one has ended, or there were none
         stop_parts(turn, step)
     if not must_wait(turn, step, Pending(output)):
@@ -90,11 +91,11 @@ def doubt_writer(state: RunState, step: StepState) -> None:
     state.is_partial |= calls.writes_not_done > 0
 
 
-def _succeed(turn: Turn, step: StepState, output: Json) -> None:
+def _succeed(turn: Turn, step: StepState, output: Json | Large) -> None:
     if step.calls is not None and step.calls.all_in_vain:
         step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
         turn.state.is_partial = True
-    step.output = output
+    step.kept_output = output
     end_step(turn, step, StepStatus.SUCCEEDED)
     _free_dependents(turn, step, is_live=True)
 

@@ -29,6 +29,7 @@ from weft.templates.render import TooLong
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.ids import StepId
+from weft.vocabulary.large import Large
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -88,11 +89,16 @@ def begin_attempt(
 
 
 def succeed_attempt(
-    turn: Turn, step: StepState, part: PartState, attempt: AttemptState, output: Json, usage: Usage
+    turn: Turn,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    output: Json | Large,
+    usage: Usage,
 ) -> None:
     if close_attempt(turn, step, part, attempt, "succeeded", usage):
         part.status = "succeeded"
-        part.output = output
+        part.kept_output = output
         part.failure = None
         turn.state.ended_parts.append((step, part))
 

@@ -77,7 +77,7 @@ def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
 
 def _results(steps: Iterable[StepState]) -> str:
     """The outputs of those that have ended and have one."""
-    ended = (step for step in steps if step.ended_at is not None and step.output is not None)
+    ended = (step for step in steps if step.ended_at is not None and step.kept_output is not None)
     return under_headings((step.id, as_text(step.output)) for step in ended)
 
 

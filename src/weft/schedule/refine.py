@@ -27,11 +27,11 @@ def end_part(turn: Turn, step: StepState, work: Refine, part: PartState) -> None
     elif part.brief is work.validator:
         _hear_verdict(turn, step, work, part.output)
     elif work.validator is not None:
-        step.output = part.output
+        step.kept_output = part.kept_output
         check = f"check.{step.iteration}"
         start_part(turn, step, check, work.validator, dict(part.local), handed=part.output)
     else:
-        step.output = part.output
+        step.kept_output = part.kept_output
         _go_on(turn, step, work, _is_done(turn, step, work, part), feedback=None)
 
 
@@ -47,7 +47,7 @@ def _go_on(turn: Turn, step: StepState, work: Refine, is_done: bool, feedback: J
         return
     if not is_done:
         step.warnings[MAX_ITERATIONS_REACHED] = None
-    succeed(turn, step, step.output)
+    succeed(turn, step, step.kept_output)
 
 
 def _is_done(turn: Turn, step: StepState, work: Refine, part: PartState) -> bool:

@@ -45,7 +45,7 @@ def lack_of_output(state: RunState) -> str:
 
 def _gives(step: StepState) -> bool:
     # What a condition gives is the name of the step it chose: whose work counts is that step.
-    has_output = step.status is StepStatus.SUCCEEDED and step.output is not None
+    has_output = step.status is StepStatus.SUCCEEDED and step.kept_output is not None
     return has_output and step.choice is None
 
 

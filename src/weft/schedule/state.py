@@ -21,6 +21,7 @@ from weft.schedule.tool_calls import ToolCalls
 from weft.templates.scope import EndedStep, Scope, StepValue
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.large import Large, loaded
 from weft.vocabulary.setup import Setup
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
@@ -101,8 +102,12 @@ class PartState:
     tries: int = 0  # attempts that count against max_attempts: a crash costs none
     has_fallen_back: bool = False
     not_accepted: str = ""  # why the last answer failed validation
-    output: Json = None
+    kept_output: Json | Large = None
     failure: Failure | None = None  # the last one; None once it has succeeded
+
+    @property
+    def output(self) -> Json:
+        return loaded(self.kept_output)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +127,7 @@ class Items:
 class Pending:
     """How a step will end, once its changes are collected."""
 
-    output: Json = None
+    output: Json | Large = None
     failure: Failure | None = None
     policy: Policy = "abort"
 
@@ -156,7 +161,7 @@ class StepState:
     id: StepId
     index: int
     status: StepStatus = StepStatus.WAITING
-    output: Json = None
+    kept_output: Json | Large = None
     outputs: dict[str, Json] | None = None  # by branch key
     validation: Json = None
     error: str | None = None
@@ -193,6 +198,14 @@ class StepState:
     def shown_status(self) -> StepStatus:
         """How the step stands, for people: one that awaits approval may have begun or not."""
         return StepStatus.AWAITING_APPROVAL if self.awaits_approval else self.status
+
+    @property
+    def output(self) -> Json:
+        return loaded(self.kept_output)
+
+    @output.setter
+    def output(self, output: Json) -> None:
+        self.kept_output = output
 
     @property
     def is_merge_held(self) -> bool:

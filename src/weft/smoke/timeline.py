@@ -24,6 +24,7 @@ from weft.ports.journal import StoredEvent
 from weft.schedule.advance import advance
 from weft.schedule.commands import StartAttempt
 from weft.schedule.state import begin
+from weft.vocabulary.large import loaded
 from weft.vocabulary.values import Json
 
 _Ends = (AttemptSucceeded, AttemptFailed, AttemptCancelled, ChangesCollected, MergeFailed)
@@ -79,7 +80,7 @@ def spans(rows: Sequence[StoredEvent]) -> dict[str, Span]:
 def _with_outcome(span: Span, event: Event) -> Span:
     match event:
         case AttemptSucceeded():
-            return replace(span, output=event.output)
+            return replace(span, output=loaded(event.output))
         case AttemptFailed() | MergeFailed():
             return replace(span, error=event.error)
         case AttemptCancelled():

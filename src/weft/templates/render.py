@@ -38,8 +38,9 @@ def render(template: Template, scope: Scope) -> Rendered:
     steps = scope.steps
     for place, id in zip(template.output_places, template.output_steps, strict=True):
         step = steps.get(id)
-        if step is not None and type(step.output) is str:
-            pieces[place] = step.output
+        output = None if step is None else step.output
+        if type(output) is str:
+            pieces[place] = output
         else:
             left.append(place)
     missing: list[Reference] = []

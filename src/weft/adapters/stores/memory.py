@@ -5,15 +5,16 @@ and nobody can change an event after it was appended.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weft.events.codec import decode, encode
-from weft.events.model import Event, RunEnded, RunResumed, RunStarted
+from weft.events.model import Event, ModelSpoke, RunEnded, RunResumed, RunStarted
 from weft.ports.cache import KeptOutput
 from weft.ports.journal import Fenced, JournalFull, Leased, RunRow, StoredEvent
 from weft.ports.post import Message, Sayable
 from weft.vocabulary.ids import RunId
+from weft.vocabulary.large import Large
 from weft.vocabulary.statuses import RunStatus
 
 
@@ -40,7 +41,9 @@ class MemoryJournal:
         self._kept: dict[str, KeptOutput] = {}
         self._is_closed = False
 
-    async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
+    async def append(
+        self, run_id: RunId, events: Sequence[Event], *, fence: int
+    ) -> Mapping[int, Large]:
         rows = [encode(event) for event in events]
         run = self._held(run_id, fence)
         if self._capacity is not None:
@@ -50,12 +53,16 @@ class MemoryJournal:
             run.listed = _listed(run.listed, event, run_id)
             if isinstance(event, RunEnded):
                 self._post = {n: m for n, m in self._post.items() if m.run_id != run_id}
+        return {}  # nothing lies anywhere else
 
-    async def read(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
+    async def read(
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+    ) -> list[StoredEvent]:
         self._check_open()
         run = self._runs.get(run_id, _Run())
         rows = enumerate(run.rows[max(after, 0) :], max(after, 0) + 1)
-        return [StoredEvent(seq, decode(row)) for seq, row in rows]
+        events = [StoredEvent(seq, decode(row)) for seq, row in rows]
+        return [e for e in events if with_speech or not isinstance(e.event, ModelSpoke)]
 
     async def runs(self, limit: int = 50) -> list[RunRow]:
         self._check_open()

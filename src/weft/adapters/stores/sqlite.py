@@ -7,23 +7,27 @@ and the writer never wait for each other.
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from weft.adapters.stores.large_values import LargeValues
 from weft.adapters.stores.sqlite_file import connect
 from weft.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
 from weft.adapters.stores.sqlite_writer import Writer
-from weft.events.codec import UnknownEvent, decode, encode
-from weft.events.model import Event
+from weft.events.codec import UnknownEvent, decode, encode, encode_apart
+from weft.events.model import AttemptSucceeded, Event
 from weft.ports.cache import KeptOutput
 from weft.ports.journal import RunRow, StoredEvent
 from weft.ports.post import Message, Sayable
 from weft.problems.errors import WeftError
 from weft.vocabulary.ids import RunId
+from weft.vocabulary.large import Large
 
 _T = TypeVar("_T")
+_SPEECH = '{"type":"model_spoke"'  # how such a row begins
 
 
 class SqliteJournal:
@@ -35,6 +39,7 @@ class SqliteJournal:
         self._path = path
         self._writer = writer
         self._lease_time = lease_time or writer.lease_time
+        self._large = LargeValues(path)
         self._looking = asyncio.Lock()
         self._next_look: asyncio.Task[list[Message]] | None = None
 
@@ -46,13 +51,21 @@ class SqliteJournal:
         await writer.start()
         return cls(path, writer, lease_time)
 
-    async def append(self, run_id: RunId, events: Sequence[Event], *, fence: int) -> None:
+    async def append(
+        self, run_id: RunId, events: Sequence[Event], *, fence: int
+    ) -> Mapping[int, Large]:
         # Here and not in the thread: what is not JSON fails before it meets its neighbours.
-        rows = [encode(event) for event in events]
-        await self._writer.submit(Ledger.append, run_id, fence, events, rows)
+        encoded = [encode_apart(event) for event in events]
+        rows = [row for row, _, _ in encoded]
+        large = {place: kept for place, (_, kept, _) in enumerate(encoded) if kept}
+        values = [(kept.digest, encoded[place][2]) for place, kept in large.items()]
+        await self._writer.submit(Ledger.append, run_id, fence, events, rows, values)
+        return {place: replace(kept, read=self._large) for place, kept in large.items()}
 
-    async def read(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
-        return await self._in_reader(lambda db: _read(db, run_id, after))
+    async def read(
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+    ) -> list[StoredEvent]:
+        return await self._in_reader(lambda db: _read(db, run_id, after, with_speech, self._large))
 
     async def runs(self, limit: int = 50) -> list[RunRow]:
         return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit))
@@ -112,20 +125,27 @@ class SqliteJournal:
         return await asyncio.to_thread(read)
 
 
-def _read(db: sqlite3.Connection, run_id: RunId, after: int) -> list[StoredEvent]:
+def _read(
+    db: sqlite3.Connection, run_id: RunId, after: int, with_speech: bool, large: LargeValues
+) -> list[StoredEvent]:
     db.text_factory = bytes  # a torn row may not even be text
-    sql = """
+    silent = "" if with_speech else f"AND substr(event, 1, {len(_SPEECH)}) != '{_SPEECH}'"
+    sql = f"""
         SELECT seq, event FROM events
-        WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq > ? ORDER BY seq
+        WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq > ? {silent} ORDER BY seq
         """
-    return [StoredEvent(seq, _decoded(raw)) for seq, raw in db.execute(sql, (run_id, after))]
+    rows = db.execute(sql, (run_id, after))
+    return [StoredEvent(seq, _decoded(raw, large)) for seq, raw in rows]
 
 
-def _decoded(raw: bytes) -> Event | UnknownEvent:
+def _decoded(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
     try:
-        return decode(raw.decode())
+        event = decode(raw.decode())
     except UnicodeDecodeError:
         return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
+    if isinstance(event, AttemptSucceeded) and event.output_at:
+        return replace(event, output=Large(event.output_at, event.output_bytes, large))
+    return event
 
 
 _ROWS_OF_RUNS = f"""

@@ -51,6 +51,19 @@ MIGRATIONS = (
         began_at REAL NOT NULL -- by the wall clock of whoever came first
     ) STRICT, WITHOUT ROWID
     """,
+    # Which runs use a large value is kept, so that what no run uses any more can be found.
+    """
+    CREATE TABLE large_values (
+        id INTEGER PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        value TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE large_value_uses (
+        digest TEXT NOT NULL,
+        run INTEGER NOT NULL REFERENCES runs (id),
+        PRIMARY KEY (digest, run)
+    ) STRICT, WITHOUT ROWID
+    """,
 )
 _CACHE_KIB = 16 * 1024  # at most; SQLite's own choice is 2 MiB
 _LOCK_SECONDS = 10.0  # how long to wait for another process that writes

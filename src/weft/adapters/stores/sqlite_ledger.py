@@ -59,9 +59,17 @@ class Ledger:
         roll_back(self._db)
 
     def append(
-        self, run_id: RunId, fence: int, events: Sequence[Event], rows: Sequence[str]
+        self,
+        run_id: RunId,
+        fence: int,
+        events: Sequence[Event],
+        rows: Sequence[str],
+        large: Sequence[tuple[str, str]] = (),
     ) -> None:
+        """`large`: digests and values that the rows refer to. In one transaction with them."""
         run = self._find(run_id, fence)
+        for digest, value in large:
+            self._keep_large(run.id, digest, value)
         self._rows += zip(repeat(run.id), count(run.last_seq + 1), rows, strict=False)
         run.last_seq += len(rows)
         for event in events:
@@ -104,6 +112,12 @@ class Ledger:
     def keep(self, key: str, run_id: str, output: str) -> None:
         sql = "INSERT OR REPLACE INTO kept_outputs VALUES (?, ?, ?)"
         self._db.execute(sql, (key, run_id, output))
+
+    def _keep_large(self, run: int, digest: str, value: str) -> None:
+        if value:
+            sql = "INSERT OR IGNORE INTO large_values (digest, value) VALUES (?, ?)"
+            self._db.execute(sql, (digest, value))
+        self._db.execute("INSERT OR IGNORE INTO large_value_uses VALUES (?, ?)", (digest, run))
 
     def _find(self, run_id: RunId, fence: int) -> _Held:
         run = self._held.get(run_id) or self._look_up(run_id)

@@ -1,0 +1,137 @@
+"""How much memory large outputs take. Prints peaks, and their ratio to the size of all outputs.
+
+    PYTHONPATH=src python benchmarks/size.py [steps] [kilobytes each]
+
+A run whose last step never came is resumed, and then reported in all forms, each in a process of its
+own; what that process takes without a run is subtracted. A ratio well below 1 means that outputs lie
+in the store and are read when they are used.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from weft.adapters.clock import SystemClock
+from weft.adapters.stores.sqlite import SqliteJournal
+from weft.plan.build import build
+from weft.plan.catalog import Catalog
+from weft.plan.model import Plan
+from weft.ports.runner import AttemptRequest, AttemptResult, Success, Witness
+from weft.recipe.read import read_recipe
+from weft.run.runs import Runs, Start
+from weft.vocabulary.ids import RunId
+from weft.vocabulary.limits import Limits
+
+RUN = RunId("large")
+STEPS, KILOBYTES = 500, 100
+MEGA = 1_000_000
+
+
+def plan_of(steps: int) -> Plan:
+    listed = [{"id": f"s{n}", "subagent": "w", "prompt": "go"} for n in range(steps)]
+    reads = " ".join(f"{{{{steps.s{n}.output}}}}" for n in range(min(3, steps)))
+    listed.append({"id": "last", "subagent": "w", "prompt": f"see {reads}"})
+    depends = [step["id"] for step in listed[:-1]]
+    listed[-1]["depends_on"] = depends  # type: ignore[assignment]
+    recipe = {"name": "large", "agents": {"w": {"prompt": "p"}}, "steps": listed}
+    limits = Limits(steps=10**6, nodes=10**7, text_bytes=2**30)
+    plan = build(read_recipe(json.dumps(recipe), "large", limits), Catalog({}, {}), limits, 8)
+    assert isinstance(plan, Plan), plan
+    return plan
+
+
+class Answers:
+    """Every step gives a text of its own; the last one stops the run before it answers."""
+
+    def __init__(self, size: int, runs: Runs | None = None) -> None:
+        self.size, self.runs = size, runs
+        self.prompt_characters = 0
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        if request.step == "last" and self.runs is not None:
+            self.runs.stop()
+            await asyncio.sleep(3_600)
+        if request.step == "last":
+            self.prompt_characters = len(request.prompt)
+            return Success("Done.")
+        return Success(f"{request.step:>10}" * (self.size // 10))
+
+
+async def begin(home: Path, steps: int, size: int) -> None:
+    store = await SqliteJournal.open(home / "runs.db")
+    runs = Runs(store, SystemClock())
+    await runs.start(Start(plan_of(steps), {}, RUN), Answers(size, runs))
+    await store.close()
+
+
+async def resume(home: Path, size: int) -> int:
+    store = await SqliteJournal.open(home / "runs.db")
+    answers = Answers(size)
+    state = await Runs(store, SystemClock()).resume(RUN, answers)
+    await store.close()
+    assert state.status == "complete", state.status
+    assert answers.prompt_characters > 3 * size * 0.9
+    return answers.prompt_characters
+
+
+def report(home: Path, form: str) -> int:
+    """How many bytes it has."""
+    file = home / f"report.{form}"
+    command = [sys.executable, "-P", "-m", "weft.cli.main", "report", RUN, "--format", form]
+    with file.open("wb") as out:
+        subprocess.run(command, stdout=out, check=True)
+    return file.stat().st_size
+
+
+def child(work: str, home: Path, size: int) -> None:
+    begun, made = time.perf_counter(), 0
+    if work == "run":
+        asyncio.run(begin(home, size // 1_000_000, size % 1_000_000))
+    elif work == "resume":
+        asyncio.run(resume(home, size))
+    elif work != "nothing":
+        made = report(home, work)
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    peak = max(each.ru_maxrss for each in usage) * 1_024
+    print(json.dumps({"peak": peak, "bytes": made, "seconds": time.perf_counter() - begun}))
+
+
+def measured(work: str, home: Path, size: int) -> dict[str, float]:
+    environ = {**os.environ, "WEFT_HOME": str(home)}
+    command = [sys.executable, __file__, "--child", work, str(home), str(size)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main(steps: int, kilobytes: int) -> None:
+    size, total = kilobytes * 1_000, steps * kilobytes * 1_000
+    print(f"{steps:,} steps of {kilobytes} kB: {total / MEGA:,.0f} MB of outputs")
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        idle = measured("nothing", home, 0)["peak"]
+        measured_run = measured("run", home, steps * 1_000_000 + size)
+        works = {"run": measured_run}
+        works |= {work: measured(work, home, size) for work in ("resume", "html", "json", "md")}
+        for work, figures in works.items():
+            above = max(0.0, figures["peak"] - idle)
+            made = f", {figures['bytes'] / MEGA:,.1f} MB made" if figures["bytes"] else ""
+            print(
+                f"{work:>7}: {above / MEGA:7,.0f} MB above {idle / MEGA:.0f}, "
+                f"{above / total:5.2f} of the outputs, {figures['seconds']:.1f} s{made}"
+            )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
+    else:
+        given = [int(word) for word in sys.argv[1:]]
+        main(*(given + [STEPS, KILOBYTES][len(given) :])[:2])

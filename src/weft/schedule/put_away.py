@@ -1,0 +1,19 @@
+"""Let go of a large output once it lies in the store. In: its event. Out: the state without it.
+
+Nobody sees a difference: a Large is read when it is used, and gives an equal value.
+"""
+
+from weft.events.model import AttemptSucceeded
+from weft.schedule.state import RunState
+from weft.vocabulary.large import Large
+
+
+def put_away(state: RunState, event: AttemptSucceeded, large: Large) -> None:
+    step = state.steps.get(event.step)
+    part = step.parts.get(event.part) if step else None
+    if step is None or part is None:
+        return
+    if part.kept_output is event.output:
+        part.kept_output = large
+    if step.kept_output is event.output:
+        step.kept_output = large

@@ -1,0 +1,207 @@
+"""Large outputs lie apart from the rows, once, and are read when they are used."""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from schedule.drive import plan_of
+from weft.adapters.clock import SystemClock
+from weft.adapters.stores.sqlite import SqliteJournal
+from weft.events.codec import decode, encode
+from weft.events.model import AttemptSucceeded, ModelSpoke, TimerFired
+from weft.ports.runner import AttemptRequest, AttemptResult, Success, Witness
+from weft.problems.errors import WeftError
+from weft.run.history import load
+from weft.run.reuse import reusable
+from weft.run.runs import Runs, Start
+from weft.schedule.state import RunState
+from weft.vocabulary.ids import RunId, StepId
+from weft.vocabulary.large import LARGE_BYTES, Large, loaded
+from weft.vocabulary.values import Json
+
+T = TypeVar("T")
+RUN, OTHER = RunId("run-1"), RunId("run-2")
+BIG = "ä→" * LARGE_BYTES
+CHAIN = """
+name: t
+steps:
+  - {id: a, subagent: worker, prompt: go}
+  - {id: b, subagent: worker, prompt: "see {{steps.a.output}}", depends_on: [a]}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+def told(path: Path, story: Callable[[SqliteJournal], Awaitable[T]]) -> T:
+    async def whole() -> T:
+        journal = await SqliteJournal.open(path)
+        try:
+            return await story(journal)
+        finally:
+            await journal.close()
+
+    return asyncio.run(whole())
+
+
+def ended(output: Json, step: str = "a") -> AttemptSucceeded:
+    return AttemptSucceeded(1.0, StepId(step), "", 1, output)
+
+
+def count(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        (number,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(number)
+
+
+def longest_row(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        (longest,) = db.execute("SELECT max(length(event)) FROM events").fetchone()
+    return int(longest)
+
+
+@pytest.mark.parametrize(
+    "output", [BIG, [BIG], {"a": [1, BIG], "b": None}], ids=["text", "list", "map"]
+)
+def test_a_large_output_lies_apart_and_is_read_back_as_it_was(path: Path, output: Json) -> None:
+    async def story(journal: SqliteJournal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        kept = await journal.append(RUN, [TimerFired(1.0, "t"), ended(output)], fence=fence)
+        assert {place: large.value() for place, large in kept.items()} == {1: output}
+        (_, row) = await journal.read(RUN)
+        assert isinstance(row.event, AttemptSucceeded)
+        assert isinstance(row.event.output, Large)
+        assert loaded(row.event.output) == output
+        assert decode(encode(row.event)) == ended(output), "who prints an event prints all of it"
+
+    told(path, story)
+    assert longest_row(path) < 1_000
+    assert count(path, "large_values") == 1
+
+
+def test_a_small_output_stays_in_its_row(path: Path) -> None:
+    async def story(journal: SqliteJournal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        assert await journal.append(RUN, [ended("x" * (LARGE_BYTES - 2))], fence=fence) == {}
+
+    told(path, story)
+    assert count(path, "large_values") == 0
+
+
+def test_equal_outputs_of_several_runs_lie_there_once_and_know_who_uses_them(path: Path) -> None:
+    async def story(journal: SqliteJournal) -> None:
+        for run in (RUN, OTHER):
+            fence = await journal.lease(run, "me", 60)
+            await journal.append(run, [ended(BIG), ended(BIG, "b")], fence=fence)
+
+    told(path, story)
+    assert (count(path, "large_values"), count(path, "large_value_uses")) == (1, 2)
+
+
+def test_an_append_that_is_refused_leaves_no_value_behind(path: Path) -> None:
+    async def story(journal: SqliteJournal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        with pytest.raises(WeftError):
+            await journal.append(RUN, [ended(BIG)], fence=fence + 1)
+
+    told(path, story)
+    assert count(path, "large_values") == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [("DELETE FROM large_values", "lacks"), ("UPDATE large_values SET value = '1'", "is damaged")],
+)
+def test_a_value_that_is_gone_or_changed_is_said_to_be(path: Path, damage: str, says: str) -> None:
+    async def story(journal: SqliteJournal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        (kept,) = (await journal.append(RUN, [ended(BIG)], fence=fence)).values()
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(damage)
+            db.commit()
+        with pytest.raises(WeftError, match=says):
+            kept.value()
+
+    told(path, story)
+
+
+def test_what_models_said_piece_by_piece_is_read_only_by_who_wants_it(path: Path) -> None:
+    async def story(journal: SqliteJournal) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        said = ModelSpoke(1.0, StepId("a"), "", 1, "words")
+        await journal.append(RUN, [TimerFired(1.0, "t"), said, TimerFired(2.0, "u")], fence=fence)
+        assert [row.seq for row in await journal.read(RUN)] == [1, 2, 3]
+        assert [row.seq for row in await journal.read(RUN, with_speech=False)] == [1, 3]
+
+    told(path, story)
+
+
+class Worker:
+    """Gives a large text for `a`, and for `b` how long its prompt was."""
+
+    def __init__(self, stops: Runs | None = None) -> None:
+        self.stops = stops
+        self.asked: list[str] = []
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        self.asked.append(request.step)
+        if request.step == "a":
+            return Success(BIG)
+        if self.stops is not None:
+            self.stops.stop()
+            await asyncio.Event().wait()
+        return Success(str(request.prompt.count("→")))
+
+
+def outputs(state: RunState) -> dict[str, Json]:
+    return {step.id: step.output for step in state.order}
+
+
+def test_a_run_lets_go_of_large_outputs_and_prompts_still_show_them(path: Path) -> None:
+    async def story(journal: SqliteJournal) -> RunState:
+        return await Runs(journal, SystemClock()).start(Start(plan_of(CHAIN), {}, RUN), Worker())
+
+    state = told(path, story)
+    assert isinstance(state.steps[StepId("a")].kept_output, Large)
+    assert outputs(state) == {"a": BIG, "b": str(LARGE_BYTES)}
+
+
+def test_a_resumed_run_holds_large_outputs_by_reference(path: Path) -> None:
+    async def first(journal: SqliteJournal) -> None:
+        runs = Runs(journal, SystemClock())
+        await runs.start(Start(plan_of(CHAIN), {}, RUN), Worker(runs))
+
+    async def again(journal: SqliteJournal) -> RunState:
+        history = await load(journal, RUN)
+        assert isinstance(history.state.steps[StepId("a")].kept_output, Large)
+        return await Runs(journal, SystemClock()).resume(RUN, Worker())
+
+    told(path, first)
+    assert outputs(told(path, again)) == {"a": BIG, "b": str(LARGE_BYTES)}
+
+
+def test_a_retry_shares_what_the_first_run_made(path: Path) -> None:
+    worker = Worker()
+
+    async def story(journal: SqliteJournal) -> RunState:
+        runs = Runs(journal, SystemClock())
+        await runs.start(Start(plan_of(CHAIN), {}, RUN), worker)
+        history = await load(journal, RUN)
+        offered = reusable(history.state, history.events)
+        fence = await journal.lease(OTHER, "me", 60)
+        (answer,) = [each for each in offered.answers.values() if isinstance(each.output, Large)]
+        await journal.append(OTHER, [ended(answer.output)], fence=fence)  # type: ignore[arg-type]
+        ((row),) = await journal.read(OTHER)
+        assert isinstance(row.event, AttemptSucceeded)
+        assert loaded(row.event.output) == BIG
+        return history.state
+
+    told(path, story)
+    assert (count(path, "large_values"), count(path, "large_value_uses")) == (1, 2)
