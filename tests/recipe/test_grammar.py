@@ -25,6 +25,7 @@ from weft.recipe.model import (
     Switch,
     Validation,
 )
+from weft.recipe.read import read_recipe
 
 EVERYTHING = """\
 $schema: https://example.org/weft.json
@@ -76,7 +77,8 @@ steps:
     read_set: [docs]
     write_set: [src, "*.md"]
     workspace_mode: shared
-    merge_back: manual
+    merge_back: after two
+    merge_when: steps.two.status == "succeeded"
     recovery: skip
     cache: true
     max_output_tokens: 800
@@ -208,7 +210,9 @@ def test_the_common_keys_of_a_step_are_read():
         read_set=("docs",),
         write_set=("src", "*.md"),
         workspace_mode="shared",
-        merge_back="manual",
+        merge_back="after",
+        merge_after="two",
+        merge_when='steps.two.status == "succeeded"',
         recovery="skip",
         output=Output("first", "json", {"type": "object"}),
         is_cached=True,
@@ -442,3 +446,20 @@ def test_anything_else_is_no_failure_policy(written):
     assert problem_of(
         one_step("agent: writer", f"on_failure: '{written.strip(chr(34))}'")
     ).code == ("RCP109")
+
+
+@pytest.mark.parametrize("written", ["auto", "manual", "never", "after b", "after  b"])
+def test_a_way_to_merge_is_read(written: str):
+    step = read_recipe(
+        f"name: x\nsteps: [{{id: a, agent: w, prompt: x, merge_back: {written}}}]"
+    ).steps[0]
+    assert step.merge_back == written.split()[0]
+    assert step.merge_after == ("b" if "after" in written else None)
+
+
+@pytest.mark.parametrize("written", ["atuo", "after", "'after '", "before b", "[after, b]"])
+def test_another_way_to_merge_is_a_problem(written: str):
+    problems = read_recipe(
+        f"name: x\nsteps: [{{id: a, agent: w, prompt: x, merge_back: {written}}}]"
+    ).problems
+    assert any("merge_back" in each.message for each in problems)

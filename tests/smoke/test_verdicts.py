@@ -157,9 +157,9 @@ def test_a_merge_that_failed_is_seen() -> None:
     assert not merged((MERGED[0], MERGED[1], failed, *MERGED[3:]), "word")
 
 
-def test_of_a_model_only_the_merge_is_asked_and_not_that_it_wrote() -> None:
+def test_a_merge_is_not_proven_by_a_model_that_wrote_nothing() -> None:
     wrote_nothing = (*MERGED[:2], merge("a", 3, files=0), *MERGED[3:])
-    assert merged(wrote_nothing, None, is_strict=False)
+    assert not merged(wrote_nothing, None, is_strict=False)
     assert not merged(wrote_nothing, None)
     assert not merged(MERGED, None, is_strict=False)  # it wrote, and the file is nowhere
 

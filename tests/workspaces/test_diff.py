@@ -220,12 +220,21 @@ def test_paths_outside_the_write_set_are_named_and_renames_count_twice(tmp_path:
     assert outside(changes, []) == ("a.txt", "old/name.txt", "place/name.txt", "place/new")
 
 
-def test_a_large_binary_is_named_and_its_bytes_are_kept(tmp_path: Path) -> None:
+def test_a_large_binary_is_part_of_a_patch_and_only_named_for_readers(tmp_path: Path) -> None:
     content = os.urandom(LARGEST_BINARY + 1)
-    changes = changes_of(tmp_path, lambda root: (root / "big.bin").write_bytes(content))
-    assert b"Binary files /dev/null and b/big.bin differ\n" in render_patch(changes)
-    assert len(render_patch(changes)) < 500
-    assert Blobs(changes.objects).read(changes.changes[0].after.digest) == content  # type: ignore[union-attr]
+
+    def edit(root: Path) -> None:
+        (root / "big.bin").write_bytes(content)
+        (root / "a.txt").write_bytes(b"changed\n")
+
+    changes = changes_of(tmp_path, edit)
+    target = write_tree(tmp_path / "target", FILES)
+    git(target, "apply", text=render_patch(changes))
+    assert (target / "big.bin").read_bytes() == content
+    assert (target / "a.txt").read_bytes() == b"changed\n"
+    named = render_patch(changes, LARGEST_BINARY)
+    assert b"Binary files /dev/null and b/big.bin differ\n" in named
+    assert len(named) < 5000
 
 
 def test_no_text_in_a_file_or_its_name_forges_another_part_of_a_patch(tmp_path: Path) -> None:

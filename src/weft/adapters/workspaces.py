@@ -23,7 +23,7 @@ from weft.workspaces.isolate import discard_tree, empty_trash, isolate, open_iso
 from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
 from weft.workspaces.merge import Conflict, plan_merge
 from weft.workspaces.merge_back import merge_back
-from weft.workspaces.patch import summarize
+from weft.workspaces.patch import render_patch, summarize
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.refusals import spelt
 from weft.workspaces.stored import Unreadable
@@ -31,6 +31,9 @@ from weft.workspaces.undo import recover_merges
 from weft.workspaces.watching import Snapshot, differences, look
 
 _MOST_SAID = 20  # warnings of one step
+# Of a change, in the journal and in prompts. All of it is in the artifact.
+_LONGEST_DIFF = 100_000
+_MOST_PATHS = 1_000
 
 
 class ChangeLost(WeftError):
@@ -132,20 +135,21 @@ class LocalWorkspaces:
         counts = (len(changes.changes), figures.added, figures.removed)
         said = _said(changes)
         if refused := inadmissible(changes, terms.write_set, self._protected, self._redactor):
-            return NotMerged(artifact, refused.error, refused.paths, *counts, is_refused=True)
+            return NotMerged(artifact, refused.error, refused.paths, *counts, True)
+        shows = _shown(changes)  # not of what was refused: it may hold a secret
         is_explained = terms.may_remove or changes.is_explained
         doubt = "" if is_explained else doubt_about(changes)
         if not terms.is_merged:
-            return Collected(artifact, *counts, is_merged=False, warnings=said, question=doubt)
+            return Collected(artifact, *counts, False, said, doubt, *shows)
         if doubt:
             return Held(artifact, doubt, *counts)
         merged = merge_back(changes, plot.workspace, self._home)
         if isinstance(merged, Conflict):
             clashes = "; ".join(f"{spelt(clash.path)}: {clash.why}" for clash in merged.clashes[:5])
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
-            return NotMerged(artifact, error, merged.paths, *counts)
+            return NotMerged(artifact, error, merged.paths, *counts, False, *shows)
         kept = (f"{spelt(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
-        return Collected(artifact, *counts, is_merged=True, warnings=(*said, *kept))
+        return Collected(artifact, *counts, True, (*said, *kept), "", *shows)
 
     def _can_reuse(self, plot: Plot, terms: Terms) -> bool:
         earlier = self._earlier(plot, terms)
@@ -213,6 +217,17 @@ class LocalWorkspaces:
     @property
     def _trash(self) -> Path:
         return self._home / "workspaces" / "trash"
+
+
+def _shown(changes: Changes) -> tuple[str, tuple[str, ...]]:
+    """The change as a prompt may show it, and its paths. A binary file is only named."""
+    paths = tuple(spelt(change.path) for change in changes.changes[:_MOST_PATHS])
+    patch = render_patch(changes, largest_binary=0).decode("utf-8", "replace")
+    if len(patch) <= _LONGEST_DIFF:
+        return patch, paths
+    cut = patch[: patch.rfind("\n", 0, _LONGEST_DIFF) + 1]
+    left = f"… {len(patch) - len(cut):,} more characters of this diff are left out\n"
+    return cut + left, paths
 
 
 def _said(changes: Changes) -> tuple[str, ...]:

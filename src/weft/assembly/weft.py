@@ -297,11 +297,11 @@ class Weft:
     def with_patches(self, report: "Report", history: "History") -> "Report":
         """The same report, with what each writer changed."""
         from weft.report.patches import with_patches
-        from weft.workspaces.patch import render_patch
+        from weft.workspaces.patch import LARGEST_BINARY, render_patch
 
         def read(step: str) -> bytes | None:
             try:
-                return self.hide_in_patch(render_patch(self.change(history, step)))
+                return self.hide_in_patch(render_patch(self.change(history, step), LARGEST_BINARY))
             except WeftError:  # the artifact was removed, or cannot be read any more
                 return None
 

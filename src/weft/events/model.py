@@ -188,6 +188,8 @@ class ChangesCollected:
     warnings: tuple[str, ...] = ()
     question: str = ""  # what a person should know before they merge it
     is_unchanged: bool = False  # somebody looked, and the step had changed no file
+    diff: str = ""  # as a patch, cut where it is long
+    changed: tuple[str, ...] = ()  # paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,8 @@ class MergeFailed:
     insertions: int = 0
     deletions: int = 0
     is_refused: bool = False  # whatever the workspace holds: it must not be merged
+    diff: str = ""
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,10 @@ class _Assembly:
             write_set=writes,
             workspace_mode=mode,
             merge_back=written.merge_back or "auto",
+            merge_after=written.merge_after,
+            merge_when=self._expression((*written.at, "merge_when"))
+            if written.merge_when
+            else None,
             recovery=written.recovery or ("ask" if is_writer else "rerun"),
             claims=_claims_of(reads, writes, is_writer, mode == "isolated"),
             output=written.output,

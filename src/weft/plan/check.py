@@ -17,6 +17,7 @@ from weft.plan.rules import (
     instructions,
     limits,
     lists,
+    merging,
     references,
     schemas,
     sets,
@@ -73,6 +74,7 @@ def check(
         rule.check(draft)
     graph = connect(draft)
     cycles.check(draft, graph)
+    merging.check(draft, graph)
     problems = (*recipe.problems, *draft.problems)
     if problems:
         return Problems(tuple(sorted(problems, key=lambda problem: problem.sort_key)))

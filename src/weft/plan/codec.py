@@ -411,6 +411,8 @@ _USUAL: dict[type, dict[str, object]] = {
         "write_aliases": (),
         "is_recovery_written": False,
         "max_output_tokens": None,
+        "merge_after": None,
+        "merge_when": None,
     },
     Brief: {
         "style": "prompt",

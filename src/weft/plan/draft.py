@@ -68,6 +68,7 @@ class DraftStep:
     uses: list[Use] = field(default_factory=list)
     sayings: list[Saying] = field(default_factory=list)
     targets: list[tuple[Path, str]] = field(default_factory=list)
+    later: list[Saying] = field(default_factory=list)  # decided once the step has ended
 
     @property
     def id(self) -> StepId:
@@ -174,6 +175,7 @@ def make_draft(recipe: Recipe, catalog: Catalog, limits: Limits) -> Draft:
         drafted = DraftStep(step)
         drafted.uses.extend(_uses(draft, step))
         drafted.sayings.extend(_sayings(draft, step))
+        drafted.later.extend(_decisions(draft, (*step.at, "merge_when"), step.merge_when))
         drafted.targets.extend(_targets(step))
         draft.steps.append(drafted)
         draft.by_id.setdefault(step.id, drafted)

@@ -1,9 +1,11 @@
 """What templates may refer to. In: Draft. Out: Known, for templates.check."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from weft.plan.branch_keys import branch_keys
-from weft.plan.draft import Draft
+from weft.plan.draft import Draft, DraftStep
+from weft.plan.postures import agents_of, posture_of
 from weft.recipe.model import Delegation, Loop, Map, Parallel, Step
 from weft.templates.check import Known, KnownStep
 from weft.vocabulary.ids import AgentId, StepId
@@ -13,10 +15,16 @@ from weft.vocabulary.values import Json
 def known_names(draft: Draft, stored: Mapping[str, StepId]) -> Known:
     return Known(
         inputs={declared.name: declared.type for declared in draft.recipe.inputs},
-        steps={id: _known_step(draft, draft.by_id[id].step) for id in draft.step_ids()},
+        steps={id: _with_change(draft, draft.by_id[id]) for id in draft.step_ids()},
         stored=dict(stored),
         local=frozenset(),
     )
+
+
+def _with_change(draft: Draft, drafted: DraftStep) -> KnownStep:
+    known, step = _known_step(draft, drafted.step), drafted.step
+    posture = step.posture or posture_of(agents_of(draft, drafted))
+    return replace(known, has_change=posture == "writer" and step.workspace_mode != "shared")
 
 
 def _known_step(draft: Draft, step: Step) -> KnownStep:

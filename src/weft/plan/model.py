@@ -178,6 +178,8 @@ class PlannedStep:
     read_aliases: tuple[str, ...] = ()
     write_aliases: tuple[str, ...] = ()
     max_output_tokens: int | None = None  # before the agent's
+    merge_after: StepId | None = None  # with merge_back: after
+    merge_when: Expression | None = None
 
     @property
     def depends_on(self) -> tuple[StepId, ...]:

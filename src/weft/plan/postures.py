@@ -1,8 +1,9 @@
 """Whether an agent writes. In: Agent. Out: by its tools, or because it says so."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from weft.plan.catalog import CHANGING_TOOLS, tool_name
+from weft.plan.draft import Draft, DraftStep
 from weft.recipe.model import Agent, Posture
 
 
@@ -14,6 +15,20 @@ def tools_of(agent: Agent) -> tuple[str, ...]:
 def posture_of(agents: Iterable[Agent]) -> Posture:
     """Of a step that says none, whose agents these are."""
     return "writer" if any(map(_is_writer, agents)) else "read_only"
+
+
+def agents_of(draft: Draft, drafted: DraftStep) -> Iterator[Agent]:
+    """Who does the work of a step, and who takes over."""
+    step = drafted.step
+    for use in drafted.uses:
+        agent = draft.agent(use.agent)
+        if agent is None:
+            continue  # another rule says so
+        yield agent
+        nearest = step.on_failure or step.retry.on_failure or agent.retry.on_failure
+        fallback = draft.agent(nearest.fallback) if nearest and nearest.fallback else None
+        if fallback is not None:
+            yield fallback
 
 
 def has_means_to_write(agent: Agent, model: str | None) -> bool:

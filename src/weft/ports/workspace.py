@@ -41,6 +41,8 @@ class Collected:
     is_merged: bool = False
     warnings: tuple[str, ...] = ()
     question: str = ""  # what a person should know before they merge it
+    diff: str = ""
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class NotMerged:
     insertions: int = 0
     deletions: int = 0
     is_refused: bool = False  # whatever the workspace holds
+    diff: str = ""
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

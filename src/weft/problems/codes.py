@@ -50,6 +50,7 @@ TITLES: dict[str, str] = {
     "RCP124": "unusable JSON schema",
     "RCP125": "tool that delegates",
     "RCP126": "unknown tool",
+    "RCP127": "merge after the wrong step",
     "RCP201": "broken reference",
     "RCP202": "unknown input",
     "RCP203": "unknown step",

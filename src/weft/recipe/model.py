@@ -19,7 +19,7 @@ Policy: TypeAlias = Literal["inline", "skip", "block", "abort"]
 Backoff: TypeAlias = Literal["none", "linear", "exponential"]
 Posture: TypeAlias = Literal["read_only", "writer"]
 WorkspaceMode: TypeAlias = Literal["shared", "isolated"]
-MergeBack: TypeAlias = Literal["auto", "manual", "never"]
+MergeBack: TypeAlias = Literal["auto", "manual", "never", "after"]
 Recovery: TypeAlias = Literal["rerun", "ask", "skip"]
 Format: TypeAlias = Literal["json", "text", "markdown"]
 Wait: TypeAlias = Literal["all", "any"] | int
@@ -197,6 +197,8 @@ class Step:
     write_set: tuple[str, ...] | None = None
     workspace_mode: WorkspaceMode | None = None
     merge_back: MergeBack | None = None
+    merge_after: StepId | None = None  # the step with whose success a change is merged
+    merge_when: str | None = None  # and what must be so then
     recovery: Recovery | None = None
     output: Output = NO_OUTPUT
     is_cached: bool = False

@@ -1,6 +1,7 @@
 """The parts of a recipe, made from their fields. In: Fields. Out: the classes of `model`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from weft.documents.kinds import Identifier, ShapeOf
@@ -72,6 +73,33 @@ class OnFailureKind(Kind[OnFailure]):
 
     def schema(self) -> JsonSchema:
         return {"anyOf": [{"enum": list(POLICIES)}, {"type": "string", "pattern": "^fallback:.+$"}]}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeChoice:
+    how: MergeBack
+    after: StepId | None = None
+
+
+class MergeBackKind(Kind[MergeChoice]):
+    called = "auto, manual, never, or 'after STEP'"
+
+    def read(self, node: Node, at: Path, reading: Reading) -> MergeChoice | None:
+        if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
+            return self.mistyped(node, at, reading)
+        if node.value in ("auto", "manual", "never"):
+            return MergeChoice(cast(MergeBack, node.value))
+        word, _, after = node.value.strip().partition(" ")
+        if word == "after" and after.strip():
+            return MergeChoice("after", StepId(after.strip()))
+        guess = closest(node.value, ("auto", "manual", "never"))
+        hint = f"did you mean '{guess}'?" if guess else f"write {self.called}"
+        reading.say("RCP109", node, at, f"'{node.value[:60]}' is not a value of 'merge_back'", hint)
+        return None
+
+    def schema(self) -> JsonSchema:
+        named = {"type": "string", "pattern": "^after .+$"}
+        return {"anyOf": [{"enum": ["auto", "manual", "never"]}, named]}
 
 
 class WaitKind(Kind[Any]):
@@ -306,6 +334,7 @@ def make_step(fields: Fields, reading: Reading) -> Step:
     depends_on = fields.many("depends_on")
     if depends_on is None and fields.written("depends_on"):
         depends_on = ()  # `depends_on:` with nothing behind it: no edges, not "not written"
+    merge = fields.get("merge_back", MergeChoice)
     return Step(
         # A step without a readable id is still checked; its place stands in for the name.
         id=StepId(fields.get("id", str) or f"#{fields.at[-1]}"),
@@ -324,7 +353,9 @@ def make_step(fields: Fields, reading: Reading) -> Step:
         read_set=fields.many("read_set"),
         write_set=fields.many("write_set"),
         workspace_mode=cast(WorkspaceMode | None, fields.get("workspace_mode", str)),
-        merge_back=cast(MergeBack | None, fields.get("merge_back", str)),
+        merge_back=merge.how if merge else None,
+        merge_after=merge.after if merge else None,
+        merge_when=fields.get("merge_when", str),
         recovery=cast(Recovery | None, fields.get("recovery", str)),
         output=fields.get("output", Output) or NO_OUTPUT,
         is_cached=fields.get("cache", bool) or False,

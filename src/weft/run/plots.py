@@ -48,6 +48,11 @@ class Plots:
         except Exception as error:  # a full disk, say: the step fails, the run does not hang
             said = error.with_hint if isinstance(error, WeftError) else str(error)
             return MergeFailed(clock.now(), step.id, "", f"its changes could not be kept: {said}")
+        if isinstance(collected, Held) and step.pending is None:
+            # It is merged for a step that comes later, which cannot be put to a person.
+            hint = f"weft apply {self._state.run_id} {step.id} --allow-removals merges it"
+            held = f"{collected.question}; {hint}"
+            collected = NotMerged(collected.artifact, held, (), collected.files)
         return _answer(step.id, collected, clock.now())
 
     async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
@@ -148,10 +153,15 @@ def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -
                 warnings=collected.warnings,
                 question=collected.question,
                 is_unchanged=bool(artifact) and not collected.files,
+                diff=collected.diff,
+                changed=collected.changed,
                 **figures,
             )
         case NotMerged(artifact, error, paths, is_refused=is_refused):
-            return MergeFailed(now, step, artifact, error, paths, is_refused=is_refused, **figures)
+            return MergeFailed(
+                now, step, artifact, error, paths,
+                is_refused=is_refused, diff=collected.diff, changed=collected.changed, **figures,
+            )  # fmt: skip
         case Held(artifact, question):
             return MergeHeld(now, step, artifact, question, **figures)
         case _:

@@ -7,9 +7,11 @@ it declared.
 
 from weft.schedule.closing import step_timer
 from weft.schedule.commands import CollectChanges
-from weft.schedule.state import Pending, RunState, StepState
+from weft.schedule.state import NO_LOCAL, Pending, RunState, StepState
 from weft.schedule.turn import Turn
+from weft.templates.evaluate import Undecided, decide
 from weft.vocabulary.statuses import StepStatus
+from weft.vocabulary.values import Json
 
 
 def writes_here(state: RunState, step: StepState) -> bool:
@@ -38,11 +40,46 @@ def must_wait(turn: Turn, step: StepState, pending: Pending) -> bool:
 
 
 def collect(turn: Turn, step: StepState) -> None:
+    if step.merging:
+        for id in sorted(step.merging):
+            turn.say(CollectChanges(id, is_merged=True, is_allowed=False))
+        return
     # What was told to stop may write until it says that it did.
     if step.pending is not None and step.open_attempts == 0:
         has_succeeded = step.pending.failure is None
         is_merged = has_succeeded and step.planned.merge_back == "auto"
         turn.say(CollectChanges(step.id, is_merged, step.is_merge_allowed))
+
+
+def must_wait_for_others(turn: Turn, step: StepState, output: Json) -> bool:
+    """Whether the step, which has succeeded, ends only once the changes of others are merged."""
+    merges, step.merges = step.merges, []  # once
+    for writer in merges:
+        changes = writer.changes
+        is_kept = writer.status is StepStatus.SUCCEEDED and changes is not None and changes.files
+        if is_kept and changes and not changes.is_merged and _is_wanted(turn, writer, step, output):
+            step.merging.add(writer.id)
+    if not step.merging:
+        return False
+    step.pending = Pending(output)
+    turn.state.collecting += 1
+    turn.clear_timer(step_timer(step))
+    collect(turn, step)
+    return True
+
+
+def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Json) -> bool:
+    condition = writer.planned.merge_when
+    if condition is None:
+        return True
+    claim = decide(condition, turn.state.scope_with(NO_LOCAL, (step.id, output)))
+    if isinstance(claim, Undecided):
+        said = f"'merge_when' is undecided and counts as false: {claim.reason}"
+        writer.warnings[said] = None
+        return False
+    if not claim:
+        writer.warnings[f"its change was not merged: {condition.text} is not so"] = None
+    return claim
 
 
 def hold(turn: Turn, step: StepState, question: str) -> None:

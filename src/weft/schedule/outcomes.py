@@ -6,7 +6,7 @@ from heapq import heappush
 from weft.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from weft.recipe.model import Policy
 from weft.schedule.closing import RUN_TIMER, close_run, end_step
-from weft.schedule.collecting import must_wait, take_pending
+from weft.schedule.collecting import must_wait, must_wait_for_others, take_pending
 from weft.schedule.parts import stop_parts
 from weft.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
 from weft.schedule.tool_calls import ToolCalls
@@ -22,7 +22,7 @@ def succeed(turn: Turn, step: StepState, output: Json | Large) -> None:
     if not must_wait(turn, step, Pending(output)):
         if step.planned.claims.is_writer and not turn.state.workspace and step.parts:
             step.warnings["it is a writer, but this run has no workspace: no file changed"] = None
-        _succeed(turn, step, output)
+        _conclude(turn, step, output)
 
 
 def fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
@@ -40,8 +40,10 @@ def end_collected(turn: Turn, step: StepState, conflict: Failure | None = None) 
         _fail(turn, step, pending.failure, pending.policy)
     elif conflict is not None:
         _fail(turn, step, conflict, step.planned.on_failure)
+    elif step.merge_failure is not None:
+        _fail(turn, step, step.merge_failure, step.planned.on_failure)
     else:
-        _succeed(turn, step, pending.output)
+        _conclude(turn, step, pending.output)
 
 
 def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | MergeFailed) -> None:
@@ -58,6 +60,27 @@ def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | Merge
     else:
         step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
         end_collected(turn, step, Failure("conflict", event.error))
+    _end_merger(turn, step, event)
+
+
+def _conclude(turn: Turn, step: StepState, output: Json) -> None:
+    """Its own work and its own change are done: what waited for it is merged, then it ends."""
+    if not must_wait_for_others(turn, step, output):
+        _succeed(turn, step, output)
+
+
+def _end_merger(turn: Turn, writer: StepState, event: ChangesCollected | MergeFailed) -> None:
+    """The change of a writer was merged for the step that it waited for, or could not be."""
+    after = writer.planned.merge_after
+    merger = turn.state.steps[after] if after is not None else None
+    if merger is None or writer.id not in merger.merging:
+        return
+    merger.merging.discard(writer.id)
+    if isinstance(event, MergeFailed):
+        said = f"the change of step '{writer.id}' was not merged: {event.error}"
+        merger.merge_failure = Failure("conflict", said)
+    if not merger.merging:
+        end_collected(turn, merger)
 
 
 def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHeld) -> Changes:
@@ -70,6 +93,8 @@ def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHel
         event.deletions,
         is_merged=False,
         is_whole=not has_failed,
+        diff="" if isinstance(event, MergeHeld) else event.diff,
+        changed=() if isinstance(event, MergeHeld) else event.changed,
     )
 
 

@@ -145,6 +145,8 @@ class Changes:
     is_whole: bool = True  # False: the step failed, so its change may be half done
     is_refused: bool = False  # it must not be merged, whatever the workspace holds
     applied_by: str | None = None  # the person who merged it after the step had ended
+    diff: str = ""
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,10 @@ class StepState:
     changes: Changes | None = None
     question: str = ""  # about its change, which a person must allow before it is merged
     is_merge_allowed: bool = False  # by a person
+    # Changes of others that are merged once this step has succeeded, and those under way.
+    merges: list["StepState"] = field(default_factory=list, repr=False)
+    merging: set[StepId] = field(default_factory=set)
+    merge_failure: Failure | None = None
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
     skipped: int = 0  # dependencies that were skipped, and took their need along
@@ -216,6 +222,14 @@ class StepState:
     def may_have_removed(self) -> bool:
         """Whether a tool call of the step, or a program that is its agent, can have removed files."""
         return any(each.may_have_removed or each.model.startswith("cli:") for each in self.attempts)
+
+    @property
+    def diff(self) -> str:
+        return self.changes.diff if self.changes else ""
+
+    @property
+    def files(self) -> list[Json]:
+        return list(self.changes.changed) if self.changes else []
 
     @property
     def attempts(self) -> Iterator[AttemptState]:
@@ -295,6 +309,8 @@ def begin(plan: Plan) -> RunState:
     order = [StepState(planned, planned.id, planned.index) for planned in plan.steps]
     steps = {step.id: step for step in order}
     for step in order:
+        if step.planned.merge_after is not None:
+            steps[step.planned.merge_after].merges.append(step)
         edges = step.planned.edges
         step.unmet = len(edges)
         for edge in edges:

@@ -107,8 +107,9 @@ def merged(
         return Check(name, False, f"'{reader}' began before the change was merged", evidence)
     if files and content is None:
         return Check(name, False, "the merged file is not in the workspace", evidence)
-    if not is_strict and not files:
-        return Check(name, True, f"merged in time; the model of '{writer}' wrote nothing", evidence)
+    if not files:
+        said = f"the model of '{writer}' wrote no file, so nothing was merged"
+        return Check(name, False, said, evidence)
     if is_strict and (content is None or content.strip() not in found[reader].text):
         return Check(name, False, f"'{reader}' did not see what '{writer}' wrote", evidence)
     return Check(name, True, f"the file of '{writer}' was merged, then '{reader}' ran", evidence)

@@ -15,6 +15,7 @@ class KnownStep:
     schema: Mapping[str, object] | None = None  # of the output, or of each element of it
     is_list: bool = False  # a map without reduce
     is_text: bool = False  # text may still hold JSON, so it may have any field
+    has_change: bool = False  # an isolated writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Known:
     local: frozenset[str] = frozenset()  # which loop variables are in scope here
 
 
-_FACETS = ("output", "outputs", "status", "error", "validation")
+_FACETS = ("output", "outputs", "status", "error", "validation", "diff", "files")
 _LOOP_VARIABLES = {
     "item": "'item' exists inside a map step",
     "index": "'index' exists inside a map step",
@@ -81,7 +82,16 @@ def _steps(reference: Reference, known: Known) -> Fault | None:
             return _outputs(reference, step, known.steps[step])
         case "validation":
             return None
-        case "status" | "error" as facet:
+        case "diff" | "files" as facet if not known.steps[step].has_change:
+            message = f"step '{step}' has no {facet}: it does not write in a copy of its own"
+            hint = "only a writer with workspace_mode: isolated has"
+            return _fault("RCP208", reference, 2, message, hint)
+        case "files" if len(path) == 3 or (len(path) == 4 and isinstance(path[3], int)):
+            return None
+        case "files":
+            message = "'files' is a list of paths: it has no fields"
+            return _fault("RCP208", reference, 3, message, f"write steps.{step}.files")
+        case "status" | "error" | "diff" as facet:
             if len(path) == 3:
                 return None
             message = f"'{facet}' is text: it has no fields"

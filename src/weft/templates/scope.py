@@ -25,6 +25,10 @@ class EndedStep(Protocol):
     def error(self) -> str | None: ...
     @property
     def validation(self) -> Json: ...
+    @property
+    def diff(self) -> str: ...
+    @property
+    def files(self) -> list[Json]: ...
 
 
 @value
@@ -36,6 +40,8 @@ class StepValue:
     status: str = "succeeded"
     error: str | None = None
     validation: Json = None
+    diff: str = ""  # what an isolated writer changed
+    files: list[Json] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -74,6 +80,10 @@ def _facet(step: EndedStep, facet: PathPart, rest: Sequence[PathPart]) -> Json |
             return _walk(MISSING if step.outputs is None else dict(step.outputs), rest)
         case "validation":
             return _walk(step.validation, rest)
+        case "diff":
+            return MISSING if rest else step.diff
+        case "files":
+            return _walk(step.files, rest)
         case "status":
             return MISSING if rest else str(step.status)
         case "error":

@@ -1,7 +1,6 @@
 """Changes as a patch that `git apply` takes. In: Changes. Out: bytes, for lines may be in any code.
 
-Of modes a patch knows what git knows: executable or not, and links. A binary file of more than
-LARGEST_BINARY is only named; its bytes stay in the artifact.
+Of modes a patch knows what git knows: executable or not, and links.
 """
 
 import zlib
@@ -16,7 +15,7 @@ from weft.workspaces.entries import Change, Changes, Entry
 from weft.workspaces.lines import Run, shared_runs, split_lines
 from weft.workspaces.three_way import is_text
 
-LARGEST_BINARY = 1024 * 1024
+LARGEST_BINARY = 1024 * 1024  # that a report shows
 LARGEST_TEXT = 8 * 1024 * 1024
 _AROUND = 3  # unchanged lines before and after a changed one
 _NOTHING = "0" * 40
@@ -52,8 +51,10 @@ class _Side(NamedTuple):
         return sha1(header + self.content, usedforsecurity=False).hexdigest()
 
 
-def render_patch(changes: Changes) -> bytes:
-    return b"".join(_render(*pair) for pair in _pairs(changes))
+def render_patch(changes: Changes, largest_binary: int | None = None) -> bytes:
+    """A binary file of more bytes than `largest_binary` is only named, and then `git apply` does
+    not take the patch: that is for readers."""
+    return b"".join(_render(*pair, largest_binary) for pair in _pairs(changes))
 
 
 def summarize(changes: Changes) -> Summary:
@@ -91,7 +92,7 @@ def _is_shown(old: _Side, new: _Side) -> bool:
     return all(is_text(content) and len(content) <= LARGEST_TEXT for content in sides)
 
 
-def _render(old: _Side, new: _Side) -> bytes:
+def _render(old: _Side, new: _Side, largest_binary: int | None) -> bytes:
     names = _quoted(f"a/{old.path}"), _quoted(f"b/{new.path}")
     head = [f"diff --git {names[0]} {names[1]}", *_extended(old, new)]
     if old.content == new.content and old.entry and new.entry:
@@ -100,7 +101,7 @@ def _render(old: _Side, new: _Side) -> bytes:
     mode = f" {old.mode}" if old.mode == new.mode else ""
     head.append(f"index {old.id}..{new.id}{mode}")
     if not _is_shown(old, new):
-        return _text(head) + _binary(old, new, names)
+        return _text(head) + _binary(old, new, names, largest_binary)
     if not old.content and not new.content:
         return _text(head)
     head.append(f"--- {_ended(names[0]) if old.entry else '/dev/null'}")
@@ -198,8 +199,8 @@ def _line(sign: bytes, line: bytes) -> bytes:
     return sign + line + (b"" if line.endswith(b"\n") else b"\n\\ No newline at end of file\n")
 
 
-def _binary(old: _Side, new: _Side, names: tuple[str, str]) -> bytes:
-    if max(len(old.content), len(new.content)) > LARGEST_BINARY:
+def _binary(old: _Side, new: _Side, names: tuple[str, str], largest: int | None) -> bytes:
+    if largest is not None and max(len(old.content), len(new.content)) > largest:
         a = names[0] if old.entry else "/dev/null"
         b = names[1] if new.entry else "/dev/null"
         return f"Binary files {a} and {b} differ\n".encode("ascii")

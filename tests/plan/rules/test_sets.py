@@ -51,3 +51,42 @@ def test_a_set_excludes_nothing(key: str, text: str) -> None:
 @pytest.mark.parametrize("text", ["./!name", "a!b", "[!a]b", "src/a!"])
 def test_an_exclamation_mark_may_be_part_of_a_name(text: str) -> None:
     assert problems_of(step("write_set", f"'{text}'")) == ()
+
+
+WRITE = "{id: a, subagent: worker, prompt: x%s}"
+
+
+@pytest.mark.parametrize(
+    ("keys", "later", "code"),
+    [
+        (", merge_back: after b", "{id: b, subagent: writer, prompt: '{{steps.a.diff}}'}", ""),
+        (", merge_back: after b", "{id: b, subagent: writer, prompt: '{{steps.a.files[0]}}'}", ""),
+        (", merge_back: after b", "{id: b, subagent: writer, prompt: x, depends_on: [a]}", ""),
+        (", merge_back: after b", "{id: b, subagent: writer, prompt: x}", "RCP127"),
+        (", merge_back: after c", "{id: b, subagent: writer, prompt: x}", "RCP127"),
+        (", merge_back: after a", "{id: b, subagent: writer, prompt: x}", "RCP127"),
+        (", merge_when: 'true'", "{id: b, subagent: writer, prompt: x}", "RCP127"),
+        (
+            ", merge_back: after b, merge_when: steps.c.output == 1",
+            "{id: b, subagent: writer, prompt: x, depends_on: [a]}",
+            "RCP203",
+        ),
+        ("", "{id: b, subagent: writer, prompt: '{{steps.a.diff.x}}'}", "RCP208"),
+        ("", "{id: b, subagent: writer, prompt: '{{steps.a.files.x}}'}", "RCP208"),
+        (
+            ", workspace_mode: shared",
+            "{id: b, subagent: writer, prompt: '{{steps.a.diff}}'}",
+            "RCP208",
+        ),
+        (
+            ", posture: read_only",
+            "{id: b, subagent: writer, prompt: '{{steps.a.files}}'}",
+            "RCP208",
+        ),
+    ],
+)
+def test_a_change_is_given_and_merged_only_where_there_is_one(
+    keys: str, later: str, code: str
+) -> None:
+    codes = [problem.code for problem in problems_of(flat(WRITE % keys, later))]
+    assert codes == ([code] if code else [])

@@ -11,7 +11,7 @@ def check(draft: Draft) -> None:
     known = known_names(draft, stored_names(draft))
     told: set[tuple[object, ...]] = set()
     for drafted in draft.steps:
-        for saying in all_sayings(draft, drafted):
+        for saying in (*all_sayings(draft, drafted), *drafted.later):
             _check(draft, saying, known, told)
     for agent in _unused(draft):
         at = (*draft.recipe.agents[agent].at, "prompt")

@@ -1,11 +1,11 @@
 """Read and write sets are globs inside the workspace, and a step that writes can write."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from weft.documents.node import Path
 from weft.plan.draft import Draft, DraftStep
-from weft.plan.postures import has_means_to_write, posture_of
+from weft.plan.postures import agents_of, has_means_to_write, posture_of
 from weft.recipe.model import Agent
 from weft.vocabulary.names import listed
 
@@ -33,7 +33,7 @@ def check(draft: Draft) -> None:
 
 def _check_means(draft: Draft, drafted: DraftStep) -> None:
     """Whether those who do a writer's work can write at all."""
-    step, agents = drafted.step, list(_agents(draft, drafted))
+    step, agents = drafted.step, list(agents_of(draft, drafted))
     if step.posture is None and posture_of(agents) == "read_only":
         if step.write_set:
             draft.warn(
@@ -54,19 +54,6 @@ def _check_means(draft: Draft, drafted: DraftStep) -> None:
             "that writes",
             "give an agent Write, Edit or Bash, or write posture: read_only",
         )
-
-
-def _agents(draft: Draft, drafted: DraftStep) -> Iterator[Agent]:
-    step = drafted.step
-    for use in drafted.uses:
-        agent = draft.agent(use.agent)
-        if agent is None:
-            continue  # another rule says so
-        yield agent
-        nearest = step.on_failure or step.retry.on_failure or agent.retry.on_failure
-        fallback = draft.agent(nearest.fallback) if nearest and nearest.fallback else None
-        if fallback is not None:
-            yield fallback
 
 
 def _names(agents: Sequence[Agent]) -> str:
