@@ -10,6 +10,7 @@ from weft.schedule.commands import CollectChanges
 from weft.schedule.state import NO_LOCAL, Pending, RunState, StepState
 from weft.schedule.turn import Turn
 from weft.templates.evaluate import Undecided, decide
+from weft.vocabulary.large import Large, loaded
 from weft.vocabulary.statuses import StepStatus
 from weft.vocabulary.values import Json
 
@@ -51,7 +52,7 @@ def collect(turn: Turn, step: StepState) -> None:
         turn.say(CollectChanges(step.id, is_merged, step.is_merge_allowed))
 
 
-def must_wait_for_others(turn: Turn, step: StepState, output: Json) -> bool:
+def must_wait_for_others(turn: Turn, step: StepState, output: Json | Large) -> bool:
     """Whether the step, which has succeeded, ends only once the changes of others are merged."""
     merges, step.merges = step.merges, []  # once
     for writer in merges:
@@ -68,11 +69,11 @@ def must_wait_for_others(turn: Turn, step: StepState, output: Json) -> bool:
     return True
 
 
-def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Json) -> bool:
+def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Json | Large) -> bool:
     condition = writer.planned.merge_when
     if condition is None:
         return True
-    claim = decide(condition, turn.state.scope_with(NO_LOCAL, (step.id, output)))
+    claim = decide(condition, turn.state.scope_with(NO_LOCAL, (step.id, loaded(output))))
     if isinstance(claim, Undecided):
         said = f"'merge_when' is undecided and counts as false: {claim.reason}"
         writer.warnings[said] = None

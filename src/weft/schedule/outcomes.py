@@ -63,7 +63,7 @@ def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | Merge
     _end_merger(turn, step, event)
 
 
-def _conclude(turn: Turn, step: StepState, output: Json) -> None:
+def _conclude(turn: Turn, step: StepState, output: Json | Large) -> None:
     """Its own work and its own change are done: what waited for it is merged, then it ends."""
     if not must_wait_for_others(turn, step, output):
         _succeed(turn, step, output)
