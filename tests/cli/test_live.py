@@ -229,7 +229,7 @@ def test_what_models_and_recipes_say_is_shown_as_text():
     with watched.view:
         watched.until(2)
     drawn = watched.file.getvalue()
-    assert "[red]not[/red][31m red secondline" in drawn
+    assert "[red]not[/red]␛[31m␇ red second\ufffdline" in drawn
     assert not set(_CONTROL.sub("", drawn)) & set("\x1b\x07\u202e\ud800")
 
 

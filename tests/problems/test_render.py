@@ -90,7 +90,7 @@ def test_what_a_file_says_cannot_move_the_cursor():
     text = as_text(hostile)
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert text.count("\n") == 3
-    assert "\ufffd[2J" in text
+    assert "␛[2J" in text
 
 
 def test_json_has_the_place_in_plain_numbers():

@@ -6,7 +6,7 @@ from weft.cli.agent_layers import Listed
 from weft.plan.catalog import CHANGING_TOOLS, tool_name
 from weft.plan.postures import tools_of
 from weft.problems.render import as_json as problem_as_json
-from weft.problems.render import count, visible
+from weft.problems.render import count
 from weft.recipe.model import Agent
 from weft.vocabulary.durations import format_duration
 
@@ -23,16 +23,16 @@ def cells(each: Listed) -> tuple[str, ...]:
     agent = each.read.agent
     if agent is None:
         said = f"{count(each.read.problems)} in {each.read.file}"
-        return (each.name, each.layer, "broken", "-", "-", "-", "-", visible(said))
+        return (each.name, each.layer, "broken", "-", "-", "-", "-", said)
     return (
         each.name,
         each.layer,
         _posture(agent),
-        visible(agent.model or "-"),
+        agent.model or "-",
         str(agent.max_turns or "-"),
         format_duration(agent.timeout_seconds) if agent.timeout_seconds else "-",
-        visible(",".join(tools_of(agent)) or "-"),
-        visible((agent.role.strip().splitlines() or [""])[0]),
+        ",".join(tools_of(agent)) or "-",
+        (agent.role.strip().splitlines() or [""])[0],
     )
 
 
@@ -49,7 +49,7 @@ def lines(each: Listed, agent: Agent) -> list[tuple[str, ...]]:
         "max_turns": str(agent.max_turns or ""),
         "timeout": format_duration(seconds) if seconds else "",
     }
-    return [(key, visible(value)) for key, value in pairs.items() if value]
+    return [(key, value) for key, value in pairs.items() if value]
 
 
 def row(each: Listed, agents: Sequence[Listed]) -> dict[str, object]:

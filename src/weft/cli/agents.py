@@ -9,9 +9,9 @@ from weft.cli.agent_layers import Listed, all_agents
 from weft.cli.agent_rows import HEAD, cells, lines, row
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import columns, print_json, print_problems
+from weft.cli.printing import columns, print_json, print_problems, say
 from weft.problems.errors import InvalidRecipe, NotFound
-from weft.problems.render import count, error_as_json, visible
+from weft.problems.render import count, error_as_json
 from weft.vocabulary.names import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def list_agents(as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "agents": [row(each, agents) for each in counting]})
         return
-    click.echo("\n".join(columns([HEAD, *map(cells, counting)])))
+    say("\n".join(columns([HEAD, *map(cells, counting)])))
     _print_shadows(agents)
     if any(each.read.problems for each in counting):
-        click.echo("\nweft agents check shows what is wrong.")
+        say("\nweft agents check shows what is wrong.")
 
 
 @command.command("show")
@@ -68,9 +68,9 @@ def show(name: str, as_json: bool) -> int:
     if as_json:
         print_json({"ok": True, "agent": {**row(found, agents), "prompt": agent.prompt}})
         return 0
-    click.echo("\n".join(columns(lines(found, agent))))
+    say("\n".join(columns(lines(found, agent))))
     _print_shadows(_named(agents, name))
-    click.echo(f"\n{_screened(agent.prompt)}" if agent.prompt else "\nIt has no prompt.")
+    say(f"\n{agent.prompt}" if agent.prompt else "\nIt has no prompt.")
     return 0
 
 
@@ -99,7 +99,7 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
             _print_checked(each, missing)
         broken = sum(bool(each.read.problems) for each in chosen)
         files = "1 file" if len(chosen) == 1 else f"{len(chosen)} files"
-        click.echo(f"{files}; broken: {broken}; warnings: {sum(map(len, lacks))}")
+        say(f"{files}; broken: {broken}; warnings: {sum(map(len, lacks))}")
     return InvalidRecipe.exit_code if problems else 0
 
 
@@ -113,34 +113,30 @@ def _named(agents: Iterable[Listed], name: str) -> list[Listed]:
     return found
 
 
-def _screened(text: str) -> str:
-    return "\n".join(map(visible, text.splitlines()))
-
-
 def _print_shadows(agents: Iterable[Listed]) -> None:
     said = [
-        f"{visible(each.shadowed_by)} shadows {visible(each.read.file)} ({each.layer})"
+        f"{each.shadowed_by} shadows {each.read.file} ({each.layer})"
         for each in agents
         if each.shadowed_by is not None
     ]
     if said:
-        click.echo("\n" + "\n".join(said))
+        say("\n" + "\n".join(said))
 
 
 def _print_checked(each: Listed, lacks: Sequence["Lack"]) -> None:
-    where = f"{each.name} ({each.layer}: {visible(each.read.file)})"
+    where = f"{each.name} ({each.layer}: {each.read.file})"
     if each.read.problems:
-        click.echo(f"{click.style('broken', fg='red', bold=True)} {where}")
+        say(where, mark="broken", colour="red")
         print_problems(each.read.problems)
         return
     ok = "warning" if lacks else "ok"
     colour = "yellow" if lacks else "green"
-    shadowed = f", shadowed by {visible(each.shadowed_by)}" if each.shadowed_by else ""
-    click.echo(f"{click.style(ok, fg=colour, bold=True)} {where}{shadowed}")
+    shadowed = f", shadowed by {each.shadowed_by}" if each.shadowed_by else ""
+    say(f"{where}{shadowed}", mark=ok, colour=colour)
     for lack in lacks:
-        click.echo(f"  {visible(lack.says)}")
+        say(f"  {lack.says}")
         if lack.fix:
-            click.echo(f"    = {visible(lack.fix)}")
+            say(f"    = {lack.fix}")
 
 
 def _print_checked_json(

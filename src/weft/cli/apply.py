@@ -15,7 +15,7 @@ from weft.assembly import Weft
 from weft.cli.approve import who
 from weft.cli.opening import sealed_history, weft_of
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.problems.errors import InvalidUsage, PermissionDenied, WeftError
 from weft.schedule.state import StepState
 from weft.text.redaction import NOTHING_SECRET, Redactor
@@ -200,11 +200,11 @@ def _say(applied: _Applied, as_json: bool) -> None:
         )  # fmt: skip
         return
     if applied.outcome.was_done:
-        click.echo("it was merged before; nothing is left to do")
+        say("it was merged before; nothing is left to do")
         return
     word = "would change" if applied.is_dry_run else "changed"
-    click.echo(f"{word} {len(paths)} file{'s' if len(paths) != 1 else ''}")
+    say(f"{word} {len(paths)} file{'s' if len(paths) != 1 else ''}")
     for path in paths:
-        click.echo(f"  {spelt(path)}")
+        say(f"  {spelt(path)}")
     for each in left:
-        click.echo(f"  {spelt(each.path)} stays as it is: {each.why}")
+        say(f"  {spelt(each.path)} stays as it is: {each.why}")

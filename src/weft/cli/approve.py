@@ -7,7 +7,7 @@ import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.vocabulary.ids import RunId, StepId
 
 
@@ -26,9 +26,9 @@ def decide(run: str, step: str, is_allowed: bool, reason: str, as_json: bool) ->
     if as_json:
         print_json({"ok": True, "run_id": run, "step": step, "decision": word})
         return
-    click.echo(f"{word} {step}")
+    say(f"{word} {step}")
     if not is_driven:
-        click.echo(f"nobody drives this run now; it goes on with: weft resume {run}")
+        say(f"nobody drives this run now; it goes on with: weft resume {run}")
 
 
 async def _decide(run_id: RunId, step: StepId, is_allowed: bool, reason: str) -> bool:

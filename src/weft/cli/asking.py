@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from weft.cli.printing import prompt, say
 from weft.plan.inputs import Misfit, convert, missing
 from weft.recipe.model import Input
 from weft.vocabulary.values import Json
@@ -19,8 +20,8 @@ def ask_missing(
         return answers
     for each in missing(declared, given):
         if each.description:
-            click.echo(each.description, err=True)
-        answers[each.name] = click.prompt(each.name, value_proc=_checked(each, workspace), err=True)
+            say(each.description, err=True)
+        answers[each.name] = prompt(each.name, _checked(each, workspace))
     return answers
 
 

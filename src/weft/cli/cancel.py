@@ -6,7 +6,7 @@ import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.vocabulary.ids import RunId
 
 
@@ -20,7 +20,7 @@ def command(run: str, reason: str, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "run_id": run})
     else:
-        click.echo(f"asked {run} to stop; weft report {run} shows what it had done")
+        say(f"asked {run} to stop; weft report {run} shows what it had done")
 
 
 async def _cancel(run_id: RunId, reason: str) -> None:

@@ -2,11 +2,10 @@
 
 import sys
 
-import click
-
 from weft.assembly import Weft
 from weft.cli.approve import who
 from weft.cli.live.rows import one_line
+from weft.cli.printing import confirm
 from weft.schedule.state import RunState, StepState
 from weft.vocabulary.ids import RunId
 
@@ -18,7 +17,7 @@ def can_ask(as_json: bool) -> bool:
 async def decide_here(weft: Weft, state: RunState) -> None:
     async with weft.runs() as runs:
         for step in list(state.awaiting_approval.values()):
-            is_allowed = click.confirm(_question(step), default=False)
+            is_allowed = confirm(_question(step), default=False)
             reason = "" if is_allowed else "not allowed at the terminal"
             await runs.decide(RunId(state.run_id), step.id, is_allowed, who(), reason)
 

@@ -7,10 +7,8 @@ import subprocess
 import time
 from collections.abc import Mapping
 
-import click
-
 from weft.assembly import Weft
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.problems.errors import NotFound, WeftError
 from weft.processes import python
 from weft.run.runs import new_run_id
@@ -52,7 +50,7 @@ def detach(
     if as_json:
         print_json({"ok": True, "run_id": run_id, "log": str(log)})
     else:
-        click.echo(f"{run_id}\n\n  weft watch {run_id}\n  weft cancel {run_id}")
+        say(f"{run_id}\n\n  weft watch {run_id}\n  weft cancel {run_id}")
     return 0
 
 

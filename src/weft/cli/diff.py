@@ -1,13 +1,11 @@
 """`weft diff RUN STEP`: what an isolated writer changed. `weft diff RUN RUN`: what differed."""
 
-import sys
-
 import click
 
 from weft.assembly import Weft
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_bytes, print_json, say
 from weft.report.difference import difference, difference_as_json, difference_as_text
 from weft.run.history import History
 
@@ -28,7 +26,7 @@ def command(run: str, other: str, as_json: bool) -> None:
     if as_json:
         print_json(difference_as_json(found))
     else:
-        click.echo(difference_as_text(found))
+        say(difference_as_text(found))
 
 
 def _show_change(weft: Weft, history: History, step: str, as_json: bool) -> None:
@@ -39,9 +37,9 @@ def _show_change(weft: Weft, history: History, step: str, as_json: bool) -> None
     made = render_patch(changes)
     patch = weft.hide_in_patch(made)
     if patch != made:
-        click.echo("the patch holds a secret's value, shown as [redacted]", err=True)
+        say("the patch holds a secret's value, shown as [redacted]", err=True)
     if not as_json:
-        sys.stdout.buffer.write(patch)  # git apply reads it byte for byte
+        print_bytes(patch)  # git apply reads it byte for byte
         return
     figures = summarize(changes)
     print_json(

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +15,8 @@ from weft.cli.finding import Finding
 from weft.cli.machine import examine
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option, model_option
-from weft.cli.printing import columns, print_json
+from weft.cli.printing import columns, print_json, say
 from weft.problems.errors import InvalidConfig, InvalidUsage
-from weft.problems.render import visible
 
 if TYPE_CHECKING:
     from weft.smoke.check import Check
@@ -64,7 +62,7 @@ def _examine(as_json: bool) -> int:
     )
     well = sum(each.status == "ok" for each in findings)
     end = "Weft can run" if is_well else "something essential is missing"
-    _echo(f"\n{well} of {len(findings)} ok; {end}")
+    say(f"\n{well} of {len(findings)} ok; {end}")
     return 0 if is_well else 1
 
 
@@ -117,7 +115,7 @@ async def _prove_with_model(
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    say(line, err=True)
 
 
 def _print_checks(
@@ -130,27 +128,19 @@ def _print_checks(
         return
     words = ["passed" if check.is_proven else "failed" for check in checks]
     _print_rows([(word, it.name, it.says, "") for word, it in zip(words, checks, strict=True)])
-    _echo(f"\n{words.count('passed')} of {len(words)} passed in {seconds:.1f} s")
+    say(f"\n{words.count('passed')} of {len(words)} passed in {seconds:.1f} s")
     if kept is not None:
-        _echo(f"the journal and the files are kept in {kept}")
+        say(f"the journal and the files are kept in {kept}")
 
 
 def _print_rows(rows: Sequence[tuple[str, str, str, str]]) -> None:
     """A word, a name, what is said of it, and how to fix it."""
-    lines = columns(
-        [(f"{_ICONS[word]} {word}", name, visible(says)) for word, name, says, _ in rows]
-    )
+    lines = columns([(f"{_ICONS[word]} {word}", name, says) for word, name, says, _ in rows])
     for (word, _, _, fix), line in zip(rows, lines, strict=True):
         mark, rest = line.split(word, 1)
-        _echo(click.style(mark + word, fg=_COLOURS[word], bold=True) + rest)
+        say(rest.removeprefix(" "), mark=mark + word, colour=_COLOURS[word])
         if fix:
-            _echo(f"      = {visible(fix)}")
-
-
-def _echo(line: str) -> None:
-    # A terminal that cannot show an icon shows a question mark; the word beside it says the same.
-    encoding = sys.stdout.encoding or "ascii"
-    click.echo(line.encode(encoding, "replace").decode(encoding))
+            say(f"      = {fix}")
 
 
 def _check_as_json(check: "Check") -> dict[str, object]:

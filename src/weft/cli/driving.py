@@ -8,13 +8,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-import click
-
 from weft.assembly import Weft
 from weft.assembly.chosen import Chosen
 from weft.cli.deciding import can_ask, decide_here
 from weft.cli.fetching import fetched
-from weft.cli.printing import outliving_its_reader, print_report_json
+from weft.cli.printing import outliving_its_reader, print_report_json, say
 from weft.cli.progress import JsonLines, Lines
 from weft.events.model import Event
 from weft.plan.model import Plan
@@ -75,7 +73,7 @@ def choose(weft: Weft, plan: Plan, model: str | None, as_json: bool) -> Chosen:
             raise
         chosen = asyncio.run(weft.choose(plan, model))
     for line in () if as_json else chosen.said:
-        click.echo(line, err=True)
+        say(line, err=True)
     return chosen
 
 
@@ -134,13 +132,13 @@ def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> Non
     if as_json:
         print_report_json(report)
     else:
-        click.echo(f"\n{as_markdown(report)}")
+        say(f"\n{as_markdown(report)}")
 
 
 def _print_next(state: RunState, was_stopped: bool) -> None:
     if state.awaiting_approval:
-        click.echo("\nIt awaits approval:", err=True)
+        say("\nIt awaits approval:", err=True)
         for step in state.awaiting_approval:
-            click.echo(f"  weft approve {state.run_id} {step}", err=True)
+            say(f"  weft approve {state.run_id} {step}", err=True)
     if was_stopped:
-        click.echo(f"\nstopped; it goes on with: weft resume {state.run_id}", err=True)
+        say(f"\nstopped; it goes on with: weft resume {state.run_id}", err=True)

@@ -6,6 +6,7 @@ import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
+from weft.cli.printing import print_json_text, say
 from weft.events.codec import UnknownEvent, encode
 from weft.events.model import RunEnded
 from weft.vocabulary.ids import RunId
@@ -31,9 +32,9 @@ async def _print(run_id: RunId, follow: bool, after: int) -> None:
             for stored in await runs.events(run_id, after):
                 after = stored.seq
                 if isinstance(stored.event, UnknownEvent):
-                    click.echo(f"event {stored.seq} {stored.event.reason}", err=True)
+                    say(f"event {stored.seq} {stored.event.reason}", err=True)
                     continue
-                click.echo(encode(stored.event))
+                print_json_text(encode(stored.event))
                 has_ended = has_ended or isinstance(stored.event, RunEnded)
             if has_ended or not follow:
                 return

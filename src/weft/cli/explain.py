@@ -5,7 +5,7 @@ import click
 from weft.cli.graph import terminal_width
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.cli.recipes import open_plan
 from weft.report.diagrams import draw
 from weft.report.prose import explain
@@ -22,4 +22,4 @@ def command(recipe: str, as_json: bool) -> None:
         prose = explain(plan, 80)
         print_json({"ok": True, "workflow": plan.name, "text": prose, "graph": draw(plan, "ascii")})
         return
-    click.echo(explain(plan, min(width, 100), draw(plan, "ascii", width).rstrip("\n")))
+    say(explain(plan, min(width, 100), draw(plan, "ascii", width).rstrip("\n")))

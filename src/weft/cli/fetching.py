@@ -2,9 +2,8 @@
 
 import sys
 
-import click
-
 from weft.assembly import Weft
+from weft.cli.printing import confirm
 from weft.problems.errors import NotReady
 
 
@@ -18,7 +17,7 @@ def fetched(weft: Weft, error: NotReady) -> bool:
     from weft.cli.models_pull import pull_named
 
     for problem in error.problems:
-        if not click.confirm(f"{problem.message}. Fetch them now?", default=True, err=True):
+        if not confirm(f"{problem.message}. Fetch them now?", default=True, err=True):
             return False
         pull_named(weft, problem.path)
     return True

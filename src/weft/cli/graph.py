@@ -7,7 +7,7 @@ import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.cli.recipes import open_plan
 from weft.report.diagrams import draw
 
@@ -30,7 +30,7 @@ def command(recipe: str, form: str, width: int | None, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "workflow": plan.name, "format": form, "graph": drawing})
     else:
-        click.echo(drawing.rstrip("\n"))
+        say(drawing.rstrip("\n"))
 
 
 def terminal_width() -> int:

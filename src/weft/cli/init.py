@@ -7,7 +7,7 @@ import click
 from weft.assembly import Weft
 from weft.cli.opening import trust
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.cli.writing import make_folder, write_new, write_recipe, write_schema
 
 _CONFIG = """\
@@ -87,7 +87,7 @@ def command(folder: Path, as_json: bool) -> None:
         print_json({"ok": True, "wrote": wrote, "kept": kept})
         return
     for file_name in wrote:
-        click.echo(f"wrote {file_name}")
+        say(f"wrote {file_name}")
     for file_name in kept:
-        click.echo(f"kept  {file_name}")
-    click.echo('\n  weft explain first\n  weft plan first -i question="Why is the sky blue?"')
+        say(f"kept  {file_name}")
+    say('\n  weft explain first\n  weft plan first -i question="Why is the sky blue?"')

@@ -5,7 +5,7 @@ import click
 from weft.assembly import Weft
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import columns, print_json
+from weft.cli.printing import columns, print_json, say
 from weft.cli.recipes import passed_over
 from weft.problems.render import as_json as problem_as_json
 from weft.problems.render import count
@@ -22,15 +22,15 @@ def command(as_json: bool) -> None:
         print_json({"ok": True, "workflows": [_row(weft, entry) for entry in entries]})
         return
     rows = [("NAME", "FROM", "STEPS", "DESCRIPTION"), *(_cells(entry) for entry in entries)]
-    click.echo("\n".join(columns(rows)))
+    say("\n".join(columns(rows)))
     for entry in entries:
         if entry.passed_over is not None:
-            click.echo(f"\n{passed_over(weft, entry)}", err=True)
+            say(f"\n{passed_over(weft, entry)}", err=True)
         elif entry.shadows and not entry.is_passed_over:
             file = weft.shown(entry.file)
-            click.echo(f"\n{file} replaces the {entry.shadows} recipe '{entry.name}'", err=True)
+            say(f"\n{file} replaces the {entry.shadows} recipe '{entry.name}'", err=True)
     if any(entry.problems for entry in entries):
-        click.echo("\nweft validate FILE shows what is wrong.")
+        say("\nweft validate FILE shows what is wrong.")
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:

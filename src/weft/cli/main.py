@@ -32,8 +32,10 @@ def _run(arguments: list[str]) -> int:
     import click
 
     from weft.cli.commands import commands
+    from weft.cli.printing import print_traceback
     from weft.problems.errors import InvalidUsage, WeftError
 
+    sys.excepthook = print_traceback
     wants_json = "--json" in arguments
     if "--trust" in arguments:
         # For every command, and for the processes it starts.
@@ -52,7 +54,9 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as error:
         return _say(InvalidUsage(error.format_message()), wants_json)
     except (click.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
+        from weft.cli.printing import say
+
+        say("interrupted", err=True)
         return 130
     except BrokenPipeError:
         return _leave_quietly()
@@ -78,14 +82,13 @@ def _flags_last(arguments: list[str]) -> list[str]:
 
 
 def _say(error: "WeftError", wants_json: bool) -> int:
+    from weft.cli.printing import print_json, say
     from weft.problems.render import error_as_json, error_as_text
 
     if wants_json:
-        from weft.cli.printing import print_json
-
         print_json(error_as_json(error))
     else:
-        print(error_as_text(error), file=sys.stderr)
+        say(error_as_text(error), err=True)
     return error.exit_code
 
 

@@ -9,7 +9,7 @@ from weft.adapters.models.local.catalog import CATALOG, Weights
 from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.assembly import Weft
 from weft.cli.options import json_option
-from weft.cli.printing import columns, print_json
+from weft.cli.printing import columns, print_json, say
 
 _HELP = {
     "list": "List the local models, and say which model is used.",
@@ -82,11 +82,11 @@ def show(shelf: Shelf, resolved: str | None, as_json: bool) -> None:
         print_json({"ok": True, "folder": folder, "models": rows, "in_use": resolved})
         return
     cells = [_cells(weights, shelf) for weights in known]
-    click.echo("\n".join(columns([("NAME", "SIZE", "LICENCE", "HERE", "ABOUT"), *cells])))
+    say("\n".join(columns([("NAME", "SIZE", "LICENCE", "HERE", "ABOUT"), *cells])))
     if resolved is not None:
-        click.echo(f"\nin use: {resolved}; weft models use NAME changes it")
+        say(f"\nin use: {resolved}; weft models use NAME changes it")
     if absent := [weights.name for weights in known if shelf.state(weights) == "absent"]:
-        click.echo("\n".join(["", *(f"  weft models pull {name}" for name in absent)]))
+        say("\n".join(["", *(f"  weft models pull {name}" for name in absent)]))
 
 
 async def model_in_use(weft: Weft) -> str | None:

@@ -13,7 +13,7 @@ from weft.adapters.models.local.pulling import Watch, pull
 from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.assembly import Weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import for_terminal, print_json, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -47,8 +47,8 @@ def command(name: str, source: str, as_json: bool) -> None:
             }
         )
         return
-    click.echo(f"{weights.title} is verified: {pulled.path}")
-    click.echo(f"\n  weft models test {weights.model}\n  weft models use {weights.model}")
+    say(f"{weights.title} is verified: {pulled.path}")
+    say(f"\n  weft models test {weights.model}\n  weft models use {weights.model}")
 
 
 def pull_named(weft: Weft, name: str) -> None:
@@ -88,13 +88,15 @@ class _Bar:
         self._task = progress.add_task("", total=None)
 
     def begin(self, doing: str, total_bytes: int) -> None:
-        self._progress.reset(self._task, total=total_bytes, description=doing)
+        from rich.markup import escape
+
+        self._progress.reset(self._task, total=total_bytes, description=escape(for_terminal(doing)))
 
     def done(self, bytes_so_far: int) -> None:
         self._progress.update(self._task, completed=bytes_so_far)
 
     def say(self, line: str) -> None:
-        self._progress.console.print(line, markup=False, highlight=False)
+        self._progress.console.print(for_terminal(line), markup=False, highlight=False)
 
 
 class _Tenths(ABC):
@@ -121,7 +123,7 @@ class _Lines(_Tenths):
         self.say(f"{doing} {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
 
     def say(self, line: str) -> None:
-        click.echo(line, err=True)
+        say(line, err=True)
 
 
 class _Json(_Tenths):

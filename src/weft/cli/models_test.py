@@ -13,7 +13,7 @@ import click
 from weft.assembly import Weft
 from weft.cli.live.rows import one_line
 from weft.cli.options import json_option
-from weft.cli.printing import columns, print_json
+from weft.cli.printing import columns, confirm, print_json, say
 from weft.problems.errors import WeftError
 from weft.vocabulary.values import Json
 
@@ -58,8 +58,8 @@ def command(name: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"ok": is_ok, "model": named, "tried": [_row(each) for each in tried]})
         return 0 if is_ok else 1
-    click.echo(f"{named}\n")
-    click.echo("\n".join(columns([_cells(each) for each in tried])))
+    say(f"{named}\n")
+    say("\n".join(columns([_cells(each) for each in tried])))
     return 0 if is_ok else 1
 
 
@@ -77,9 +77,7 @@ async def _try(weft: Weft, name: str | None) -> tuple[str, list[Tried]]:
 
 def _ask() -> Callable[[str], bool] | None:
     is_watched = sys.stdin.isatty() and sys.stderr.isatty()
-    return (
-        (lambda question: click.confirm(question, default=True, err=True)) if is_watched else None
-    )
+    return (lambda question: confirm(question, default=True, err=True)) if is_watched else None
 
 
 async def _words(model: "Model") -> Tried:

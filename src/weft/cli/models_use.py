@@ -11,7 +11,7 @@ from weft.adapters.models.local.catalog import is_local, is_own_file, own_file, 
 from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.assembly import Weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.cli.writing import make_folder, write_new
 from weft.config.settings import CONFIG_FILE
 from weft.documents.document import read_text
@@ -39,9 +39,9 @@ def command(name: str, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "model": model, "file": str(file), "note": note})
         return
-    click.echo(f"{file}: model: {model}")
+    say(f"{file}: model: {model}")
     if note:
-        click.echo(note)
+        say(note)
 
 
 def with_model(text: str, model: str, file: str = CONFIG_FILE) -> str:

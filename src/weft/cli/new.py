@@ -7,7 +7,7 @@ import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import columns, print_json
+from weft.cli.printing import columns, print_json, say
 from weft.cli.writing import write_recipe
 from weft.problems.errors import InvalidUsage
 from weft.recipe.read import read_recipe_file
@@ -48,7 +48,7 @@ def command(
     if as_json:
         print_json({"ok": True, "workflow": name, "template": template, "file": weft.shown(file)})
     else:
-        click.echo(f"wrote {weft.shown(file)}\n\n  weft explain {name}\n  weft plan {name}")
+        say(f"wrote {weft.shown(file)}\n\n  weft explain {name}\n  weft plan {name}")
 
 
 def _list(templates: dict[str, Path], as_json: bool, name: str | None) -> None:
@@ -57,5 +57,5 @@ def _list(templates: dict[str, Path], as_json: bool, name: str | None) -> None:
         found = [{"template": stem, "description": about} for stem, about in rows]
         print_json({"ok": True, "templates": found})
         return
-    click.echo("\n".join(columns(rows)))
-    click.echo(f"\nweft new {name or 'NAME'} --template {next(iter(templates))}")
+    say("\n".join(columns(rows)))
+    say(f"\nweft new {name or 'NAME'} --template {next(iter(templates))}")

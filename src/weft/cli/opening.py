@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from weft.assembly import Weft
 from weft.assembly.weft import open_runs
+from weft.cli.printing import confirm, say
 from weft.config.settings import home_of
 from weft.config.trust import TrustStore, told
 from weft.vocabulary.ids import RunId
@@ -28,12 +27,12 @@ def open_weft(folder: Path | None = None) -> Weft:
     what = "not used: changed since you trusted it" if is_known else "not used until you trust it"
     said = f"{brings} in {settings.project}: {what}"
     if sys.stdin.isatty() and sys.stderr.isatty():
-        click.echo(f"{said}.", err=True)
-        if click.confirm("Trust this folder as it is now?", default=False, err=True):
+        say(f"{said}.", err=True)
+        if confirm("Trust this folder as it is now?", default=False, err=True):
             store.trust(settings.project, settings.digest)
             return Weft(folder)
     else:
-        click.echo(f"{said} (weft trust, --trust or WEFT_TRUST=1)", err=True)
+        say(f"{said} (weft trust, --trust or WEFT_TRUST=1)", err=True)
     return weft
 
 

@@ -7,7 +7,7 @@ import click
 from weft.cli.asking import ask_missing
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import given_inputs, input_options, json_option
-from weft.cli.printing import columns, print_json, print_warnings
+from weft.cli.printing import columns, print_json, print_warnings, say
 from weft.cli.recipes import open_plan
 from weft.plan.dry_run import dry_run
 from weft.plan.model import Plan
@@ -51,9 +51,9 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     if as_json:
         print_json({**found, "fingerprint": mark})
         return
-    click.echo("\n".join(_text(plan, found, full)))
-    click.echo(f"\nstored by run {run}, which works on {history.started.workspace or 'no folder'}")
-    click.echo(f"fingerprint {mark}")
+    say("\n".join(_text(plan, found, full)))
+    say(f"\nstored by run {run}, which works on {history.started.workspace or 'no folder'}")
+    say(f"fingerprint {mark}")
 
 
 def show_dry_run(
@@ -69,7 +69,7 @@ def show_dry_run(
         print_json(found)
     else:
         print_warnings(plan.warnings)
-        click.echo("\n".join(_text(plan, found, full)))
+        say("\n".join(_text(plan, found, full)))
 
 
 def _text(plan: Plan, found: dict, full: bool) -> list[str]:  # type: ignore[type-arg]

@@ -1,23 +1,67 @@
-"""What commands print. In: values. Out: text on stdout, one JSON object with --json."""
+"""What commands print. In: values. Out: text on stdout, one JSON object with --json.
+
+The one place that prints: whatever a command says passes here, without secrets and without
+characters that a terminal would obey. Only the live view draws by itself.
+"""
 
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
 
 from weft.problems import Problem
 from weft.problems.render import as_text
+from weft.text.visible import escaped, visible, visible_line
 
 if TYPE_CHECKING:
     from weft.report.model import Report
+    from weft.text.redaction import Redactor
+
+
+def say(text: str = "", err: bool = False, mark: str = "", colour: str = "") -> None:
+    """`mark`: a word of ours in front of it, in a colour."""
+    shown = for_terminal(text, err)
+    if mark:
+        # click drops the colours when the output is not a terminal.
+        shown = f"{click.style(_encodable(mark, err), fg=colour or None, bold=True)} {shown}"
+    click.echo(shown, err=err)
+
+
+def for_terminal(text: str, err: bool = False) -> str:
+    return _encodable(visible(_redactor().text(text)), err)
+
+
+def confirm(question: str, default: bool = False, err: bool = False) -> bool:
+    return click.confirm(visible_line(_redactor().text(question)), default=default, err=err)
+
+
+def prompt(name: str, check: Callable[[str], str]) -> str:
+    """`check` raises click.UsageError for what cannot be taken, and is asked again."""
+
+    def checked(answer: str) -> str:
+        try:
+            return check(answer)
+        except click.UsageError as error:
+            raise click.UsageError(for_terminal(error.message, err=True)) from None
+
+    answer = click.prompt(visible_line(name), value_proc=checked, err=True)
+    assert isinstance(answer, str)
+    return answer
 
 
 def print_json(value: object) -> None:
-    print(_printable(json.dumps(value, ensure_ascii=_wants_ascii())))
+    print_json_text(json.dumps(value, ensure_ascii=_wants_ascii()))
+
+
+def print_json_text(text: str) -> None:
+    """JSON that somebody else has written, such as an event."""
+    print(_safe_json(text), flush=True)
 
 
 def print_report_json(report: "Report") -> None:
@@ -25,18 +69,48 @@ def print_report_json(report: "Report") -> None:
     from weft.report.json_form import report_as_json_text
 
     for piece in report_as_json_text(report, ensure_ascii=_wants_ascii()):
-        sys.stdout.write(_printable(piece))
+        sys.stdout.write(_safe_json(piece))
     print(flush=True)
 
 
-def _printable(text: str) -> str:
-    """Half a character, as in a name that is no UTF-8, would make all of it unreadable."""
-    return text.encode("utf-8", "replace").decode()
+def _safe_json(text: str) -> str:
+    return escaped(_redactor().text(text))
 
 
 def _wants_ascii() -> bool:
     """When the terminal cannot show more: JSON says the same either way."""
     return (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+
+
+def print_bytes(content: bytes) -> None:
+    """For another program, byte for byte; a terminal gets what it can be trusted with."""
+    if sys.stdout.isatty():
+        say(content.decode("utf-8", "replace").rstrip("\n"))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+
+
+def print_traceback(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """A bug of ours still shows words from outside."""
+    from traceback import format_exception
+
+    say("".join(format_exception(kind, error, traceback)).rstrip("\n"), err=True)
+
+
+@cache
+def _redactor() -> "Redactor":
+    from weft.text.redaction import Redactor
+
+    return Redactor(os.environ)
+
+
+def _encodable(text: str, err: bool) -> str:
+    # A terminal that cannot show an icon shows a question mark.
+    encoding = (sys.stderr if err else sys.stdout).encoding or "ascii"
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 @contextmanager
@@ -51,22 +125,21 @@ def outliving_its_reader() -> Iterator[None]:
 
 def print_problems(problems: Iterable[Problem], to_stderr: bool = False) -> None:
     for problem in problems:
-        text = as_text(problem)
-        code, _, rest = text.partition(" ")
-        # click drops the colours when the output is not a terminal.
-        click.echo(f"{click.style(code, fg='red', bold=True)} {rest}\n", err=to_stderr)
+        code, _, rest = as_text(problem).partition(" ")
+        say(f"{rest}\n", err=to_stderr, mark=code, colour="red")
 
 
 def print_warnings(warnings: Iterable[Problem]) -> None:
     for warning in warnings:
         code, _, rest = as_text(warning).partition(" ")
-        click.echo(f"{click.style(code, fg='yellow', bold=True)} warning: {rest}\n", err=True)
+        say(f"warning: {rest}\n", err=True, mark=code, colour="yellow")
 
 
 def columns(rows: Sequence[tuple[str, ...]], gap: str = "  ") -> list[str]:
     """Rows as aligned text; the last column runs free."""
     if not rows:
         return []
+    rows = [(*map(visible_line, row[:-1]), row[-1]) for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     return [
         gap.join(

@@ -4,10 +4,9 @@ import sys
 from collections.abc import Callable
 from itertools import islice
 
-import click
-
 from weft.cli.changes import Changes
 from weft.cli.live.rows import one_line
+from weft.cli.printing import print_json_text, say
 from weft.cli.stages import Stage, signs_for, stage_of
 from weft.events.codec import encode
 from weft.events.model import (
@@ -31,11 +30,11 @@ _RETRYING: tuple[Stage, Stage] = ("running", "retrying")
 
 class JsonLines:
     def __call__(self, event: Event, state: RunState) -> None:
-        print(encode(event), flush=True)
+        print_json_text(encode(event))
 
 
 class Lines:
-    def __init__(self, plan: Plan, say: Callable[[str], None] = click.echo) -> None:
+    def __init__(self, plan: Plan, say: Callable[[str], None] = say) -> None:
         self._write = say
         self._changes = Changes()
         self._told: dict[StepId, Stage] = {}  # nobody needs to be told that a step waits

@@ -3,9 +3,8 @@
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
 from weft.assembly import Weft
+from weft.cli.printing import say
 from weft.recipe.model import Recipe
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def open_recipe(weft: Weft, name_or_file: str) -> Recipe:
     if entry is None:
         return weft.recipe(name_or_file)
     if entry.passed_over is not None:
-        click.echo(passed_over(weft, entry), err=True)
+        say(passed_over(weft, entry), err=True)
     return entry.recipe
 
 

@@ -6,7 +6,7 @@ import click
 
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_report_json
+from weft.cli.printing import print_report_json, say
 from weft.report.html import as_html
 from weft.report.markdown import as_markdown
 from weft.report.report import report_of
@@ -33,7 +33,7 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
         return
     text = as_markdown(report) if form == "md" else as_html(report, history.state.plan)
     if output is None:
-        click.echo(text)
+        say(text)
     else:
         output.write_text(text + "\n", encoding="utf-8")
-        click.echo(f"wrote {output}", err=True)
+        say(f"wrote {output}", err=True)

@@ -9,6 +9,7 @@ from weft.assembly.weft import open_runs
 from weft.cli.driving import drive
 from weft.cli.opening import weft_of
 from weft.cli.options import accept_option, json_option, model_option
+from weft.cli.printing import say
 from weft.config.settings import home_of
 from weft.problems.errors import InvalidUsage, PlanNotAccepted, WeftError
 from weft.run.history import History
@@ -70,7 +71,7 @@ async def _readable(runs: Runs, run_ids: list[RunId]) -> list[History]:
             runs.check(history)
             found.append(history)
         except PlanNotAccepted as error:
-            click.echo(f"run {run_id} is left alone: {error.with_hint}", err=True)
+            say(f"run {run_id} is left alone: {error.with_hint}", err=True)
         except WeftError as error:
-            click.echo(f"run {run_id} is left alone: {error.message}", err=True)
+            say(f"run {run_id} is left alone: {error.message}", err=True)
     return found

@@ -11,6 +11,7 @@ from weft.assembly.weft import open_runs
 from weft.cli.driving import drive
 from weft.cli.opening import open_weft, weft_of
 from weft.cli.options import accept_option, given_inputs, input_options, json_option, model_option
+from weft.cli.printing import say
 from weft.cli.recipes import open_plan
 from weft.config.settings import home_of
 from weft.problems.errors import InvalidUsage, PlanNotAccepted
@@ -96,7 +97,7 @@ def _earlier_run(run: str, accepted: str | None, must_be_sealed: bool) -> tuple[
                 if must_be_sealed:
                     raise
                 said = f"{error.message}; its inputs, its model and its folder are not used"
-                click.echo(said, err=True)
+                say(said, err=True)
                 return history, False
             return history, True
 

@@ -7,7 +7,7 @@ import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import columns, print_json
+from weft.cli.printing import columns, print_json, say
 from weft.ports.journal import RunRow
 from weft.problems.errors import WeftError
 from weft.report.json_form import iso
@@ -25,11 +25,11 @@ def command(limit: int, as_json: bool) -> None:
         print_json({"ok": True, "runs": [_as_json(row, status) for row, status in rows]})
         return
     if not rows:
-        click.echo("no runs yet; weft run NAME starts one")
+        say("no runs yet; weft run NAME starts one")
         return
     table: list[tuple[str, ...]] = [("RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK")]
     table += [_cells(row, status) for row, status in rows]
-    click.echo("\n".join(columns(table)))
+    say("\n".join(columns(table)))
 
 
 async def _rows(limit: int) -> list[tuple[RunRow, str]]:

@@ -5,6 +5,7 @@ import json
 import click
 
 from weft.cli.options import json_option
+from weft.cli.printing import say
 from weft.recipe.schema import recipe_schema
 
 
@@ -17,4 +18,4 @@ def command(as_json: bool) -> None:
 
         # yaml-language-server: $schema=PATH
     """
-    click.echo(json.dumps(recipe_schema(), indent=None if as_json else 2, ensure_ascii=False))
+    say(json.dumps(recipe_schema(), indent=None if as_json else 2, ensure_ascii=False))

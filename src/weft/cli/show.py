@@ -4,7 +4,7 @@ import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json, print_problems
+from weft.cli.printing import print_json, print_problems, say
 from weft.cli.recipes import open_recipe
 from weft.documents.node import plain
 from weft.plan.check import Problems
@@ -36,9 +36,9 @@ def command(recipe: str, as_json: bool) -> int:
             }
         )
     else:
-        click.echo(f"# {found.source.file}")
-        click.echo(found.source.text.rstrip("\n"))
+        say(f"# {found.source.file}")
+        say(found.source.text.rstrip("\n"))
         if problems:
-            click.echo()
+            say()
             print_problems(problems, to_stderr=True)
     return InvalidRecipe.exit_code if problems else 0

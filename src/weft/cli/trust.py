@@ -7,7 +7,7 @@ import click
 from weft.assembly import Weft
 from weft.cli.opening import trust
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.config.trust import TrustStore, shown
 
 
@@ -36,8 +36,8 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
         )
         return
     if not files:
-        click.echo(f"{settings.project} brings no settings and no agents: nothing to trust")
+        say(f"{settings.project} brings no settings and no agents: nothing to trust")
         return
-    click.echo(f"{settings.project} is {'trusted' if is_trusted else 'not trusted'}:")
+    say(f"{settings.project} is {'trusted' if is_trusted else 'not trusted'}:")
     for file in files:
-        click.echo(f"  {file}")
+        say(f"  {file}")

@@ -8,12 +8,12 @@ import click
 from weft.assembly import Weft
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json, print_problems, print_warnings
+from weft.cli.printing import print_json, print_problems, print_warnings, say
 from weft.cli.recipes import open_recipe
 from weft.plan.check import Checked, Problems
 from weft.problems import Problem
 from weft.problems.errors import InvalidRecipe, InvalidUsage, NotFound
-from weft.problems.render import as_json, count, error_as_json, visible
+from weft.problems.render import as_json, count, error_as_json
 from weft.recipe.read import SUFFIXES
 from weft.registry.folders import Folder, files_in
 
@@ -90,9 +90,8 @@ def _print_text(checked: dict[str, Checked | Problems], bad: list[Problem]) -> N
             print_warnings(built.warnings)
             recipe = built.draft.recipe
             steps = "1 step" if len(recipe.steps) == 1 else f"{len(recipe.steps)} steps"
-            ok = click.style("ok", fg="green", bold=True)
-            click.echo(f"{ok} {visible(name)} ({recipe.name}, {steps})")
+            say(f"{name} ({recipe.name}, {steps})", mark="ok", colour="green")
     if bad:
         broken = sum(isinstance(built, Problems) for built in checked.values())
         of = f" in {broken} of {len(checked)} files" if len(checked) > 1 else ""
-        click.echo(f"{len(bad)} problem{'s' if len(bad) > 1 else ''}{of}")
+        say(f"{len(bad)} problem{'s' if len(bad) > 1 else ''}{of}")

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from weft.problems.errors import WeftError
 from weft.problems.problem import Place, Problem
+from weft.text.visible import visible_line
 
 _LONGEST_LINE = 120
 
@@ -15,20 +16,20 @@ def as_text(problem: Problem) -> str:
     14│     depends_on: [drafts]
       │                  ^^^^^^ did you mean 'draft'?
     """
-    lines = [f"{problem.code} {visible(problem.message)}"]
+    lines = [f"{problem.code} {visible_line(problem.message)}"]
     if problem.place is None:
         if problem.file:
-            lines.append(f"  ┌ {visible(problem.file)}")
+            lines.append(f"  ┌ {visible_line(problem.file)}")
         if problem.hint:
-            lines.append(f"  = {visible(problem.hint)}")
+            lines.append(f"  = {visible_line(problem.hint)}")
         return "\n".join(lines)
     number = str(problem.place.line)
     margin = " " * len(number)
     where = f"{problem.file or '<text>'}:{problem.place.line}:{problem.place.column}"
-    lines.append(f"{margin}┌ {visible(where)}")
+    lines.append(f"{margin}┌ {visible_line(where)}")
     shown, caret = _window(problem.source_line, problem.place)
     lines.append(f"{number}│ {shown}")
-    lines.append(f"{margin}│ {caret} {visible(problem.hint)}".rstrip())
+    lines.append(f"{margin}│ {caret} {visible_line(problem.hint)}".rstrip())
     return "\n".join(lines)
 
 
@@ -37,7 +38,7 @@ def _window(line: str, place: Place) -> tuple[str, str]:
     start = 0
     if len(line) > _LONGEST_LINE:
         start = max(0, min(place.column - 1 - _LONGEST_LINE // 2, len(line) - _LONGEST_LINE))
-    shown = visible(line[start : start + _LONGEST_LINE])
+    shown = visible_line(line[start : start + _LONGEST_LINE])
     before = shown[: place.column - 1 - start]
     # Tabs stay tabs and wide letters take two columns, so the caret stands under its word.
     indent = "".join("\t" if letter == "\t" else " " * _columns(letter) for letter in before)
@@ -54,11 +55,6 @@ def _columns(letter: str) -> int:
     if combining(letter):
         return 0
     return 2 if east_asian_width(letter) in "WF" else 1
-
-
-def visible(text: str) -> str:
-    # A file's text must not move the cursor or hide what is said about it.
-    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def as_json(problem: Problem) -> dict[str, object]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from weft.report.markup import NOTHING, Html, join, tag
 from weft.report.model import Report
-from weft.report.text import length, one_line, since, status_word, took
+from weft.report.text import length, since, status_word, took
 from weft.report.timeline import Bar, Row, Timeline, timeline_of
+from weft.text.visible import one_line
 
 # Per cent of the width: a word in a narrower bar would be cut off.
 _LEAST_WORD = 9.0

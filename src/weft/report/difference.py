@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 
 from weft.report.model import Report, StepReport, Told
 from weft.report.report import report_of
-from weft.report.text import cost, length, one_line, shown, tokens, visible
+from weft.report.text import cost, length, shown, tokens
 from weft.schedule.state import RunState
+from weft.text.visible import one_line, visible
 from weft.vocabulary.names import listed
 from weft.vocabulary.values import Json
 

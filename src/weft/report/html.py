@@ -17,15 +17,14 @@ from weft.report.text import (
     cost,
     length,
     moment,
-    one_line,
     raw,
     since,
     size,
     status_word,
     tokens,
     took,
-    visible,
 )
+from weft.text.visible import one_line, visible
 from weft.vocabulary.statuses import UNFINISHED, StepStatus
 from weft.vocabulary.values import Json
 

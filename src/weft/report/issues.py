@@ -7,9 +7,10 @@ from typing import assert_never
 from weft.events.model import Approved
 from weft.report.happenings import Happenings
 from weft.report.model import ChangesReport, Issue, StepReport
-from weft.report.text import moment, one_line
+from weft.report.text import moment
 from weft.schedule.state import RunState
 from weft.schedule.waits import why_waiting
+from weft.text.visible import one_line
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.names import listed
 from weft.vocabulary.statuses import RunStatus, StepStatus

@@ -9,12 +9,12 @@ from weft.report.text import (
     cost,
     length,
     moment,
-    one_line,
     shown,
     size,
     status_word,
     tokens,
 )
+from weft.text.visible import one_line
 from weft.vocabulary.statuses import UNFINISHED, StepStatus
 from weft.vocabulary.values import Json
 

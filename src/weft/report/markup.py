@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
 
-from weft.report.text import visible
+from weft.text.visible import visible
 
 _EMPTY_TAGS = ("br", "meta")
 

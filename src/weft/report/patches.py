@@ -3,15 +3,13 @@
 The journal says that a step changed files; what it changed lies in its artifact.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from weft.report.model import Report, StepReport
+from weft.text.visible import visible
 
 _MOST_LINES = 200
-# A patch is a writer's bytes: nothing in it may move the cursor of whoever reads the report.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def with_patches(report: Report, read: Callable[[str], bytes | None]) -> Report:
@@ -29,7 +27,8 @@ def _with_patch(step: StepReport, read: Callable[[str], bytes | None]) -> StepRe
 
 
 def _shown(patch: bytes) -> str:
-    lines = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", patch.decode("utf-8", "replace")).split("\n")
+    # A patch is a writer's bytes: nothing in it may move the cursor of whoever reads the report.
+    lines = visible(patch.decode("utf-8", "replace")).split("\n")
     if len(lines) <= _MOST_LINES:
         return "\n".join(lines).rstrip("\n")
     left = len(lines) - _MOST_LINES

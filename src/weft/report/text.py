@@ -6,36 +6,12 @@ from datetime import UTC, datetime
 
 from weft.report.model import CallsReport
 from weft.templates.render import as_text
+from weft.text.visible import visible
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 
-# Control characters as their pictures; what would reorder the text around it, and halves of
-# surrogate pairs, which no encoding can write, as the replacement character.
-_VISIBLE: dict[int, str] = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
-    **dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], "\ufffd"),
-    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFFFE, 0xFFFF], "\ufffd"),
-    0x7F: "\u2421",
-    0x2028: "\n",
-    0x2029: "\n",
-}
 _WORDS = {"succeeded": "SUCCESS"}
-
-
-def visible(text: str) -> str:
-    """Nothing in it can move a cursor, end a stream or turn text around."""
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
-
-
-def one_line(text: str, most: int = 0) -> str:
-    """`most` is in characters; 0: all of it."""
-    line = " ".join(visible(text).split())
-    if not most or len(line) <= most:
-        return line
-    # The end stays: that is where a traceback says what happened.
-    head, tail = line[: most * 2 // 3].rstrip(), line[len(line) - most // 3 :].lstrip()
-    return f"{head} … {tail}"
 
 
 def shown(value: Json) -> str:

@@ -4,8 +4,9 @@ from weft.report.diagrams.words import columns, plain, shorten
 
 
 def test_anything_becomes_one_printable_line():
-    assert plain(" a\n\tb\x00 \u202e c\ud800 ") == "a b c"
-    assert plain("\x1b") == "?"
+    assert plain(" a\n\tb\x00 \u202e c\ud800 ") == "a b␀ \ufffd c\ufffd"
+    assert plain("\x1b") == "␛"
+    assert plain(" ") == "?"
 
 
 @pytest.mark.parametrize(

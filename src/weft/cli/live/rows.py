@@ -11,9 +11,9 @@ from itertools import pairwise
 
 from weft.cli.stages import Stage, stage_of
 from weft.plan.model import Each, Fan, Refine
-from weft.report.diagrams.words import plain
 from weft.schedule.state import AttemptState, Items, PartState, RunState, StepState
 from weft.schedule.waits import why_waiting
+from weft.text import visible
 from weft.vocabulary.ids import StepId
 
 # Longer than any line: what a model says may be a megabyte, and only its beginning is shown.
@@ -101,8 +101,7 @@ def row_of(state: RunState, step: StepState, tally: Tally = NOTHING) -> Row:
 
 def one_line(text: str) -> str:
     """The beginning of any text, as text: no control characters, no line breaks."""
-    start = text[:_MOST_CHARACTERS]
-    return start if start.isprintable() else plain(start)
+    return visible.one_line(text[:_MOST_CHARACTERS])
 
 
 def joined(*pieces: str) -> str:

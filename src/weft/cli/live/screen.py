@@ -8,6 +8,7 @@ from rich.text import Text
 
 from weft.cli.live.frame import Line
 from weft.report.diagrams.words import columns
+from weft.text.visible import visible_line
 
 
 class Screen(Live):
@@ -22,7 +23,7 @@ class Screen(Live):
         for i, line in enumerate(lines):
             text.append("\n" if i else "")
             for said, style in line:
-                text.append(self._encodable(said), style)
+                text.append(self._encodable(visible_line(said)), style)
         self._next_columns = [columns("".join(said for said, _ in line)) for line in lines]
         self.update(text, refresh=True)
 

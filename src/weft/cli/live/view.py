@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from weft.adapters.clock import SystemClock
 from weft.cli.live.board import Board
 from weft.cli.live.frame import Frame, Line, room_for
+from weft.cli.printing import for_terminal
 from weft.cli.progress import Lines
 from weft.cli.stages import signs_for
 from weft.events.model import Event
@@ -107,6 +108,7 @@ class LiveView:
             self._screen.show(lines)
 
     def _say(self, line: str) -> None:
+        line = for_terminal(line)
         self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 

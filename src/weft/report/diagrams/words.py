@@ -2,11 +2,12 @@
 
 from unicodedata import category, east_asian_width
 
+from weft.text.visible import one_line
+
 
 def plain(text: str) -> str:
-    """One line of printable characters: ids and names may hold anything."""
-    visible = (c for c in text if c.isprintable() or c.isspace())
-    return " ".join("".join(visible).split()) or "?"
+    """One line that is not empty: ids and names may hold anything."""
+    return one_line(text) or "?"
 
 
 def columns(text: str) -> int:
