@@ -185,3 +185,9 @@ def test_a_change_that_a_person_applied_is_merged() -> None:
     changes = run.state.steps[A].changes
     assert changes is not None
     assert (changes.is_merged, changes.applied_by) == (True, "ada")
+
+
+def test_the_timeout_of_a_step_does_not_reach_into_a_question_about_its_change() -> None:
+    run = held(", timeout: 60")
+    assert run.status is RunStatus.WAITING
+    assert not run.state.timers

@@ -428,8 +428,9 @@ def test_what_was_edited_between_a_crash_and_its_recovery_is_not_lost(writing: W
     assert (recovered.outcome, recovered.disturbed) == ("undone", ("b.txt",))
     assert (writing.workspace / "a.txt").read_bytes() == LINES
     assert (writing.workspace / "b.txt").read_bytes() == b"edited since"
-    assert recovered.stage is not None
-    assert [file.read_bytes() for file in (recovered.stage / "old").iterdir()] == [b"b\n"]
+    assert recovered.kept is not None
+    assert (recovered.kept / "b.txt").read_bytes() == b"b\n"
+    assert list(writing.workspace.glob(".weft-merge-*")) == []
     assert recover_merges(writing.workspace, writing.home) == ()
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from weft.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms
+from weft.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms, Undone
 from weft.problems.errors import NotFound, WeftError
 from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.workspaces.admission import doubt_about, globs_of, inadmissible
@@ -26,8 +26,9 @@ from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import render_patch, summarize
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.refusals import spelt
+from weft.workspaces.sandbox.repository_guard import remove_left_guard
 from weft.workspaces.stored import Unreadable
-from weft.workspaces.undo import recover_merges
+from weft.workspaces.undo import recover_merges, unfinished_merges
 from weft.workspaces.watching import Snapshot, differences, look
 
 _MOST_SAID = 20  # warnings of one step
@@ -59,8 +60,11 @@ class LocalWorkspaces:
         self._opening: dict[Plot, asyncio.Lock] = {}
         self._looks: dict[Plot, Snapshot] = {}
 
-    async def recover(self, workspace: Path) -> None:
-        await asyncio.to_thread(recover_merges, workspace, self._home)
+    async def recover(self, workspace: Path) -> tuple[Undone, ...]:
+        return await asyncio.to_thread(self._recover, workspace)
+
+    async def unfinished(self) -> tuple[Path, ...]:
+        return await asyncio.to_thread(unfinished_merges, self._home)
 
     async def watch(self, plot: Plot) -> None:
         if plot not in self._looks:
@@ -106,6 +110,11 @@ class LocalWorkspaces:
 
     async def empty_trash(self) -> None:
         await asyncio.to_thread(empty_trash, self._trash)
+
+    def _recover(self, workspace: Path) -> tuple[Undone, ...]:
+        remove_left_guard(workspace)
+        recovered = recover_merges(workspace, self._home)
+        return tuple(Undone(each.disturbed, str(each.kept)) for each in recovered if each.disturbed)
 
     def artifact(self, run_id: str, step: str) -> Path:
         return self._home / "workspaces" / run_id / step / "change"

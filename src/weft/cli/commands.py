@@ -28,6 +28,7 @@ COMMANDS = {
     "cancel": "Stop a run and keep what ended.",
     "approve": "Let a step go on that awaits approval.",
     "reject": "Refuse a step that awaits approval.",
+    "prune": "Remove what crashes have left of writers' copies and merges.",
     "agents": "List, show and check the agents that a recipe may name.",
     "doctor": "Say what this machine has and lacks; prove the engine here.",
     "models": "The models that run on this machine: list, pull, use, test.",

@@ -225,6 +225,16 @@ class MergeHeld:
 
 
 @dataclass(frozen=True, slots=True)
+class MergeUndone:
+    """A merge that a crash had cut off was undone, except where somebody had changed files since."""
+
+    type: ClassVar[str] = "merge_undone"
+    at: float
+    paths: tuple[str, ...]  # as somebody else left them
+    kept: str  # the folder that holds these files as they were before the merge
+
+
+@dataclass(frozen=True, slots=True)
 class ChangesApplied:
     """A person merged the change of a step that had ended."""
 
@@ -318,6 +328,7 @@ Event: TypeAlias = (
     | ChangesCollected
     | MergeFailed
     | MergeHeld
+    | MergeUndone
     | ChangesApplied
     | TimerFired
     | ApprovalRequested

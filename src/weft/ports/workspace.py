@@ -79,9 +79,21 @@ class Strays:
     is_unchanged: bool = False  # all of it was looked at, and nothing in the plot's set changed
 
 
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A merge was undone, except for files that somebody else had changed since."""
+
+    paths: tuple[str, ...]
+    kept: str  # where these files are as they were before the merge
+
+
 class Workspaces(Protocol):
-    async def recover(self, workspace: Path) -> None:
+    async def recover(self, workspace: Path) -> tuple[Undone, ...]:
         """Finish or undo what a crash left half done. Before anything reads the workspace."""
+        ...
+
+    async def unfinished(self) -> tuple[Path, ...]:
+        """Workspaces with a merge that a crash left half done."""
         ...
 
     async def watch(self, plot: Plot) -> None:

@@ -15,6 +15,7 @@ from weft.events.model import (
     CancelRequested,
     ChangesApplied,
     Event,
+    MergeUndone,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -24,7 +25,7 @@ from weft.plan.model import Plan, briefs
 from weft.ports.clock import Clock
 from weft.ports.journal import Leased, RunRow, StoredEvent
 from weft.ports.runner import Identified, Runner
-from weft.ports.workspace import Workspaces
+from weft.ports.workspace import Undone, Workspaces
 from weft.problems.errors import InvalidUsage, WeftError
 from weft.run.clock import RunClock
 from weft.run.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
@@ -92,7 +93,7 @@ class Runs:
         self, start: Start, runner: Runner, listener: Listener | None = None
     ) -> RunState:
         run_id = start.run_id or new_run_id()
-        await self._recover(start.workspace)
+        undone = await self._recover(start.workspace)
         await self._sweep(start.workspace)
         plan = await _claiming(start)
         started = RunStarted(
@@ -114,6 +115,7 @@ class Runs:
             started = self._seals.seal(started)
         lease = await self._lease(run_id)
         driver = self._driver(lease, begin(plan), runner, self._clock, listener, start.reusable)
+        _tell(driver, undone)
         return await self._drive(lease, driver, started)
 
     async def resume(
@@ -139,12 +141,13 @@ class Runs:
                 await lease.release()
                 return history.state
             self.check(history)
-            await self._recover(history.started.workspace)
+            undone = await self._recover(history.started.workspace)
         except WeftError:
             await lease.release()
             raise
         clock = RunClock(self._clock, history.events[-1].at)
         driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
+        _tell(driver, undone)
         setup = _setup_of(history.state.plan, runner)
         return await self._drive(lease, driver, RunResumed(clock.now(), permission, setup))
 
@@ -270,10 +273,25 @@ class Runs:
         for driver in self._drivers.values():
             driver.stop()
 
-    async def _recover(self, workspace: str) -> None:
+    async def _recover(self, workspace: str) -> tuple[Undone, ...]:
         """A merge that a crash left half done is finished or undone before anybody reads."""
-        if self._workspaces is not None and workspace:
-            await self._workspaces.recover(Path(workspace))
+        if self._workspaces is None or not workspace:
+            return ()
+        return await self._workspaces.recover(Path(workspace))
+
+    async def settle(self) -> tuple[Undone, ...]:
+        """Finish or undo every merge that a crash left half done, in whatever workspace."""
+        found: list[Undone] = []
+        for workspace in await self.unsettled():
+            found += await self._recover(str(workspace))
+        return tuple(found)
+
+    async def unsettled(self) -> tuple[Path, ...]:
+        """Of a workspace that is not there now, a disk that is not mounted, say, nothing is done."""
+        if self._workspaces is None:
+            return ()
+        found = await self._workspaces.unfinished()
+        return tuple(workspace for workspace in found if workspace.is_dir())
 
     async def litter(self) -> dict[str, tuple[Path, ...]]:
         """Copies of runs that have ended, by run: a crash left them, and nobody needs them."""
@@ -364,6 +382,11 @@ class Runs:
             if isinstance(command, EndRun):
                 rows.append(RunEnded(request.at, command.status.value))
         await journal.append(rows)
+
+
+def _tell(driver: Driver, undone: tuple[Undone, ...]) -> None:
+    for each in undone:
+        driver.tell(MergeUndone(driver.now(), each.paths, each.kept))
 
 
 def _is_applied(state: RunState, step: StepId) -> bool:

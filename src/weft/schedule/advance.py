@@ -15,6 +15,7 @@ from weft.events.model import (
     Event,
     MergeFailed,
     MergeHeld,
+    MergeUndone,
     ModelFailedOver,
     ModelRetried,
     ModelSpoke,
@@ -38,6 +39,7 @@ from weft.schedule.recovery import doubt, resume
 from weft.schedule.state import Failure, RunState, Timer
 from weft.schedule.timers import fire
 from weft.schedule.turn import Turn
+from weft.vocabulary.names import listed
 from weft.vocabulary.setup import setup_from_json
 from weft.vocabulary.statuses import RunStatus
 
@@ -97,6 +99,8 @@ def _receive(turn: Turn, event: Event) -> None:
         case MergeHeld():
             if step := state.steps.get(event.step):
                 hold_merge(turn, step, event)
+        case MergeUndone():
+            state.warnings[_undone(event)] = None
         case ChangesApplied():
             if step := state.steps.get(event.step):
                 receive_applied(step, event)
@@ -121,6 +125,13 @@ def _receive(turn: Turn, event: Event) -> None:
             pass
         case _:
             assert_never(event)
+
+
+def _undone(event: MergeUndone) -> str:
+    return (
+        "a merge that a crash had cut off was undone; changed by somebody since, and left so: "
+        f"{listed(event.paths)} (as they were before: {event.kept})"
+    )
 
 
 def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:

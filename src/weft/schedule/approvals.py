@@ -46,7 +46,8 @@ def ask(turn: Turn, step: StepState) -> None:
     step.awaits_approval = True
     turn.state.awaiting_approval[step.id] = step
     turn.asking[step.id] = None
-    seconds = step.planned.timeout_seconds
+    # The work of a step whose change is held is done: its time has stopped.
+    seconds = None if step.is_merge_held else step.planned.timeout_seconds
     if seconds is not None and step_timer(step) not in turn.state.timers:
         turn.set_timer(step_timer(step), Timer("step", turn.at + seconds, step.id))
 

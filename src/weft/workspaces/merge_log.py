@@ -3,6 +3,7 @@
     pending/ID.json      begun: after a crash, everything in it is undone
     committed/ID.json    all is in place: only the staged files are still to be removed
     done/ID.json         the receipt
+    kept/ID/PATH         old files of a merge that was undone, where somebody else had changed theirs
 
 A merge passes from one to the next by one rename, synced. The log lies with the engine, never in
 the workspace: what recovery does must not be for a writer to say.
@@ -52,6 +53,9 @@ class MergeLog:
 
     def is_done(self, merge_id: str) -> bool:
         return self._file("committed", merge_id).exists() or self._file("done", merge_id).exists()
+
+    def kept(self, merge_id: str) -> Path:
+        return self._folder / "kept" / merge_id
 
     def unfinished(self, state: State) -> Iterator[Intent]:
         for file in sorted((self._folder / state).glob("*.json")):

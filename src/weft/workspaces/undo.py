@@ -34,14 +34,26 @@ from weft.workspaces.stage import (
 class Recovered:
     id: str  # of the changes
     outcome: Literal["undone", "finished"]
-    disturbed: tuple[str, ...] = ()  # changed by others since; the old files are kept in `stage`
-    stage: Path | None = None
+    disturbed: tuple[str, ...] = ()  # changed by others since; the old files are in `kept`
+    kept: Path | None = None
 
 
 def recover_merges(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
     """To be called before anything reads a workspace after a crash. Idempotent."""
     with merge_lock(home, workspace):
         return recover(workspace, home, at)
+
+
+def unfinished_merges(home: Path) -> tuple[Path, ...]:
+    """Workspaces that wait for `recover_merges`, whoever merged into them."""
+    logs = map(MergeLog, sorted((home / "merges").glob("*")))
+    return tuple(
+        dict.fromkeys(
+            intent.workspace
+            for log in logs
+            for intent in (*log.unfinished("pending"), *log.unfinished("committed"))
+        )
+    )
 
 
 @contextmanager
@@ -70,8 +82,8 @@ def recover(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered
             recovered.append(Recovered(intent.id, "finished"))
         for intent in pending:
             disturbed = take_back(intent, beneath, log, at)
-            stage = workspace / intent.stage if disturbed else None
-            recovered.append(Recovered(intent.id, "undone", disturbed, stage))
+            kept = log.kept(intent.id) if disturbed else None
+            recovered.append(Recovered(intent.id, "undone", disturbed, kept))
     return tuple(recovered)
 
 
@@ -79,14 +91,35 @@ def take_back(
     intent: Intent, beneath: Beneath, log: MergeLog, at: Point = nowhere
 ) -> tuple[str, ...]:
     """Undo a merge and forget it. Gives the paths that somebody else changed meanwhile."""
+    disturbed: tuple[str, ...] = ()
     with touched_stage(beneath, intent.stage) as stage:
-        disturbed = () if stage is None else _Undoing(intent, beneath, stage, at).run()
+        if stage is not None:
+            disturbed = _Undoing(intent, beneath, stage, at).run()
+            _keep_old(intent, stage, log.kept(intent.id))
     sync_touched(intent, beneath)
     at("undone")
-    if not disturbed:
-        remove_stage(beneath, intent.stage, at)
+    remove_stage(beneath, intent.stage, at)
     log.forget(intent.id)
     return disturbed
+
+
+def _keep_old(intent: Intent, stage: Stage, kept: Path) -> None:
+    """Old files whose place somebody else has taken: out of the workspace, and for them to find."""
+    for number, put in enumerate(intent.puts):
+        old = stage.old(number)
+        if old.status() is None:
+            continue
+        target = old.link_target()
+        if target is None:
+            with old.open_file(put.path) as file:
+                content = file.read()
+        else:
+            content = os.fsencode(target)
+        kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with Beneath(kept) as beneath:
+            if folder := put.path.rpartition("/")[0]:
+                beneath.mkdir(folder)
+            beneath.write_bytes(put.path, content, durable=True)
 
 
 def sync_touched(intent: Intent, beneath: Beneath) -> None:

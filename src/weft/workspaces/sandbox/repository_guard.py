@@ -3,7 +3,8 @@
 `TopGuard` holds an empty `.git` at the top, which is mounted read-only: only what exists can be
 mounted over. It stays for as long as anybody works there, in this process or another: each who
 does holds a lock on it, and the last to leave removes it. One that a killed process has left is
-taken over, and goes with the next.
+taken over, and goes with the next, or by `remove_left_guard`. Ours has the sticky bit: an empty `.git`
+of somebody else's is guarded as well, and stays.
 
 `disarm` is for those that are made deeper, where nothing could be mounted beforehand. Nothing is
 removed: `.git` becomes `.git.kept-out` and `HEAD` of a repository `HEAD.kept-out`, and git sees
@@ -12,8 +13,10 @@ neither.
 
 import fcntl
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from weft.workspaces.repositories import HEAD
 from weft.workspaces.sandbox import nofollow
@@ -22,6 +25,7 @@ from weft.workspaces.sandbox.write_set import Names, is_git
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUFFIX = ".kept-out"
+_OURS = 0o1755
 _MOST_ROUNDS = 16  # a repository in what was a repository comes to light only by its renaming
 
 
@@ -31,7 +35,7 @@ class TopGuard:
         self._fd = -1
         while self._fd < 0:
             with suppress(FileExistsError):
-                os.mkdir(".git", dir_fd=workspace_fd)
+                os.mkdir(".git", _OURS, dir_fd=workspace_fd)
             try:
                 fd = os.open(".git", _DIRECTORY, dir_fd=workspace_fd)
             except FileNotFoundError:
@@ -47,10 +51,7 @@ class TopGuard:
     def close(self) -> None:
         if self._fd < 0:
             return
-        # Not removed where another holds it, or where somebody has made a repository of it.
-        with suppress(OSError):
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.rmdir(".git", dir_fd=self._workspace_fd)
+        _remove_ours(self._workspace_fd, self._fd)
         self._fd = self._dropped(self._fd)
 
     def _is_still(self, fd: int) -> bool:
@@ -63,6 +64,28 @@ class TopGuard:
     def _dropped(self, fd: int) -> int:
         os.close(fd)
         return -1
+
+
+def remove_left_guard(workspace: Path) -> None:
+    """The empty `.git` that a killed process has left, if nobody works there now."""
+    with suppress(OSError):
+        workspace_fd = os.open(workspace, _DIRECTORY)
+        try:
+            fd = os.open(".git", _DIRECTORY, dir_fd=workspace_fd)
+            try:
+                _remove_ours(workspace_fd, fd)
+            finally:
+                os.close(fd)
+        finally:
+            os.close(workspace_fd)
+
+
+def _remove_ours(workspace_fd: int, fd: int) -> None:
+    """Not where another holds it, or where somebody has made a repository of it."""
+    if os.fstat(fd).st_mode & stat.S_ISVTX:
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rmdir(".git", dir_fd=workspace_fd)
 
 
 def disarm(
