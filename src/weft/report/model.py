@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from weft.problems import Problem
-from weft.vocabulary.large import Large, loaded
+from weft.vocabulary.large import Kept, Large, loaded
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -122,8 +122,8 @@ class StepReport:
     depends_on: tuple[str, ...]
     agents: tuple[str, ...]  # who was asked; when nobody was, who would have been
     status: str
-    kept_output: Json | Large
-    outputs: dict[str, Json] | None
+    kept_output: Kept
+    kept_outputs: dict[str, Json | Large] | None
     validation: Json  # the last verdict of a loop
     reason: str  # why it was skipped, held or cancelled
     error: str | None
@@ -140,6 +140,11 @@ class StepReport:
     def output(self) -> Json:
         """Read when it is used: a report of thousands of steps holds none of the large ones."""
         return loaded(self.kept_output)
+
+    @property
+    def outputs(self) -> dict[str, Json] | None:
+        kept = self.kept_outputs
+        return None if kept is None else {key: loaded(each) for key, each in kept.items()}
 
     @property
     def retried(self) -> tuple[AttemptReport, ...]:

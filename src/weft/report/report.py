@@ -68,7 +68,7 @@ def _step(plan: Plan, step: StepState) -> StepReport:
         agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
         status=step.shown_status.value,
         kept_output=step.kept_output,
-        outputs=step.outputs,
+        kept_outputs=step.kept_outputs,
         validation=step.validation,
         reason=step.reason,
         error=step.error,

@@ -11,6 +11,7 @@ from weft.templates.json_text import find_json
 from weft.templates.render import whole_value
 from weft.templates.scope import Scope
 from weft.templates.value import MISSING, Missing, kind_of
+from weft.vocabulary.large import Gathered
 from weft.vocabulary.values import Json
 
 # As many equal failures in a row mean that the cause is not in the elements.
@@ -47,7 +48,7 @@ def end_part(turn: Turn, step: StepState, work: Each, part: PartState) -> None:
         if stage + 1 < len(work.stages):
             _enter_stage(turn, step, work, index, stage + 1, part.output)
         else:
-            items.results[index] = part.output
+            items.results[index] = part.kept_output
             items.ended += 1
             _go_on(turn, step, work, items)
 
@@ -65,9 +66,9 @@ def _go_on(turn: Turn, step: StepState, work: Each, items: Items) -> None:
     elif items.failures:
         _fail(turn, step, _said(items))
     elif work.reducer is not None:
-        start_part(turn, step, "reduce", work.reducer, handed=items.results)
+        start_part(turn, step, "reduce", work.reducer, handed=Gathered(items.results))
     else:
-        succeed(turn, step, items.results)
+        succeed(turn, step, Gathered(items.results))
 
 
 def _has_room(items: Items, work: Each) -> bool:
@@ -86,6 +87,11 @@ def _enter_stage(
 def _place(part: PartState) -> tuple[int, int]:
     _, index, _, stage = part.name.split(".")
     return int(index), int(stage)
+
+
+def element_of(part: PartState) -> int | None:
+    """Which element of a map the part works on; None: on none."""
+    return _place(part)[0] if part.name.startswith("item.") else None
 
 
 def _fail_item(

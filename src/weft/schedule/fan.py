@@ -5,11 +5,12 @@ from weft.schedule.outcomes import fail, stand_in, succeed
 from weft.schedule.parts import start_part
 from weft.schedule.state import Failure, PartState, StepState
 from weft.schedule.turn import Turn
+from weft.vocabulary.large import Gathered, Large
 from weft.vocabulary.values import Json
 
 
 def begin(turn: Turn, step: StepState, work: Fan) -> None:
-    step.outputs = {}
+    step.kept_outputs = {}
     for branch in work.branches:
         start_part(turn, step, branch.key, branch.brief)
 
@@ -17,7 +18,7 @@ def begin(turn: Turn, step: StepState, work: Fan) -> None:
 def end_part(turn: Turn, step: StepState, work: Fan, part: PartState) -> None:
     if part.failure is not None:
         step.warnings[f"branch {part.name} failed: {part.failure.error}"] = None
-    step.outputs = _outputs(step)
+    step.kept_outputs = _outputs(step)
     parts = step.parts.values()
     succeeded = sum(part.status == "succeeded" for part in parts)
     under_way = sum(part.status not in ("succeeded", "failed") for part in parts)
@@ -26,27 +27,27 @@ def end_part(turn: Turn, step: StepState, work: Fan, part: PartState) -> None:
         if under_way == 0:
             _end_all(turn, step)
     elif succeeded >= work.needed:
-        succeed(turn, step, dict(step.outputs))
+        succeed(turn, step, Gathered(step.kept_outputs))
     elif succeeded + under_way < work.needed:
         fail(turn, step, _failure(step), step.planned.on_failure)
 
 
 def _end_all(turn: Turn, step: StepState) -> None:
-    outputs = step.outputs or {}
+    outputs = step.kept_outputs or {}
     if len(outputs) < len(step.parts):
         fail(turn, step, _failure(step), step.planned.on_failure)
         return
     if any(part.failure for part in step.parts.values()):
         turn.state.is_partial = True
-    succeed(turn, step, dict(outputs))
+    succeed(turn, step, Gathered(outputs))
 
 
-def _outputs(step: StepState) -> dict[str, Json]:
+def _outputs(step: StepState) -> dict[str, Json | Large]:
     """In the order of the branches, not of their endings: a prompt may show all of it."""
-    outputs: dict[str, Json] = {}
+    outputs: dict[str, Json | Large] = {}
     for part in step.parts.values():
         if part.status == "succeeded":
-            outputs[part.name] = part.output
+            outputs[part.name] = part.kept_output
         elif part.status == "failed" and part.failure is not None:
             who = f"branch {part.name}"
             instead = stand_in(part.brief.on_failure, step, who, part.failure)

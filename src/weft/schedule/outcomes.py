@@ -11,12 +11,12 @@ from weft.schedule.parts import stop_parts
 from weft.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
 from weft.schedule.tool_calls import ToolCalls
 from weft.schedule.turn import Turn
-from weft.vocabulary.large import Large
+from weft.vocabulary.large import Kept
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.values import Json
 
 
-def succeed(turn: Turn, step: StepState, output: Json | Large) -> None:
+def succeed(turn: Turn, step: StepState, output: Kept) -> None:
     if len(step.parts) > 1:  # the only one has ended, or there were none
         stop_parts(turn, step)
     if not must_wait(turn, step, Pending(output)):
@@ -63,7 +63,7 @@ def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | Merge
     _end_merger(turn, step, event)
 
 
-def _conclude(turn: Turn, step: StepState, output: Json | Large) -> None:
+def _conclude(turn: Turn, step: StepState, output: Kept) -> None:
     """Its own work and its own change are done: what waited for it is merged, then it ends."""
     if not must_wait_for_others(turn, step, output):
         _succeed(turn, step, output)
@@ -116,7 +116,7 @@ def doubt_writer(state: RunState, step: StepState) -> None:
     state.is_partial |= calls.writes_not_done > 0
 
 
-def _succeed(turn: Turn, step: StepState, output: Json | Large) -> None:
+def _succeed(turn: Turn, step: StepState, output: Kept) -> None:
     if step.calls is not None and step.calls.all_in_vain:
         step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
         turn.state.is_partial = True

@@ -29,7 +29,7 @@ from weft.templates.render import TooLong
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.ids import StepId
-from weft.vocabulary.large import Large
+from weft.vocabulary.large import Kept, Large
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
@@ -41,7 +41,7 @@ def start_part(
     name: str,
     brief: Brief,
     local: Mapping[str, Json] = NO_LOCAL,
-    handed: Json | Missing = MISSING,
+    handed: Kept | Missing = MISSING,
 ) -> None:
     part = step.parts[name] = PartState(name, brief, brief.agent, local, handed)
     start_attempt(turn, step, part)

@@ -13,6 +13,7 @@ from weft.templates.render import as_text, render
 from weft.templates.scope import Scope
 from weft.templates.template import Template
 from weft.templates.value import MISSING
+from weft.vocabulary.large import loaded
 from weft.vocabulary.statuses import StepStatus
 
 
@@ -72,7 +73,7 @@ def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
     # An agent whose own prompt names the item has it already.
     if part.handed is MISSING or ("item" in part.local and _uses(agent.prompt, "item")):
         return None
-    return as_text(part.handed)
+    return as_text(loaded(part.handed))
 
 
 def _results(steps: Iterable[StepState]) -> str:

@@ -4,6 +4,7 @@ Nobody sees a difference: a Large is read when it is used, and gives an equal va
 """
 
 from weft.events.model import AttemptSucceeded
+from weft.schedule.each import element_of
 from weft.schedule.state import RunState
 from weft.vocabulary.large import Large
 
@@ -17,3 +18,8 @@ def put_away(state: RunState, event: AttemptSucceeded, large: Large) -> None:
         part.kept_output = large
     if step.kept_output is event.output:
         step.kept_output = large
+    if step.kept_outputs is not None and step.kept_outputs.get(part.name) is event.output:
+        step.kept_outputs[part.name] = large
+    index = element_of(part)
+    if step.items is not None and index is not None and step.items.results[index] is event.output:
+        step.items.results[index] = large

@@ -21,7 +21,7 @@ from weft.schedule.tool_calls import ToolCalls
 from weft.templates.scope import EndedStep, Scope, StepValue
 from weft.templates.value import MISSING, Missing
 from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.large import Large, loaded
+from weft.vocabulary.large import Kept, Large, loaded
 from weft.vocabulary.setup import Setup
 from weft.vocabulary.statuses import RunStatus, StepStatus
 from weft.vocabulary.usage import Usage
@@ -96,7 +96,7 @@ class PartState:
     brief: Brief
     agent: AgentId  # who is in charge: the brief's agent, later perhaps its fallback
     local: Mapping[str, Json]  # item, index, feedback, iteration
-    handed: Json | Missing = MISSING  # work of others that stands under its "Input" heading
+    handed: Kept | Missing = MISSING  # work of others that stands under its "Input" heading
     status: PartStatus = "running"
     attempts: list[AttemptState] = field(default_factory=list)
     tries: int = 0  # attempts that count against max_attempts: a crash costs none
@@ -115,7 +115,7 @@ class Items:
     """The elements of a map on their way."""
 
     values: list[Json]
-    results: list[Json]
+    results: list[Json | Large]
     entered: int = 0
     ended: int = 0
     failures: dict[int, str] = field(default_factory=dict)  # by element
@@ -127,7 +127,7 @@ class Items:
 class Pending:
     """How a step will end, once its changes are collected."""
 
-    output: Json | Large = None
+    output: Kept = None
     failure: Failure | None = None
     policy: Policy = "abort"
 
@@ -163,8 +163,8 @@ class StepState:
     id: StepId
     index: int
     status: StepStatus = StepStatus.WAITING
-    kept_output: Json | Large = None
-    outputs: dict[str, Json] | None = None  # by branch key
+    kept_output: Kept = None
+    kept_outputs: dict[str, Json | Large] | None = None  # by branch key
     validation: Json = None
     error: str | None = None
     failure_kind: FailureKind | None = None
@@ -212,6 +212,11 @@ class StepState:
     @output.setter
     def output(self, output: Json) -> None:
         self.kept_output = output
+
+    @property
+    def outputs(self) -> dict[str, Json] | None:
+        kept = self.kept_outputs
+        return None if kept is None else {key: loaded(each) for key, each in kept.items()}
 
     @property
     def is_merge_held(self) -> bool:

@@ -6,6 +6,7 @@ again. So a state holds where a large one lies, and reads it for a prompt or a r
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from weft.vocabulary.values import Json
 
@@ -23,5 +24,20 @@ class Large:
         return self.read(self.digest)
 
 
-def loaded(value: Json | Large) -> Json:
-    return value.value() if isinstance(value, Large) else value
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What the branches of a step or the elements of a map have given; some of it may be large."""
+
+    parts: "list[Json | Large] | dict[str, Json | Large]"
+
+    def value(self) -> Json:
+        if isinstance(self.parts, list):
+            return [loaded(part) for part in self.parts]
+        return {key: loaded(part) for key, part in self.parts.items()}
+
+
+Kept: TypeAlias = Json | Large | Gathered
+
+
+def loaded(value: Kept) -> Json:
+    return value.value() if isinstance(value, Large | Gathered) else value

@@ -205,3 +205,45 @@ def test_a_retry_shares_what_the_first_run_made(path: Path) -> None:
 
     told(path, story)
     assert (count(path, "large_values"), count(path, "large_value_uses")) == (1, 2)
+
+
+WIDE = """
+workflow:
+  name: t
+  inputs: [{name: list, type: json}]
+  agents: {a: {prompt: A}, other: {prompt: O}}
+  steps:
+    - {id: each, map: {over: "{{inputs.list}}", agent: a, reduce: other}}
+    - {id: many, map: {over: "{{inputs.list}}", agent: a}}
+    - {id: fan, parallel: [{agent: a, input: x}, {agent: other, input: y}]}
+    - {id: end, agent: other, input: "{{steps.fan.outputs.a}}{{steps.many.output}}"}
+"""
+
+
+class Wide:
+    def __init__(self) -> None:
+        self.arrows: dict[str, int] = {}
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        self.arrows[f"{request.step}/{request.part}"] = request.prompt.count("→")
+        return Success(BIG if request.agent == "a" else "small")
+
+
+def test_maps_and_branches_hold_large_outputs_by_reference_too(path: Path) -> None:
+    worker = Wide()
+
+    async def story(journal: SqliteJournal) -> tuple[RunState, RunState]:
+        start = Start(plan_of(WIDE), {"list": [1, 2]}, RUN)
+        state = await Runs(journal, SystemClock()).start(start, worker)
+        return state, (await load(journal, RUN)).state
+
+    for state in told(path, story):
+        steps = {str(id): step for id, step in state.steps.items()}
+        assert steps["many"].items is not None
+        assert all(isinstance(each, Large) for each in steps["many"].items.results)
+        assert isinstance((steps["fan"].kept_outputs or {})["a"], Large)
+        assert outputs(state) == {
+            "each": "small", "many": [BIG, BIG], "fan": {"a": BIG, "other": "small"}, "end": "small",
+        }  # fmt: skip
+    assert worker.arrows["each/reduce"] == 2 * LARGE_BYTES
+    assert worker.arrows["end/"] == 3 * LARGE_BYTES
