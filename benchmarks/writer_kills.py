@@ -1,6 +1,6 @@
 """Kill `weft run` while a writer works, merges and tidies up, and see what is lost. Exit 1 if any is.
 
-    python benchmarks/writer_kills.py [--kills 500] [--files 3000] [--seed N] [--quick] [--src DIR]
+    python benchmarks/writer_kills.py [--kills 500] [--files 3000] [--seed N] [--quick] [--src DIR] [--folder DIR]
 
 Each trial runs a recipe with one isolated writer over a repository or a plain folder, with slow file
 operations, and sends -9, HUP, TERM or INT at a random moment between the writer's first tool call and
@@ -44,6 +44,8 @@ Phase: TypeAlias = Literal["at work", "collecting and merging", "after the merge
 
 SIGNALS = (signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
 PATIENCE_SECONDS = 300.0  # only keeps a run that hangs from hanging the harness
+# A kill leaves the page cache alone, so a disk would add nothing but time: it takes ten times as long.
+MEMORY = Path("/dev/shm")
 SRC = Path(__file__).parents[1] / "src"
 EDITED = tuple(f"d{number}/f{number}.txt" for number in (3, 4, 5))
 REMOVED = tuple(f"d{number}/f{number}.txt" for number in (6, 7))
@@ -496,6 +498,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--slow", type=float, default=0.0002, help="seconds a file operation")
     parser.add_argument("--src", type=Path, default=SRC)
+    parser.add_argument("--folder", type=Path, default=MEMORY if MEMORY.is_dir() else None)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--nursery", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -508,7 +511,7 @@ def main() -> int:
     figures = Figures()
     print(f"seed {seed}, {files:,} files, {slow_seconds * 1000:g} ms more a file operation")
     with (
-        tempfile.TemporaryDirectory(prefix="weft-kills-") as folder,
+        tempfile.TemporaryDirectory(prefix="weft-kills-", dir=chosen.folder) as folder,
         bench(Path(folder) / "b", files, chosen.src, slow_seconds, random.Random(seed)) as at,
     ):
         try_all(at, kills, figures)

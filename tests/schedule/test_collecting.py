@@ -191,3 +191,20 @@ def test_the_timeout_of_a_step_does_not_reach_into_a_question_about_its_change()
     run = held(", timeout: 60")
     assert run.status is RunStatus.WAITING
     assert not run.state.timers
+
+
+def test_a_held_change_does_not_hang_the_step_that_it_is_merged_after() -> None:
+    text = """
+name: t
+steps:
+  - {id: a, subagent: worker, prompt: go, posture: writer, merge_back: after b}
+  - {id: b, subagent: worker, prompt: "look at {{steps.a.output}}", depends_on: a}
+"""
+    run = Driven(plan_of(text)).start()
+    while not any(isinstance(c, CollectChanges) and c.is_merged for c in run.commands):
+        assert run.step()
+    run.see(MergeHeld(9, A, "kept", "its change removes 700 of 4,000 files", 700))
+    assert run.statuses() == {"a": "succeeded", "b": "failed"}
+    assert "removes 700" in (run.state.steps[StepId("b")].error or "")
+    assert run.state.collecting == 0
+    assert run.state.has_ended

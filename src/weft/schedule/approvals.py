@@ -14,7 +14,7 @@ from weft.schedule.closing import step_timer, stop_asking
 from weft.schedule.collecting import collect_allowed, hold
 from weft.schedule.commands import ApprovalSubject, AskApproval, StartAttempt
 from weft.schedule.opening import blank_copy, opening_commands
-from weft.schedule.outcomes import changes_of, end_collected, fail
+from weft.schedule.outcomes import changes_of, end_collected, end_merger, fail
 from weft.schedule.parts import give_up, start_again
 from weft.schedule.prompt import command_for
 from weft.schedule.state import Decision, Failure, RunState, StepState, Timer
@@ -73,7 +73,10 @@ def question_of(state: RunState, step: StepState) -> Question:
 
 
 def hold_merge(turn: Turn, step: StepState, event: MergeHeld) -> None:
-    if step.pending is None or step.is_merge_held:
+    if step.pending is None:
+        end_merger(turn, step, event)
+        return
+    if step.is_merge_held:
         return
     step.changes = changes_of(step, event)
     hold(turn, step, event.question)

@@ -60,7 +60,7 @@ def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | Merge
     else:
         step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
         end_collected(turn, step, Failure("conflict", event.error))
-    _end_merger(turn, step, event)
+    end_merger(turn, step, event)
 
 
 def _conclude(turn: Turn, step: StepState, output: Kept) -> None:
@@ -69,15 +69,21 @@ def _conclude(turn: Turn, step: StepState, output: Kept) -> None:
         _succeed(turn, step, output)
 
 
-def _end_merger(turn: Turn, writer: StepState, event: ChangesCollected | MergeFailed) -> None:
-    """The change of a writer was merged for the step that it waited for, or could not be."""
+def end_merger(
+    turn: Turn, writer: StepState, event: ChangesCollected | MergeFailed | MergeHeld
+) -> None:
+    """The change of a writer was merged for the step that it waited for, or could not be.
+
+    A change that a person must look at first is not merged: they may still apply it.
+    """
     after = writer.planned.merge_after
     merger = turn.state.steps[after] if after is not None else None
     if merger is None or writer.id not in merger.merging:
         return
     merger.merging.discard(writer.id)
-    if isinstance(event, MergeFailed):
-        said = f"the change of step '{writer.id}' was not merged: {event.error}"
+    if not isinstance(event, ChangesCollected):
+        why = event.error if isinstance(event, MergeFailed) else event.question
+        said = f"the change of step '{writer.id}' was not merged: {why}"
         merger.merge_failure = Failure("conflict", said)
     if not merger.merging:
         end_collected(turn, merger)
