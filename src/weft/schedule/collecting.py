@@ -10,9 +10,8 @@ from weft.schedule.commands import CollectChanges
 from weft.schedule.state import NO_LOCAL, Pending, RunState, StepState
 from weft.schedule.turn import Turn
 from weft.templates.evaluate import Undecided, decide
-from weft.vocabulary.large import Large, loaded
+from weft.vocabulary.large import Kept, loaded
 from weft.vocabulary.statuses import StepStatus
-from weft.vocabulary.values import Json
 
 
 def writes_here(state: RunState, step: StepState) -> bool:
@@ -52,7 +51,7 @@ def collect(turn: Turn, step: StepState) -> None:
         turn.say(CollectChanges(step.id, is_merged, step.is_merge_allowed))
 
 
-def must_wait_for_others(turn: Turn, step: StepState, output: Json | Large) -> bool:
+def must_wait_for_others(turn: Turn, step: StepState, output: Kept) -> bool:
     """Whether the step, which has succeeded, ends only once the changes of others are merged."""
     merges, step.merges = step.merges, []  # once
     for writer in merges:
@@ -69,7 +68,7 @@ def must_wait_for_others(turn: Turn, step: StepState, output: Json | Large) -> b
     return True
 
 
-def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Json | Large) -> bool:
+def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Kept) -> bool:
     condition = writer.planned.merge_when
     if condition is None:
         return True
