@@ -120,7 +120,7 @@ def test_watching_a_run_that_was_killed_ends_with_what_it_had_done(tmp_path: Pat
     before = time.monotonic()
     said = weft(tmp_path, "watch", run_id, "--json")
     assert time.monotonic() - before < SOON_SECONDS
-    assert lines(said)[-1]["status"] == "running"
+    assert lines(said)[-1]["status"] == "interrupted"
 
 
 def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_step_timeout_covers_retries_and_waits_and_tries_no_fallback() -> None
     recipe = one('timeout: 30s, on_failure: "fallback:other", retry: {max_attempts: 50}')
     run = drive(recipe, {"worker": Fail(after=20)})
     assert [start.agent for start in run.starts] == ["worker", "worker"]
-    assert run.state.steps[StepId("a")].error == "the step timed out after 30s"
+    assert run.state.steps[StepId("a")].error == "the step timed out after 30s, after: it broke"
     assert run.ended == [RunStatus.FAILED]
 
 

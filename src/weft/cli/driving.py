@@ -78,13 +78,13 @@ def choose(weft: Weft, plan: Plan, model: str | None, as_json: bool) -> Chosen:
 
 
 @contextmanager
-def showing(plan: Plan, as_json: bool) -> Iterator[Listener]:
+def showing(plan: Plan, as_json: bool, is_watching: bool = False) -> Iterator[Listener]:
     if as_json:
         yield JsonLines()
     elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from weft.cli.live.view import LiveView
 
-        with LiveView(plan) as view:
+        with LiveView(plan, is_watching=is_watching) as view:
             yield view
     else:
         yield Lines(plan)
@@ -128,7 +128,8 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 
 
 def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> None:
-    report = report_of(state, events)
+    # Whoever prints this drives the run no longer.
+    report = report_of(state, events, is_interrupted=not state.has_ended)
     if as_json:
         print_report_json(report)
     else:

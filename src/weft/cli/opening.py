@@ -68,6 +68,17 @@ def weft_of(history: "History", accepted: str | None = None) -> Weft:
     return weft
 
 
+def is_driven(weft: Weft, history: "History") -> bool:
+    """Whether some process drives the run now."""
+    import asyncio
+
+    async def look() -> bool:
+        async with weft.runs() as runs:
+            return await runs.is_driven(RunId(history.started.run_id))
+
+    return not history.state.has_ended and asyncio.run(look())
+
+
 def trust(folder: Path) -> Weft:
     """Trust a folder as it is now."""
     weft = Weft(folder)

@@ -25,7 +25,7 @@ from weft.vocabulary.durations import format_duration
 from weft.vocabulary.ids import StepId
 
 _MOST_WARNINGS = 5  # of one step; the report has them all
-_RETRYING: tuple[Stage, Stage] = ("running", "retrying")
+_RETRYING: tuple[Stage, ...] = ("running", "retrying", "merging")
 
 
 class JsonLines:

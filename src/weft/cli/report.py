@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from weft.cli.opening import history_of, open_weft
+from weft.cli.opening import history_of, is_driven, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_report_json, say
 from weft.report.html import as_html
@@ -27,7 +27,9 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
     weft = open_weft()
     history = history_of(weft, run)
-    report = weft.with_patches(report_of(history.state, history.events), history)
+    is_interrupted = not is_driven(weft, history)
+    report = report_of(history.state, history.events, is_interrupted=is_interrupted)
+    report = weft.with_patches(report, history)
     if as_json or form == "json":
         print_report_json(report)
         return

@@ -12,6 +12,7 @@ from weft.ports.journal import RunRow
 from weft.problems.errors import WeftError
 from weft.report.json_form import iso
 from weft.run.runs import Runs, is_interrupted
+from weft.schedule.standing import run_word
 from weft.vocabulary.durations import format_duration
 
 
@@ -44,7 +45,7 @@ async def _status(runs: Runs, row: RunRow) -> str:
         state = (await runs.history(row.run_id)).state
     except WeftError:  # one journal that cannot be read must not hide the others
         return "unreadable"
-    return "waiting" if state.awaiting_approval else "interrupted"
+    return run_word(state, is_driven=False)
 
 
 def _cells(row: RunRow, status: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def command(run: str, as_json: bool) -> int:
     """Watch a run from its start until it ends. Ctrl-C stops watching, not the run."""
     weft = open_weft()
     history = history_of(weft, run)
-    with showing(history.state.plan, as_json) as listener:
+    with showing(history.state.plan, as_json, is_watching=True) as listener:
         state, events = asyncio.run(_watch(weft, history, listener))
     print_report(state, events, as_json)
     return 0

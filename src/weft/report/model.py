@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from weft.problems import Problem
 from weft.vocabulary.large import Kept, Large, loaded
-from weft.vocabulary.statuses import RunStatus, StepStatus
+from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.usage import Usage
 from weft.vocabulary.values import Json
 
@@ -134,6 +134,7 @@ class StepReport:
     usage: Usage
     told: tuple[Told, ...]
     calls: CallsReport = CallsReport()
+    paused_seconds: float = 0.0  # between an interruption and its resumption
     changes: ChangesReport | None = None
 
     @property
@@ -169,7 +170,7 @@ class StepReport:
     def duration_seconds(self) -> float | None:
         if self.started_at is None or self.ended_at is None:
             return None
-        return max(0.0, self.ended_at - self.started_at)
+        return max(0.0, self.ended_at - self.started_at - self.paused_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +201,14 @@ class Report:
     parent: str | None  # the run this one was forked or retried from
     critical_path: tuple[PathStep, ...]
     recipe_warnings: tuple[Problem, ...] = ()
+    paused_seconds: float = 0.0  # between interruptions and resumptions: nobody worked
 
     @property
     def duration_seconds(self) -> float:
         end = self.as_of if self.ended_at is None else self.ended_at
-        return 0.0 if self.started_at is None else max(0.0, end - self.started_at)
+        if self.started_at is None:
+            return 0.0
+        return max(0.0, end - self.started_at - self.paused_seconds)
 
     @property
     def retries(self) -> int:
@@ -227,5 +231,5 @@ class Report:
     def warnings(self) -> tuple[str, ...]:
         return tuple(issue.text for issue in self.issues if issue.kind not in _NO_WARNINGS)
 
-    def count(self, *statuses: StepStatus) -> int:
+    def count(self, *statuses: str) -> int:
         return sum(step.status in statuses for step in self.steps)

@@ -21,20 +21,26 @@ from weft.report.model import (
     Told,
 )
 from weft.schedule.result import output_of
+from weft.schedule.standing import run_word, word_of
 from weft.schedule.state import AttemptState, Changes, PartState, RunState, StepState
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
 
 
-def report_of(state: RunState, events: Sequence[Event] = ()) -> Report:
-    """`events` is the same run's journal: it knows who decided, and when the run was resumed."""
-    steps = tuple(_step(state.plan, step) for step in state.order)
+def report_of(
+    state: RunState, events: Sequence[Event] = (), *, is_interrupted: bool = False
+) -> Report:
+    """`events` is the same run's journal: it knows who decided, and when the run was resumed.
+
+    `is_interrupted`: it has not ended, and no process drives it.
+    """
+    steps = tuple(_step(state, step, is_interrupted) for step in state.order)
     happened = happenings_of(state.plan, events) if events else Happenings()
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     return Report(
         run_id=state.run_id,
         workflow=state.plan.name,
-        status=state.status.value,
+        status=run_word(state, is_driven=not is_interrupted),
         output=output_of(state),
         inputs=dict(state.inputs),
         steps=steps,
@@ -44,6 +50,7 @@ def report_of(state: RunState, events: Sequence[Event] = ()) -> Report:
         started_at=state.started_at,
         ended_at=state.ended_at,
         as_of=state.now,
+        paused_seconds=state.paused_seconds(state.started_at or 0.0, state.ended_at or state.now),
         resumed_at=tuple(each.resumed_at for each in happened.resumptions),
         parent=started.parent if started else None,
         critical_path=critical_path(state),
@@ -55,7 +62,10 @@ def _was_deployed(attempt: AttemptReport) -> bool:
     return attempt.started_at is not None and attempt.status != "reused"
 
 
-def _step(plan: Plan, step: StepState) -> StepReport:
+def _step(state: RunState, step: StepState, is_interrupted: bool) -> StepReport:
+    plan = state.plan
+    ended = state.now if step.ended_at is None else step.ended_at
+    started = ended if step.started_at is None else step.started_at
     attempts = tuple(
         _attempt(part, attempt) for part in step.parts.values() for attempt in part.attempts
     )
@@ -66,7 +76,7 @@ def _step(plan: Plan, step: StepState) -> StepReport:
         type=step.planned.type,
         depends_on=step.planned.depends_on,
         agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
-        status=step.shown_status.value,
+        status=word_of(step, is_interrupted),
         kept_output=step.kept_output,
         kept_outputs=step.kept_outputs,
         validation=step.validation,
@@ -79,6 +89,7 @@ def _step(plan: Plan, step: StepState) -> StepReport:
         usage=step.usage,
         told=told,
         calls=_calls(step),
+        paused_seconds=state.paused_seconds(started, ended),
         changes=_changes(step),
     )
 

@@ -68,7 +68,8 @@ class Timeline:
 
 def timeline_of(report: Report) -> Timeline:
     start = report.started_at or 0.0
-    end = start + report.duration_seconds
+    # By the clock: the time in which nobody worked is drawn as a break.
+    end = start + report.duration_seconds + report.paused_seconds
     scale = _Scale(start, end, _spans(report, end))
     critical = {step.step for step in report.critical_path}
     # Sorting is stable, so the listing breaks ties.

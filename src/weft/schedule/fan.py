@@ -6,6 +6,7 @@ from weft.schedule.parts import start_part
 from weft.schedule.state import Failure, PartState, StepState
 from weft.schedule.turn import Turn
 from weft.vocabulary.large import Gathered, Large
+from weft.vocabulary.names import listed
 from weft.vocabulary.values import Json
 
 
@@ -27,6 +28,9 @@ def end_part(turn: Turn, step: StepState, work: Fan, part: PartState) -> None:
         if under_way == 0:
             _end_all(turn, step)
     elif succeeded >= work.needed:
+        if lost := [each.name for each in parts if each.status not in ("succeeded", "failed")]:
+            enough = f"{work.needed} of {len(parts)} had succeeded"
+            step.warnings[f"stopped once {enough}: {listed(lost, 16)}"] = None
         succeed(turn, step, Gathered(step.kept_outputs))
     elif succeeded + under_way < work.needed:
         fail(turn, step, _failure(step), step.planned.on_failure)

@@ -19,6 +19,8 @@ _INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows wh
 
 def resume(turn: Turn, setup: Setup | None) -> None:
     state = turn.state
+    if not state.has_ended and turn.at > state.now:
+        state.pauses.append((state.now, turn.at))
     if state.has_ended:
         if not state.is_recorded:
             turn.say(EndRun(state.status))

@@ -201,11 +201,6 @@ class StepState:
     choice: StepId | None = None  # of a condition: the step it chose
 
     @property
-    def shown_status(self) -> StepStatus:
-        """How the step stands, for people: one that awaits approval may have begun or not."""
-        return StepStatus.AWAITING_APPROVAL if self.awaits_approval else self.status
-
-    @property
     def output(self) -> Json:
         return loaded(self.kept_output)
 
@@ -292,6 +287,13 @@ class RunState:
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded
+    # From the last event before each resumption to the resumption: nobody worked then.
+    pauses: list[tuple[float, float]] = field(default_factory=list)
+
+    def paused_seconds(self, start: float, end: float) -> float:
+        """How much of that time nobody drove the run."""
+        overlaps = (min(end, until) - max(start, since) for since, until in self.pauses)
+        return sum(overlap for overlap in overlaps if overlap > 0)
 
     def scope_with(
         self, local: Mapping[str, Json], candidate: tuple[StepId, Json] | None = None

@@ -6,10 +6,11 @@ from weft.schedule.closing import RUN_TIMER, step_timer
 from weft.schedule.commands import StartAttempt
 from weft.schedule.outcomes import fail, stop_run
 from weft.schedule.parts import attempt_timer, retry_now, time_out_attempt
-from weft.schedule.state import Failure, RunState
+from weft.schedule.state import Failure, PartState, RunState, StepState
 from weft.schedule.turn import Turn
 from weft.vocabulary.durations import format_duration
 from weft.vocabulary.ids import StepId
+from weft.vocabulary.names import listed
 from weft.vocabulary.statuses import RunStatus, StepStatus
 
 
@@ -27,7 +28,7 @@ def fire(turn: Turn, name: str) -> None:
         said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
         if step.awaits_approval:
             said += ", while it awaited approval"
-        fail(turn, step, Failure("timeout", said), step.planned.on_failure)
+        fail(turn, step, Failure("timeout", said + _waited_for(step)), step.planned.on_failure)
         return
     part = step.parts[timer.part]
     match timer.kind:
@@ -37,6 +38,21 @@ def fire(turn: Turn, name: str) -> None:
             retry_now(turn, step, part)
         case _:
             assert_never(timer.kind)
+
+
+def _waited_for(step: StepState) -> str:
+    """What it was trying to get over when its time was up."""
+    errors = dict.fromkeys(_last_trouble(part) for part in step.parts.values())
+    known = listed([error for error in errors if error], 3)
+    return f", after: {known}" if known else ""
+
+
+def _last_trouble(part: PartState) -> str:
+    if part.status not in ("running", "retrying"):
+        return ""
+    if part.attempts and part.attempts[-1].provider_retries:
+        return part.attempts[-1].provider_retries[-1]
+    return part.failure.error if part.failure else ""
 
 
 def deadline_of(state: RunState, command: StartAttempt) -> float | None:

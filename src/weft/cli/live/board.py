@@ -25,7 +25,7 @@ from weft.vocabulary.ids import StepId
 
 _ATTEMPT = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
 # Whoever needs a person is seen first, then what is about to go on, then what goes on.
-_ACTIVE: tuple[Stage, ...] = ("awaiting approval", "retrying", "running")
+_ACTIVE: tuple[Stage, ...] = ("awaiting approval", "retrying", "merging", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +141,20 @@ def _head(head: Head, state: RunState) -> Head:
         head.width,
         one_line(state.run_id),
         "stopping" if is_closing else state.status.value,
-        state.started_at,
+        _since(state),
         state.ended_at,
         len(state.values),
         len(state.running),
         state.usage.tokens,
         state.usage.usd,
     )
+
+
+def _since(state: RunState) -> float | None:
+    """The start, moved by the time in which nobody drove the run."""
+    if state.started_at is None:
+        return None
+    return state.started_at + state.paused_seconds(state.started_at, state.now)
 
 
 def _share(room: int, wants: Sequence[int]) -> list[int]:

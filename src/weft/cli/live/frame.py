@@ -26,6 +26,8 @@ _NARROW, _WIDE = 60, 90
 _STYLES: Mapping[Stage, str] = {
     "awaiting approval": "bold magenta",
     "retrying": "yellow",
+    "merging": "cyan",
+    "interrupted": "yellow",
     "running": "cyan",
     "failed": "red",
     "succeeded": "green",
@@ -42,7 +44,14 @@ _RUN_STYLES = {
     "waiting": "bold magenta",
 }
 _ENDED: tuple[Stage, ...] = ("succeeded", "failed", "skipped", "held", "cancelled")
-_OPEN: tuple[Stage, ...] = ("awaiting approval", "retrying", "running", "waiting")
+_OPEN: tuple[Stage, ...] = (
+    "awaiting approval",
+    "retrying",
+    "merging",
+    "running",
+    "interrupted",
+    "waiting",
+)
 
 
 def room_for(height: int) -> int:
@@ -53,7 +62,14 @@ def room_for(height: int) -> int:
 class Frame:
     """How to write a view in a window of this size."""
 
-    def __init__(self, width: int, height: int, signs: Mapping[Stage, str] = SIGNS) -> None:
+    def __init__(
+        self,
+        width: int,
+        height: int,
+        signs: Mapping[Stage, str] = SIGNS,
+        is_watching: bool = False,
+    ) -> None:
+        self._is_watching = is_watching
         self._width = width
         self._height = height
         self._signs = signs
@@ -67,7 +83,7 @@ class Frame:
         lines += [self._row(row, head, now, ids, stopped) for row in view.rows]
         lines += self._counts(view.hidden, _OPEN, stopped)
         if not stopped and head.ended_at is None and self._height >= _SHORTEST:
-            hint = _fitting(_hints(view), self._width)
+            hint = _fitting(_hints(view, self._is_watching), self._width)
             lines.append(((cut(hint, self._width), "dim"),))
         return lines
 
@@ -110,7 +126,7 @@ class Frame:
         return tuple(spans)
 
     def _look(self, stage: Stage, stopped: str) -> tuple[str, str, str]:
-        if stopped and stage in ("running", "retrying"):
+        if stopped and stage in ("running", "retrying", "merging"):
             return "-", "stopped", "yellow"
         return self._signs[stage], stage, _STYLES[stage]
 
@@ -186,8 +202,10 @@ def _fitting(pieces: list[str], width: int) -> str:
     return " · ".join(pieces)
 
 
-def _hints(view: View) -> list[str]:
+def _hints(view: View, is_watching: bool) -> list[str]:
     stop = "Ctrl-C stops cleanly and prints how to resume"
+    if is_watching:
+        stop = f"Ctrl-C stops watching, not the run (weft cancel {view.head.run_id})"
     if view.asking is None:
         return [stop]
     return [f"weft approve {view.head.run_id} {view.asking} (or reject)", stop]

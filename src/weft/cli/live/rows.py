@@ -93,10 +93,17 @@ def row_of(state: RunState, step: StepState, tally: Tally = NOTHING) -> Row:
         stage,
         _says(state, step, stage, tally),
         tally,
-        step.started_at,
+        _since(state, step),
         step.ended_at,
         _retries_at(state, step) if stage == "retrying" else None,
     )
+
+
+def _since(state: RunState, step: StepState) -> float | None:
+    if step.started_at is None or not state.pauses:
+        return step.started_at
+    end = state.now if step.ended_at is None else step.ended_at
+    return step.started_at + state.paused_seconds(step.started_at, end)
 
 
 def one_line(text: str) -> str:
@@ -136,7 +143,9 @@ def _says(state: RunState, step: StepState, stage: Stage, tally: Tally) -> str:
             return one_line(_why(state, step))
         case "awaiting approval":
             return one_line(step.question)
-        case "running" | "retrying":
+        case "merging":
+            return "its changes are being collected or merged"
+        case "running" | "retrying" | "interrupted":
             error = _held_up(step) or _last_error(step)
             progress = _progress(step, tally) or ("" if error else _agent(step))
             return joined(progress, retries_of(tally.retries), error)

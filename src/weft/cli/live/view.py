@@ -35,12 +35,18 @@ class LiveView:
     """The driver's listener, inside its `with` block. A dumb terminal gets lines instead."""
 
     def __init__(
-        self, plan: Plan, console: "Console | None" = None, now: Callable[[], float] | None = None
+        self,
+        plan: Plan,
+        console: "Console | None" = None,
+        now: Callable[[], float] | None = None,
+        is_watching: bool = False,
     ) -> None:
+        """`is_watching`: another process drives the run."""
         from rich.console import Console
 
         self._console = console or Console()
         self._now = now or SystemClock().now
+        self._is_watching = is_watching
         self._board = Board(plan)
         self._id_columns = max((len(step.id) for step in plan.steps), default=0)
         self._lock = Lock()  # of the board, and held only while rows are noted or picked
@@ -93,7 +99,8 @@ class LiveView:
             view = self._board.view(room_for(height), is_last)
             now = max(self._latest, self._now())
         signs = signs_for(self._console.encoding)
-        return Frame(width, height, signs).lines(view, now, self._id_columns, stopped)
+        frame = Frame(width, height, signs, self._is_watching)
+        return frame.lines(view, now, self._id_columns, stopped)
 
     def _tick(self) -> None:
         while not self._done.wait(_TICK_SECONDS):

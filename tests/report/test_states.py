@@ -1,0 +1,114 @@
+"""States are so, and are the same words wherever they are shown."""
+
+from typing import get_args
+
+from docs.pages import DOCS
+from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
+from weft.cli.live.frame import _STYLES
+from weft.cli.stages import ASCII_SIGNS, SIGNS
+from weft.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
+from weft.report.report import report_of
+from weft.schedule.standing import run_word, word_of
+from weft.vocabulary.ids import AgentId, StepId
+from weft.vocabulary.statuses import RUN_WORDS, STEP_WORDS, RunStatus, StepStatus, StepWord
+
+A = StepId("a")
+ONE = "name: t\nsteps: [{id: a, subagent: worker, prompt: go}]\n"
+TIMED = """
+name: t
+steps: [{id: a, subagent: worker, prompt: go, timeout: 10s, on_failure: skip,
+         retry: {max_attempts: 3}}]
+"""
+WRITER = """
+name: w
+agents: {scribe: {prompt: Write., tools: [Write]}}
+steps: [{id: a, agent: scribe, prompt: go, write_set: [out/**]}]
+"""
+FAN = """
+name: f
+steps:
+  - id: a
+    wait: any
+    parallel:
+      - {agent: worker, prompt: x, output_key: quick}
+      - {agent: worker, prompt: y, output_key: slow}
+      - {agent: worker, prompt: z, output_key: slower}
+"""
+
+
+def test_every_word_has_a_meaning_a_sign_and_a_style():
+    assert set(STEP_WORDS) == set(get_args(StepWord)) == set(SIGNS) == set(ASCII_SIGNS)
+    assert set(STEP_WORDS) == set(_STYLES)
+    assert {status.value for status in StepStatus} <= set(STEP_WORDS)
+    assert {status.value for status in RunStatus} <= set(RUN_WORDS)
+
+
+def test_the_docs_have_the_same_table():
+    page = (DOCS / "runs.md").read_text(encoding="utf-8")
+    section = page.partition("## States\n")[2].partition("\n## ")[0]
+    rows = [f"| `{word}` | {says} |" for word, says in (*RUN_WORDS.items(), *STEP_WORDS.items())]
+    assert [row for row in rows if row not in section] == []
+
+
+def test_a_step_whose_changes_are_being_merged_is_not_retrying():
+    run = Driven(plan_of(WRITER)).start()
+    run.see(AttemptStarted(1, A, "", 1, AgentId("scribe"), "key"))
+    run.see(AttemptSucceeded(2, A, "", 1, "Done."))
+    assert word_of(run.state.steps[A]) == "merging"
+    assert report_of(run.state).steps[0].status == "merging"
+
+
+def test_a_step_that_waits_for_its_next_attempt_is_retrying():
+    run = Driven(plan_of(TIMED), {"a": Fail(retry_after=5)}).start()
+    while not run.state.retrying:
+        run.step()
+    assert word_of(run.state.steps[A]) == "retrying"
+
+
+def test_a_run_that_nobody_drives_is_interrupted_in_its_report_too():
+    run = Driven(plan_of(ONE), {"a": Hang()}).start()
+    report = report_of(run.state, run.journal, is_interrupted=True)
+    assert (report.status, report.steps[0].status) == ("interrupted", "interrupted")
+    assert run_word(run.state, is_driven=True) == "running"
+
+
+def test_a_run_that_waits_for_a_person_was_not_interrupted():
+    run = Driven(plan_of(ONE.replace("prompt: go", "prompt: go, gate: human"))).start()
+    report = report_of(run.state, run.journal, is_interrupted=True)
+    assert (report.status, report.steps[0].status) == ("waiting", "awaiting approval")
+
+
+def test_a_run_that_has_ended_stays_as_it_ended():
+    run = drive(ONE)
+    assert report_of(run.state, run.journal, is_interrupted=True).status == "complete"
+
+
+def test_times_leave_out_what_lies_between_an_interruption_and_its_resumption():
+    run = Driven(plan_of(ONE), {"a": Hang()}).start()
+    run.step()
+    run.script = {"a": Give("x", after=2)}
+    run.see(RunResumed(run.now + 40_000))
+    run.run()
+    report = report_of(run.state, run.journal)
+    assert report.duration_seconds < 100
+    assert report.steps[0].duration_seconds is not None
+    assert report.steps[0].duration_seconds < 100
+    assert report.paused_seconds == 40_000
+
+
+def test_branches_that_lost_are_named():
+    run = drive(FAN, {"a/quick": Give("x", after=1), "a/slow": Hang(), "a/slower": Hang()})
+    assert run.state.all_warnings == ("a: stopped once 1 of 3 had succeeded: slow, slower",)
+
+
+def test_a_step_timeout_names_what_the_step_was_waiting_for():
+    run = drive(TIMED, {"a": Fail("429 too many requests", retry_after=60)})
+    assert run.state.steps[A].error == "the step timed out after 10s, after: 429 too many requests"
+
+
+def test_a_step_timeout_names_the_fault_that_the_client_was_getting_over():
+    run = Driven(plan_of(TIMED), {"a": Hang()}).start()
+    run.see(AttemptStarted(1, A, "", 1, AgentId("worker"), "key"))
+    run.see(ModelRetried(2, A, "", 1, "m", "503 overloaded", 1, 3, 60.0))
+    run.run()
+    assert "after: 503 overloaded" in (run.state.steps[A].error or "")
