@@ -4,7 +4,7 @@ A missing key, package, search or price is told before anything starts, not by t
 Nothing is asked over the network, and no provider is imported.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -17,13 +17,14 @@ from weft.adapters.tools.search_hosts import search_fault
 from weft.assembly.chosen import Chosen
 from weft.assembly.subagents import may_run_command, search_endpoint
 from weft.config.settings import Settings
-from weft.plan.catalog import tool_name
+from weft.plan.catalog import CHANGING_TOOLS, tool_name
 from weft.plan.model import Plan, PlannedAgent, briefs
 from weft.problems import Problem
 from weft.vocabulary.ids import AgentId
 from weft.vocabulary.names import did_you_mean, listed
 
 MISSING_WEIGHTS = "RUN006"
+_FILE_TOOLS = frozenset(("Read", "Glob", "Grep", "Bash", *CHANGING_TOOLS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ def readiness(
                 agent, model, Chosen(default, override), settings, environ
             )
         problems += _server_problems(agent, settings)
+        problems += _home_problems(agent, models, settings)
         _look_for_search(agent, models[0], settings, environ, problems, warnings)
         if agent.tools and is_tiny(models[0]):
             warnings.append(f"agent '{agent.id}' goes without tools: {models[0]} is too small")
@@ -170,6 +172,21 @@ def _command_problems(
             "RUN005",
             f"agent '{agent.id}' would start the command '{asked.words[0]}', unconfined",
             hint="allow it: --trust for this run, or cli_commands: in your own weft.yaml",
+        )
+
+
+def _home_problems(
+    agent: PlannedAgent, models: Sequence[str], settings: Settings
+) -> Iterator[Problem]:
+    """Whoever touches files must not be let loose on all that a user owns."""
+    touches = _FILE_TOOLS.intersection(map(tool_name, agent.tools))
+    if not touches and not any(model.startswith("cli:") for model in models):
+        return
+    if settings.is_in_home:
+        yield Problem(
+            "RUN008",
+            f"agent '{agent.id}' would work on your home folder, with all that you own",
+            hint="go to the folder that the run is about, or make one: mkdir work && cd work",
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from weft.assembly import Weft
 from weft.cli.printing import print_json, say
+from weft.config.private import make_private
 from weft.problems.errors import NotFound, WeftError
 from weft.processes import python
 from weft.run.runs import new_run_id
@@ -28,7 +29,7 @@ def detach(
 ) -> int:
     run_id = new_run_id()
     log = weft.settings.home / "logs" / f"{run_id}.log"
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(log.parent)
     words = ["run", recipe, "--json", "--run-id", run_id, "--input-json", "-"]
     words += ["--model", model] if model else []
     words += ["--permission", permission] if permission else []

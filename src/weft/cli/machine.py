@@ -55,6 +55,9 @@ def _home(home: Path) -> Finding:
         fix = "make it writable, or set WEFT_HOME to a folder that is"
         said = f"{home} cannot be written: {error.strerror or error}"
         return Finding("home", "missing", said, fix, is_essential=True)
+    if place == home and home.stat().st_mode & 0o077:
+        says = f"{home} can be read by others, with prompts and answers in it"
+        return Finding("home", "warning", says, f"chmod 700 {home}")
     says = f"{home} is writable" if place == home else f"{home} will be made by the first run"
     return Finding("home", "ok", says)
 

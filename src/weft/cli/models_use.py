@@ -12,7 +12,7 @@ from weft.adapters.models.local.shelf import Shelf, models_folder
 from weft.assembly import Weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json, say
-from weft.cli.writing import make_folder, write_new
+from weft.cli.writing import make_home, write_new
 from weft.config.settings import CONFIG_FILE
 from weft.documents.document import read_text
 from weft.documents.node import plain
@@ -34,7 +34,7 @@ def command(name: str, as_json: bool) -> None:
     weft = Weft()
     model, note = _checked(name, weft.settings.home, weft.environ)
     file = weft.settings.home / CONFIG_FILE
-    make_folder(file.parent)
+    make_home(file.parent)
     write_new(file.resolve(), with_model(_read(file), model, str(file)), force=True)
     if as_json:
         print_json({"ok": True, "model": model, "file": str(file), "note": note})

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+from weft.config.private import make_private
 from weft.problems.errors import InvalidUsage, RefusedToOverwrite
 from weft.recipe.schema import recipe_schema
 
@@ -29,6 +30,14 @@ def write_schema(folder: Path) -> None:
 def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidUsage(f"cannot make {folder}: {error.strerror}") from error
+
+
+def make_home(folder: Path) -> None:
+    """Of the user alone."""
+    try:
+        make_private(folder)
     except OSError as error:
         raise InvalidUsage(f"cannot make {folder}: {error.strerror}") from error
 

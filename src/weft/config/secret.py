@@ -8,6 +8,7 @@ import os
 import secrets
 from pathlib import Path
 
+from weft.config.private import make_private
 from weft.problems.errors import WeftError
 
 _FILE = "secret"
@@ -31,7 +32,7 @@ def user_secret(home: Path) -> bytes:
 
 def _make(file: Path) -> None:
     """Whole or not at all, and of two processes that try this one wins: a link fails if it is there."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(file.parent)
     draft = file.with_name(f".{_FILE}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:

@@ -81,6 +81,14 @@ class Settings:
     may_shadow: bool = True  # whether its recipes come before the user's own of the same name
 
     @property
+    def is_in_home(self) -> bool:
+        """Whether the workspace is the user's home folder, or holds it, or is our own folder."""
+        with suppress(RuntimeError):  # a user without a home
+            if Path.home().is_dir() and Path.home().resolve().is_relative_to(self.project):
+                return True
+        return self.home.resolve() == self.project
+
+    @property
     def steps_write(self) -> Writable:
         """Where no program of the host is taken from."""
         return Writable((self.project,), own_places())

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from weft.config.private import make_private
 from weft.documents.regular_file import NotRegular, TooLarge, read_regular
 from weft.problems.errors import WeftError
 
@@ -88,7 +89,7 @@ class TrustStore:
     def _alone(self) -> Iterator[None]:
         """Of two commands at once, the second reads what the first has written."""
         try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._file.parent)
             lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
             raise WeftError(f"{self._file} cannot be written: {error.strerror}") from error

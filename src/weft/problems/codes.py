@@ -82,4 +82,5 @@ TITLES: dict[str, str] = {
     "RUN005": "command that nobody allowed",
     "RUN006": "missing weights",
     "RUN007": "no tool that can be used",
+    "RUN008": "your home as a workspace",
 }

@@ -19,6 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
+from weft.config.private import make_private
 from weft.plan.globs import Glob
 from weft.vocabulary.values import Json
 from weft.workspaces.beneath import Beneath
@@ -216,7 +217,7 @@ def _keep_base(base: Blobs, entry: Entry, keep: BlobWriter) -> None:
 
 def _new_draft(artifact: Path) -> Path:
     """What earlier tries left is removed: they were cut off before their artifact was whole."""
-    artifact.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(artifact.parent)
     for old in artifact.parent.glob(f"{artifact.name}{DRAFT}*"):
         remove_tree(old)
     draft = artifact.with_name(f"{artifact.name}{DRAFT}{secrets.token_hex(4)}")

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
+from weft.config.private import make_private
 from weft.plan.globs import Glob, parse_glob
 from weft.problems.errors import NotFound
 from weft.vocabulary.values import Json
@@ -95,7 +96,7 @@ def isolate(
     """
     workspace = workspace.resolve()
     remove_tree(home)
-    home.mkdir(parents=True, mode=0o700)
+    make_private(home)
     with nullcontext() if engine_home is None else settled(workspace, engine_home):
         carried = tuple(path for path in carry if is_real_folder(workspace, path))
         apart = _apart(workspace, engine_home or home, carried)
@@ -142,7 +143,7 @@ def open_isolated(home: Path) -> Isolated:
 def discard_tree(folder: Path, trash: Path) -> None:
     """Remove a folder of ours that is no longer needed. It goes at once, by one rename: a folder
     that is half removed must not be taken for a whole one by whoever finds it after a crash."""
-    trash.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(trash)
     going = trash / secrets.token_hex(8)
     try:
         folder.rename(going)

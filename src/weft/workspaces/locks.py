@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+from weft.config.private import make_private
 from weft.problems.errors import WeftError
 
 WAIT_SECONDS = 120.0
@@ -33,7 +34,7 @@ def merge_lock(
 ) -> Iterator[None]:
     """Alone; or shared with others who only keep merges out while they look."""
     folder = merges_folder(home, workspace)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
+from weft.config.private import make_private
 from weft.vocabulary.values import Json
 from weft.workspaces.durable import sync, write_durably
 from weft.workspaces.merge import Put
@@ -38,7 +39,7 @@ class MergeLog:
 
     def begin(self, intent: Intent) -> None:
         for state in ("pending", "committed", "done"):
-            (self._folder / state).mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._folder / state)
         sync(self._folder)
         write_durably(self._file("pending", intent.id), to_bytes(_to_json(intent)))
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from weft.adapters.clock import SystemClock, boot_name, elapsed
+from weft.config.private import make_private
 from weft.ports.journal import JournalFull
 from weft.problems.errors import WeftError
 
@@ -87,7 +88,7 @@ def explained(error: Exception) -> Exception:
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     """The writer's connection, to a file that is made if need be and brought up to date."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     # Only when it is new: closing a file that SQLite has open elsewhere would drop its locks.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from weft.adapters.models.local.catalog import Weights
 from weft.adapters.models.local.part import Part, Unreachable
 from weft.adapters.models.local.shelf import Shelf
+from weft.config.private import make_private
 from weft.problems.errors import NotFound, WeftError
 
 PYPI = "pypi"
@@ -144,7 +145,7 @@ def _no_space(path: Path, says: str) -> WeftError:
 def _alone(folder: Path, weights: Weights) -> Iterator[None]:
     """Two pulls of one file would write into each other's bytes."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         lock = os.open(folder / f".{weights.file}.lock", os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         hint = "set WEFT_MODELS_DIR to a folder that you may write to"
