@@ -11,7 +11,7 @@ from weft.adapters.workspaces import LocalWorkspaces
 from weft.ports.workspace import Collected, Held, NotMerged, Plot, Terms
 from weft.problems.errors import WeftError
 from weft.vocabulary.ids import StepId
-from weft.workspaces import diff
+from weft.workspaces import diff, isolate
 
 ALL = Terms(("**",), is_merged=True)
 
@@ -157,6 +157,35 @@ def test_a_change_that_cannot_be_kept_leaves_the_copy(
     assert str(kept) in caught.value.hint
     assert (kept / "root/d0/f0.txt").read_text() == "changed\n"
     assert isinstance(stage.collect(), Collected)  # there is room again
+
+
+def test_a_copy_of_an_earlier_boot_is_kept_and_not_merged(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stage.root / "d0/f0.txt").write_text("")  # as a power cut leaves what was not synced
+    monkeypatch.setattr(isolate, "boot_id", lambda: "another")
+    with pytest.raises(WeftError, match="restarted") as caught:
+        stage.collect()
+    assert str(stage.copy.parent / "kept-1") in caught.value.hint
+    assert (stage.workspace / "d0/f0.txt").read_text() == "0\n"
+
+
+def test_a_shared_copy_of_an_earlier_boot_is_not_worked_in(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolate, "boot_id", lambda: "another")
+    with pytest.raises(WeftError, match="restarted"):
+        asyncio.run(stage.port.open(stage.plot))
+
+
+def test_a_change_that_was_kept_before_a_restart_is_merged(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stage.root / "d0/f0.txt").write_text("changed\n")
+    stage.collect(Terms(("**",), is_merged=False))
+    monkeypatch.setattr(isolate, "boot_id", lambda: "another")
+    assert isinstance(stage.collect(), Collected)
+    assert (stage.workspace / "d0/f0.txt").read_text() == "changed\n"
 
 
 def test_a_run_that_has_ended_leaves_no_copy_and_every_change(stage: Stage) -> None:

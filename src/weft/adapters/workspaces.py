@@ -31,6 +31,7 @@ from weft.workspaces.stored import Unreadable
 from weft.workspaces.undo import recover_merges, unfinished_merges
 from weft.workspaces.watching import Snapshot, differences, look
 
+_TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"
 _MOST_SAID = 20  # warnings of one step
 # Of a change, in the journal and in prompts. All of it is in the artifact.
 _LONGEST_DIFF = 100_000
@@ -122,7 +123,11 @@ class LocalWorkspaces:
     def _open(self, plot: Plot) -> Path:
         home = self._copy(plot)
         try:
-            return open_isolated(home).root
+            isolated = open_isolated(home)
+            if isolated.may_be_torn:
+                # Parts that have ended worked in it: another copy would lack what they did.
+                raise ChangeLost(_TORN, hint=f"it is {home}; weft retry does the step anew")
+            return isolated.root
         except NotFound:
             writes = globs_of(plot.write_set)
             return isolate(
@@ -200,6 +205,8 @@ class LocalWorkspaces:
                 raise ChangeLost(f"the copy that it was made in is gone: {copy}") from None
             return None
         try:
+            if isolated.may_be_torn:
+                raise ChangeLost(_TORN)
             return find_changes(
                 isolated, artifact, self._limits, key=terms.key, is_explained=terms.may_remove
             )

@@ -136,7 +136,8 @@ def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> No
     if not is_whole and not allowed.unfinished:
         hint = f"weft diff {run} {step.id} shows it; --unfinished merges it all the same"
         raise InvalidUsage(f"{what} may be half done: the step failed ({step.error})", hint=hint)
-    doubt = "" if step.may_have_removed or step.is_merge_allowed else doubt_about(changes)
+    is_explained = step.may_have_removed or step.is_merge_allowed or changes.is_explained
+    doubt = "" if is_explained else doubt_about(changes)
     if doubt and not allowed.removals:
         raise InvalidUsage(f"step '{step.id}': {doubt}", hint="--allow-removals merges it")
 

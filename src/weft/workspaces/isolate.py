@@ -11,7 +11,7 @@ away (`assume-unchanged`). A checkout was measured, and is no faster: both make 
     HOME/base/            the bytes as they were, by digest
     HOME/manifest.json    written last: without it, the copy was never finished
 
-It is not synced to disk: after a power cut the step starts anew. Empty folders are copied, but they
+It is not synced to disk, so a copy of an earlier boot of the machine may be torn, and says so. Empty folders are copied, but they
 are no part of a change, as in git. Owners, extended attributes and setuid bits are not copied.
 """
 
@@ -30,6 +30,7 @@ from weft.problems.errors import NotFound
 from weft.vocabulary.values import Json
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.blobs import BlobWriter
+from weft.workspaces.durable import boot_id
 from weft.workspaces.entries import Entry, Left
 from weft.workspaces.git import find_repository, own_git_dir, tracked_paths
 from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
@@ -61,6 +62,12 @@ class Isolated:
     asked: tuple[Glob, ...]  # of its sets: what one names is copied although it is ignored
     writes: tuple[Glob, ...] = ()  # its write-set
     carried: tuple[str, ...] = ()  # folders that a sandbox shows in it, read-only
+    boot: str = ""  # of the machine, when it was made; empty: not known
+
+    @property
+    def may_be_torn(self) -> bool:
+        """Whether the machine was restarted since: a power cut takes what was not synced."""
+        return self.boot != "" and self.boot != boot_id()
 
     @property
     def root(self) -> Path:
@@ -121,7 +128,7 @@ def _copy(workspace: Path, home: Path, selection: Selection, limits: WorkspaceLi
         base.finish(durable=False)
     kind: IsolatedKind = "copy" if repository is None else "worktree"
     left = (*listing.left, *listing.unfit, *snapshot.unread)
-    return Isolated(workspace, home, kind, snapshot.files, left, selection.asked)
+    return Isolated(workspace, home, kind, snapshot.files, left, selection.asked, boot=boot_id())
 
 
 def open_isolated(home: Path) -> Isolated:
@@ -137,6 +144,7 @@ def open_isolated(home: Path) -> Isolated:
         _globs(manifest["asked"]),
         _globs(manifest.get("writes", manifest["asked"])),
         tuple(cast(list[str], manifest.get("carried", []))),
+        cast(str, manifest.get("boot", "")),
     )
 
 
@@ -247,6 +255,7 @@ def _write_manifest(isolated: Isolated) -> None:
         "asked": [glob.text for glob in isolated.asked],
         "writes": [glob.text for glob in isolated.writes],
         "carried": list(isolated.carried),
+        "boot": isolated.boot,
     }
     temporary = isolated.home / f"{_MANIFEST}.new"
     temporary.write_bytes(to_bytes(manifest))
