@@ -170,3 +170,21 @@ def test_a_run_that_used_a_folders_own_agents_needs_its_trust_again(tmp_path: Pa
     weft(tmp_path, "trust", env=untrusting)
     said = weft(tmp_path, "resume", run, "--json", env=untrusting)
     assert statuses(lines(said)[-1])["g"] == "succeeded", said
+
+
+def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: Path) -> None:
+    run = waiting(tmp_path)
+    weft(tmp_path, "approve", run, "g")
+    with sqlite3.connect(tmp_path / "home" / "runs.db") as db:
+        found = db.execute("SELECT rowid, event FROM events").fetchall()
+        ((row, text),) = [each for each in found if '"type":"approved"' in each[1]]
+        forged = {key: value for key, value in json.loads(text).items() if key != "seal"}
+        swap = (json.dumps(forged, separators=(",", ":")), row)
+        db.execute("UPDATE events SET event = ? WHERE rowid = ?", swap)
+    db.close()
+    for words in (["resume", run], ["retry", run]):
+        assert "approval of g" in str(refusal(weft(tmp_path, *words, "--json")))
+    shown = weft(tmp_path, "plan", "--run", run).out
+    assert "approved: g" in shown
+    again = weft(tmp_path, "retry", run, "--recipe", "recipe.yaml", "--json", *MODEL)
+    assert lines(again)[-1]["status"] == "waiting", again

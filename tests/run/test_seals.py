@@ -8,11 +8,12 @@ import pytest
 from make import plan_of
 from run.stage import RUN, Stage, statuses
 from weft.events.codec import decode, encode
-from weft.events.model import RunStarted
+from weft.events.model import Approved, RunStarted
 from weft.plan.codec import plan_to_text
 from weft.problems.errors import PlanNotAccepted
 from weft.run.runs import Runs
-from weft.run.seals import Seals, fingerprint
+from weft.run.seals import Seals
+from weft.vocabulary.ids import StepId
 from weft.vocabulary.values import JsonText
 
 GATED = """\
@@ -65,7 +66,7 @@ def test_any_change_of_what_a_run_began_with_breaks_its_seal(change: dict[str, o
     assert changed != SEALS.seal(started())
     with pytest.raises(PlanNotAccepted) as refused:
         SEALS.check(changed)
-    assert fingerprint(changed) in refused.value.hint
+    assert SEALS.fingerprint(changed) in refused.value.hint
 
 
 def test_another_users_seal_does_not_count() -> None:
@@ -75,7 +76,7 @@ def test_another_users_seal_does_not_count() -> None:
 
 def test_what_a_person_accepts_is_exactly_what_was_shown() -> None:
     before = replace(started(), seal="")
-    mark = fingerprint(before)
+    mark = SEALS.fingerprint(before)
     Seals(lambda: b"s" * 32, frozenset([mark])).check(before)
     with pytest.raises(PlanNotAccepted):
         Seals(lambda: b"s" * 32, frozenset([mark])).check(replace(before, model="cli:sh"))
@@ -114,3 +115,45 @@ def test_a_tampered_plan_is_not_resumed_and_nothing_runs() -> None:
     history = other.do(again.history(RUN))  # it can still be read
     assert statuses(history.state)["a"] == "succeeded"
     assert other.do(again.is_driven(RUN)) is False  # and its lease is free
+
+
+APPROVED = Approved(1.0, StepId("g"), "ada", key="k", decision="d")
+
+
+def test_an_approval_holds_for_its_run_and_its_content_whenever_it_is_written_down() -> None:
+    given = SEALS.seal_approval("run-1", APPROVED)
+    read = decode(encode(replace(given, at=9.0)))
+    assert isinstance(read, Approved)
+    assert SEALS.is_given("run-1", read)
+    SEALS.check(SEALS.seal(started()), [read])
+    for forged in (
+        APPROVED,
+        replace(given, step=StepId("h")),
+        replace(given, key="other"),
+        replace(given, by="bob"),
+        replace(given, prompts={"": "do harm"}),
+    ):
+        assert not SEALS.is_given("run-1", forged)
+        with pytest.raises(PlanNotAccepted, match="approval"):
+            SEALS.check(SEALS.seal(started()), [forged])
+    assert not SEALS.is_given("run-2", given)
+
+
+def test_who_accepts_a_start_does_not_accept_approvals_that_come_later() -> None:
+    mark = SEALS.fingerprint(started())
+    accepting = Seals(lambda: b"s" * 32, frozenset([mark]))
+    accepting.check(started())
+    accepting.check(started(), [SEALS.seal_approval("run-1", APPROVED)])
+    with pytest.raises(PlanNotAccepted):
+        accepting.check(started(), [APPROVED])
+
+
+def test_an_approval_that_somebody_else_posted_does_not_open_a_gate() -> None:
+    stage = Stage(GATED)
+    runs = Runs(stage.store, stage.clock, seals=SEALS)
+    assert statuses(stage.do(stage.starting(runs)))["g"] == "waiting"
+    stage.do(stage.store.post(RUN, Approved(0.0, StepId("g"), "mallory")))
+    again = Runs(stage.store, stage.clock, seals=SEALS)
+    assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "waiting"
+    stage.do(again.decide(RUN, StepId("g"), True, "ada"))
+    assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "succeeded"

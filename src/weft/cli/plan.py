@@ -1,19 +1,23 @@
 """`weft plan`: what a run would do, without calling a model."""
 
+import asyncio
 import textwrap
 
 import click
 
+from weft.assembly import Weft
 from weft.cli.asking import ask_missing
-from weft.cli.opening import history_of, open_weft
+from weft.cli.opening import open_weft
 from weft.cli.options import given_inputs, input_options, json_option
 from weft.cli.printing import columns, print_json, print_warnings, say
 from weft.cli.recipes import open_plan
+from weft.events.model import Approved
 from weft.plan.dry_run import dry_run
 from weft.plan.model import Plan
 from weft.problems.errors import InvalidUsage
-from weft.run.seals import fingerprint
+from weft.run.history import History
 from weft.templates.render import as_text
+from weft.vocabulary.ids import RunId
 
 _PROMPT_LINES = 12
 
@@ -44,16 +48,24 @@ def command(
 def _show_stored(run: str, as_json: bool, full: bool) -> None:
     """What a person reads before accepting a plan whose seal does not hold."""
     weft = open_weft()
-    history = history_of(weft, run)
+    history, mark = asyncio.run(_stored(weft, run))
     plan = history.state.plan
     found = dry_run(plan, dict(history.started.inputs), history.started.model)
-    mark = fingerprint(history.started)
     if as_json:
         print_json({**found, "fingerprint": mark})
         return
     say("\n".join(_text(plan, found, full)))
     say(f"\nstored by run {run}, which works on {history.started.workspace or 'no folder'}")
+    for event in history.events:
+        if isinstance(event, Approved):
+            say(f"approved: {event.step}, by {event.by or 'a person'}")
     say(f"fingerprint {mark}")
+
+
+async def _stored(weft: Weft, run: str) -> tuple[History, str]:
+    async with weft.runs() as runs:
+        history = await runs.history(RunId(run))
+        return history, runs.fingerprint(history)
 
 
 def show_dry_run(

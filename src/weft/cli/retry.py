@@ -78,7 +78,9 @@ def run_again(
         parent=run,
         reusable=reusable(history.state, anew),
     )
-    if is_believed and history.started.workspace:
+    if not is_believed:  # nor is what somebody seems to have approved
+        start = replace(start, reusable=replace(start.reusable, approved={}))
+    elif history.started.workspace:
         start = replace(start, workspace=history.started.workspace)
     return drive(
         weft, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)

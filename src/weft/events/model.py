@@ -272,6 +272,7 @@ class Approved:
     key: str = ""  # what the person was shown; empty in journals from before approvals had keys
     prompts: dict[str, Json] | None = None  # by part: what the person wrote to be run instead
     decision: str = ""  # tells this decision from all others
+    seal: str = ""  # a MAC of all of this but its time, with the user's secret; run.seals
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,8 +271,7 @@ class Driver:
         then = self._reusable.approved.get(command.step)
         if then is None or command.about != "start" or then.key != command.key:
             return None
-        by = f"{then.by or 'a person'}, in run {self._reusable.run_id}"
-        return replace(then, at=self._clock.now(), by=by)
+        return replace(then, at=self._clock.now())
 
     async def _attempt(self, command: StartAttempt) -> None:
         ended: AttemptSucceeded | AttemptFailed | AttemptCancelled

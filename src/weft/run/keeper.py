@@ -4,6 +4,7 @@ One for all of them: ten thousand runs cost one look at the store each quarter o
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -76,8 +77,15 @@ class Lease:
 
 
 class Keeper:
-    def __init__(self, store: Store, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        lease_seconds: float = LEASE_SECONDS,
+        may_tell: Callable[[RunId, Event], bool] = lambda run_id, event: True,
+    ) -> None:
+        """`may_tell`: what else was posted is dropped, as if nobody had said it."""
         self._store = store
+        self._may_tell = may_tell
         self._renew_seconds = lease_seconds / 3
         self._driven: dict[RunId, tuple[Lease, Driven]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -110,7 +118,8 @@ class Keeper:
             for message in mine:
                 driven = self._driven[message.run_id][1]
                 # The run learns of it now: its clock never runs backwards.
-                driven.tell(replace(message.event, at=driven.now()))
+                if self._may_tell(message.run_id, message.event):
+                    driven.tell(replace(message.event, at=driven.now()))
             if mine:
                 await self._store.taken([message.number for message in mine])
 

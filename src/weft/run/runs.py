@@ -11,6 +11,7 @@ from pathlib import Path
 
 from weft.adapters.processes import is_dead, name_of_this_process
 from weft.events.model import (
+    Approved,
     AttemptCancelled,
     CancelRequested,
     ChangesApplied,
@@ -84,7 +85,7 @@ class Runs:
         self._workspaces = workspaces
         self._clock = clock
         self._lease_seconds = lease_seconds
-        self._keeper = Keeper(store, lease_seconds)
+        self._keeper = Keeper(store, lease_seconds, self._is_given)
         self._owner = name_of_this_process()
         self._drivers: dict[RunId, Driver] = {}
         self._is_stopped = False
@@ -114,7 +115,9 @@ class Runs:
         if self._seals is not None:
             started = self._seals.seal(started)
         lease = await self._lease(run_id)
-        driver = self._driver(lease, begin(plan), runner, self._clock, listener, start.reusable)
+        driver = self._driver(
+            lease, begin(plan), runner, self._clock, listener, self._carried(start.reusable, run_id)
+        )
         _tell(driver, undone)
         return await self._drive(lease, driver, started)
 
@@ -154,7 +157,11 @@ class Runs:
     def check(self, history: History) -> None:
         """Raises PlanNotAccepted unless the run began with exactly what its journal says now."""
         if self._seals is not None:
-            self._seals.check(history.started)
+            self._seals.check(history.started, _approvals(history))
+
+    def fingerprint(self, history: History) -> str:
+        """What a person names who accepts a run that `check` refuses."""
+        return self._seals.fingerprint(history.started, _approvals(history)) if self._seals else ""
 
     async def history(self, run_id: RunId, *, with_speech: bool = False) -> History:
         """`with_speech`: also what models said piece by piece."""
@@ -210,6 +217,8 @@ class Runs:
         event = decision_of(
             (await load(self._store, run_id)).state, step, verdict, self._clock.now()
         )
+        if isinstance(event, Approved) and self._seals is not None:
+            event = self._seals.seal_approval(run_id, event)
         is_posted = False
         while True:
             state = (await load(self._store, run_id)).state
@@ -339,6 +348,21 @@ class Runs:
             await (await take(held.by)).release()
             return await take(self._owner)
 
+    def _is_given(self, run_id: RunId, event: Event) -> bool:
+        """Whether what was posted may be told to a run: an approval must be the user's own."""
+        if self._seals is None or not isinstance(event, Approved):
+            return True
+        return self._seals.is_given(run_id, event)
+
+    def _carried(self, reusable: Reusable, run_id: RunId) -> Reusable:
+        """Approvals of the run that this one repeats, as approvals of this one."""
+        approved = {}
+        for step, then in reusable.approved.items():
+            by = f"{then.by or 'a person'}, in run {reusable.run_id}"
+            now = replace(then, by=by)
+            approved[step] = self._seals.seal_approval(run_id, now) if self._seals else now
+        return replace(reusable, approved=approved)
+
     def _driver(
         self,
         lease: Lease,
@@ -411,6 +435,10 @@ def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
     models.update(name for agent in agents for name in agent.fallback_models)
     tools = {tool for agent in agents for tool in agent.tools}
     return setup_to_json(runner.identify(sorted(models), sorted(tools)))
+
+
+def _approvals(history: History) -> list[Approved]:
+    return [event for event in history.events if isinstance(event, Approved)]
 
 
 def is_interrupted(row: RunRow) -> bool:

@@ -1,19 +1,21 @@
-"""Seals on what a run began with. In: RunStarted and the user's secret. Out: a MAC, or a refusal.
+"""Seals on what a run began with and what a person approved. In: events and the user's secret.
+Out: a MAC, or a refusal.
 
 A plan is checked when its run starts; whoever drives the run later takes it from the journal. The
 seal says that it is still the same, and the inputs, the folder and the model with it (DESIGN, rule
-12). It covers RunStarted and nothing else: what steps answered can be edited unnoticed
+12). An approval is sealed too. Nothing else is: what steps answered can be edited unnoticed
 (docs/decisions/0013).
 """
 
 import hmac
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields, replace
 from hashlib import sha256
 
-from weft.events.model import RunStarted
+from weft.events.model import Approved, RunStarted
 from weft.problems.errors import PlanNotAccepted
+from weft.vocabulary.names import listed
 
 _VERSION = "1"
 _FINGERPRINT_LETTERS = 16
@@ -27,47 +29,80 @@ class Seals:
         self._accepted = accepted
 
     def seal(self, started: RunStarted) -> RunStarted:
-        return replace(started, seal=self._mac(started))
+        return replace(started, seal=self._mac(_start(started)))
 
-    def check(self, started: RunStarted) -> None:
+    def seal_approval(self, run_id: str, approved: Approved) -> Approved:
+        return replace(approved, seal=self._mac(_approval(run_id, approved)))
+
+    def is_given(self, run_id: str, approved: Approved) -> bool:
+        """Whether this user gave the approval, for this run and as it stands."""
+        return self._holds(approved.seal, _approval(run_id, approved))
+
+    def check(self, started: RunStarted, approvals: Iterable[Approved] = ()) -> None:
         """Raises PlanNotAccepted."""
-        if hmac.compare_digest(started.seal.encode(), self._mac(started).encode()):
+        is_sealed = self._holds(started.seal, _start(started))
+        forged = self._forged(started, approvals)
+        if is_sealed and not forged:
             return
-        if fingerprint(started) in self._accepted:
-            return
-        raise _refusal(started)
+        mark = _fingerprint(started, forged)
+        if mark not in self._accepted:
+            raise _refusal(started, is_sealed, forged, mark)
 
-    def _mac(self, started: RunStarted) -> str:
-        return f"{_VERSION}:{hmac.new(self._secret(), _covered(started), sha256).hexdigest()}"
+    def fingerprint(self, started: RunStarted, approvals: Iterable[Approved] = ()) -> str:
+        """Names exactly this beginning of a run, and the approvals that have no seal, for a person
+        who accepts them."""
+        return _fingerprint(started, self._forged(started, approvals))
+
+    def _forged(self, started: RunStarted, approvals: Iterable[Approved]) -> list[Approved]:
+        return [each for each in approvals if not self.is_given(started.run_id, each)]
+
+    def _holds(self, seal: str, covered: bytes) -> bool:
+        return hmac.compare_digest(seal.encode(), self._mac(covered).encode())
+
+    def _mac(self, covered: bytes) -> str:
+        return f"{_VERSION}:{hmac.new(self._secret(), covered, sha256).hexdigest()}"
 
 
-def fingerprint(started: RunStarted) -> str:
-    """Names exactly this beginning of a run, for a person who accepts it."""
-    return sha256(_covered(started)).hexdigest()[:_FINGERPRINT_LETTERS]
+def _fingerprint(started: RunStarted, forged: Iterable[Approved]) -> str:
+    covered = [_start(started), *(_approval(started.run_id, each) for each in forged)]
+    return sha256(b"\n".join(covered)).hexdigest()[:_FINGERPRINT_LETTERS]
 
 
-def _covered(started: RunStarted) -> bytes:
-    # A field at its default is left out: seals hold when a later Weft adds another field.
-    head = {
-        field.name: getattr(started, field.name)
-        for field in fields(started)
-        if field.name not in ("at", "plan", "seal")
-        and (field.default is MISSING or getattr(started, field.name) != field.default)
-    }
+def _start(started: RunStarted) -> bytes:
+    head = {**_written(started, "plan"), "at": float(started.at)}
     # JSON without line breaks, so nothing can move between the two halves.
-    text = json.dumps({**head, "at": float(started.at)}, sort_keys=True)
-    return f"{text}\n{started.plan}".encode()
+    return f"{json.dumps(head, sort_keys=True)}\n{started.plan}".encode()
 
 
-def _refusal(started: RunStarted) -> PlanNotAccepted:
+def _approval(run_id: str, approved: Approved) -> bytes:
+    # Without its time: whoever writes it down sets that.
+    return json.dumps({**_written(approved), "of": run_id}, sort_keys=True).encode()
+
+
+def _written(event: RunStarted | Approved, *besides: str) -> dict[str, object]:
+    # A field at its default is left out: seals hold when a later Weft adds another field.
+    return {
+        field.name: getattr(event, field.name)
+        for field in fields(event)
+        if field.name not in ("at", "seal", *besides)
+        and (field.default is MISSING or getattr(event, field.name) != field.default)
+    }
+
+
+def _refusal(
+    started: RunStarted, is_sealed: bool, forged: Sequence[Approved], mark: str
+) -> PlanNotAccepted:
     run = started.run_id
-    if started.seal:
+    if is_sealed:
+        steps = listed(dict.fromkeys(each.step for each in forged))
+        said = f"the journal of run {run} holds an approval of {steps} that you did not give"
+    elif started.seal:
         said = f"what run {run} began with was changed since: its plan, its inputs or its folder"
     else:
         said = f"the stored plan of run {run} has no seal: an older Weft wrote it, or somebody else"
     hint = (
         f"read it with: weft plan --run {run}; go on with exactly that: "
-        f"weft resume {run} --accept-plan {fingerprint(started)}; "
+        f"weft resume {run} --accept-plan {mark}; "
         f"or start from a recipe that you know: weft retry {run} --recipe FILE"
     )
     return PlanNotAccepted(said, hint=hint)
