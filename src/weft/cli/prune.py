@@ -10,7 +10,7 @@ import click
 from weft.assembly import Weft
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
-from weft.cli.printing import print_json
+from weft.cli.printing import print_json, say
 from weft.ports.workspace import Undone
 from weft.vocabulary.names import listed
 
@@ -62,12 +62,12 @@ async def _prune(weft: Weft, dry_run: bool) -> _Pruned:
 
 def _say(pruned: _Pruned, dry_run: bool) -> None:
     if not pruned.folders and not pruned.workspaces:
-        click.echo("nothing is left over")
+        say("nothing is left over")
         return
     for folder in pruned.folders:
-        click.echo(f"{'would remove' if dry_run else 'removed'} {folder}")
+        say(f"{'would remove' if dry_run else 'removed'} {folder}")
     for workspace in pruned.workspaces:
-        click.echo(f"{'would settle' if dry_run else 'settled'} a merge into {workspace}")
+        say(f"{'would settle' if dry_run else 'settled'} a merge into {workspace}")
     for each in pruned.undone:
-        click.echo(f"left as somebody changed them since: {listed(each.paths)}")
-        click.echo(f"  as they were before the merge: {each.kept}")
+        say(f"left as somebody changed them since: {listed(each.paths)}")
+        say(f"  as they were before the merge: {each.kept}")
