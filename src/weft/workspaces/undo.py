@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from weft.config.private import make_private
 from weft.workspaces.beneath import Beneath
 from weft.workspaces.durable import FEW, sync_file_system
 from weft.workspaces.entries import Entry
@@ -115,7 +116,7 @@ def _keep_old(intent: Intent, stage: Stage, kept: Path) -> None:
                 content = file.read()
         else:
             content = os.fsencode(target)
-        kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(kept)
         with Beneath(kept) as beneath:
             if folder := put.path.rpartition("/")[0]:
                 beneath.mkdir(folder)

@@ -1,0 +1,108 @@
+"""Whoever is killed leaves nobody behind: not a search, not a server, not what a server started."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SEARCH = """
+import asyncio, pathlib, sys
+from weft.adapters.tools import grep_worker
+from weft.adapters.tools.worker import run_worker
+
+async def feed():
+    yield b'{"pattern": "(a+)+$", "mode": "count", "context": 0, "ignore_case": false, '
+    yield b'"multiline": false, "limit": 9}\\n["x", 61]\\n' + b"a" * 60 + b"b"
+    await asyncio.sleep(600)
+
+asyncio.run(run_worker(pathlib.Path(grep_worker.__file__), feed(), 600, 1000))
+"""
+SERVER = """
+import asyncio, pathlib, sys
+from weft.adapters.tools.mcp_stdio import Ending, stdio_transport
+
+SCRIPT = 'trap "" TERM HUP PIPE; setsid sleep 612 & sleep 611 & echo x; wait'
+
+async def main():
+    argv = ["/bin/bash", "-c", SCRIPT]
+    async with stdio_transport(argv, {"PATH": "/usr/bin:/bin"}, pathlib.Path("/"), Ending(asyncio.Event())):
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+AGENT = """
+import asyncio, pathlib
+from weft.adapters.models.cli.process import Start, running
+
+SCRIPT = 'trap "" TERM HUP PIPE; setsid sleep 612 & sleep 611 & wait'
+
+async def main():
+    async with running(Start(("/bin/bash", "-c", SCRIPT), pathlib.Path("/"), {"PATH": "/usr/bin:/bin"}, "")):
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+COMMAND = """
+import asyncio, pathlib, sys
+from weft.workspaces.sandbox.confinement import Confinement
+from weft.workspaces.sandbox.find import find_sandbox
+
+asyncio.run(find_sandbox().run("setsid sleep 612 & sleep 611 & wait", Confinement(pathlib.Path(sys.argv[1]))))
+"""
+
+
+def descendants(root: int) -> set[tuple[int, str]]:
+    """With the time of their start, for numbers are used again."""
+    parents: dict[int, tuple[int, str]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX":
+            parents[int(name)] = (int(fields[1]), fields[19])
+    found, grown = {root}, True
+    while grown:
+        grown = {pid for pid, (parent, _) in parents.items() if parent in found} - found
+        found |= grown
+    return {(pid, parents[pid][1]) for pid in found - {root} if pid in parents}
+
+
+def is_there(process: tuple[int, str]) -> bool:
+    try:
+        fields = Path(f"/proc/{process[0]}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return fields[19] == process[1] and fields[0] not in "ZX"
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+    give_up_at = time.monotonic() + seconds
+    while time.monotonic() < give_up_at:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "children"),
+    [(SEARCH, 1), (SERVER, 4), (AGENT, 4), (COMMAND, 4)],
+    ids=["search", "server", "agent", "command"],
+)
+def test_nobody_outlives_a_process_that_was_killed(
+    code: str, children: int, tmp_path: Path
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) as process:
+        try:
+            assert until(lambda: len(descendants(process.pid)) >= children)
+            time.sleep(0.2)  # let those that have just been forked become what they are
+            started = descendants(process.pid)
+        finally:
+            process.send_signal(signal.SIGKILL)
+    assert until(lambda: not any(map(is_there, started)), 30), started
