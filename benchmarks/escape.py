@@ -27,6 +27,7 @@ from escape_probes import PROBES, QUICK, Probe
 from escape_scene import Scene
 
 from weft.plan.globs import Glob, parse_glob
+from weft.workspaces.protected import Protected
 from weft.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement
 from weft.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
 from weft.workspaces.sandbox.outcome import Ran, Refused
@@ -55,6 +56,8 @@ def run_probe(sandbox: Sandbox, probe: Probe) -> Outcome:
             writes=globs(probe.writes),
             readable=(_PYTHON,),
             limits=probe.limits,
+            protected=Protected(probe.protected),
+            hidden=probe.hidden,
             environment={**PLAIN_ENVIRONMENT, **scene.environment(), "PYTHON": str(_INTERPRETER)},
         )
         os.environ["WEFT_ESCAPE_CANARY"] = scene.token

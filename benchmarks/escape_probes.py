@@ -6,7 +6,9 @@ show that the probe works at all; it is the same command, unless that would hurt
 """
 
 import os
+import shutil
 import stat
+import subprocess
 import textwrap
 import time
 from collections.abc import Callable
@@ -47,6 +49,8 @@ class Probe:
     root_only: bool = False  # even unconfined, nobody else could
     prepare: Callable[[Scene], None] = lambda scene: None
     limits: Limits = LIMITS
+    protected: tuple[str, ...] = ()  # of the workspace: what we run, and what steers us
+    hidden: tuple[str, ...] = ()
 
 
 def _python(code: str) -> str:
@@ -259,6 +263,121 @@ def _remove_git(scene: Scene) -> None:
         path.rmdir() if path.is_dir() else path.unlink()
     (scene.workspace / ".git").rmdir()
 
+
+# --- git, by a repository of one's own: what it does is seen by asking git, as a user would
+
+_EVIL = """
+evil() {
+  mkdir -p "$1/objects" "$1/refs"; echo 'ref: refs/heads/main' > "$1/HEAD"
+  printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = "touch $MARK; false"\\n' > "$1/config"
+  printf '\\tworktree = %s\\n' "$PWD" >> "$1/config"
+}
+"""
+
+
+def _git_ran_it(scene: Scene, _: Ran) -> bool:
+    mark = scene.root / "ran-by-git"
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "MARK": str(mark)}
+    folders = [path for path in scene.workspace.rglob("*") if path.is_dir() and path.name != ".git"]
+    for folder in (scene.workspace, *folders):
+        subprocess.run(["git", "status"], cwd=folder, env=environment, capture_output=True)
+    return mark.exists()
+
+
+def _make_submodule(scene: Scene) -> None:
+    shutil.rmtree(scene.workspace / ".git")
+    for name in ("lib", "workspace"):
+        place = scene.root / name
+        place.mkdir(exist_ok=True)
+        (place / "f.txt").touch()
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
+        steps = [["init", "-q"], ["add", "f.txt"], ["commit", "-q", "-m", "first"]]
+        if name == "workspace":
+            steps.append(["submodule", "add", "-q", str(scene.root / "lib"), "modules/deep/lib"])
+        for words in steps:
+            subprocess.run(["git", *identity, *words], cwd=place, check=True, capture_output=True)
+
+
+_REPOSITORIES = [
+    Probe(f"repository-{name}", f"leave a repository behind: {tried}", _EVIL + command, _git_ran_it,
+          writes=writes)
+    for name, tried, command, writes in (
+        ("deep", "in a folder of its own", "evil src/x/.git", ("**",)),
+        ("narrow", "with a narrow write-set", "evil src/x/.git", ("src/**",)),
+        ("bare", "without .git in its name", "evil src/bare", ("src/**",)),
+        ("folder", "out of a folder that is there", "evil src", ("src/**",)),
+        ("file", "named by a file", "evil src/g; mkdir src/w; echo gitdir: ../g > src/w/.git", ("**",)),
+        ("link", "named by a link", "evil src/g; mkdir src/w; ln -s ../g src/w/.git", ("**",)),
+        ("staged", "taken back from a copy", "evil notes; touch notes/objects/x notes/refs/x",
+         ("notes/*", "notes/*/*")),
+    )
+] + [
+    Probe(f"submodule-{name}", f"swap a submodule: {tried}", _EVIL + command, _git_ran_it,
+          writes=("**",), prepare=_make_submodule)
+    for name, tried, command in (
+        ("itself", "the folder", "mv modules/deep/lib modules/old; evil modules/deep/lib/.git"),
+        ("above", "the folder above", "mv modules/deep modules/old; evil modules/deep/lib/.git"),
+        ("top", "two above", "mv modules old; evil modules/deep/lib/.git"),
+        ("link", "by a link", "mv modules/deep/lib modules/old; mkdir x; evil x/.git; ln -s ../../x modules/deep/lib"),
+        ("file", "its .git", "rm -f modules/deep/lib/.git; evil modules/deep/lib/.git"),
+    )
+]  # fmt: skip
+
+# --- what the engine itself runs and reads, when it lies in the workspace
+
+
+def _put(*names: str, content: str = "original\n") -> Callable[[Scene], None]:
+    def prepare(scene: Scene) -> None:
+        for name in names:
+            path = scene.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content or scene.token)
+
+    return prepare
+
+
+_OWN = [
+    Probe("own-python", "replace our interpreter", "rm -f v/bin/python; echo ESCAPED > v/bin/python",
+          _has_word("workspace", "v", "bin", "python"), writes=("**",), protected=("v/bin",),
+          prepare=_put("v/bin/python")),
+    Probe("own-program", "plant a bwrap beside it", "echo ESCAPED > v/bin/bwrap",
+          _file_is_there("workspace", "v", "bin", "bwrap"), writes=("**",), protected=("v/bin",),
+          prepare=_put("v/bin/python")),
+    Probe("own-above", "move the folder above it away", "mv v w; mkdir -p v/bin; echo ESCAPED > v/bin/python",
+          _has_word("workspace", "v", "bin", "python"), writes=("**",), protected=("v/bin",),
+          prepare=_put("v/bin/python")),
+    Probe("own-home", "make settings in our folder", "echo ESCAPED > h/weft.yaml",
+          _file_is_there("workspace", "h", "weft.yaml"), writes=("**",), hidden=("h",),
+          prepare=_put("h/trust.json")),
+    Probe("own-home-moved", "put another in its place", "mv h i; mkdir h; echo ESCAPED > h/weft.yaml",
+          _file_is_there("workspace", "h", "weft.yaml"), writes=("**",), hidden=("h",),
+          prepare=_put("h/trust.json")),
+    Probe("own-journal", "read our folder", "cat h/trust.json", _token_came_back, hidden=("h",),
+          prepare=_put("h/trust.json", content="")),
+    *(
+        Probe(f"key-{name.strip('.').replace('/', '-')}", f"read {name}", f"cat {name}", _token_came_back,
+              prepare=_put(name, content=""))
+        for name in (".env", "tls/server.key", "id_rsa", ".netrc", ".aws/credentials", ".ssh/config")
+    ),
+    Probe("key-moved", "move keys to where they are not known", "mv .ssh s; cat s/config; mv .env e; cat e",
+          _token_came_back, writes=("**",), prepare=_put(".ssh/config", ".env", content="")),
+]  # fmt: skip
+
+# --- what Landlock does not know of
+
+_MARKS = [
+    Probe("chmod-out", "the mode of a file outside", 'chmod 777 "$OUT/canary.txt"',
+          lambda scene, _: bool(scene.mode("outside", "canary.txt") & 0o111), writes=()),
+    Probe("times-out", "the times of a file outside", 'touch -d 2001-01-01 "$OUT/canary.txt"',
+          lambda scene, _: (scene.outside / "canary.txt").stat().st_mtime < 1e9, writes=()),
+    Probe("xattr-out", "an attribute of a file outside",
+          _python("os.setxattr(E['OUT'] + '/canary.txt', 'user.escaped', b'x')"),
+          lambda scene, _: bool(os.listxattr(scene.outside / "canary.txt")), writes=()),
+    Probe("owner-out", "the owner of a file outside", 'chown 1:1 "$OUT/canary.txt"',
+          lambda scene, _: (scene.outside / "canary.txt").stat().st_uid == 1, root_only=True),
+    Probe("folder-out", "the mode of a folder outside", 'chmod 777 "$OUT"',
+          lambda scene, _: scene.mode("outside") & 0o777 == 0o777, writes=()),
+]  # fmt: skip
 
 # --- reading what one may not
 
@@ -638,6 +757,9 @@ _STAYING = [
             except ChildProcessError: break
         if 0 not in children: print('GRANTED')
         """), _said("GRANTED"), limits=replace(LIMITS, cpu_seconds=2, wall_seconds=30)),
+    Probe("many-files", "fill the disk with many files",
+          "for i in $(seq 200); do head -c 8M /dev/zero > src/$i; done; echo FILLED", _said("FILLED"),
+          limits=replace(LIMITS, disk_bytes=32 * _MIB, wall_seconds=60)),
     Probe("limits", "raise the limits again",
           "ulimit -f unlimited 2>/dev/null; ulimit -d unlimited 2>/dev/null; prlimit --fsize=unlimited --pid $$ 2>/dev/null; head -c 40M /dev/zero > src/big",
           _outgrew(17 * _MIB, "workspace", "src", "big")),
@@ -656,7 +778,10 @@ _STAGED = [
     if probe.escaped is _protected_changed or probe.name in ("new-file", "o-tmpfile", "chmod")
 ]
 
-PROBES: tuple[Probe, ...] = (*_WRITING, *_STAGED, *_GIT, *_READING, *_TALKING, *_RIGHTS, *_STAYING)
+PROBES: tuple[Probe, ...] = (
+    *_WRITING, *_STAGED, *_GIT, *_REPOSITORIES, *_OWN, *_MARKS, *_READING, *_TALKING, *_RIGHTS,
+    *_STAYING,
+)  # fmt: skip
 
 # One of each kind, and none that must wait: for the test suite.
 QUICK: frozenset[str] = frozenset(
@@ -669,6 +794,8 @@ QUICK: frozenset[str] = frozenset(
     weft shadow host-tmp outside descriptors disk tcp-bash udp vsock abstract socket-workspace
     socket-pair signal-launcher kill kill-all ptrace terminal remount user-namespace nested-bwrap
     setns chown set-id-left set-id-made device core-pattern etc keyring fork-bomb many-processes
+    repository-deep repository-bare repository-file submodule-itself submodule-above own-python
+    own-above own-home own-journal key-env key-moved chmod-out times-out xattr-out many-files
     memory memory-shm big-file sparse-file output limits
     """.split()  # noqa: SIM905  one name a line would be a page
 )
