@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
+import click
+
 from weft.assembly import Weft
 from weft.assembly.chosen import Chosen
+from weft.cli import streams
 from weft.cli.deciding import can_ask, decide_here
 from weft.cli.fetching import fetched
-from weft.cli.printing import outliving_its_reader, print_report_json, say
+from weft.cli.printing import print_report_json, say
 from weft.cli.progress import JsonLines, Lines
 from weft.events.model import Event
 from weft.plan.model import Plan
@@ -43,17 +46,20 @@ def drive(
     chosen = choose(weft, plan, model, as_json)
     while True:
         with showing(plan, as_json) as listener:
-            watched = _read_or_not(listener)
-            state, events, was_stopped = asyncio.run(_drive(weft, chosen, start, watched))
+            state, events, was_stopped = asyncio.run(_drive(weft, chosen, start, listener))
+        streams.end_on_signals()  # the loop had them while it ran
         if was_stopped or not state.awaiting_approval or not can_ask(as_json):
             break
-        asyncio.run(decide_here(weft, state))
+        try:
+            asyncio.run(decide_here(weft, state))
+        except (click.Abort, KeyboardInterrupt):
+            was_stopped = True
+            break
         start = _resuming(RunId(state.run_id), permission)
-    with outliving_its_reader():
-        print_report(state, events, as_json)
-        sys.stdout.flush()
-        if not as_json:
-            _print_next(state, was_stopped)
+    print_report(state, events, as_json)
+    sys.stdout.flush()
+    if not as_json:
+        _print_next(state, was_stopped)
     return INTERRUPTED if was_stopped else exit_code(state)
 
 
@@ -88,16 +94,6 @@ def showing(plan: Plan, as_json: bool, is_watching: bool = False) -> Iterator[Li
             yield view
     else:
         yield Lines(plan)
-
-
-def _read_or_not(listener: Listener) -> Listener:
-    """The run goes on to its end, whether anybody still reads about it or not."""
-
-    def listen(event: Event, state: RunState) -> None:
-        with outliving_its_reader():
-            listener(event, state)
-
-    return listen
 
 
 async def _drive(

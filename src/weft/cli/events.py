@@ -7,6 +7,7 @@ import click
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json_text, say
+from weft.cli.streams import has_reader
 from weft.events.codec import UnknownEvent, encode
 from weft.events.model import RunEnded
 from weft.vocabulary.ids import RunId
@@ -21,7 +22,11 @@ _LOOK_SECONDS = 0.2
 @json_option
 def command(run: str, follow: bool, after: int, as_json: bool) -> None:
     """Print a run's journal, one JSON line an event."""
-    asyncio.run(_print(RunId(run), follow, after))
+    try:
+        asyncio.run(_print(RunId(run), follow, after))
+    except KeyboardInterrupt:
+        say(f"no longer followed; it goes on: weft events {run} --follow", err=True)
+        raise
 
 
 async def _print(run_id: RunId, follow: bool, after: int) -> None:
@@ -36,6 +41,6 @@ async def _print(run_id: RunId, follow: bool, after: int) -> None:
                     continue
                 print_json_text(encode(stored.event))
                 has_ended = has_ended or isinstance(stored.event, RunEnded)
-            if has_ended or not follow:
+            if has_ended or not follow or not has_reader():
                 return
             await asyncio.sleep(_LOOK_SECONDS)

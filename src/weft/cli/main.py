@@ -3,6 +3,8 @@
 import os
 import sys
 
+from weft.cli import streams
+
 TYPE_CHECKING = False  # as mypy understands it, and without importing typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,19 +14,19 @@ if TYPE_CHECKING:
 
 def main(argv: "Sequence[str] | None" = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
+    streams.make_safe()
     if arguments in (["--version"], ["-V"]):
         # Answered before anything is imported: scripts ask this more often than anything.
         from weft import __version__
 
-        try:
-            print(f"weft {__version__}", flush=True)
-        except BrokenPipeError:
-            sys.exit(_leave_quietly())
-    else:
-        sys.exit(_run(arguments))
+        print(f"weft {__version__}")
+        sys.exit(streams.finish(None))
+    streams.end_on_signals()
+    sys.exit(streams.finish(_run(arguments)))
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> int | None:
+    """None: all that it does is print."""
     import gc
 
     # A start makes many objects and drops few: looking for rubbish among them finds none.
@@ -44,8 +46,7 @@ def _run(arguments: list[str]) -> int:
     try:
         words = _flags_last(arguments) or ["--help"]
         code = commands.main(words, prog_name="weft", standalone_mode=False)
-        sys.stdout.flush()  # here, where a reader who has left can still be forgiven
-        return code if isinstance(code, int) else 0
+        return code if isinstance(code, int) else None
     except WeftError as error:
         return _say(error, wants_json)
     except click.UsageError as error:
@@ -53,19 +54,14 @@ def _run(arguments: list[str]) -> int:
         return _say(InvalidUsage(error.format_message(), hint=usage), wants_json)
     except click.ClickException as error:
         return _say(InvalidUsage(error.format_message()), wants_json)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
         from weft.cli.printing import say
 
-        say("interrupted", err=True)
+        # click makes an Abort of every interruption.
+        signal = error if isinstance(error, streams.Terminated) else error.__cause__
+        is_signal = isinstance(signal, streams.Terminated)
+        say(f"ended by {signal}" if is_signal else "interrupted", err=True)
         return 130
-    except BrokenPipeError:
-        return _leave_quietly()
-
-
-def _leave_quietly() -> int:
-    # The reader (`| head`) has seen enough. Python would complain again while closing.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _flags_last(arguments: list[str]) -> list[str]:

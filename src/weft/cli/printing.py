@@ -7,8 +7,7 @@ characters that a terminal would obey. Only the live view draws by itself.
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -111,16 +110,6 @@ def _encodable(text: str, err: bool) -> str:
     # A terminal that cannot show an icon shows a question mark.
     encoding = (sys.stderr if err else sys.stdout).encoding or "ascii"
     return text.encode(encoding, "replace").decode(encoding)
-
-
-@contextmanager
-def outliving_its_reader() -> Iterator[None]:
-    """A reader who has seen enough (`| head`) ends the output, and nothing else."""
-    try:
-        yield
-    except BrokenPipeError:
-        # All that is printed from now on goes nowhere, and Python's own last flush with it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_problems(problems: Iterable[Problem], to_stderr: bool = False) -> None:

@@ -8,6 +8,8 @@ from weft.assembly import Weft
 from weft.cli.driving import print_report, showing
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
+from weft.cli.printing import say
+from weft.cli.streams import has_reader
 from weft.events.codec import UnknownEvent
 from weft.events.model import Event
 from weft.run.driver import Listener
@@ -26,8 +28,12 @@ def command(run: str, as_json: bool) -> int:
     """Watch a run from its start until it ends. Ctrl-C stops watching, not the run."""
     weft = open_weft()
     history = history_of(weft, run)
-    with showing(history.state.plan, as_json, is_watching=True) as listener:
-        state, events = asyncio.run(_watch(weft, history, listener))
+    try:
+        with showing(history.state.plan, as_json, is_watching=True) as listener:
+            state, events = asyncio.run(_watch(weft, history, listener))
+    except KeyboardInterrupt:
+        say(f"\nno longer watched; it goes on: weft watch {run}", err=True)
+        raise
     print_report(state, events, as_json)
     return 0
 
@@ -47,6 +53,6 @@ async def _watch(weft: Weft, history: History, listener: Listener) -> tuple[RunS
                     seen.append(stored.event)
                     advance(state, stored.event)
                     listener(stored.event, state)
-            if state.has_ended or not is_driven:
+            if state.has_ended or not is_driven or not has_reader():
                 return state, seen
             await asyncio.sleep(_LOOK_SECONDS)

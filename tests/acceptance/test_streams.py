@@ -1,0 +1,137 @@
+"""Streams that are closed, full or left by their reader, and signals while somebody waits."""
+
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli import Said, environment, weft, write
+from acceptance.running import CHAIN, GATED, MODEL, STUCK, running, stuck
+
+WEFT = f"{shlex.quote(sys.executable)} -m weft"
+CLOSED = (">&-", "2>&-", ">&- 2>&-", ">&- 2>&- <&-")
+FULL = (">/dev/full", "2>/dev/full", ">/dev/full 2>/dev/full")
+GONE = ("| head -c 5 >&2", "| true", "2>&1 >&- | true")
+
+
+def shell(folder: Path, line: str) -> Said:
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("as_json", ["", "--json"])
+@pytest.mark.parametrize("streams", [*CLOSED, *FULL, *GONE])
+def test_a_run_goes_to_its_end_and_its_code_whoever_listens(
+    tmp_path: Path, streams: str, as_json: str
+) -> None:
+    write(tmp_path, "recipe.yaml", CHAIN)
+    write(tmp_path, "script.yaml", "replies: {a: ok, b: ok, c: {fail: broken}}")
+    said = shell(tmp_path, f"{WEFT} run recipe.yaml {as_json} {' '.join(MODEL)} {streams}")
+    assert "Traceback" not in said.err + said.out
+    (row,) = weft(tmp_path, "runs", "--json").json["runs"]
+    assert row["status"] in ("partial", "failed")
+    assert said.code == 1
+    if streams == ">/dev/full":
+        assert said.err.endswith("the output could not be written: No space left on device\n")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("finished")
+    write(folder, "recipe.yaml", CHAIN)
+    write(folder, "script.yaml", "default: ok")
+    assert weft(folder, "run", "recipe.yaml", *MODEL).code == 0
+    return folder, weft(folder, "runs", "--json").json["runs"][0]["run_id"]
+
+
+@pytest.mark.parametrize("words", ["runs", "runs --json", "report RUN", "events RUN --follow",
+                                   "report RUN --format json", "watch RUN", "validate recipe.yaml"])  # fmt: skip
+def test_what_only_prints_says_that_it_could_not(finished: tuple[Path, str], words: str) -> None:
+    folder, run_id = finished
+    line = f"{WEFT} {words.replace('RUN', run_id)}"
+    for streams in (*CLOSED, "2>/dev/full", *GONE):
+        said = shell(folder, f"{line} {streams}")
+        assert "Traceback" not in said.err + said.out
+        assert said.code == 0, (streams, said)
+    full = shell(folder, f"{line} >/dev/full")
+    assert "could not be written: No space left on device" in full.err
+    assert full.code == (0 if words.startswith(("watch", "validate")) else 1)
+
+
+def test_a_closed_stream_never_leads_into_a_file_of_ours(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", CHAIN)
+    write(tmp_path, "script.yaml", "default: ok")
+    for _ in range(2):
+        shell(tmp_path, f"{WEFT} run recipe.yaml {' '.join(MODEL)} <&- >&- 2>&-")
+    assert [row["status"] for row in weft(tmp_path, "runs", "--json").json["runs"]] == [
+        "complete", "complete"]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("words", [("watch",), ("events", "--follow")])
+def test_a_signal_ends_watching_with_a_word_and_not_the_run(
+    tmp_path: Path, words: tuple[str, ...], number: signal.Signals
+) -> None:
+    with stuck(tmp_path, STUCK) as (child, run_id):
+        with running(tmp_path, words[0], run_id, *words[1:]) as watching:
+            assert watching.stdout is not None
+            watching.stdout.readline()
+            watching.send_signal(number)
+            _, err = watching.communicate(timeout=30)
+        assert watching.returncode == 130
+        assert f"it goes on: weft {words[0]} {run_id}" in err
+        assert f"ended by {number.name}" in err
+        assert child.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    write(tmp_path, "recipe.yaml", GATED)
+    write(tmp_path, "script.yaml", "default: ok")
+    ours, theirs = pty.openpty()
+    environ = environment(tmp_path, {"TERM": "xterm", "NO_COLOR": "1"})
+    child = subprocess.Popen(
+        [sys.executable, "-m", "weft", "run", "recipe.yaml", *MODEL],
+        cwd=tmp_path, env=environ, stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    screen = ""
+    while "Let it start?" not in screen:
+        screen += os.read(ours, 65_536).decode()
+    child.send_signal(number)
+    screen += _rest(ours)
+    assert child.wait(30) == 130
+    (row,) = weft(tmp_path, "runs", "--json").json["runs"]
+    assert row["status"] == "waiting"
+    assert f"weft approve {row['run_id']} g" in screen
+    assert f"weft resume {row['run_id']}" in screen
+    os.close(ours)
+
+
+def _rest(terminal: int) -> str:
+    said, give_up_at = "", time.monotonic() + 30
+    while time.monotonic() < give_up_at:
+        try:
+            piece = os.read(terminal, 65_536)
+        except OSError:
+            break
+        if not piece:
+            break
+        said += piece.decode(errors="replace")
+    return said
