@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import shlex
 import signal
 import subprocess
@@ -111,11 +112,10 @@ def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
         cwd=tmp_path, env=environ, stdin=theirs, stdout=theirs, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
-    screen = ""
-    while "Let it start?" not in screen:
-        screen += os.read(ours, 65_536).decode()
+    screen = _read(ours, until="Let it start?")
+    time.sleep(0.5)  # from the question to the waiting for its answer
     child.send_signal(number)
-    screen += _rest(ours)
+    screen += _read(ours)
     assert child.wait(30) == 130
     (row,) = weft(tmp_path, "runs", "--json").json["runs"]
     assert row["status"] == "waiting"
@@ -124,14 +124,12 @@ def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
     os.close(ours)
 
 
-def _rest(terminal: int) -> str:
+def _read(terminal: int, until: str = "\0") -> str:
     said, give_up_at = "", time.monotonic() + 30
-    while time.monotonic() < give_up_at:
-        try:
-            piece = os.read(terminal, 65_536)
-        except OSError:
-            break
-        if not piece:
-            break
-        said += piece.decode(errors="replace")
+    while until not in said and time.monotonic() < give_up_at:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                said += os.read(terminal, 65_536).decode(errors="replace")
+            except OSError:  # nobody has it open any more
+                break
     return said
