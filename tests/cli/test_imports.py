@@ -111,7 +111,7 @@ def test_the_version_loads_next_to_nothing(folder: Path) -> None:
     modules = loaded(folder, "--version")
     assert among(modules, NOT_FOR_THE_VERSION) == set()
     ours = {name for name in modules if name.split(".")[0] == "weft"}
-    assert ours <= {"weft", "weft.cli", "weft.cli.main"}
+    assert ours <= {"weft", "weft.cli", "weft.cli.main", "weft.cli.streams"}
 
 
 def test_validating_a_good_file_loads_nothing_heavy(folder: Path) -> None:

@@ -10,7 +10,6 @@ says why.
 import errno
 import io
 import os
-import signal
 import sys
 
 _faults: dict[int, OSError] = {}
@@ -35,6 +34,7 @@ def make_safe() -> None:
 def end_on_signals() -> None:
     """SIGTERM and SIGHUP unwind like Ctrl-C, so that whoever waits can say how to go on. What is
     ignored stays so, as SIGHUP under `nohup`."""
+    import signal  # not for `--version`
 
     def end(number: int, frame: object) -> None:
         if number == signal.SIGINT:
