@@ -157,7 +157,7 @@ def test_a_fork_brings_the_files_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keys", ["workspace_mode: shared", "workspace_mode: shared, cache: true"])
-def test_a_shared_writer_is_done_anew(tmp_path: Path, keys: str) -> None:
+def test_a_shared_writer_whose_files_are_gone_is_done_anew(tmp_path: Path, keys: str) -> None:
     with project(tmp_path, keys) as (model, server):
         model.is_failing = "cache" not in keys
         first = ran(tmp_path, server, "run", "two.yaml")
@@ -166,3 +166,13 @@ def test_a_shared_writer_is_done_anew(tmp_path: Path, keys: str) -> None:
         words = ("run", "two.yaml") if "cache" in keys else ("retry", first["run_id"])
         ran(tmp_path, server, *words)
     assert (model.writes, content(tmp_path)) == (2, "by the step\n")
+
+
+def test_a_shared_writer_whose_files_are_there_is_not_done_again(tmp_path: Path) -> None:
+    with project(tmp_path, "workspace_mode: shared") as (model, server):
+        model.is_failing = True
+        run = ran(tmp_path, server, "run", "two.yaml")
+        for _ in range(2):
+            run = ran(tmp_path, server, "retry", run["run_id"])
+            assert run["steps"]["a"]["status"] == "succeeded"
+    assert (model.writes, content(tmp_path)) == (1, "by the step\n")

@@ -3,6 +3,7 @@
 HOME/workspaces/RUN/STEP/copy-N/    the writer's copy, until what became of it is on record
 HOME/workspaces/RUN/STEP/kept-N/    a copy whose change could not be kept (a full disk, say)
 HOME/workspaces/RUN/STEP/change/    the change, for `weft diff` and `weft apply`
+HOME/workspaces/RUN/STEP/written.json    what a shared writer left in the workspace
 HOME/workspaces/trash/              what is being removed; a crash may leave some of it
 HOME/merges/                        what undoes a merge that a crash cut off
 """
@@ -18,6 +19,7 @@ from weft.problems.errors import NotFound, WeftError
 from weft.text.redaction import NOTHING_SECRET, Redactor
 from weft.workspaces.admission import doubt_about, globs_of, inadmissible
 from weft.workspaces.diff import DRAFT, find_changes, is_complete, open_changes, take_over
+from weft.workspaces.durable import write_durably
 from weft.workspaces.entries import Changes
 from weft.workspaces.isolate import discard_tree, empty_trash, isolate, open_isolated
 from weft.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
@@ -30,6 +32,7 @@ from weft.workspaces.sandbox.repository_guard import remove_left_guard
 from weft.workspaces.stored import Unreadable
 from weft.workspaces.undo import recover_merges, unfinished_merges
 from weft.workspaces.watching import Snapshot, differences, look
+from weft.workspaces.written import is_still_written, note_written
 
 _TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"
 _MOST_SAID = 20  # warnings of one step
@@ -85,6 +88,10 @@ class LocalWorkspaces:
             and after.is_whole
             and all(path in elsewhere for path in differences(before, after, ()))
         )
+        if before.is_whole and after.is_whole:
+            written = [it for it in differences(before, after, ()) if not it.startswith(f"{own}/")]
+            note = self._note(plot.run_id, plot.step)
+            await asyncio.to_thread(note_written, note, plot.workspace, written)
         paths = tuple(path for path in strays if not path.startswith(f"{own}/"))
         return Strays(paths, is_unchanged)
 
@@ -99,6 +106,9 @@ class LocalWorkspaces:
 
     async def can_reuse(self, plot: Plot, terms: Terms) -> bool:
         return await asyncio.to_thread(self._can_reuse, plot, terms)
+
+    async def can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
+        return await asyncio.to_thread(self._can_reuse_shared, plot, run_id)
 
     async def discard(self, plot: Plot) -> None:
         await asyncio.to_thread(discard_tree, self._copy(plot), self._trash)
@@ -172,6 +182,17 @@ class LocalWorkspaces:
         if not is_complete(earlier) or (doubt_about(earlier) and not earlier.is_explained):
             return False
         return not (terms.is_merged and isinstance(plan_merge(earlier, plot.workspace), Conflict))
+
+    def _can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
+        earlier, own = self._note(run_id, plot.step), self._note(plot.run_id, plot.step)
+        if not is_still_written(earlier, plot.workspace):
+            return False
+        own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_durably(own, earlier.read_bytes())  # this run may be retried in its turn
+        return True
+
+    def _note(self, run_id: str, step: str) -> Path:
+        return self._home / "workspaces" / run_id / step / "written.json"
 
     def _earlier(self, plot: Plot, terms: Terms) -> Changes | None:
         """The change of the run that the answer comes from, wherever the step stood in it."""

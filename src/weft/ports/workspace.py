@@ -116,6 +116,10 @@ class Workspaces(Protocol):
         """Whether the change that an earlier run's answer came with is there, and would be taken."""
         ...
 
+    async def can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
+        """Whether all is there that the same step wrote in the workspace itself, in that run."""
+        ...
+
     async def discard(self, plot: Plot) -> None:
         """Remove the copy. Only once what became of its change is on record."""
         ...

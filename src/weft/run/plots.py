@@ -58,13 +58,16 @@ class Plots:
     async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
         """A writer's answer counts only together with the files that it speaks of.
 
-        What a shared writer wrote is kept nowhere. The parts of a fan, a loop or a map worked on
-        one copy: what one of them did to it cannot be told from the rest. They work anew.
+        What a shared writer wrote is kept nowhere: it must be there still. The parts of a fan, a
+        loop or a map worked on one copy: what one of them did to it cannot be told from the rest,
+        so they work anew.
         """
         step = self._state.steps[command.step]
         if not writes_here(self._state, step):
             return True
-        if not is_isolated(self._state, step) or not _is_one_delegation(step):
+        if not is_isolated(self._state, step):
+            return await self._port.can_reuse_shared(self._shared(step.id), run_id)
+        if not _is_one_delegation(step):
             return False
         planned = step.planned
         is_merged = planned.merge_back == "auto"
