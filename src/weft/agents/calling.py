@@ -19,6 +19,7 @@ from weft.vocabulary.values import Json
 
 _LONGEST_ARGUMENT = 2_000
 _LONGEST_MESSAGE = 500
+_LONGEST_RESULT = 1_000  # in the journal; the model is told all of it
 _MOST_CALLS_AT_ONCE = 16
 
 
@@ -137,6 +138,7 @@ class Calling:
                 outcome.size,
                 now - began,
                 "" if is_ok else shortened(outcome.text, _LONGEST_MESSAGE),
+                shortened(outcome.text, _LONGEST_RESULT) if is_ok else "",
             )
         )
 

@@ -19,6 +19,8 @@ COMMANDS = {
     "runs": "List the runs, newest first.",
     "watch": "Watch a run as it goes.",
     "report": "Show what a run did: md, json or html.",
+    "logs": "Show prompts, words, tool calls and rejected answers of a run.",
+    "output": "Print what a run, or one of its steps, gave.",
     "events": "Print a run's journal.",
     "resume": "Go on with a run that was cut off.",
     "retry": "Run again and reuse what is unchanged.",

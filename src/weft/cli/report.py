@@ -10,6 +10,7 @@ from weft.cli.printing import print_report_json, say
 from weft.report.html import as_html
 from weft.report.markdown import as_markdown
 from weft.report.report import report_of
+from weft.report.transcript import transcripts
 
 
 @click.command("report")
@@ -33,7 +34,11 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     if as_json or form == "json":
         print_report_json(report)
         return
-    text = as_markdown(report) if form == "md" else as_html(report, history.state.plan)
+    if form == "md":
+        text = as_markdown(report)
+    else:
+        plan = history.state.plan
+        text = weft.redactor.text(as_html(report, plan, transcripts(plan, history.events)))
     if output is None:
         say(text)
     else:

@@ -159,6 +159,7 @@ class ToolEnded:
     result_bytes: int
     duration_seconds: float
     message: str = ""  # why it was refused, or how it failed
+    result: str = ""  # the beginning of what the model was told, where the call worked
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from importlib.resources import files
 from weft.plan.model import Plan
 from weft.report.chart import chart
 from weft.report.diagrams import draw
+from weft.report.html_transcript import Transcripts, transcript
 from weft.report.markup import NOTHING, Content, Html, join, tag, trusted
 from weft.report.model import AttemptReport, Issue, PathStep, Report, StepReport
 from weft.report.text import (
@@ -45,7 +46,8 @@ _LEAST_VALUE_CHARACTERS = 1_000
 _GRAVE = ("failed", "waiting", "stopped")
 
 
-def as_html(report: Report, plan: Plan | None = None) -> str:
+def as_html(report: Report, plan: Plan | None = None, logs: Transcripts | None = None) -> str:
+    """`logs`: what was said and done in each attempt."""
     title = f"{report.workflow}: {status_word(report.status)}"
     graph = _graph(plan) if plan is not None else NOTHING
     sections = [
@@ -54,7 +56,7 @@ def as_html(report: Report, plan: Plan | None = None) -> str:
         _section("output", "Final output", _final(report)),
         chart(report),
         _critical_path(report),
-        _section("steps", "Steps", _step_table(report), _step_details(report)),
+        _section("steps", "Steps", _step_table(report), _step_details(report, logs or {})),
         graph,
         _inputs(report),
     ]
@@ -274,13 +276,13 @@ def _scrolling(content: Html, name: str, kind: str = "") -> Html:
     return tag("div", content, class_=css, tabindex="0", role="group", aria_label=name)
 
 
-def _step_details(report: Report) -> Html:
+def _step_details(report: Report, logs: Transcripts) -> Html:
     title = tag("h3", "Step by step, in full")
-    each = (_step(report, number, step) for number, step in enumerate(report.steps))
+    each = (_step(report, number, step, logs) for number, step in enumerate(report.steps))
     return tag("div", title, each, class_="details")
 
 
-def _step(report: Report, number: int, step: StepReport) -> Html:
+def _step(report: Report, number: int, step: StepReport, logs: Transcripts) -> Html:
     summary = tag(
         "summary",
         tag("b", step.id),
@@ -289,7 +291,8 @@ def _step(report: Report, number: int, step: StepReport) -> Html:
         tag("span", f" {step.type}, {length(step.duration_seconds)}", class_="muted"),
     )
     # The id is inside: a link to it opens what is folded around it.
-    return tag("details", summary, tag("div", _step_facts(report, step), id=f"step-{number}"))
+    facts = (*_step_facts(report, step), *transcript(report.run_id, step, logs))
+    return tag("details", summary, tag("div", facts, id=f"step-{number}"))
 
 
 def _step_facts(report: Report, step: StepReport) -> Iterator[Html]:

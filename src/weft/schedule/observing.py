@@ -18,6 +18,9 @@ _REMOVES_NOTHING = frozenset(
 )
 
 
+_LAST_WORDS = 80
+
+
 def observe(state: RunState, event: Happening) -> None:
     step = state.steps.get(event.step)
     part = step.parts.get(event.part) if step else None
@@ -28,9 +31,11 @@ def observe(state: RunState, event: Happening) -> None:
         step.held_up = None  # whatever it does now, it no longer waits for its provider
     match event:
         case ToolStarted():
+            step.activity = f"calls {event.tool}"
             attempt.has_doubtful_calls |= event.recovery == "in_doubt"
             attempt.may_have_removed |= event.tool not in _REMOVES_NOTHING
         case ToolEnded():
+            step.activity = f"called {event.tool}"
             attempt.tool_calls += 1
             was_made = event.verdict != "refused"
             attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
@@ -46,4 +51,4 @@ def observe(state: RunState, event: Happening) -> None:
             says = f"{event.error}, retry {event.retry}/{event.most} in {delay}"
             step.held_up = HeldUp(attempt, says)
         case ModelSpoke():
-            pass
+            step.activity = event.text[-_LAST_WORDS:]

@@ -174,6 +174,7 @@ class StepState:
     parts: dict[str, PartState] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     calls: ToolCalls | None = None  # None: no tool was called
+    activity: str = ""  # the last thing that was heard of an attempt under way
     iteration: int = 0
     items: Items | None = None
     awaits_approval: bool = False

@@ -148,7 +148,7 @@ def _says(state: RunState, step: StepState, stage: Stage, tally: Tally) -> str:
         case "running" | "retrying" | "interrupted":
             error = _held_up(step) or _last_error(step)
             progress = _progress(step, tally) or ("" if error else _agent(step))
-            return joined(progress, retries_of(tally.retries), error)
+            return joined(progress, retries_of(tally.retries), error or one_line(step.activity))
         case "succeeded":
             return joined(_summary(step, tally), retries_of(tally.retries), _warned(step))
         case "failed":

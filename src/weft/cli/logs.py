@@ -1,0 +1,81 @@
+"""`weft logs`: what was said and done in a run: prompts, words, tool calls, rejected answers."""
+
+import asyncio
+import time
+from dataclasses import asdict
+
+import click
+
+from weft.assembly import Weft
+from weft.cli.opening import open_weft
+from weft.cli.options import json_option
+from weft.cli.printing import print_json, say
+from weft.cli.steps import known_step
+from weft.events.codec import UnknownEvent
+from weft.events.model import Event
+from weft.report.transcript import Log, LogEntry
+from weft.run.runs import Runs
+from weft.vocabulary.ids import RunId
+
+_LOOK_SECONDS = 0.2
+
+
+@click.command("logs")
+@click.argument("run")
+@click.argument("step", required=False)
+@click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
+@json_option
+def command(run: str, step: str | None, follow: bool, as_json: bool) -> None:
+    """Show what was said and done: prompts, words, tool calls with results, rejected answers.
+
+    With a STEP: of that step alone. Long results are shortened in the journal already.
+    """
+    weft = open_weft()
+    asyncio.run(_print(weft, RunId(run), step, follow, _Printer(weft, as_json)))
+
+
+async def _print(
+    weft: Weft, run_id: RunId, step: str | None, follow: bool, printer: "_Printer"
+) -> None:
+    async with weft.runs() as runs:
+        history = await runs.history(run_id)
+        if step is not None:
+            known_step(history, step)
+        log, after = Log(history.state.plan), 0
+        while True:
+            # Asked first: whoever lets the run go has written all that there is to read.
+            is_driven = follow and await runs.is_driven(run_id)
+            events, after = await _new(runs, run_id, after)
+            for event in events:
+                for entry in log.read(event):
+                    if step in (None, entry.step):
+                        printer.show(entry)
+            if not is_driven:
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _new(runs: Runs, run_id: RunId, after: int) -> tuple[list[Event], int]:
+    stored = await runs.events(run_id, after)
+    events = [each.event for each in stored if not isinstance(each.event, UnknownEvent)]
+    return events, stored[-1].seq if stored else after
+
+
+class _Printer:
+    def __init__(self, weft: Weft, as_json: bool) -> None:
+        self._hide = weft.redactor.text
+        self._as_json = as_json
+        self._last: tuple[object, ...] = ()
+
+    def show(self, entry: LogEntry) -> None:
+        text = self._hide(entry.text)
+        if self._as_json:
+            print_json({**asdict(entry), "text": text})
+            return
+        if entry.place != self._last:
+            part = f"/{entry.part}" if entry.part else ""
+            at = time.strftime("%H:%M:%S", time.localtime(entry.at))
+            say(f"\n== {entry.step}{part}, attempt {entry.attempt} by {entry.agent}, {at}")
+            self._last = entry.place
+        say(f"-- {entry.kind}")
+        say("\n".join(f"   {line}" for line in text.splitlines()))

@@ -1,0 +1,96 @@
+"""What was said and done can be seen: `weft logs`, `weft output`, the transcript in the report."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli import weft, write
+from acceptance.happening import over_http, scripted
+from acceptance.running import lines, stuck
+from weft.testing.openai_script import Said, ToolCall
+
+RECIPE = """
+name: told
+agents:
+  reader: {prompt: Read for me., tools: [Read], validation: {rules: ["Must include score field"]},
+           retry: {max_attempts: 2}}
+steps:
+  - {id: a, agent: reader, prompt: "Look at <b>note.txt</b>."}
+  - {id: b, agent: writer, prompt: "Say {{steps.a.output}}"}
+"""
+
+
+@pytest.fixture
+def run_id(tmp_path: Path) -> str:
+    write(tmp_path, "note.txt", "the words in the file\n")
+    call = ToolCall("Read", {"file_path": "note.txt"})
+    script = [Said("", tool_calls=(call,)), Said("no score"), Said('{"score": 7}'), Said("Seven.")]
+    happened = over_http(tmp_path, RECIPE, script)
+    assert happened.code == 0, happened.report.issues
+    return happened.report.run_id
+
+
+def test_logs_show_prompts_words_calls_results_and_rejected_answers(
+    tmp_path: Path, run_id: str
+) -> None:
+    said = weft(tmp_path, "logs", run_id)
+    assert said.code == 0, said
+    for expected in (
+        "== a, attempt 1 by reader",
+        "Look at <b>note.txt</b>.",
+        'Read {"file_path": "note.txt"}',
+        "the words in the file",
+        "no score",
+        "-- rejected",
+        "== a, attempt 2 by reader",
+        "Your last answer was not accepted",
+        "== b, attempt 1 by writer",
+        'Say {"score": 7}',
+    ):
+        assert expected in said.out, expected
+
+
+def test_logs_of_one_step_are_its_own(tmp_path: Path, run_id: str) -> None:
+    entries = lines(weft(tmp_path, "logs", run_id, "b", "--json"))
+    assert {entry["step"] for entry in entries} == {"b"}
+    assert [entry["kind"] for entry in entries][-1] == "answer"
+
+
+def test_a_step_that_is_not_there_is_named_with_the_nearest(tmp_path: Path, run_id: str) -> None:
+    for command in ("logs", "output"):
+        said = weft(tmp_path, command, run_id, "c")
+        assert said.code == 2, said
+        assert "has no step 'c'" in said.err
+
+
+def test_output_prints_the_output_and_nothing_else(tmp_path: Path, run_id: str) -> None:
+    assert weft(tmp_path, "output", run_id).out == "Seven.\n"
+    assert json.loads(weft(tmp_path, "output", run_id, "a").out) == {"score": 7}
+    assert weft(tmp_path, "output", run_id, "a", "--json").json["output"] == '{"score": 7}'
+
+
+def test_a_run_without_an_output_says_why(tmp_path: Path) -> None:
+    recipe = "name: n\nsteps: [{id: a, subagent: writer, prompt: x, when: '1 == 2'}]\n"
+    happened = scripted(tmp_path, recipe, "default: ok")
+    said = weft(tmp_path, "output", happened.report.run_id)
+    assert said.code != 0
+    assert said.out == ""
+    assert "none of its steps gave one" in said.err
+
+
+def test_the_html_report_has_the_transcript_and_it_is_text(tmp_path: Path, run_id: str) -> None:
+    page = weft(tmp_path, "report", run_id, "--format", "html").out
+    assert "Transcript" in page
+    assert "Look at &lt;b&gt;note.txt&lt;/b&gt;." in page
+    assert "the words in the file" in page
+    assert "<b>note.txt</b>" not in page
+
+
+def test_logs_of_a_run_that_was_killed_end(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (child, run_id):
+        child.kill()
+        child.wait()
+        said = weft(tmp_path, "logs", run_id, "-f")
+    assert said.code == 0
+    assert "write ok" in said.out
