@@ -40,7 +40,7 @@ HELLO = [{"role": "user", "content": "Hello?"}]
 @contextmanager
 def client(server: OpenAIServer) -> Iterator[http.client.HTTPConnection]:
     address = urlsplit(server.url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=5)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
     try:
         yield connection
     finally:
@@ -283,7 +283,7 @@ def test_a_key_can_be_asked_for() -> None:
 def test_what_is_not_http_is_told_so(sent: bytes, status: bytes) -> None:
     with serving() as server:
         address = urlsplit(server.url)
-        with socket.create_connection((address.hostname, address.port), timeout=5) as line:
+        with socket.create_connection((address.hostname, address.port), timeout=60) as line:
             line.sendall(sent)
             assert line.recv(100).split(b" ")[1] == status
 
@@ -293,7 +293,7 @@ def test_it_serves_a_hundred_at_once() -> None:
         limits = httpx2.Limits(max_connections=100)
         async with (
             OpenAIServer(Said(delay_seconds=0.3)) as server,
-            httpx2.AsyncClient(limits=limits, timeout=10) as http,
+            httpx2.AsyncClient(limits=limits, timeout=60) as http,
         ):
             url = f"{server.url}/chat/completions"
             answers = await asyncio.gather(
@@ -313,4 +313,4 @@ def test_it_runs_as_a_process_of_its_own() -> None:
         answer = httpx2.post(f"{url}/chat/completions", json={"messages": HELLO})
         process.terminate()
         assert answer.json()["choices"][0]["message"]["content"] == "The answer of the script."
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0

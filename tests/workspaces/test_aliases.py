@@ -144,9 +144,9 @@ def test_many_links_into_each_other_take_no_time(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         for other in range(60):
             (folder / f"l{other}").symlink_to(f"../d{other}")
-    begun = time.monotonic()
+    begun = time.process_time()  # of our own: others may keep us waiting
     found = aliases(workspace, ["d0/**/*/*/x.py", "d1/l2/l3/l4/*.md"], is_case_ignored=False)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
     assert found == EVERYTHING or "d4/*.md" in found
 
 

@@ -91,7 +91,7 @@ def test_many_steps_look_at_a_large_workspace_once(tmp_path: Path) -> None:
     (tmp_path / "src" / "l").symlink_to("../docs")
     steps = [writer(f"w{n}", f"src/**/f{n}.py", f"src/d{n % 50}/*/g.py") for n in range(300)]
     many = plan(*steps)
-    begun = time.monotonic()
+    begun = time.process_time()  # of our own: others may keep us waiting
     claimed = with_aliases(many, tmp_path)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
     assert claimed.steps[7].write_aliases == ("docs/**/f7.py",)

@@ -176,9 +176,9 @@ def test_folders_that_nobody_edits_are_left_out_unless_tracked_or_asked_for(tmp_
 
 def test_a_hostile_pattern_takes_no_time() -> None:
     rules = read_rules(b"*a" * 500 + b"b\n" + b"**/a/" * 200 + b"b\n", ".gitignore")
-    began = time.monotonic()
+    began = time.process_time()  # of our own: others may keep us waiting
     assert rules.verdict("/".join(["a" * 200] * 20), is_folder=False) is None
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_too_many_rules_are_refused() -> None:

@@ -78,12 +78,12 @@ def test_silence_ends_in_a_timeout(script: Script, stream: bool) -> None:
     error = failure(script, stream, settings=ModelSettings(timeout=0.2))
     assert isinstance(error, errors.ModelTimeoutError)
     assert "nothing came for 0.2 s" in str(error)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_a_slow_drip_is_not_silence() -> None:
-    said = Said("abcdef", chunks=6, chunk_delay_seconds=0.2)  # 1.4 s in all
-    response, _ = asked_once(said, settings=ModelSettings(timeout=1.0))
+    said = Said("abcdef", chunks=6, chunk_delay_seconds=0.5)  # 3 s in all
+    response, _ = asked_once(said, settings=ModelSettings(timeout=2.5))
     assert response.text == "abcdef"
 
 
@@ -264,7 +264,7 @@ def test_a_caller_who_waits_no_longer_is_not_held_up() -> None:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.1):
                     await ask(model_at(server), stream=False)
-            assert time.monotonic() - began < 4
+            assert time.monotonic() - began < 60  # and not for ever
 
     asyncio.run(story())
 

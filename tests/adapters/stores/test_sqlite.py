@@ -154,7 +154,7 @@ def test_a_path_that_is_a_directory_is_told_at_once(tmp_path: Path) -> None:
     begun = time.monotonic()
     with pytest.raises(WeftError, match="cannot be written"):
         told(tmp_path, three_events)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 9  # and not the 10 of a lock
 
 
 def test_torn_foreign_and_newer_rows_are_read_as_unknown_events(path: Path) -> None:
@@ -441,7 +441,7 @@ def test_two_stores_in_one_process_fence_each_other(path: Path) -> None:
 def test_while_another_process_holds_the_lock_the_loop_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_file, "_LOCK_SECONDS", 0.3)
+    monkeypatch.setattr(sqlite_file, "_LOCK_SECONDS", 1.0)
 
     async def story(journal: SqliteJournal) -> None:
         fence = await journal.lease(RUN, "me", 60)
@@ -450,14 +450,14 @@ def test_while_another_process_holds_the_lock_the_loop_goes_on(
             begun = time.monotonic()
             appends = [
                 asyncio.ensure_future(journal.append(RUN, [fired(n)], fence=fence))
-                for n in range(20)
+                for n in range(60)
             ]
             turns = 0
             while not all(append.done() for append in appends):
                 await asyncio.sleep(0.01)
                 turns += 1
             # All of them waited for the lock together, not one after another.
-            assert time.monotonic() - begun < 3
+            assert time.monotonic() - begun < 30
             assert turns > 5
             outcomes = await asyncio.gather(*appends, return_exceptions=True)
             assert all(isinstance(outcome, JournalFull) for outcome in outcomes)

@@ -140,7 +140,7 @@ def test_a_filter_is_kept_before_anything_runs(tmp_path: Path) -> None:
 def test_it_is_stopped_when_its_time_is_up(tmp_path: Path) -> None:
     begin = time.monotonic()
     told = ran(reach_of(tmp_path), "echo begun; sleep 60", timeout_seconds=1)
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 50
     assert told.verdict == "error"
     assert told.text.startswith("begun\n[it was stopped at its limit: wall_seconds]")
 

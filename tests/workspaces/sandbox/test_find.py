@@ -117,13 +117,13 @@ def test_off_still_has_a_clean_environment_limits_and_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "hush")
-    limits = Limits(wall_seconds=0.5, file_bytes=1 << 20)
-    command = "env; head -c 3M /dev/zero > big; (sleep 1; echo late > late) & sleep 9"
+    limits = Limits(wall_seconds=2, file_bytes=1 << 20)
+    command = "env; head -c 3M /dev/zero > big; (sleep 3; echo late > late) & sleep 30"
     ran = run(find("off"), command, confined(tmp_path, limits=limits))
     assert "hush" not in ran.output
     assert ran.timed_out
     assert (tmp_path / "big").stat().st_size <= 1 << 20
-    asyncio.run(asyncio.sleep(0.8))
+    asyncio.run(asyncio.sleep(1.2))
     assert not (tmp_path / "late").exists()
 
 

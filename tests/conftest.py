@@ -1,0 +1,18 @@
+"""What holds for all tests: a busy machine makes them slow, and never makes them fail."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says more about what else runs here than about the code. Where a test
+# does not say how many it needs, fifty find what a hundred find; HYPOTHESIS_PROFILE=thorough looks
+# longer.
+for name, count in (("quick", 50), ("thorough", 500)):
+    settings.register_profile(
+        name,
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
