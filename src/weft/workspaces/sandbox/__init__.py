@@ -5,8 +5,9 @@ Start with `find.find_sandbox`. What the command sees of the machine, and what i
 - the workspace, read-only but for the write-set (`write_set` says how globs become mounts);
 - the system's programs, read-only; next to nothing of /etc; no home, no /run, no /sys;
 - a private /tmp (with HOME in it), /dev, /proc, and its own namespaces of processes and network;
-- nothing, for writing, under the workspace's `.git` or any other that was there when it started
-  (a new one that it makes deeper, in a directory that is mounted writable, is reported).
+- nothing, for writing, in a repository that was there when it started, or in what the engine runs;
+  a repository that it makes is renamed when it ends, and reported;
+- no files of keys, unless they are named.
 
-The command ends with everything it started. Its time, memory, tasks and output are bounded.
+The command ends with everything it started. Its time, memory, tasks, disk and output are bounded.
 """

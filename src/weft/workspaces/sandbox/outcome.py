@@ -24,7 +24,7 @@ class Ran:
     limit_hit: Limit | None
     is_confined: bool
     kept_out: tuple[str, ...] = ()  # changes outside the write-set, which were not kept
-    new_repositories: tuple[str, ...] = ()  # each a `.git` that the command made in what it owns
+    new_repositories: tuple[str, ...] = ()  # made by the command, and renamed since
 
     @property
     def truncated(self) -> bool:
