@@ -71,14 +71,14 @@ def test_json_says_the_same(text: str) -> None:
 def test_commands_print_in_one_place() -> None:
     """Whatever prints elsewhere would print unfiltered."""
     found = [
-        f"{file.relative_to(CLI)}:{node.lineno}"
+        str(file.relative_to(CLI))
         for file in sorted(CLI.rglob("*.py"))
         if file.name != "printing.py"
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and _prints(node.func)
     ]
-    assert len(found) == 1, found  # `weft --version`, before anything is imported
-    assert found[0].startswith("main.py")
+    # `weft --version`, before anything is imported, and what the system says of a full disk.
+    assert found == ["main.py", "streams.py"]
 
 
 def _prints(function: ast.expr) -> bool:

@@ -310,3 +310,20 @@ except (WeftError, OSError) as error:
     assert subprocess.run(command, capture_output=True, text=True).stdout == "refused\n"
     with pytest.raises(NotFound):
         open_isolated(tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    "file", [".git/packed-refs", ".git/info/exclude", ".git/HEAD", ".gitignore"]
+)
+def test_a_pipe_in_a_repository_is_not_waited_for(tmp_path: Path, file: str) -> None:
+    project = repository(tmp_path / "project", {"a.txt": b"a"})
+    git(project, "pack-refs", "--all")
+    (project / file).unlink(missing_ok=True)
+    os.mkfifo(project / file)
+    code = (
+        "import sys; from pathlib import Path; from weft.workspaces.isolate import isolate\n"
+        "isolate(Path(sys.argv[1]), Path(sys.argv[2]))"
+    )
+    words = [sys.executable, "-c", code, str(project), str(tmp_path / "copy")]
+    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()

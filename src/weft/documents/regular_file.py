@@ -6,7 +6,10 @@ limit: its size is asked before the first byte.
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 class NotRegular(OSError):
@@ -20,19 +23,31 @@ class TooLarge(OSError):
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
+    with _opened(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > most_bytes:
+            raise TooLarge(size, most_bytes)
+        raw = stream.read(most_bytes + 1)
+    if len(raw) > most_bytes:  # it grew, or is one of those that say they are empty
+        raise TooLarge(len(raw), most_bytes)
+    return raw
+
+
+def read_start(path: Path, most_bytes: int) -> bytes:
+    """No more than the limit, however large it is."""
+    with _opened(path) as stream:
+        return stream.read(most_bytes)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     # Without O_NONBLOCK a pipe without a writer would hold us at the door; its kind is asked of
     # what was opened, since the name may mean something else by then.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise NotRegular("is not a regular file")
-        if status.st_size > most_bytes:
-            raise TooLarge(status.st_size, most_bytes)
         with open(descriptor, "rb", closefd=False) as stream:
-            raw = stream.read(most_bytes + 1)
+            yield stream
     finally:
         os.close(descriptor)
-    if len(raw) > most_bytes:  # it grew, or is one of those that say they are empty
-        raise TooLarge(len(raw), most_bytes)
-    return raw

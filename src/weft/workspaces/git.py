@@ -13,12 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.documents.regular_file import read_start
 from weft.problems.errors import WeftError
 from weft.processes.programs import Writable, find_program, with_safe_path
 from weft.processes.python import own_places
 
 _SECONDS = 60.0
 _MOST_TEXT = 64 * 1024
+_MOST_PACKED = 64 * 2**20
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _BRANCH = re.compile(r"ref: (refs/[^\s\\]+)")
 _IS_SHA256 = re.compile(r"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE | re.MULTILINE)
@@ -142,7 +144,8 @@ def _head(repository: Repository) -> str | None:
 
 def _packed(repository: Repository, name: str) -> str:
     with suppress(OSError, UnicodeDecodeError):
-        for line in (repository.common_dir / "packed-refs").read_text().splitlines():
+        packed = read_start(repository.common_dir / "packed-refs", _MOST_PACKED)
+        for line in packed.decode().splitlines():
             if line.endswith(f" {name}"):
                 return line.partition(" ")[0]
     return ""
@@ -156,8 +159,6 @@ def _first_line(file: Path) -> str | None:
 def _bounded_text(file: Path) -> str:
     # A repository may come from anywhere: nothing in it is taken for small, or for a file.
     try:
-        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as opened:
-            return opened.read(_MOST_TEXT).decode("utf-8", "surrogateescape")
+        return read_start(file, _MOST_TEXT).decode("utf-8", "surrogateescape")
     except OSError:
         return ""

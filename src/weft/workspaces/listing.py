@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from weft.documents.regular_file import read_start
 from weft.plan.glob_meeting import any_meet, word_of
 from weft.plan.glob_overlap import ANY, EVERY_NAME
 from weft.plan.globs import Glob
@@ -100,8 +101,7 @@ def outer_rules(repository: Repository | None, workspace: Path) -> list[tuple[st
     found = list[tuple[str, Rules]]()
     for prefix, file, name in excludes(repository, workspace):
         try:
-            with file.open("rb") as opened:
-                found.append((prefix, read_rules(opened.read(MOST_BYTES + 1), name)))
+            found.append((prefix, read_rules(read_start(file, MOST_BYTES + 1), name)))
         except OSError:
             continue
     return found
