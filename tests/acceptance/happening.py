@@ -49,7 +49,7 @@ class Happened:
 async def happen(
     folder: Path,
     recipe: str,
-    model: str,
+    model: str | None,
     inputs: Mapping[str, Json],
     environ: Mapping[str, str],
 ) -> Happened:
@@ -71,12 +71,16 @@ def scripted(folder: Path, recipe: str, script: str, **inputs: Json) -> Happened
     return asyncio.run(happen(folder, recipe, f"scripted:{file}", inputs, {}))
 
 
-def over_http(folder: Path, recipe: str, script: Any, **inputs: Json) -> Happened:
+def over_http(
+    folder: Path, recipe: str, script: Any, model: str | None = "openai:m", **inputs: Json
+) -> Happened:
+    """Without a `model` each agent asks its own."""
+
     async def main() -> Happened:
         async with OpenAIServer(script) as server:
             environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
             try:
-                return await happen(folder, recipe, "openai:m", inputs, environ)
+                return await happen(folder, recipe, model, inputs, environ)
             finally:
                 await close_clients()
 

@@ -25,6 +25,8 @@ def begin(turn: Turn, step: StepState, work: Each) -> None:
     elif len(values) > work.max_items:
         _fail(turn, step, f"{len(values):,} elements are more than max_items ({work.max_items:,})")
     else:
+        if not values:
+            step.warnings[f"{work.over.text} has no elements: nobody was asked"] = None
         step.items = Items(values, [None] * len(values))
         _go_on(turn, step, work, step.items)
 

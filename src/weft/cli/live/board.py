@@ -144,7 +144,8 @@ def _head(head: Head, state: RunState) -> Head:
         _since(state),
         state.ended_at,
         len(state.values),
-        len(state.running),
+        # Those between two attempts are not at work.
+        sum(step.open_attempts > 0 or step.pending is not None for step in state.running.values()),
         state.usage.tokens,
         state.usage.usd,
     )

@@ -1,0 +1,146 @@
+"""Forty ways in which nothing, or not what was asked for, really happened.
+
+Each is a recipe and what the model says: over real HTTP with real tools, or from a script.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acceptance.cli import ROOT, write
+from acceptance.happening import Happened, over_http, scripted
+from weft.testing.openai_script import Said, Status, ToolCall
+
+PLAIN_MCP = ROOT / "tests/adapters/tools/plain_mcp.py"
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    happen: Callable[[Path], Happened]
+    says: str  # what some warning, issue or error must say
+
+
+def _tools(folder: Path, told: object) -> None:
+    args = ["-ISu", str(PLAIN_MCP), json.dumps(told)]
+    server = {"command": sys.executable, "args": args}
+    write(folder, "weft.yaml", json.dumps({"mcp_servers": {"plain": server}}))
+
+
+def _call(tool: str, **arguments: Any) -> Said:
+    return Said("", tool_calls=(ToolCall(tool, arguments),))
+
+
+def _writer(tools: str, mode: str = "isolated", more: str = "") -> str:
+    return f"""
+name: writer
+agents: {{scribe: {{prompt: Write., tools: [{tools}]{more}}}}}
+steps: [{{id: a, agent: scribe, prompt: go, write_set: [ok/**], workspace_mode: {mode}}}]
+"""
+
+
+def _http(
+    name: str,
+    recipe: str,
+    script: Any,
+    says: str,
+    told: object = None,
+    model: str | None = "openai:m",
+) -> Kind:
+    def happen(folder: Path) -> Happened:
+        write(folder, "ok/a.txt", "one\n")
+        if told is not None:
+            _tools(folder, told)
+        return over_http(folder, recipe, script, model)
+
+    return Kind(name, happen, says)
+
+
+def _script(name: str, recipe: str, script: str, says: str, **inputs: Any) -> Kind:
+    return Kind(name, lambda folder: scripted(folder, recipe, script, **inputs), says)
+
+
+def _one(more: str = "", head: str = "") -> str:
+    return f"name: one\n{head}\nsteps: [{{id: a, subagent: writer, prompt: go{more}}}]\n"
+
+
+DONE = Said("I have done it.")
+READER = "name: r\nagents: {r: {prompt: P., tools: [%s]}}\nsteps: [{id: a, agent: r, prompt: go}]\n"
+FAN = """
+name: fan
+steps:
+  - id: a
+    wait: %s
+    parallel:
+      - {agent: writer, prompt: x, output_key: x}
+      - {agent: writer, prompt: y, output_key: y%s}
+"""
+MAP = "name: m\nsteps:\n  - {id: a, map: {over: '%s', agent: writer, on_item_failure: skip}}\n"
+ROUTE = """
+name: route
+steps:
+  - {id: look, subagent: writer, prompt: go}
+  - {id: route, condition: {eval: "steps.look.output%s == 'hot'", true: hot, false: cold}}
+  - {id: hot, subagent: writer, prompt: go}
+  - {id: cold, subagent: writer, prompt: go}
+"""
+RULED = 'name: j\nagents: {r: {prompt: P., validation: {rules: ["Be kind to the reader"]}}}\n'
+RULED += "steps: [{id: a, agent: r, prompt: go}]\n"
+FALLBACK = "name: f\nagents: {r: {prompt: P.}, s: {prompt: Q.}}\nsteps: [{id: a, agent: r, prompt: go, on_failure: 'fallback:s'}]\n"
+LOOP = "name: l\nsteps: [{id: a, prompt: go, loop: {agent: writer, validator: reviewer, max_iterations: 2}}]\n"
+MODELS = 'name: m\nagents: {r: {prompt: P., model: "openai:x", fallback_models: ["openai:y"]}}\nsteps: [{id: a, agent: r, prompt: go}]\n'
+
+KINDS = (
+    # tools
+    _http("Write refused", _writer("Write"), [_call("Write", file_path="no.txt", content="x"), DONE], "Write was refused"),
+    _http("Write refused in the shared workspace", _writer("Write", "shared"), [_call("Write", file_path="no.txt", content="x"), DONE], "Write was refused"),
+    _http("Edit of a text that is not there", _writer("Edit, Read"), [_call("Read", file_path="ok/a.txt"), _call("Edit", file_path="ok/a.txt", old_string="zzz", new_string="y"), DONE], "Edit failed"),
+    _http("Write without arguments", _writer("Write"), [_call("Write"), DONE], "Write failed"),
+    _http("arguments that are no JSON", _writer("Write"), [Said("", tool_calls=(ToolCall("Write", "{"),)), DONE], "Write failed"),
+    _http("a tool that the agent does not have", _writer("Write"), [_call("Delete", file_path="x"), DONE], "Delete was refused"),
+    _http("a tool that delegates", READER % "Read", [_call("task", prompt="x"), DONE], "a subagent cannot delegate"),
+    _http("a writer that only talks", _writer("Write"), DONE, "made no tool call and changed no file"),
+    _http("a writer that only talks, shared", _writer("Write", "shared"), DONE, "made no tool call and changed no file"),
+    _http("a writer that only reads", _writer("Write, Read"), [_call("Read", file_path="ok/a.txt"), DONE], "changed no file"),
+    _http("a writer that writes what was there", _writer("Write, Read"), [_call("Read", file_path="ok/a.txt"), _call("Write", file_path="ok/a.txt", content="one\n"), DONE], "changed no file"),
+    _http("Read of a file that is not there", READER % "Read", [_call("Read", file_path="no.txt"), DONE], "Read failed"),
+    _http("Read outside the workspace", READER % "Read", [_call("Read", file_path="/etc/passwd"), DONE], "Read"),
+    _http("an MCP server that dies in a call", READER % "mcp__plain__x", [_call("mcp__plain__x"), DONE], "mcp__plain__x failed", {"result": "!die"}),
+    _http("an MCP tool that reports an error", READER % "mcp__plain__x", [_call("mcp__plain__x"), DONE], "mcp__plain__x failed", {"result": {"content": [{"type": "text", "text": "no"}], "isError": True}}),
+    _http("an MCP tool that is not marked read-only", READER % "mcp__plain__note, Read", DONE, "mcp__plain__note cannot be used", {}),
+    _http("an MCP tool that the server does not have", READER % "mcp__plain__zzz, Read", DONE, "mcp__plain__zzz cannot be used", {}),
+    _http("all turns used up", READER.replace("[%s]", "[Read], max_turns: 2"), [Said("So far.", tool_calls=(ToolCall("Read", {"file_path": "ok/a.txt"}),))] * 2, "max turns (2) reached"),
+    # answers
+    _http("a cut answer", _one(), Said("The first half", finish_reason="length"), "cut off"),
+    _http("a cut answer, inlined", _one(", on_failure: inline"), Said("The first half", finish_reason="length"), "cut off"),
+    _http("an empty answer", _one(), Said(""), "empty"),
+    _http("a filtered answer", _one(), Said("", finish_reason="content_filter"), "will not answer"),
+    _http("an answer that ended with an error", _one(), Said("Some", finish_reason="error"), "ended with an error"),
+    _http("another model answered", MODELS, [Status(404), Said("By another.")], "could not answer", model=None),
+    _script("an answer that does not fit its schema", _one(", output: {schema: {type: object}}, on_failure: skip"), "default: words", "must be JSON"),
+    _script("a rule that nobody checked", RULED, "default: words", "nobody checked the rule"),
+    _script("a fallback answered", FALLBACK, "replies: {a: [{fail: broke}, fine]}", "took over"),
+    _script("a retry was needed", _one(", retry: {max_attempts: 2}"), "replies: {a: [{fail: broke}, fine]}", "1 retry"),
+    # shapes
+    _script("a loop at its last iteration", LOOP, "default: x\nreplies: {a/check.1: {reply: {passed: false, feedback: no}}, a/check.2: {reply: {passed: false, feedback: no}}}", "max iterations reached"),
+    _script("a verdict that says nothing", LOOP, "default: x\nreplies: {a/check.1: fine, a/check.2: fine}", "does not say `passed`"),
+    _script("a map of nothing", MAP % "[]", "default: x", "no elements"),
+    _script("an element that failed", MAP % "[1, 2]", "default: x\nreplies: {a/item.1.stage.0: {fail: broke}}", "item 1 failed"),
+    _script("a branch that lost", FAN % ("any", ""), "replies: {a/x: x, a/y: {reply: y, delay: 1h}}", "stopped once 1 of 2 had succeeded: y"),
+    _script("a branch that failed and was not needed", FAN % ("any", ""), "replies: {a/x: {reply: x, delay: 100ms}, a/y: {fail: broke}}", "branch y failed"),
+    _script("all steps skipped", _one(", when: '1 == 2'"), "default: x", "no output"),
+    _script("an output that was routed away", ROUTE % "" + "output: '{{steps.cold.output}}'\n", "default: x\nreplies: {look: hot}", "no output"),
+    _script("a condition that cannot be decided", ROUTE % ".field", "default: x", "undecided"),
+    _script("a reference that is not there", "name: r\nsteps:\n  - {id: a, subagent: writer, prompt: x, output: {format: json}}\n  - {id: b, subagent: writer, prompt: 'Say {{steps.a.output.x}}'}\n", "default: x\nreplies: {a: {reply: {y: 1}}}", "left empty"),
+    _script("a step that failed and was skipped", _one(", on_failure: skip") .replace("steps: [", "steps: [{id: z, subagent: writer, prompt: p}, "), "default: x\nreplies: {a: {fail: broke}}", "broke"),
+    _script("a step held by another", "name: h\nsteps:\n  - {id: a, subagent: writer, prompt: x, on_failure: block}\n  - {id: b, subagent: writer, prompt: x, depends_on: [a]}\n  - {id: c, subagent: writer, prompt: x}\n", "default: x\nreplies: {a: {fail: broke}}", "held"),
+    _script("a budget that was used up", "name: b\nbudget: {tokens: 5}\nsteps:\n  - {id: a, subagent: writer, prompt: x}\n  - {id: b, subagent: writer, prompt: x, depends_on: [a]}\n", "default: {reply: x, tokens: 5}", "budget"),
+    _script("a step that timed out", _one(", timeout: 100ms, on_failure: skip"), "default: {reply: x, delay: 1h}", "timed out"),
+    _script("a run that timed out", _one(head="timeout: 100ms"), "default: {reply: x, delay: 1h}", "timed out"),
+    _script("a gate that nobody opened", _one(", gate: human"), "default: x", "approv"),
+    _script("a writer without a workspace", _writer("Write"), "default: done", "no workspace"),
+    _script("a reply that the script does not have", _one(", on_failure: skip"), "replies: {}", "no reply"),
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""No run in which nothing really happened is complete without a word."""
+
+import json
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from acceptance.kinds import KINDS, Kind
+
+LEAST = 40
+SILENT: dict[str, bool] = {}  # by kind, as far as they were driven
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+def test_it_is_told(kind: Kind, tmp_path: Path) -> None:
+    happened = kind.happen(tmp_path)
+    SILENT[kind.name] = happened.is_silent
+    report, (markdown, page, written) = happened.report, happened.forms
+    assert not happened.is_silent, markdown
+    assert any(kind.says in issue.text for issue in report.issues), report.issues
+    if not report.is_ok:
+        assert happened.code != 0
+    # What one form tells, all of them tell.
+    for form in (markdown.replace("\\", ""), unescape(page), json.dumps(written)):
+        assert kind.says.replace("`", "") in form.replace("`", "")
+        assert report.status in form.lower()
+
+
+def test_there_are_forty_kinds_and_none_is_silent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, kind in enumerate(KINDS):
+        if kind.name not in SILENT:
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            SILENT[kind.name] = kind.happen(folder).is_silent
+    silent = [name for name, is_silent in SILENT.items() if is_silent]
+    with capsys.disabled():
+        print(f"\n{len(KINDS)} kinds: {len(silent)} complete without a word")
+    assert len(SILENT) == len(KINDS) >= LEAST
+    assert silent == []
