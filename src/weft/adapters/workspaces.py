@@ -28,7 +28,12 @@ from weft.workspaces.merge_back import merge_back
 from weft.workspaces.patch import render_patch, summarize
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.refusals import spelt
-from weft.workspaces.sandbox.repository_guard import remove_left_guard
+from weft.workspaces.sandbox.repository_guard import (
+    disarm_new,
+    look_for_repositories,
+    remove_left_guard,
+)
+from weft.workspaces.sandbox.survey import Survey
 from weft.workspaces.stored import Unreadable
 from weft.workspaces.undo import recover_merges, unfinished_merges
 from weft.workspaces.watching import Snapshot, differences, look
@@ -63,6 +68,7 @@ class LocalWorkspaces:
         self._redactor = redactor
         self._opening: dict[Plot, asyncio.Lock] = {}
         self._looks: dict[Plot, Snapshot] = {}
+        self._surveys: dict[Plot, Survey] = {}
 
     async def recover(self, workspace: Path) -> tuple[Undone, ...]:
         return await asyncio.to_thread(self._recover, workspace)
@@ -73,11 +79,14 @@ class LocalWorkspaces:
     async def watch(self, plot: Plot) -> None:
         if plot not in self._looks:
             self._looks[plot] = await asyncio.to_thread(look, plot.workspace)
+            self._surveys[plot] = await asyncio.to_thread(look_for_repositories, plot.workspace)
 
     async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
         before = self._looks.pop(plot, None)
         if before is None:  # another process began it
             return Strays(())
+        survey = self._surveys.pop(plot)
+        made = await asyncio.to_thread(disarm_new, plot.workspace, survey, self._home)
         after = await asyncio.to_thread(look, plot.workspace)
         # Our own folder may lie in the workspace, and we write all the time.
         own = os.path.relpath(self._home.resolve(), plot.workspace.resolve())
@@ -93,7 +102,7 @@ class LocalWorkspaces:
             note = self._note(plot.run_id, plot.step)
             await asyncio.to_thread(note_written, note, plot.workspace, written)
         paths = tuple(path for path in strays if not path.startswith(f"{own}/"))
-        return Strays(paths, is_unchanged)
+        return Strays(paths, is_unchanged, repositories=made)
 
     async def open(self, plot: Plot) -> Path:
         # The parts of a fan start together and share one copy: the first makes it.

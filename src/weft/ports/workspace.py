@@ -77,6 +77,7 @@ class Strays:
 
     paths: tuple[str, ...]
     is_unchanged: bool = False  # all of it was looked at, and nothing in the plot's set changed
+    repositories: tuple[str, ...] = ()  # made meanwhile, and renamed
 
 
 @dataclass(frozen=True, slots=True)

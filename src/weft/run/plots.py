@@ -100,17 +100,20 @@ class Plots:
             and (each.ended_at is None or each.ended_at >= (step.started_at or 0.0))
             for glob in (*each.planned.write_set, *each.planned.write_aliases)
         ]
-        is_unchanged, said = False, ""
+        is_unchanged, said = False, list[str]()
         try:
             found = await self._port.strays(self._shared(step.id), declared)
             is_unchanged = found.is_unchanged and not found.paths
             if found.paths:
-                said = f"files changed that no step had declared: {listed(found.paths)}"
+                said.append(f"files changed that no step had declared: {listed(found.paths)}")
+            if found.repositories:
+                made = listed(found.repositories)
+                said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
         except (OSError, WeftError) as error:
-            said = f"what it wrote could not be looked at: {error}"
+            said.append(f"what it wrote could not be looked at: {error}")
         return ChangesCollected(
             clock.now(), step.id, "", 0, 0, 0,
-            is_merged=False, warnings=(said,) if said else (), is_unchanged=is_unchanged,
+            is_merged=False, warnings=tuple(said), is_unchanged=is_unchanged,
         )  # fmt: skip
 
     @property

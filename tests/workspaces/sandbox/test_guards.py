@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.adapters.workspaces import LocalWorkspaces
+from weft.ports.workspace import Plot, Strays
 from weft.workspaces.protected import Protected
 from weft.workspaces.sandbox.confinement import Confinement
 from weft.workspaces.sandbox.find import Setting
@@ -208,6 +210,7 @@ def test_a_guard_that_a_killed_process_left_is_taken_over(
     sandbox: Sandbox, workspace: Path
 ) -> None:
     (workspace / ".git").mkdir()
+    (workspace / ".git").chmod(0o1755)  # by which it is known as ours
     run(sandbox, "true", confined(workspace, "**"))
     assert not (workspace / ".git").exists()
 
@@ -298,3 +301,41 @@ def test_each_way_works_where_nothing_holds_it(workspace: Path, way: str) -> Non
 def test_each_swap_works_where_nothing_holds_it(with_submodule: Path, swap: str) -> None:
     subprocess.run(["/bin/bash", "-c", EVIL + SWAPS[swap]], cwd=with_submodule, check=False)
     assert asked_git_runs(with_submodule)
+
+
+def test_git_of_our_own_is_left_alone(sandbox: Sandbox, workspace: Path) -> None:
+    """A writer's copy beside it may get its git folder while the command runs."""
+
+    async def both() -> None:
+        confinement = replace(confined(workspace, "**"), hidden=("home",))
+        command = "touch begun; while ! [ -e go ]; do sleep 0.02; done"
+        working = asyncio.create_task(sandbox.run(command, confinement))
+        while not (workspace / "begun").exists():
+            await asyncio.sleep(0.01)
+        git("init", "-q", "--bare", "home/copy/git", at=workspace)
+        (workspace / "go").touch()
+        await working
+
+    (workspace / "home").mkdir()
+    asyncio.run(both())
+    assert (workspace / "home/copy/git/HEAD").exists()
+
+
+def test_what_no_sandbox_held_is_renamed_when_the_step_has_ended(workspace: Path) -> None:
+    """By an agent of another program, in a shared workspace."""
+    home = workspace / "home"
+    home.mkdir()
+    plot = Plot("run", "step", "shared", workspace, ("**",))
+
+    async def step() -> Strays:
+        workspaces = LocalWorkspaces(home)
+        await workspaces.watch(plot)
+        TopGuard(os.open(workspace, os.O_RDONLY))  # of a command beside it, which goes on
+        subprocess.run(["/bin/bash", "-c", EVIL + "evil src/x/.git"], cwd=workspace, check=True)
+        git("init", "-q", "--bare", "home/copy/git", at=workspace)
+        return await workspaces.strays(plot, ["**"])
+
+    assert asyncio.run(step()).repositories == ("src/x/.git",)
+    assert (workspace / ".git").is_dir()
+    assert not asked_git_runs(workspace / "src")
+    assert (home / "copy/git/HEAD").exists()

@@ -14,13 +14,13 @@ neither.
 import fcntl
 import os
 import stat
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from weft.workspaces.repositories import HEAD
 from weft.workspaces.sandbox import nofollow
-from weft.workspaces.sandbox.survey import find_repositories, link_target
+from weft.workspaces.sandbox.survey import Survey, find_repositories, link_target, survey
 from weft.workspaces.sandbox.write_set import Names, is_git
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -93,11 +93,12 @@ def disarm(
     below: Sequence[Names],
     known: frozenset[Names],
     links: Mapping[Names, str],
+    apart: Sequence[Names] = (),
 ) -> tuple[Names, ...]:
     """Make all repositories below that were not known none. Out: where they were.
 
     `links`: of those known, the links. Nothing can be mounted on a link, so a command may have put
-    another thing there: then the link is put back.
+    another thing there: then the link is put back. `apart`: our own folders, with git of our own.
     """
     swapped = [it for it, to in links.items() if link_target(workspace_fd, it) != to]
     for names in swapped:
@@ -106,7 +107,8 @@ def disarm(
             os.symlink(links[names], names[-1], dir_fd=parent)
     found: list[Names] = [*swapped]
     for _ in range(_MOST_ROUNDS):
-        new = sorted(find_repositories(workspace_fd, below) - known)
+        found_now = find_repositories(workspace_fd, below) - known
+        new = sorted(it for it in found_now if not any(it[: len(own)] == own for own in apart))
         if not new:
             break
         for names in new:
@@ -124,3 +126,37 @@ def _rename(workspace_fd: int, names: Names) -> None:
         os.rename(
             name, next(it for it in free if it not in there), src_dir_fd=parent, dst_dir_fd=parent
         )
+
+
+def look_for_repositories(workspace: Path) -> Survey:
+    with _opened(workspace) as fd:
+        return survey(fd)
+
+
+def disarm_new(workspace: Path, before: Survey, home: Path) -> tuple[str, ...]:
+    """Of the whole workspace, for those whom no sandbox holds. Out: where they were."""
+    root, own = workspace.resolve(), home.resolve()
+    apart = [own.relative_to(root).parts] if own.is_relative_to(root) else []
+    with _opened(workspace) as fd:
+        # A command beside it may be at work, with its guard in place.
+        known = before.repositories | ({(".git",)} if _is_guarded(fd) else set())
+        new = disarm(fd, [()], known, before.links, apart)
+    return tuple("/".join(names) or "." for names in new)
+
+
+def _is_guarded(workspace_fd: int) -> bool:
+    with suppress(OSError):
+        mode = os.stat(".git", dir_fd=workspace_fd, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
+            with nofollow.directory(workspace_fd, [".git"]) as fd:
+                return not os.listdir(fd)
+    return False
+
+
+@contextmanager
+def _opened(workspace: Path) -> Iterator[int]:
+    fd = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

@@ -33,6 +33,7 @@ class View:
     def __init__(self, confinement: Confinement) -> None:
         self._closing = ExitStack()
         self._workspace = confinement.workspace
+        self._hidden = [_names(path) for path in confinement.hidden]
         self._mounts: list[Mount] = []
         self._stage: stage.Stage | None = None
         try:
@@ -61,7 +62,8 @@ class View:
         """The changes that were not kept, and the repositories that were made, which are none now."""
         kept_out = take_back(self._stage, self._workspace_fd) if self._stage else ()
         below = (*self._layout.whole, *self._layout.staged)
-        new = disarm(self._workspace_fd, below, self._survey.repositories, self._survey.links)
+        known, links = self._survey.repositories, self._survey.links
+        new = disarm(self._workspace_fd, below, known, links, self._hidden)
         return kept_out, tuple("/".join(names) or "." for names in new)
 
     def close(self) -> None:
@@ -85,7 +87,7 @@ class View:
         self._fix({*self._survey.repositories, *map(_names, confinement.protected.paths)})
         for carried in confinement.carried:
             self._carry(carried)
-        self._hide(set(map(_names, confinement.hidden)), is_pinned=True)
+        self._hide(set(self._hidden), is_pinned=True)
         self._hide_secrets(confinement)
         self._hide_private()
         if len(self._mounts) > MOST_MOUNTS:
