@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from weft.config.private import make_private
 from weft.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms, Undone
 from weft.problems.errors import NotFound, WeftError
 from weft.text.redaction import NOTHING_SECRET, Redactor
@@ -196,7 +197,7 @@ class LocalWorkspaces:
         earlier, own = self._note(run_id, plot.step), self._note(plot.run_id, plot.step)
         if not is_still_written(earlier, plot.workspace):
             return False
-        own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(own.parent)
         write_durably(own, earlier.read_bytes())  # this run may be retried in its turn
         return True
 

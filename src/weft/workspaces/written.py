@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
+from weft.config.private import make_private
 from weft.problems.errors import NotFound
 from weft.vocabulary.values import Json
 from weft.workspaces.beneath import Beneath
@@ -23,7 +24,7 @@ def note_written(note: Path, workspace: Path, paths: Iterable[str]) -> None:
         files: dict[str, Json] = {
             path: entry_to_json(_entry(beneath, path)) for path in sorted(paths)
         }
-    note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(note.parent)
     write_durably(note, to_bytes({"files": files}))
 
 
