@@ -174,3 +174,22 @@ def test_a_gate_is_reached_and_told_of_although_nobody_reads(tmp_path: Path) -> 
         assert child.wait(60) == 3
         assert "weft approve" in child.stderr.read()
         child.stdout = None
+
+
+def test_a_step_that_kills_its_process_three_times_is_given_up(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (child, run_id):
+        child.kill()
+        child.wait()
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):  # a stop is not a crash
+        with running(tmp_path, "resume", run_id, "--json", *MODEL) as child:
+            assert child.stdout is not None
+            while '"attempt_started"' not in child.stdout.readline():
+                pass
+            child.send_signal(number)
+            child.wait(30)
+    said = weft(tmp_path, "resume", run_id, "--json", *MODEL)
+    step = lines(said)[-1]["steps"]["b"]
+    assert step["status"] == "failed"
+    assert step["error"] == "the process died 3 times while this step was running"
+    write(tmp_path, "script.yaml", "default: ok")
+    assert weft(tmp_path, "retry", run_id, "--from", "b", *MODEL).code == 0

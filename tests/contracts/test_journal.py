@@ -344,9 +344,9 @@ def test_runs_are_listed_newest_first_as_their_events_tell(store: Store) -> None
         await journal.append(RunId("run-1"), ended, fence=1)
         await journal.lease(RunId("leased-only"), "me", 60)
         assert await journal.runs() == [
-            RunRow(RunId("run-2"), "news", "running", 12.0, None, "me"),
-            RunRow(RunId("run-1"), "news", "partial", 11.0, 30.0, "me"),
-            RunRow(RunId("run-0"), "news", "running", 10.0, None, "me"),
+            RunRow(RunId("run-2"), "news", "running", 12.0, None, "me", is_let_go=False),
+            RunRow(RunId("run-1"), "news", "partial", 11.0, 30.0, "me", is_let_go=False),
+            RunRow(RunId("run-0"), "news", "running", 10.0, None, "me", is_let_go=False),
         ]
         assert [row.run_id for row in await journal.runs(limit=1)] == ["run-2"]
         await journal.append(RunId("run-1"), [RunResumed(40.0)], fence=1)

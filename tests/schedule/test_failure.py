@@ -5,7 +5,7 @@ import pytest
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
 from weft.events.model import AttemptCancelled, FailureKind
 from weft.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
-from weft.schedule.delays import chance_of, retry_delay
+from weft.schedule.delays import chance_of, retry_delay, wait_asked_for
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus
 from weft.vocabulary.usage import Usage
@@ -180,7 +180,7 @@ def test_a_step_timeout_follows_the_steps_policy() -> None:
 
 def test_a_step_timeout_ends_the_wait_for_a_retry() -> None:
     recipe = one("timeout: 2s, retry: {max_attempts: 9}")
-    run = drive(recipe, {"a": Fail(retry_after=500)})
+    run = drive(recipe, {"a": Fail(retry_after=200)})
     assert run.now == 2
     assert (run.state.retrying, run.state.timers) == (0, {})
 
@@ -310,3 +310,16 @@ steps:
     assert run.output == "whole"
     (_, again) = [each for each in run.commands if isinstance(each, StartAttempt)]
     assert "## Your last answer was not accepted\n\ncut off at 50 tokens" in again.prompt
+
+
+@pytest.mark.parametrize("asked", [86_400.0 * 365, float("inf"), 301.0, 1e300])
+def test_a_provider_that_asks_for_too_long_a_wait_is_not_waited_for(asked: float) -> None:
+    recipe = "name: t\nsteps: [{id: a, subagent: worker, prompt: go, retry: {max_attempts: 3}}]"
+    run = drive(recipe, {"a": Fail("busy", "unavailable", retry_after=asked)})
+    assert run.started == ["a"]
+    assert "the provider asks to wait" in (run.state.steps[StepId("a")].error or "")
+
+
+@pytest.mark.parametrize("asked", [-5.0, float("nan"), 0.0, None])
+def test_a_wait_that_makes_no_sense_is_none(asked: float | None) -> None:
+    assert wait_asked_for(asked) == 0.0

@@ -163,3 +163,29 @@ steps: [{id: a, wait: any, parallel: [{agent: worker, prompt: x}, {agent: other,
     assert run.ended == [RunStatus.COMPLETE]
     began = AttemptStarted(2, A, "other", 1, late.agent, late.key)
     assert run.see(began) == (CancelAttempt(A, "other", 1),)
+
+
+def test_a_step_that_kills_its_process_again_and_again_is_not_tried_for_ever() -> None:
+    run = crashed("")
+    for at in (5, 6):
+        assert [type(each) for each in run.see(RunResumed(at, is_after_crash=True))] == [
+            StartAttempt
+        ]
+        run.step()
+        assert isinstance(run.journal[-1], AttemptStarted)
+    run.see(RunResumed(7, is_after_crash=True))
+    assert run.statuses() == {"a": "failed"}
+    assert run.state.steps[A].error == "the process died 3 times while this step was running"
+
+
+def test_a_run_that_was_stopped_has_not_crashed() -> None:
+    run = crashed("")
+    for at in range(5, 15):
+        assert [type(each) for each in run.see(RunResumed(at))] == [StartAttempt]
+        run.step()
+
+
+def test_how_many_crashes_are_too_many_is_the_users_to_say() -> None:
+    run = crashed("")
+    run.see(RunResumed(5, is_after_crash=True, most_crashes=1))
+    assert run.statuses() == {"a": "failed"}

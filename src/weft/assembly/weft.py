@@ -355,11 +355,14 @@ async def open_runs(
     from weft.adapters.workspaces import LocalWorkspaces
     from weft.assembly.copies import copy_limits
     from weft.config.secret import user_secret
+    from weft.run.keeper import LEASE_SECONDS
     from weft.run.runs import Runs
     from weft.run.seals import Seals
     from weft.text.redaction import NOTHING_SECRET
     from weft.workspaces.protected import Protected
 
+    lease = _number(os.environ, "WEFT_LEASE_SECONDS", LEASE_SECONDS, 3600)
+    crashes = _number(os.environ, "WEFT_MAX_CRASHES", 3, 1000)
     store = await SqliteJournal.open(home / "runs.db")
     workspaces = LocalWorkspaces(
         home,
@@ -370,22 +373,19 @@ async def open_runs(
     )
     seals = Seals(lambda: user_secret(home), accepted)
     try:
-        yield Runs(store, SystemClock(), workspaces, seals, _lease_seconds(os.environ))
+        yield Runs(store, SystemClock(), workspaces, seals, lease, crashes)
     finally:
         await store.close()
 
 
-def _lease_seconds(environ: Mapping[str, str]) -> float:
-    """How long a process that says nothing keeps the runs that it drives."""
-    from weft.run.keeper import LEASE_SECONDS
-
-    written = environ.get("WEFT_LEASE_SECONDS", "")
+def _number(environ: Mapping[str, str], name: str, default: float, most: int) -> int:
+    written = environ.get(name, "")
     if not written:
-        return LEASE_SECONDS
-    if not (written.isdecimal() and len(written) <= 4 and 1 <= int(written) <= 3600):
-        said = f"WEFT_LEASE_SECONDS is '{written[:20]}'; it must be a number from 1 to 3,600"
+        return int(default)
+    if not (written.isdecimal() and len(written) <= 4 and 1 <= int(written) <= most):
+        said = f"{name} is '{written[:20]}'; it must be a number from 1 to {most:,}"
         raise InvalidUsage(said)
-    return float(written)
+    return int(written)
 
 
 def _is_named_as_file(name: str) -> bool:

@@ -302,6 +302,8 @@ class RunResumed:
     at: float
     permission: str = "auto"  # what it may do to files from here on: auto | ask
     setup: dict[str, Json] | None = None  # who answers from here on
+    is_after_crash: bool = False  # the process before this one died; it was not stopped
+    most_crashes: int = 3  # a step during which so many died is not tried again
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class RunRow:
     started_at: float
     ended_at: float | None
     leased_by: str | None = None  # None: nobody drives it, or its lease has run out
+    is_let_go: bool = True  # False: whoever leased it last still holds it, or died with it
 
 
 class Leased(WeftError):

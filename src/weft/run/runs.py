@@ -79,12 +79,14 @@ class Runs:
         workspaces: Workspaces | None = None,
         seals: Seals | None = None,
         lease_seconds: float = LEASE_SECONDS,
+        most_crashes: int = 3,
     ) -> None:
         self._store = store
         self._seals = seals
         self._workspaces = workspaces
         self._clock = clock
         self._lease_seconds = lease_seconds
+        self._most_crashes = most_crashes
         self._keeper = Keeper(store, lease_seconds, self._is_given)
         self._owner = name_of_this_process()
         self._drivers: dict[RunId, Driver] = {}
@@ -136,6 +138,8 @@ class Runs:
         await self._sweep(history.started.workspace)
         if history.state.is_recorded:
             return history.state
+        row = await self._store.run(run_id)
+        has_crashed = row is not None and not row.is_let_go
         lease = await self._lease(run_id)
         try:
             # Read again: until now somebody else may have written, the end perhaps.
@@ -152,7 +156,8 @@ class Runs:
         driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
         _tell(driver, undone)
         setup = _setup_of(history.state.plan, runner)
-        return await self._drive(lease, driver, RunResumed(clock.now(), permission, setup))
+        first = RunResumed(clock.now(), permission, setup, has_crashed, self._most_crashes)
+        return await self._drive(lease, driver, first)
 
     def check(self, history: History) -> None:
         """Raises PlanNotAccepted unless the run began with exactly what its journal says now."""

@@ -118,7 +118,7 @@ def _receive(turn: Turn, event: Event) -> None:
                 stop_run(turn, RunStatus.CANCELLED, said)
         case RunResumed():
             state.asks_for_writers = event.permission == "ask"
-            resume(turn, setup_from_json(event.setup))
+            resume(turn, event)
         case RunEnded():
             state.is_recorded = True
         case RunStarted():

@@ -12,7 +12,12 @@ from weft.schedule.budget import refusal
 from weft.schedule.closing import close_run
 from weft.schedule.collecting import collect
 from weft.schedule.commands import CancelAttempt
-from weft.schedule.delays import chance_of, retry_delay
+from weft.schedule.delays import (
+    LONGEST_RETRY_AFTER_SECONDS,
+    chance_of,
+    retry_delay,
+    wait_asked_for,
+)
 from weft.schedule.prompt import command_for
 from weft.schedule.state import (
     NO_LOCAL,
@@ -175,10 +180,17 @@ def fail_part(
     if failure.kind in ("validation", "truncated"):
         part.not_accepted = failure.error
     brief, number = part.brief, len(part.attempts)
-    may_retry = failure.kind not in NOT_RETRIED and not part.has_fallen_back
+    asked = wait_asked_for(retry_after_seconds)
+    if asked > LONGEST_RETRY_AFTER_SECONDS:
+        waits = f"the provider asks to wait {format_duration(asked)}"
+        most = format_duration(LONGEST_RETRY_AFTER_SECONDS)
+        failure = Failure(failure.kind, f"{failure.error}; {waits}, and {most} is the most")
+        part.failure = failure
+    is_retried = failure.kind not in NOT_RETRIED and asked <= LONGEST_RETRY_AFTER_SECONDS
+    may_retry = is_retried and not part.has_fallen_back
     if may_retry and part.tries < brief.retry.max_attempts:
         chance = chance_of(turn.state.seed, step.id, part.name, number)
-        delay = retry_delay(brief.retry.backoff, number, chance, retry_after_seconds)
+        delay = retry_delay(brief.retry.backoff, number, chance, asked)
         _retry(turn, step, part, delay)
     elif brief.fallback and not part.has_fallen_back and failure.kind != "budget":
         step.warnings[f"{brief.agent} failed, {brief.fallback} took over: {failure.error}"] = None

@@ -3,6 +3,7 @@
 Nobody knows what became of an attempt that was under way; its step's `recovery` decides.
 """
 
+from weft.events.model import RunResumed
 from weft.recipe.model import Recovery
 from weft.schedule.approvals import ask, needs_person, withdraw_approvals
 from weft.schedule.collecting import collect
@@ -11,13 +12,13 @@ from weft.schedule.parts import close_attempt, give_up, start_again, stop_part
 from weft.schedule.prompt import with_new_key
 from weft.schedule.state import NO_USAGE, AttemptState, Failure, PartState, RunState, StepState
 from weft.schedule.turn import Turn
-from weft.vocabulary.setup import Setup
+from weft.vocabulary.setup import Setup, setup_from_json
 from weft.vocabulary.usage import Usage
 
 _INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
 
 
-def resume(turn: Turn, setup: Setup | None) -> None:
+def resume(turn: Turn, event: RunResumed) -> None:
     state = turn.state
     if not state.has_ended and turn.at > state.now:
         state.pauses.append((state.now, turn.at))
@@ -25,7 +26,7 @@ def resume(turn: Turn, setup: Setup | None) -> None:
         if not state.is_recorded:
             turn.say(EndRun(state.status))
         return
-    _set_up(state, setup)
+    _set_up(state, setup_from_json(event.setup))
     for name in [name for name, timer in state.timers.items() if timer.kind == "attempt"]:
         del state.timers[name]
     for name, timer in state.timers.items():
@@ -35,7 +36,9 @@ def resume(turn: Turn, setup: Setup | None) -> None:
         if _is_narrowed(turn, step):
             _ask_before_retries(turn, step)
         if step.open_attempts:
-            _take_up(turn, step)
+            if event.is_after_crash:
+                step.crashes += any(each.stage == "running" for each in step.attempts)
+            _take_up(turn, step, is_quarantined=step.crashes >= event.most_crashes)
         elif step.pending is not None and not step.is_merge_held:
             collect(turn, step)
 
@@ -96,10 +99,20 @@ def _recovery(step: StepState, attempt: AttemptState) -> Recovery:
     return planned.recovery
 
 
-def _take_up(turn: Turn, step: StepState) -> None:
+def _quarantine(turn: Turn, step: StepState, part: PartState, attempt: AttemptState) -> None:
+    """What kills its process would kill the next one too, and all that it drives."""
+    said = f"the process died {step.crashes} times while this step was running"
+    if close_attempt(turn, step, part, attempt, "in_doubt"):
+        attempt.failure = Failure("in_doubt", said)
+        give_up(turn, step, part, attempt.failure)
+
+
+def _take_up(turn: Turn, step: StepState, is_quarantined: bool) -> None:
     for part in list(step.parts.values()):
         for attempt in list(part.attempts):
-            if attempt.stage == "running":
+            if attempt.stage == "running" and is_quarantined:
+                _quarantine(turn, step, part, attempt)
+            elif attempt.stage == "running":
                 doubt(turn, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.stage == "stopping":
                 close_attempt(turn, step, part, attempt, "cancelled")

@@ -169,6 +169,7 @@ class StepState:
     error: str | None = None
     failure_kind: FailureKind | None = None
     reason: str = ""  # why it was skipped, held or cancelled
+    crashes: int = 0  # how many processes died while it was running
     started_at: float | None = None
     ended_at: float | None = None
     parts: dict[str, PartState] = field(default_factory=dict)

@@ -70,6 +70,7 @@ class MemoryJournal:
             replace(
                 run.listed,
                 leased_by=run.owner if run.leased_until > self._now() else None,
+                is_let_go=run.owner is None,
             )
             for run in reversed(self._runs.values())
             if run.listed

@@ -150,20 +150,21 @@ def _decoded(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
 
 _ROWS_OF_RUNS = f"""
     SELECT run_id, workflow, status, started_at, ended_at,
-        CASE WHEN {IN_FORCE} THEN owner END FROM runs
+        CASE WHEN {IN_FORCE} THEN owner END, owner IS NULL FROM runs
     WHERE started_at IS NOT NULL
     """
 
 
 def _runs(db: sqlite3.Connection, now: float, limit: int) -> list[RunRow]:
     sql = f"{_ROWS_OF_RUNS} ORDER BY started_at DESC, id DESC LIMIT :limit"
-    return [RunRow(*row) for row in db.execute(sql, {"now": now, "limit": limit})]
+    found = db.execute(sql, {"now": now, "limit": limit})
+    return [RunRow(*row) for row in found]
 
 
 def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
     sql = f"{_ROWS_OF_RUNS} AND run_id = :run_id"
-    row = db.execute(sql, {"now": now, "run_id": run_id}).fetchone()
-    return RunRow(*row) if row else None
+    found = db.execute(sql, {"now": now, "run_id": run_id}).fetchall()
+    return next((RunRow(*row) for row in found), None)
 
 
 def _posted(db: sqlite3.Connection) -> list[Message]:
