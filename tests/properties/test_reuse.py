@@ -35,7 +35,7 @@ from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.setup import Setup
 from weft.vocabulary.values import Json
 
-WORLDS = 250
+WORLDS = 100
 RUNS_A_WORLD = 5
 PROMPTS = ("Vote.", "Vote.", "On {{inputs.topic}}.")
 MODELS = (None, None, None, "fast", "deep")

@@ -50,6 +50,8 @@ seeds = st.integers(0, 2**32)
 
 
 def examples(count: int) -> settings:
+    """`count`: in a quick run of all tests; a thorough one looks at ten times as many."""
+    count *= settings().max_examples // 50 or 1
     checks = (HealthCheck.too_slow, HealthCheck.data_too_large)
     return settings(max_examples=count, deadline=None, suppress_health_check=checks)
 
@@ -213,7 +215,7 @@ def check_rules(world: World) -> None:
 
 
 @given(plans(), seeds)
-@examples(300)
+@examples(100)
 def test_dependencies_width_and_files_hold_and_every_run_ends_once(plan: Plan, seed: int) -> None:
     world = World(plan, Random(seed), watch=check_rules)
     world.start()
@@ -230,7 +232,7 @@ def test_dependencies_width_and_files_hold_and_every_run_ends_once(plan: Plan, s
 
 
 @given(plans(), seeds, st.integers(1, 40))
-@examples(150)
+@examples(60)
 def test_a_run_can_be_cancelled_at_any_time(plan: Plan, seed: int, after: int) -> None:
     world = World(plan, Random(seed), watch=check_rules)
     world.start()
@@ -250,7 +252,7 @@ def test_a_run_can_be_cancelled_at_any_time(plan: Plan, seed: int, after: int) -
 
 
 @given(plans(), seeds)
-@examples(120)
+@examples(50)
 def test_the_same_journal_gives_the_same_commands_and_the_same_state(plan: Plan, seed: int) -> None:
     world = World(plan, Random(seed))
     world.start()
@@ -261,7 +263,7 @@ def test_the_same_journal_gives_the_same_commands_and_the_same_state(plan: Plan,
 
 
 @given(plans(policies=CALM_POLICIES, is_calm=True), seeds, seeds)
-@examples(120)
+@examples(50)
 def test_the_order_of_events_changes_no_outcome(plan: Plan, one: int, other: int) -> None:
     outcomes = []
     for seed in (one, other):
@@ -273,7 +275,7 @@ def test_the_order_of_events_changes_no_outcome(plan: Plan, one: int, other: int
 
 
 @given(plans(policies=CALM_POLICIES, is_calm=True, most_steps=5), seeds)
-@examples(120)
+@examples(50)
 def test_a_crash_after_any_event_changes_no_outcome(plan: Plan, seed: int) -> None:
     whole = World(plan, Random(seed), is_fair=True)
     whole.start()
@@ -338,7 +340,7 @@ def plain(plan: Plan) -> Plan:
 
 
 @given(plans(kinds=("sequential",), policies=CALM_POLICIES, is_calm=True, most_steps=12), seeds)
-@examples(300)
+@examples(100)
 def test_steps_start_as_one_pass_in_listing_order_would_start_them(plan: Plan, seed: int) -> None:
     plan, luck = plain(plan), Random(seed)
     naive, state = Naive(plan), begin(plan)

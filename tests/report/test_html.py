@@ -149,4 +149,4 @@ def test_a_page_of_large_outputs_is_cut_and_says_where_the_rest_is():
     report = reported(recipe, {f"s{n}": "y" * 400_000 for n in range(30)})
     page = as_html(report)
     assert len(page) < 6_000_000
-    assert page.count("characters more: weft report") == 31  # each step, and the final output
+    assert page.count("characters more: weft output") == 31  # each step, and the final output

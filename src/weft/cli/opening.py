@@ -36,13 +36,13 @@ def open_weft(folder: Path | None = None) -> Weft:
     return weft
 
 
-def history_of(weft: Weft, run_id: str) -> "History":
-    """A run as its journal tells it."""
+def history_of(weft: Weft, run_id: str, *, with_speech: bool = False) -> "History":
+    """A run as its journal tells it; `with_speech`: also what models said piece by piece."""
     import asyncio  # not for those who only check a recipe
 
     async def load() -> "History":
         async with weft.runs() as runs:
-            return await runs.history(RunId(run_id))
+            return await runs.history(RunId(run_id), with_speech=with_speech)
 
     return asyncio.run(load())
 

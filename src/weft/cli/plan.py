@@ -1,7 +1,7 @@
 """`weft plan`: what a run would do, without calling a model."""
 
-import asyncio
 import textwrap
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +15,11 @@ from weft.events.model import Approved
 from weft.plan.dry_run import dry_run
 from weft.plan.model import Plan
 from weft.problems.errors import InvalidUsage
-from weft.run.history import History
 from weft.templates.render import as_text
 from weft.vocabulary.ids import RunId
+
+if TYPE_CHECKING:
+    from weft.run.history import History
 
 _PROMPT_LINES = 12
 
@@ -47,6 +49,8 @@ def command(
 
 def _show_stored(run: str, as_json: bool, full: bool) -> None:
     """What a person reads before accepting a plan whose seal does not hold."""
+    import asyncio  # a dry run needs no loop
+
     weft = open_weft()
     history, mark = asyncio.run(_stored(weft, run))
     plan = history.state.plan
@@ -62,7 +66,7 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     say(f"fingerprint {mark}")
 
 
-async def _stored(weft: Weft, run: str) -> tuple[History, str]:
+async def _stored(weft: Weft, run: str) -> "tuple[History, str]":
     async with weft.runs() as runs:
         history = await runs.history(RunId(run))
         return history, runs.fingerprint(history)

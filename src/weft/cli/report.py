@@ -27,7 +27,7 @@ from weft.report.transcript import transcripts
 def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
     weft = open_weft()
-    history = history_of(weft, run)
+    history = history_of(weft, run, with_speech=form == "html")
     is_interrupted = not is_driven(weft, history)
     report = report_of(history.state, history.events, is_interrupted=is_interrupted)
     report = weft.with_patches(report, history)

@@ -170,10 +170,10 @@ def _said(text: str, name: str) -> Html:
 def _final(report: Report) -> Content:
     if report.output is None:
         return tag("p", "None.", class_="muted")
-    return _value(report, report.output, "Final output", _MOST_VALUE_CHARACTERS)
+    return _value(report, report.output, "Final output", most=_MOST_VALUE_CHARACTERS)
 
 
-def _value(report: Report, value: Json, name: str, most: int = 0) -> Html:
+def _value(report: Report, value: Json, name: str, of: str = "", most: int = 0) -> Html:
     """Its beginning, where a page of all steps would be too large for a browser."""
     whole, most = raw(value), most or _share_of_page(report)
     text = visible(whole[:most])
@@ -182,7 +182,7 @@ def _value(report: Report, value: Json, name: str, most: int = 0) -> Html:
     summary = tag("summary", f"{name}, {size(value)}")
     if len(whole) <= most:
         return tag("details", summary, _said(text, name))
-    left_out = f"{len(whole) - most:,} characters more: weft report {report.run_id} --json"
+    left_out = f"{len(whole) - most:,} characters more: weft output {report.run_id} {of}".rstrip()
     return tag("details", summary, _said(f"{text}…", name), tag("p", left_out, class_="muted"))
 
 
@@ -307,7 +307,7 @@ def _step_facts(report: Report, step: StepReport) -> Iterator[Html]:
     if step.calls.made:
         yield tag("p", f"Tool calls: {calls_of(step.calls)}.", class_="muted")
     if step.kept_output is not None:
-        yield _labelled("Output", _value(report, step.output, f"Output of {step.id}"))
+        yield _labelled("Output", _value(report, step.output, f"Output of {step.id}", step.id))
     elif step.status == StepStatus.SUCCEEDED:
         yield tag("p", "It has no output.", class_="muted")
     if step.validation is not None:

@@ -1,17 +1,16 @@
-"""The attempts of a step in full, as HTML. In: LogEntries. Out: folded markup, all of it escaped."""
+"""The attempts of a step in full, as HTML. In: Excerpts. Out: folded markup, all of it escaped."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from weft.report.markup import Html, tag
 from weft.report.model import StepReport
-from weft.report.transcript import LogEntry
+from weft.report.transcript import Excerpt
 
-Transcripts: TypeAlias = Mapping[tuple[str, str, int], Sequence[LogEntry]]
+Transcripts: TypeAlias = Mapping[tuple[str, str, int], Sequence[Excerpt]]
 # A page must open in any browser; `weft logs` has the rest.
 _MOST_ATTEMPTS = 20
 _MOST_ENTRIES = 200
-_MOST_CHARACTERS = 4_000
 
 
 def transcript(run_id: str, step: StepReport, logs: Transcripts) -> Iterator[Html]:
@@ -32,12 +31,10 @@ def transcript(run_id: str, step: StepReport, logs: Transcripts) -> Iterator[Htm
     yield tag("div", tag("h4", "Transcript"), folded)
 
 
-def _entry(entry: LogEntry, command: str) -> Html:
-    text = entry.text[:_MOST_CHARACTERS]
-    left_out = len(entry.text) - len(text)
+def _entry(entry: Excerpt, command: str) -> Html:
     label = f"{entry.kind} of {entry.step}"
-    said = tag("pre", text, tabindex="0", role="group", aria_label=label)
-    more = [_cut(f"{left_out:,} characters more: {command}")] if left_out else []
+    said = tag("pre", entry.text, tabindex="0", role="group", aria_label=label)
+    more = [_cut(f"{entry.left_out:,} characters more: {command}")] if entry.left_out else []
     return tag("div", tag("p", entry.kind, class_="muted"), said, more)
 
 

@@ -33,6 +33,12 @@ EntryKind: TypeAlias = Literal[
 ]
 
 
+# Of one entry; `weft logs` shows all of it.
+_MOST_CHARACTERS = 4_000
+_LEAST_CHARACTERS = 400
+_MOST_CHARACTERS_IN_ALL = 2_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class LogEntry:
     at: float
@@ -115,10 +121,25 @@ _OF_AN_ATTEMPT = (
 )
 
 
-def transcripts(plan: Plan, events: Iterable[Event]) -> dict[tuple[str, str, int], list[LogEntry]]:
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The beginning of an entry: those of all attempts together may not fit into memory."""
+
+    kind: EntryKind
+    step: str
+    text: str
+    left_out: int  # characters
+
+
+def transcripts(plan: Plan, events: Iterable[Event]) -> dict[tuple[str, str, int], list[Excerpt]]:
     """By step, part and attempt."""
-    log, found = Log(plan), dict[tuple[str, str, int], list[LogEntry]]()
+    log, found = Log(plan), dict[tuple[str, str, int], list[Excerpt]]()
+    share = _MOST_CHARACTERS_IN_ALL // max(1, len(plan.steps))
+    most = max(_LEAST_CHARACTERS, min(_MOST_CHARACTERS, share))
     for event in events:
         for entry in log.read(event):
-            found.setdefault(entry.place, []).append(entry)
+            excerpt = Excerpt(
+                entry.kind, entry.step, entry.text[:most], max(0, len(entry.text) - most)
+            )
+            found.setdefault(entry.place, []).append(excerpt)
     return found
