@@ -1,5 +1,6 @@
 """What a run stored is believed as far as it was checked: its plan, its folder, today's permission."""
 
+import base64
 import json
 import re
 import sqlite3
@@ -188,3 +189,27 @@ def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: 
     assert "approved: g" in shown
     again = weft(tmp_path, "retry", run, "--recipe", "recipe.yaml", "--json", *MODEL)
     assert lines(again)[-1]["status"] == "waiting", again
+
+
+def test_no_secret_of_the_environment_is_stored_or_shown(tmp_path: Path) -> None:
+    secret = "canary-5f3a9c04d1"
+    encoded = base64.b64encode(f"key={secret}".encode()).decode()
+    recipe = f"""\
+name: leaky
+inputs: [{{name: t}}]
+steps:
+  - {{id: a, subagent: researcher, prompt: "use {secret} and {{{{inputs.t}}}}"}}
+"""
+    write(tmp_path, "recipe.yaml", recipe)
+    write(tmp_path, "script.yaml", f"default: 'it is {secret}, or {encoded}'\n")
+    shown = ""
+    for form in ([], ["--json"]):
+        words = ["run", "recipe.yaml", "-i", f"t=my {secret}", *MODEL, *form]
+        said = weft(tmp_path, *words, env={"GH_PAT": secret})
+        assert said.code == 0, said
+        shown += said.out + said.err
+    stored = b"".join(file.read_bytes() for file in (tmp_path / "home").glob("runs.db*"))
+    for form in (secret, encoded[8:-4]):
+        assert form not in shown
+        assert form.encode() not in stored
+    assert "[redacted]" in shown
