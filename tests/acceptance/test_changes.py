@@ -235,3 +235,58 @@ def test_names_of_files_are_text_for_terminals_and_for_json(tmp_path: Path) -> N
     assert "\x1b" not in said.out
     found = weft(tmp_path, "apply", run_id, "a", "--ours", "--json").json
     assert found["files"] == [shown]
+
+
+def test_what_a_failed_shared_writer_wrote_is_named(tmp_path: Path) -> None:
+    report = wrote(tmp_path, "workspace_mode: shared, on_failure: inline", Status(400))
+    assert report["steps"]["a"]["status"] == "failed"
+    said = "it failed, and what it had written stays in the workspace: a.txt"
+    assert any(said in warning for warning in report["warnings"]), report["warnings"]
+    assert (tmp_path / "a.txt").exists()
+
+
+def elements(folder: Path, *answers: Any) -> dict[str, Any]:
+    """The report of a map over two elements, one after the other, each of which writes a file."""
+    recipe = """
+name: each
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps:
+  - id: a
+    map: {over: "{{inputs.files}}", agent: writer, prompt: "{{item}}", batch_size: 1,
+          on_item_failure: skip}
+    write_set: ["*.txt"]
+inputs: [{name: files, type: json, default: [one, two]}]
+"""
+    write(folder, "each.yaml", recipe)
+    with serving(list(answers)) as server:
+        environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+        said = weft(folder, "run", "each.yaml", "--json", "--model", "openai:m", env=environ)
+    report: dict[str, Any] = lines(said)[-1]
+    return report
+
+
+def making(name: str) -> Said:
+    call = ToolCall("Write", {"file_path": f"{name}.txt", "content": "x\n"})
+    return Said("", tool_calls=(call,))
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_half_done_files_of_a_failed_element_are_not_merged_unasked(
+    tmp_path: Path, word: str
+) -> None:
+    report = elements(tmp_path, making("one"), Said("done"), making("two"), Status(400))
+    assert report["status"] == "waiting", report
+    assert not (tmp_path / "one.txt").exists()
+    assert not (tmp_path / "two.txt").exists()
+    assert "half-done files of item.1.stage.0" in reported(tmp_path, report["run_id"])
+    with serving([]) as server:
+        environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+        weft(tmp_path, word, report["run_id"], "a", env=environ)
+        weft(tmp_path, "resume", report["run_id"], env=environ)
+    assert (tmp_path / "one.txt").exists() is (word == "approve")
+
+
+def test_an_element_that_failed_before_it_wrote_anything_holds_nothing_up(tmp_path: Path) -> None:
+    report = elements(tmp_path, making("one"), Said("done"), Status(400))
+    assert report["status"] == "partial"
+    assert (tmp_path / "one.txt").exists()

@@ -156,3 +156,46 @@ def test_a_folder_of_more_agents_than_anybody_reads_is_refused(project: Path) ->
         (project / "agents" / f"a{number}.md").touch()
     with pytest.raises(WeftError, match="more than 2,000 files"):
         load(project)
+
+
+NARROW = """
+permission: read_only
+subagents: {max_concurrency: 2}
+budget: {tokens: 100}
+workspace: {max_files: 10, max_mib: 10, carry: [deps]}
+model: openai:theirs
+sandbox: "off"
+cli_commands: [sh]
+"""
+WIDE = "permission: auto\nsubagents: {max_concurrency: 9}\nbudget: {tokens: 9000, usd: 7}\n"
+USERS = "permission: ask\nsubagents: {max_concurrency: 3}\nbudget: {tokens: 500}\n"
+
+
+def users_own(project: Path, text: str) -> None:
+    home = project.parent / "home"
+    home.mkdir(exist_ok=True)
+    (home / "weft.yaml").write_text(text)
+
+
+@pytest.mark.parametrize("was_trusted", [False, True])
+def test_what_only_narrows_counts_without_trust(project: Path, was_trusted: bool) -> None:
+    users_own(project, USERS)
+    if was_trusted:
+        trust(project)
+    (project / "weft.yaml").write_text(NARROW)  # an edit takes the trust away
+    settings = load(project)
+    assert not settings.is_trusted
+    assert (settings.permission, settings.max_concurrency) == ("read_only", 2)
+    assert (settings.budget.tokens, settings.budget.usd) == (100, None)
+    assert (settings.workspace.max_files, settings.workspace.max_mib) == (10, 10)
+    assert (settings.workspace.carry, settings.model) == ((), None)
+    assert (settings.sandbox, settings.cli_commands) == ("auto", ())
+
+
+def test_nothing_is_widened_without_trust(project: Path) -> None:
+    users_own(project, USERS)
+    (project / "weft.yaml").write_text(WIDE)
+    settings = load(project)
+    assert (settings.permission, settings.max_concurrency) == ("ask", 3)
+    # A budget where the user has none is narrower than none.
+    assert (settings.budget.tokens, settings.budget.usd) == (500, 7)

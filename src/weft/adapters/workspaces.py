@@ -93,17 +93,14 @@ class LocalWorkspaces:
         own = os.path.relpath(self._home.resolve(), plot.workspace.resolve())
         strays = differences(before, after, declared)
         elsewhere = set(differences(before, after, plot.write_set))
-        is_unchanged = (
-            before.is_whole
-            and after.is_whole
-            and all(path in elsewhere for path in differences(before, after, ()))
-        )
+        changed = [path for path in differences(before, after, ()) if path not in elsewhere]
+        is_unchanged = before.is_whole and after.is_whole and not changed
         if before.is_whole and after.is_whole:
             written = [it for it in differences(before, after, ()) if not it.startswith(f"{own}/")]
             note = self._note(plot.run_id, plot.step)
             await asyncio.to_thread(note_written, note, plot.workspace, written)
         paths = tuple(path for path in strays if not path.startswith(f"{own}/"))
-        return Strays(paths, is_unchanged, repositories=made)
+        return Strays(paths, is_unchanged, repositories=made, own=tuple(changed))
 
     async def open(self, plot: Plot) -> Path:
         # The parts of a fan start together and share one copy: the first makes it.
@@ -173,6 +170,7 @@ class LocalWorkspaces:
         shows = _shown(changes)  # not of what was refused: it may hold a secret
         is_explained = terms.may_remove or changes.is_explained
         doubt = "" if is_explained else doubt_about(changes)
+        doubt = terms.doubt if terms.doubt and changes.changes else doubt
         if not terms.is_merged:
             return Collected(artifact, *counts, False, said, doubt, *shows)
         if doubt:

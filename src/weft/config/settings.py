@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from weft.config.grammar import CONFIG
 from weft.config.programs import Programs, programs_of
@@ -24,6 +25,7 @@ from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
 from weft.vocabulary.values import Json
 
 CONFIG_FILE = "weft.yaml"
+_PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def home_of(environ: Mapping[str, str]) -> Path:
 
 
 def load_settings(start: Path, environ: Mapping[str, str]) -> Settings:
-    """Of an untrusted folder only what it would bring is said; none of it is used."""
+    """Of an untrusted folder only what it would bring is said, and what only narrows is used."""
     home = home_of(environ)
     project = find_project(start)
     problems: list[Problem] = []
@@ -170,7 +172,10 @@ def _with_project(
     is_trusted = is_trusting or store.is_trusted(project, digest)
     steering = [*steering, *(file for file in programs.files if file not in steering)]
     if not is_trusted:
-        used = replace(users_own, mcp_servers=_without(users_own.mcp_servers, programs))
+        used = replace(
+            _narrowed(users_own, settings),
+            mcp_servers=_without(users_own.mcp_servers, programs),
+        )
         return replace(used, steering=tuple(steering), digest=digest, is_trusted=False,
                        may_shadow=False)  # fmt: skip
     problems.extend(found)
@@ -182,6 +187,31 @@ def _with_project(
         programs=programs,
         protected=(CONFIG_FILE, *protected, *programs.protected),
     )
+
+
+def _narrowed(users_own: Settings, project: Settings) -> Settings:
+    """The user's own settings, and what a folder's file only narrows: that needs no trust."""
+    ours, theirs = users_own.workspace, project.workspace
+    return replace(
+        users_own,
+        permission=max(users_own.permission, project.permission, key=_PERMISSIONS.index),
+        max_concurrency=min(users_own.max_concurrency, project.max_concurrency),
+        budget=_lower(users_own.budget, project.budget),
+        workspace=replace(
+            ours,
+            max_files=min(ours.max_files, theirs.max_files),
+            max_mib=min(ours.max_mib, theirs.max_mib),
+            max_file_mib=min(ours.max_file_mib, theirs.max_file_mib),
+        ),
+    )
+
+
+def _lower(ours: Budget, theirs: Budget) -> Budget:
+    def lower(name: str) -> Any:
+        known = [value for each in (ours, theirs) if (value := getattr(each, name)) is not None]
+        return min(known, default=None)
+
+    return Budget(**{field.name: lower(field.name) for field in fields(Budget)})
 
 
 def _without(servers: Mapping[str, Json], programs: Programs) -> dict[str, Json]:

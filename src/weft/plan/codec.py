@@ -413,6 +413,7 @@ _USUAL: dict[type, dict[str, object]] = {
         "max_output_tokens": None,
         "merge_after": None,
         "merge_when": None,
+        "is_gated_by_permission": False,
     },
     Brief: {
         "style": "prompt",

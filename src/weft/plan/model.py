@@ -180,6 +180,7 @@ class PlannedStep:
     max_output_tokens: int | None = None  # before the agent's
     merge_after: StepId | None = None  # with merge_back: after
     merge_when: Expression | None = None
+    is_gated_by_permission: bool = False  # for one run, not by the recipe
 
     @property
     def depends_on(self) -> tuple[StepId, ...]:

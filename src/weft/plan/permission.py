@@ -13,6 +13,9 @@ from weft.vocabulary.names import listed
 
 
 def permitted(plan: Plan, permission: str) -> Plan:
+    """A plan that another permission has gated, for an earlier run, is taken as it was written."""
+    if any(step.is_gated_by_permission for step in plan.steps):
+        plan = replace(plan, steps=tuple(map(_as_written, plan.steps)))
     writers = [step for step in plan.steps if step.posture == "writer"]
     if permission == "auto" or not writers:
         return plan
@@ -28,7 +31,15 @@ def permitted(plan: Plan, permission: str) -> Plan:
 
 
 def _gated(step: PlannedStep) -> PlannedStep:
-    return replace(step, is_gated=True)
+    if step.is_gated:
+        return step
+    return replace(step, is_gated=True, is_gated_by_permission=True)
+
+
+def _as_written(step: PlannedStep) -> PlannedStep:
+    if not step.is_gated_by_permission:
+        return step
+    return replace(step, is_gated=False, is_gated_by_permission=False)
 
 
 def _denied(step: PlannedStep, plan: Plan) -> Problem:

@@ -30,6 +30,7 @@ class Terms:
     key: str = ""  # of the attempt that made the change: equal keys, equal work
     reused_from: str | None = None  # the run whose answer stands in, and whose change must as well
     has_worked: bool = False  # an attempt succeeded, so there must be a copy or a change
+    doubt: str = ""  # what a person should know before any file of it is merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class Strays:
     paths: tuple[str, ...]
     is_unchanged: bool = False  # all of it was looked at, and nothing in the plot's set changed
     repositories: tuple[str, ...] = ()  # made meanwhile, and renamed
+    own: tuple[str, ...] = ()  # what changed in the plot's set
 
 
 @dataclass(frozen=True, slots=True)

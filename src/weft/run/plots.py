@@ -15,11 +15,15 @@ from weft.ports.workspace import Collected, Held, NotMerged, Plot, Terms, Worksp
 from weft.problems.errors import WeftError
 from weft.schedule.collecting import is_isolated, writes_here
 from weft.schedule.commands import CollectChanges, StartAttempt
-from weft.schedule.state import RunState, StepState
+from weft.schedule.state import AttemptState, RunState, StepState
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.names import listed
+from weft.workspaces.refusals import spelt
 
 Answer: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
+
+
+_MOST_NAMED = 20
 
 
 class Plots:
@@ -55,6 +59,28 @@ class Plots:
             collected = NotMerged(collected.artifact, held, (), collected.files)
         return _answer(step.id, collected, clock.now())
 
+    def _half_done(self, step: StepState) -> str:
+        """What a person should know of a copy that parts share which did not all succeed."""
+        if _is_one_delegation(step) or step.pending is None or step.pending.failure is not None:
+            return ""
+        left = [
+            part.name
+            for part in step.parts.values()
+            if part.status in ("failed", "cancelled")
+            and any(map(self._may_have_written, part.attempts))
+        ]
+        if not left:
+            return ""
+        return f"its change may hold half-done files of {listed(left)}, which did not succeed"
+
+    def _may_have_written(self, attempt: AttemptState) -> bool:
+        """By a call that is on record; a program of its own need not say what it does."""
+        agent = self._state.plan.agents[attempt.agent]
+        setup = self._state.setup
+        models = (attempt.model, agent.model or "", *(setup.models.values() if setup else ()))
+        is_program = any(name.startswith("cli:") for name in models)
+        return attempt.started_at is not None and (is_program or attempt.tool_calls > 0)
+
     async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
         """A writer's answer counts only together with the files that it speaks of.
 
@@ -84,6 +110,7 @@ class Plots:
             last.key if last is not None and is_one else "",
             last.reused_from if last is not None and is_one else None,
             any(attempt.outcome == "succeeded" for attempt in step.attempts),
+            "" if command.is_allowed else self._half_done(step),
         )
 
     async def discard(self, answer: Answer) -> None:
@@ -105,10 +132,14 @@ class Plots:
             found = await self._port.strays(self._shared(step.id), declared)
             is_unchanged = found.is_unchanged and not found.paths
             if found.paths:
-                said.append(f"files changed that no step had declared: {listed(found.paths)}")
+                paths = listed(map(spelt, found.paths))
+                said.append(f"files changed that no step had declared: {paths}")
             if found.repositories:
                 made = listed(found.repositories)
                 said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
+            if found.own and step.pending is not None and step.pending.failure is not None:
+                paths = listed(map(spelt, found.own), _MOST_NAMED)
+                said.append(f"it failed, and what it had written stays in the workspace: {paths}")
         except (OSError, WeftError) as error:
             said.append(f"what it wrote could not be looked at: {error}")
         return ChangesCollected(
