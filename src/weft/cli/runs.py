@@ -49,9 +49,16 @@ async def _status(runs: Runs, row: RunRow) -> str:
 
 
 def _cells(row: RunRow, status: str) -> tuple[str, ...]:
-    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.started_at))
+    started = _local(row.started_at)
     took = "" if row.ended_at is None else format_duration(row.ended_at - row.started_at)
     return (row.run_id, row.workflow, status, started, took)
+
+
+def _local(at: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    except (ValueError, OverflowError, OSError):  # a damaged row must not hide the others
+        return "?"
 
 
 def _as_json(row: RunRow, status: str) -> dict[str, object]:

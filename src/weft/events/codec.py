@@ -73,7 +73,10 @@ def decode(text: str) -> Event | UnknownEvent:
     """Never raises."""
     try:
         row = _decode_json(text)
-        return cast(Event, _record_of(row).read(row))
+        event = cast(Event, _record_of(row).read(row))
+        if not 0 <= event.at < _YEAR_10000:
+            raise ValueError(f"has the time {event.at:g}, which is no date")
+        return event
     except JSONDecodeError as error:
         return UnknownEvent(text, f"is not JSON: {error}")
     except RecursionError:
@@ -99,6 +102,7 @@ def _refuse_constant(name: str) -> Json:
     raise ValueError(f"holds {name}, which is not JSON")
 
 
+_YEAR_10000 = 253_402_300_800.0  # the first time that no date is made of
 _encode_json = JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode_json: Callable[[str], Json] = JSONDecoder(parse_constant=_refuse_constant).decode
 

@@ -107,6 +107,10 @@ def _usage(usage: Usage) -> dict[str, object]:
 
 
 def iso(at: float | None) -> str | None:
-    return (
-        None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-    )
+    """None as well where a damaged row holds what is no date."""
+    try:
+        if at is None:
+            return None
+        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return None

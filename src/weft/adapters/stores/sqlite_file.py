@@ -70,6 +70,17 @@ _CACHE_KIB = 16 * 1024  # at most; SQLite's own choice is 2 MiB
 _LOCK_SECONDS = 10.0  # how long to wait for another process that writes
 
 
+_DAMAGED = "the file is damaged: keep a copy of it and of what lies beside it, then move it away"
+# By SQLite's own codes: only a disk that is full is called full.
+_HINTS = {
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_READONLY: "the file, or the folder it lies in, may not be written",
+    sqlite3.SQLITE_CANTOPEN: "the file, or the folder it lies in, cannot be opened",
+    sqlite3.SQLITE_PERM: "the file may not be opened",
+}
+
+
 def roll_back(db: sqlite3.Connection) -> None:
     with suppress(sqlite3.Error):  # it may be rolled back already, by a full disk for one
         db.execute("ROLLBACK")
@@ -78,12 +89,17 @@ def roll_back(db: sqlite3.Connection) -> None:
 def explained(error: Exception) -> Exception:
     if not isinstance(error, sqlite3.Error | OSError):
         return error
-    full = JournalFull(
-        f"the journal cannot be written: {error}",
-        hint="see to the disk's space and health; what was acknowledged is safe",
-    )
-    full.__cause__ = error
-    return full
+    said = f"the journal cannot be written: {error}"
+    code = getattr(error, "sqlite_errorcode", None)
+    told: WeftError
+    if code is not None and code & 0xFF in _HINTS:
+        told = WeftError(said, hint=_HINTS[code & 0xFF])
+    else:
+        told = JournalFull(
+            said, hint="see to the disk's space and health; what was acknowledged is safe"
+        )
+    told.__cause__ = error
+    return told
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:

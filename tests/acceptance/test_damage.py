@@ -1,0 +1,52 @@
+"""Damage to the journal: it is told for what it is, and the other runs stay usable."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli import weft
+from acceptance.running import CHAIN, run
+
+
+@pytest.mark.parametrize("at", ["1e300", "-5", "99999999999999", '"soon"', "null"])
+def test_a_row_with_a_strange_time_is_passed_over_with_a_word(tmp_path: Path, at: str) -> None:
+    for _ in range(2):
+        assert run(tmp_path, CHAIN).code == 0
+    hurt, well = (row["run_id"] for row in weft(tmp_path, "runs", "--json").json["runs"])
+    with closing(sqlite3.connect(tmp_path / "home" / "runs.db")) as db, db:
+        row = "SELECT rowid, event FROM events WHERE event LIKE '%attempt_succeeded%'"
+        of = " AND run = (SELECT id FROM runs WHERE run_id = ?) LIMIT 1"
+        ((number, event),) = db.execute(row + of, (hurt,)).fetchall()
+        began, _, rest = event.partition('"at":')
+        changed = f'{began}"at":{at},{rest.partition(",")[2]}'
+        db.execute("UPDATE events SET event = ? WHERE rowid = ?", (changed, number))
+        strange = float(at) if at[0] in "19-" else None
+        if strange is not None:
+            db.execute("UPDATE runs SET started_at = ? WHERE run_id = ?", (strange, hurt))
+    for words in (
+        ("runs",),
+        ("runs", "--json"),
+        ("report", hurt),
+        ("events", hurt),
+        ("report", well),
+    ):
+        said = weft(tmp_path, *words)
+        assert said.code == 0, (words, said)
+        assert "Traceback" not in said.err
+    assert "cannot be read" in weft(tmp_path, "report", hurt).out
+    assert "COMPLETE" in weft(tmp_path, "report", well).out
+
+
+def test_a_damaged_header_is_not_called_a_full_disk(tmp_path: Path) -> None:
+    assert run(tmp_path, CHAIN).code == 0
+    file = tmp_path / "home" / "runs.db"
+    for beside in ("-wal", "-shm"):
+        file.with_name(file.name + beside).unlink(missing_ok=True)
+    content = file.read_bytes()
+    file.write_bytes(b"not a database at all" + content[21:])
+    said = weft(tmp_path, "run", "recipe.yaml", "--model", "scripted:script.yaml", "--json")
+    assert said.code != 0
+    assert "journal_full" not in said.out
+    assert "not a database" in said.out
