@@ -1,11 +1,13 @@
 """`weft` from outside, as users and scripts meet it. In: a folder and words. Out: what it said."""
 
+import fcntl
 import json
 import os
 import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -33,6 +35,7 @@ SHIPPED = tuple(
 )
 # Nothing here takes a second; this only keeps a hanging command from hanging the tests.
 _PATIENCE_SECONDS = 60
+CTRL_C = "\x03"
 
 # What `validate --json` says of recipes in which it finds nothing.
 SOUND = {"ok": True, "warnings": []}
@@ -186,6 +189,8 @@ def talk(
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
+        # Its controlling terminal, or Ctrl-C would be a letter like any other.
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(theirs)
     screen, seen, between = "", 0, []
@@ -197,6 +202,8 @@ def talk(
                 screen += piece
             between.append(screen[seen:])
             seen = len(screen)
+            if answer == CTRL_C:
+                _wait_until_it_reads(child.pid)
             os.write(ours, answer.encode())
         while piece := _read(ours):
             screen += piece
@@ -206,6 +213,15 @@ def talk(
         if child.poll() is None:
             child.kill()
             child.wait()
+
+
+def _wait_until_it_reads(pid: int) -> None:
+    """A signal that comes between a prompt and its read is not seen before the next key."""
+    asleep, give_up_at = 0, time.monotonic() + _PATIENCE_SECONDS
+    while asleep < 5 and time.monotonic() < give_up_at:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        asleep = asleep + 1 if state == "S" else 0
+        time.sleep(0.02)
 
 
 def _read(terminal: int) -> str:

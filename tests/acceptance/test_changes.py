@@ -172,8 +172,7 @@ steps: [{id: a, agent: writer, prompt: go}]
         assert len(list((tmp_path / "old").iterdir())) == 30
         applied = weft(tmp_path, "apply", run_id, "a", env=environ)
         assert (applied.code, "weft approve" in applied.err) == (2, True)
-        assert weft(tmp_path, "reject", run_id, "a", env=environ).code == 0
-        said = weft(tmp_path, "resume", run_id, "--json", env=environ)
+        said = weft(tmp_path, "reject", run_id, "a", "--json", env=environ)
     assert said.code == 1, said
     assert "rejected" in lines(said)[-1]["steps"]["a"]["error"]
     assert len(list((tmp_path / "old").iterdir())) == 30

@@ -1,8 +1,12 @@
 """Who sits at a terminal is asked there: about writers, about gates, about trust."""
 
+import json
 from pathlib import Path
 
-from acceptance.cli import talk, weft, write
+import pytest
+
+from acceptance.cli import refused, succeeded, talk, weft, write
+from acceptance.running import lines
 
 WRITER = "name: w\nsteps: [{id: a, subagent: worker, prompt: go, write_set: [src]}]\n"
 SCRIPT = ("--model", "scripted:script.yaml")
@@ -14,28 +18,195 @@ def folder_with(tmp_path: Path, recipe: str) -> Path:
     return tmp_path
 
 
+ASKED = "[l]ater"
+GATED = """\
+name: w
+inputs: [{name: t, default: Ann}]
+steps:
+  - {id: look, subagent: researcher, prompt: look}
+  - {id: send, subagent: writer, gate: human, prompt: "send {{steps.look.output}} to {{inputs.t}}"}
+"""
+RUN = ["run", "w.yaml", *SCRIPT]
+
+
+def gated(tmp_path: Path, recipe: str = GATED) -> tuple[Path, str]:
+    """A run that awaits approval, and nobody drives it."""
+    folder = folder_with(tmp_path, recipe)
+    said = weft(folder, *RUN, "--json")
+    assert said.code == 3, said
+    return folder, lines(said)[-1]["run_id"]
+
+
 def test_a_writer_may_start_once_the_person_says_yes(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, WRITER)
     words = ["run", "w.yaml", "--permission", "ask", *SCRIPT]
-    code, screen, _ = talk(folder, words, [("Let it start? [y/N]", "y\n")])
+    code, screen, _ = talk(folder, words, [(ASKED, "y\n")])
     assert code == 0, screen
-    assert "It writes src" in screen
+    assert "writes  src" in screen
     assert "COMPLETE" in screen
 
 
-def test_a_no_at_the_terminal_is_a_rejection(tmp_path: Path) -> None:
+def test_a_no_at_the_terminal_is_a_rejection_with_its_reason(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, WRITER)
     words = ["run", "w.yaml", "--permission", "ask", *SCRIPT]
-    code, screen, _ = talk(folder, words, [("Let it start? [y/N]", "n\n")])
+    code, screen, _ = talk(folder, words, [(ASKED, "no\n"), ("Why not?", "too risky\n")])
     assert code == 1, screen
-    assert "not allowed at the terminal" in screen
+    assert "too risky" in screen.partition("Why not?")[2].partition("\n")[2]
 
 
-def test_a_gate_is_asked_about_at_the_terminal_too(tmp_path: Path) -> None:
-    recipe = "name: w\nsteps: [{id: a, subagent: explorer, prompt: go, gate: human}]\n"
-    folder = folder_with(tmp_path, recipe)
-    code, screen, _ = talk(folder, ["run", "w.yaml", *SCRIPT], [("waits for you", "y\n")])
+def test_a_gate_shows_what_would_run_and_on_what_grounds(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, GATED)
+    code, screen, _ = talk(folder, RUN, [(ASKED, "yes it is harmless\n")])
     assert code == 0, screen
+    before = screen.partition(ASKED)[0]
+    for words in (
+        "Step 'send' of w",
+        "agent writer",
+        "scripted:",
+        "send Done. to Ann",
+        "look (succ",
+    ):
+        assert words in before, words
+    assert "it is harmless" in screen.rpartition(ASKED)[2]
+
+
+def test_enter_asks_again_and_so_does_a_word_that_means_nothing(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, GATED)
+    answers = [(ASKED, "\n"), (ASKED, "perhaps\n"), (ASKED, "yesterday\n"), (ASKED, "yes\n")]
+    code, screen, _ = talk(folder, RUN, answers)
+    assert code == 0, screen
+
+
+def test_the_whole_of_it_can_be_viewed(tmp_path: Path) -> None:
+    long = GATED.replace(
+        "look}", '"' + "\\n".join(f"line {n}" for n in range(40)) + '", gate: human}'
+    )
+    folder = folder_with(tmp_path, long)
+    answers = [(ASKED, "view\n"), (ASKED, "later\n")]
+    code, screen, (before, after) = talk(folder, RUN, answers, env={"PAGER": "cat"})
+    assert code == 3, screen
+    assert "more lines" in before
+    assert "line 39" not in before
+    assert "line 39" in after
+
+
+@pytest.mark.parametrize(("keys", "ends"), [("\x03", 130), ("\x04", 130), ("later\n", 3)])
+def test_to_leave_it_decides_nothing_and_says_how_to_go_on(
+    tmp_path: Path, keys: str, ends: int
+) -> None:
+    folder = folder_with(tmp_path, GATED)
+    code, screen, _ = talk(folder, RUN, [(ASKED, keys)])
+    assert code == ends, screen
+    (run_id,) = (row["run_id"] for row in weft(folder, "runs", "--json").json["runs"])
+    assert f"weft approve {run_id} send" in screen
+    assert weft(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
+    said = weft(folder, "approve", run_id, "send")
+    assert said.code == 0, said
+
+
+def test_an_edited_prompt_is_what_runs_and_stands_in_the_report(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, GATED)
+    answers = [(ASKED, "edit\n"), ("> ", "send it to nobody\n"), ("> ", ".\n"), (ASKED, "y\n")]
+    code, screen, _ = talk(folder, RUN, answers)
+    assert code == 0, screen
+    assert "the prompt that ran: send it to nobody" in screen
+
+
+def test_an_editor_is_used_where_one_is_set(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, GATED)
+    editor = write(folder, "editor.sh", "#!/bin/sh\necho 'from the editor' > $1\n")
+    editor.chmod(0o755)
+    answers = [(ASKED, "e\n"), (ASKED, "y\n")]
+    code, screen, _ = talk(folder, RUN, answers, env={"EDITOR": str(editor)})
+    assert code == 0, screen
+    assert "the prompt that ran: from the editor" in screen
+
+
+def test_approve_goes_on_by_itself(tmp_path: Path) -> None:
+    folder, run_id = gated(tmp_path)
+    said = weft(folder, "approve", run_id, "send", "--reason", "as agreed")
+    assert said.code == 0, said
+    assert "COMPLETE" in said.out
+    assert "as agreed" in said.out
+
+
+def test_reject_goes_on_by_itself(tmp_path: Path) -> None:
+    folder, run_id = gated(tmp_path)
+    said = weft(folder, "reject", run_id, "send", "--reason", "not now", "--json")
+    first, *_, report = lines(said)
+    assert first["decision"] == "rejected"
+    assert said.code == 1
+    assert "not now" in report["steps"]["send"]["error"]
+
+
+def test_a_detached_run_goes_on_when_it_is_approved(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, GATED)
+    run_id = weft(folder, *RUN, "--detach", "--json").json["run_id"]
+    assert weft(folder, "events", run_id, "--follow").code == 3  # until it awaits approval
+    said = weft(folder, "approve", run_id, "send")
+    assert said.code == 0, said
+    assert weft(folder, "report", run_id, "--json").json["status"] == "complete"
+
+
+def test_a_second_word_is_refused_and_both_words_are_told(tmp_path: Path) -> None:
+    for first, second in (("approve", "reject"), ("reject", "approve")):
+        folder, run_id = gated(tmp_path / first)
+        assert weft(folder, first, run_id, "send", "--no-resume").code == 0
+        error = refused(weft(folder, second, run_id, "send", "--json"), "usage")
+        verb = "approved" if first == "approve" else "rejected"
+        assert f"was {verb} by" in error["message"]
+        weft(folder, "resume", run_id)
+        report = weft(folder, "report", run_id, "--json").json
+        assert (report["steps"]["send"]["status"] == "succeeded") is (first == "approve")
+
+
+def test_what_would_run_is_shown_without_a_terminal(tmp_path: Path) -> None:
+    folder, run_id = gated(tmp_path)
+    shown = succeeded(weft(folder, "approve", run_id, "send", "--show", "--json"))
+    assert shown["parts"][0]["prompt"] == "send Done. to Ann"
+    assert shown["parts"][0]["models"][0].startswith("scripted:")
+    assert shown["grounds"] == [{"step": "look", "status": "succeeded", "output": "Done."}]
+    assert "send Done. to Ann" in weft(folder, "approve", run_id, "send", "--show").out
+    assert weft(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
+    wrong = weft(folder, "approve", run_id, "send", "--key", "0" * 32, "--json")
+    assert "not what you saw" in refused(wrong, "usage")["message"]
+    assert weft(folder, "approve", run_id, "send", "--key", shown["key"]).code == 0
+
+
+def test_a_prompt_is_edited_by_a_file_or_from_stdin(tmp_path: Path) -> None:
+    folder, run_id = gated(tmp_path)
+    missing = weft(folder, "approve", run_id, "send", "--edit", "none.md", "--json")
+    assert "cannot be read" in refused(missing, "usage")["message"]
+    words = ("approve", run_id, "send", "--edit", "-", "--no-resume")
+    assert weft(folder, *words, stdin="send nothing").code == 0
+    events = [json.loads(line) for line in weft(folder, "events", run_id).out.splitlines()]
+    (approved,) = (event for event in events if event["type"] == "approved")
+    assert approved["prompts"] == {"": "send nothing"}
+    (asked,) = (event for event in events if event["type"] == "approval_requested")
+    assert asked["key"] == approved["key"]
+
+
+def test_an_approval_does_not_travel_to_other_work(tmp_path: Path) -> None:
+    folder, run_id = gated(tmp_path)
+    assert weft(folder, "approve", run_id, "send").code == 0
+    fork = weft(folder, "fork", run_id, "--from", "look", "-i", "t=EVERYBODY", "--json", *SCRIPT)
+    assert lines(fork)[-1]["status"] == "waiting"
+    write(folder, "edited.yaml", GATED.replace("send {{", "send all of {{"))
+    edited = weft(folder, "retry", run_id, "--recipe", "edited.yaml", "--json", *SCRIPT)
+    assert lines(edited)[-1]["status"] == "waiting"
+    same = weft(folder, "retry", run_id, "--json", *SCRIPT)
+    assert lines(same)[-1]["status"] == "complete"
+
+
+def test_who_follows_a_run_is_told_where_it_awaits_approval(tmp_path: Path) -> None:
+    folder, run_id = gated(tmp_path)
+    said = weft(folder, "events", run_id, "--follow")
+    assert said.code == 3
+    assert "send awaits approval" in said.err
+    assert json.loads(said.out.splitlines()[-1])["type"] == "approval_requested"
+    assert weft(folder, "watch", run_id).code == 3
+    report = weft(folder, "report", run_id, "--json").json
+    assert report["steps"]["send"]["status"] == "awaiting approval"
 
 
 def test_a_folder_that_brings_agents_is_asked_about_once(tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ def test_asking_for_permission_becomes_an_approval_where_nobody_can_be_asked(
         assert said.code == 3, said
         found = re.search(r"weft approve (\S+) a", said.err)
         assert found
-        assert weft(tmp_path, "approve", found[1], "a").code == 0
+        assert weft(tmp_path, "approve", found[1], "a", "--no-resume").code == 0
         said = over_http(tmp_path, server.url, "resume", found[1], "--json")
     assert said.code == 0, said
     assert lines(said)[-1]["output"] == "Done."

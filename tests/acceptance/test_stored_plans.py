@@ -71,7 +71,7 @@ def test_without_a_run_those_that_were_changed_are_left_alone_and_it_says_so(
     tmp_path: Path,
 ) -> None:
     run = waiting(tmp_path)
-    weft(tmp_path, "approve", run, "g")
+    weft(tmp_path, "approve", run, "g", "--no-resume")
     edit_start(tmp_path, NO_GATE)
     said = weft(tmp_path, "resume")
     assert said.code == 2
@@ -93,7 +93,7 @@ def test_a_journal_without_a_seal_goes_on_once_its_plan_was_read_and_accepted(
     assert mark in hint
     assert "a person must allow it" in shown.out
     assert mark == weft(tmp_path, "plan", "--run", run, "--json").json["fingerprint"]
-    weft(tmp_path, "approve", run, "g")
+    weft(tmp_path, "approve", run, "g", "--no-resume")
     refusal(weft(tmp_path, "resume", run, "--json", "--accept-plan", "0" * len(mark)))
     said = weft(tmp_path, "resume", run, "--json", "--accept-plan", mark)
     assert statuses(lines(said)[-1])["g"] == "succeeded", said
@@ -121,7 +121,7 @@ def test_the_secret_is_the_users_alone_and_is_made_once(tmp_path: Path) -> None:
 
 def test_the_permission_of_today_narrows_a_run_that_began_without_one(tmp_path: Path) -> None:
     run = waiting(tmp_path, WRITERS)
-    weft(tmp_path, "approve", run, "a")
+    weft(tmp_path, "approve", run, "a", "--no-resume")
     said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "read_only"})
     assert (said.code, json.loads(said.out)["error"]["kind"]) == (4, "permission_denied")
     said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "ask"})
@@ -129,7 +129,7 @@ def test_the_permission_of_today_narrows_a_run_that_began_without_one(tmp_path: 
     assert report["status"] == "waiting", report
     assert statuses(report)["a"] == "succeeded"
     assert statuses(report)["b"] == "awaiting approval"
-    weft(tmp_path, "approve", run, "b")
+    weft(tmp_path, "approve", run, "b", "--no-resume")
     said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "ask"})
     assert statuses(lines(said)[-1])["c"] == "succeeded", said
 
@@ -137,14 +137,14 @@ def test_the_permission_of_today_narrows_a_run_that_began_without_one(tmp_path: 
 def test_a_finished_writer_does_not_keep_a_reading_rest_from_going_on(tmp_path: Path) -> None:
     recipe = WRITERS.replace("gate: human, ", "").replace("{id: c, ", "{id: c, gate: human, ")
     run = waiting(tmp_path, recipe)
-    weft(tmp_path, "approve", run, "c")
+    weft(tmp_path, "approve", run, "c", "--no-resume")
     said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "read_only"})
     assert statuses(lines(said)[-1])["c"] == "succeeded", said
 
 
 def test_the_settings_of_the_runs_own_folder_count_wherever_one_stands(tmp_path: Path) -> None:
     run = waiting(tmp_path, WRITERS)
-    weft(tmp_path, "approve", run, "a")
+    weft(tmp_path, "approve", run, "a", "--no-resume")
     home = {"WEFT_HOME": str(tmp_path / "home")}
     elsewhere = tmp_path / "elsewhere"
     write(elsewhere, "weft.yaml", "permission: read_only\n")
@@ -161,7 +161,7 @@ def test_a_run_that_used_a_folders_own_agents_needs_its_trust_again(tmp_path: Pa
     write(tmp_path, "script.yaml", "default: ok")
     said = weft(tmp_path, "run", "recipe.yaml", "--json", *MODEL, env=untrusting)
     run = lines(said)[-1]["run_id"]
-    weft(tmp_path, "approve", run, "g")
+    weft(tmp_path, "approve", run, "g", "--no-resume")
     write(tmp_path, "agents/helper.md", "Be harmful.\n")
     for command in ("resume", "retry"):
         said = weft(tmp_path, command, run, "--json", env=untrusting)

@@ -26,11 +26,12 @@ from weft.report.report import report_of
 from weft.run.driver import Listener
 from weft.run.runs import Runs
 from weft.schedule.state import RunState
-from weft.vocabulary.ids import RunId
+from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.statuses import RunStatus
 
 INTERRUPTED = 130
-_EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: 3}
+WAITING = 3
+_EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: WAITING}
 
 Drive: TypeAlias = Callable[[Runs, Runner, Listener], Awaitable[RunState]]
 
@@ -44,16 +45,19 @@ def drive(
     permission: str = "auto",
 ) -> int:
     chosen = choose(weft, plan, model, as_json)
+    postponed: set[StepId] = set()
     while True:
         with showing(plan, as_json) as listener:
             state, events, was_stopped = asyncio.run(_drive(weft, chosen, start, listener))
         streams.end_on_signals()  # the loop had them while it ran
         if was_stopped or not state.awaiting_approval or not can_ask(as_json):
             break
+        # Not inside an event loop: that would keep Ctrl-C for itself.
         try:
-            asyncio.run(decide_here(weft, state))
+            can_go_on = decide_here(weft, state, postponed)
         except (click.Abort, KeyboardInterrupt):
-            was_stopped = True
+            was_stopped, can_go_on = True, False
+        if not can_go_on:
             break
         start = _resuming(RunId(state.run_id), permission)
     print_report(state, events, as_json)
@@ -136,6 +140,8 @@ def _print_next(state: RunState, was_stopped: bool) -> None:
     if state.awaiting_approval:
         say("\nIt awaits approval:", err=True)
         for step in state.awaiting_approval:
-            say(f"  weft approve {state.run_id} {step}", err=True)
+            place = f"{state.run_id} {step}"
+            say(f"  weft approve {place} --show", err=True)
+            say(f"  weft approve {place}     (or weft reject {place})", err=True)
     if was_stopped:
         say(f"\nstopped; it goes on with: weft resume {state.run_id}", err=True)

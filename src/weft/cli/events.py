@@ -4,12 +4,14 @@ import asyncio
 
 import click
 
+from weft.cli.driving import WAITING
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json_text, say
 from weft.cli.streams import has_reader
 from weft.events.codec import UnknownEvent, encode
 from weft.events.model import RunEnded
+from weft.schedule.state import RunState
 from weft.vocabulary.ids import RunId
 
 _LOOK_SECONDS = 0.2
@@ -20,20 +22,26 @@ _LOOK_SECONDS = 0.2
 @click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
 @click.option("--after", type=click.IntRange(0), default=0, help="Only events after this one.")
 @json_option
-def command(run: str, follow: bool, after: int, as_json: bool) -> None:
-    """Print a run's journal, one JSON line an event."""
+def command(run: str, follow: bool, after: int, as_json: bool) -> int:
+    """Print a run's journal, one JSON line an event.
+
+    With --follow, until the run ends, or until nobody drives it: where a step awaits approval the
+    exit code is 3, and 1 where the run was interrupted.
+    """
     try:
-        asyncio.run(_print(RunId(run), follow, after))
+        return asyncio.run(_print(RunId(run), follow, after))
     except KeyboardInterrupt:
         say(f"no longer followed; it goes on: weft events {run} --follow", err=True)
         raise
 
 
-async def _print(run_id: RunId, follow: bool, after: int) -> None:
+async def _print(run_id: RunId, follow: bool, after: int) -> int:
     async with open_weft().runs() as runs:
         # A run that is not there is an error, and one that has ended is not waited for.
         has_ended = (await runs.history(run_id)).state.is_recorded
         while True:
+            # Asked first: whoever lets the run go has written all that there is to read.
+            is_driven = await runs.is_driven(run_id)
             for stored in await runs.events(run_id, after):
                 after = stored.seq
                 if isinstance(stored.event, UnknownEvent):
@@ -42,5 +50,20 @@ async def _print(run_id: RunId, follow: bool, after: int) -> None:
                 print_json_text(encode(stored.event))
                 has_ended = has_ended or isinstance(stored.event, RunEnded)
             if has_ended or not follow or not has_reader():
-                return
+                return 0
+            if not is_driven:
+                return _say_why((await runs.history(run_id)).state)
             await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _say_why(state: RunState) -> int:
+    """Nobody drives the run, so nothing more will come."""
+    if state.has_ended:
+        return 0
+    for step in state.awaiting_approval:
+        place = f"{state.run_id} {step}"
+        say(f"{step} awaits approval: weft approve {place} --show", err=True)
+    if state.awaiting_approval:
+        return WAITING
+    say(f"nobody drives this run: weft resume {state.run_id} goes on", err=True)
+    return 1

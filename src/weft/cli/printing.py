@@ -54,6 +54,17 @@ def prompt(name: str, check: Callable[[str], str]) -> str:
     return answer
 
 
+def ask(question: str, suffix: str = ": ") -> str:
+    """What the person types, perhaps nothing. Raises click.Abort at Ctrl-C and Ctrl-D."""
+    shown = visible_line(_redactor().text(question))
+    return str(click.prompt(shown, default="", show_default=False, prompt_suffix=suffix)).strip()
+
+
+def page(text: str) -> None:
+    """A screenful at a time."""
+    click.echo_via_pager(for_terminal(text) + "\n")
+
+
 def print_json(value: object) -> None:
     print_json_text(json.dumps(value, ensure_ascii=_wants_ascii()))
 

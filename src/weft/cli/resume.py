@@ -29,10 +29,10 @@ def command(run: str | None, model: str | None, accepted: str | None, as_json: b
     The settings of the run's own folder count, with the permission and the trust of today.
     """
     histories = asyncio.run(_find(run, frozenset([accepted] if accepted else [])))
-    return max(_resume(history, model, accepted, as_json) for history in histories)
+    return max(resume(history, model, accepted, as_json) for history in histories)
 
 
-def _resume(history: History, model: str | None, accepted: str | None, as_json: bool) -> int:
+def resume(history: History, model: str | None, accepted: str | None, as_json: bool) -> int:
     run_id = RunId(history.started.run_id)
     weft = weft_of(history, accepted)
     permission = "auto" if history.state.has_ended else weft.readmit(history)

@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from weft.assembly import Weft
-from weft.cli.driving import print_report, showing
+from weft.cli.driving import WAITING, print_report, showing
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import say
@@ -17,6 +17,7 @@ from weft.run.history import History
 from weft.schedule.advance import advance
 from weft.schedule.state import RunState, begin
 from weft.vocabulary.ids import RunId
+from weft.vocabulary.statuses import RunStatus
 
 _LOOK_SECONDS = 0.2
 
@@ -35,7 +36,7 @@ def command(run: str, as_json: bool) -> int:
         say(f"\nno longer watched; it goes on: weft watch {run}", err=True)
         raise
     print_report(state, events, as_json)
-    return 0
+    return WAITING if state.status is RunStatus.WAITING else 0
 
 
 async def _watch(weft: Weft, history: History, listener: Listener) -> tuple[RunState, list[Event]]:
