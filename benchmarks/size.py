@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from weft.adapters.clock import SystemClock
@@ -91,8 +91,13 @@ def report(home: Path, form: str) -> int:
     """How many bytes it has."""
     file = home / f"report.{form}"
     sys.argv = ["weft", "report", RUN, "--format", form]
-    with file.open("w", encoding="utf-8") as out, redirect_stdout(out), suppress(SystemExit):
-        main_of_weft()
+    kept = os.dup(1)
+    with file.open("wb") as out:
+        os.dup2(out.fileno(), 1)
+        with suppress(SystemExit):
+            main_of_weft()
+        sys.stdout.flush()
+        os.dup2(kept, 1)
     return file.stat().st_size
 
 
