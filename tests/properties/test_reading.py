@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from dataclasses import replace
 
 from hypothesis import HealthCheck, example, given, settings
@@ -71,9 +72,16 @@ def check_problem(problem: Problem) -> None:
     check_shown(problem)
 
 
+# Controls, lone surrogates and separators of lines; what turns the order of words around.
+_STEERING = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
 def check_shown(problem: Problem) -> None:
     lines = as_text(problem).split("\n")
-    assert all(letter.isprintable() or letter == "\t" for line in lines for letter in line)
+    letters = {letter for line in lines for letter in line} - {"\t"}
+    assert not {letter for letter in letters if unicodedata.category(letter) in _STEERING}
+    assert not letters & _TURNING
     if problem.place is None:
         return
     assert len(lines) == 4

@@ -52,8 +52,6 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     import asyncio  # a dry run needs no loop
 
     weft = open_weft()
-    import asyncio  # not for those who plan a recipe
-
     history, mark = asyncio.run(_stored(weft, run))
     plan = history.state.plan
     found = dry_run(plan, dict(history.started.inputs), history.started.model)
