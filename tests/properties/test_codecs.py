@@ -37,6 +37,7 @@ json_objects = st.dictionaries(st.text(), json_values, max_size=3)
 json_texts = json_objects.map(lambda value: json.dumps(value, separators=(",", ":")))
 given_json = {"output": json_values, "inputs": json_objects, "arguments": json_objects}
 given_json["plan"] = json_texts.map(JsonText)
+given_json["at"] = st.floats(0, 253_402_300_799)  # what a date can be made of
 
 
 def events_of(kind: type) -> st.SearchStrategy[Event]:

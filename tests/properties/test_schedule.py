@@ -25,7 +25,7 @@ from weft.events.model import (
     RunStarted,
     TimerFired,
 )
-from weft.plan.model import Delegate, Plan, RetryPolicy
+from weft.plan.model import Delegate, Plan, PlannedStep, RetryPolicy
 from weft.schedule.advance import advance
 from weft.schedule.commands import (
     AskApproval,
@@ -199,8 +199,14 @@ def outcome(state: RunState) -> object:
 def check_rules(world: World) -> None:
     state = world.state
     running = [step for step in state.order if step.status is StepStatus.RUNNING]
-    assert len(running) <= state.plan.width == state.startable.width
-    assert len(running) == state.startable.running == len(state.running)
+    placed = [step for step in running if not step.is_resting]
+    assert len(placed) <= state.plan.width == state.startable.width
+    assert len(placed) == state.startable.running
+    assert len(running) == len(state.running)
+    for step in running:
+        waits = any(part.status == "retrying" for part in step.parts.values())
+        assert step.is_resting == (waits and not step.open_attempts and not step.awaits_approval)
+        assert not step.queued or len(placed) == state.plan.width, "a place is free"
     at_work = [step for step in state.order if step in running or step.open_attempts]
     for one, other in combinations(at_work, 2):
         assert not one.planned.claims.conflicts(other.planned.claims), (one.id, other.id)
@@ -298,24 +304,36 @@ class Naive:
 
     plan: Plan
     running: list[StepId] = field(default_factory=list)
+    asleep: list[StepId] = field(default_factory=list)  # until a retry: they hold files, no place
+    awake: list[StepId] = field(default_factory=list)  # their time has come, and they want a place
     ended: set[StepId] = field(default_factory=set)
     held: set[StepId] = field(default_factory=set)
 
     def begin(self) -> list[StepId]:
         begun: list[StepId] = []
         for step in self.plan.steps:
-            if step.id in self.ended or step.id in self.held or step.id in self.running:
-                continue
-            is_ready = all(before in self.ended for before in step.depends_on)
-            at_work = [self.plan.step(id).claims for id in self.running]
-            if (
-                is_ready
-                and len(self.running) < self.plan.width
-                and not any(step.claims.conflicts(other) for other in at_work)
-            ):
+            if len(self.running) < self.plan.width and self._may_begin(step):
+                self.awake = [id for id in self.awake if id != step.id]
                 self.running.append(step.id)
                 begun.append(step.id)
         return begun
+
+    def _may_begin(self, step: PlannedStep) -> bool:
+        if step.id in self.awake:
+            return True
+        if step.id in (*self.ended, *self.held, *self.running, *self.asleep):
+            return False
+        at_work = [self.plan.step(id).claims for id in (*self.running, *self.asleep, *self.awake)]
+        is_ready = all(before in self.ended for before in step.depends_on)
+        return is_ready and not any(step.claims.conflicts(other) for other in at_work)
+
+    def sleep(self, step: StepId) -> None:
+        self.running.remove(step)
+        self.asleep.append(step)
+
+    def wake(self, step: StepId) -> None:
+        self.asleep.remove(step)
+        self.awake.append(step)
 
     def end(self, ended: StepId, holds_dependents: bool) -> None:
         self.running.remove(ended)
@@ -329,12 +347,12 @@ class Naive:
         self.held.add(ended)
 
 
-def plain(plan: Plan) -> Plan:
-    """Steps that start when they can, and have one attempt."""
+def plain(plan: Plan, most_attempts: int) -> Plan:
+    """Steps that start when they can, and wait before they try again."""
     steps = []
     for step in plan.steps:
         assert isinstance(step.work, Delegate)
-        work = Delegate(replace(step.work.brief, retry=RetryPolicy()))
+        work = Delegate(replace(step.work.brief, retry=RetryPolicy(most_attempts, "linear")))
         steps.append(replace(step, work=work, when=None, is_gated=False))
     return replace(plan, steps=tuple(steps))
 
@@ -342,19 +360,30 @@ def plain(plan: Plan) -> Plan:
 @given(plans(kinds=("sequential",), policies=CALM_POLICIES, is_calm=True, most_steps=12), seeds)
 @examples(100)
 def test_steps_start_as_one_pass_in_listing_order_would_start_them(plan: Plan, seed: int) -> None:
-    plan, luck = plain(plan), Random(seed)
+    plan, luck = plain(plan, most_attempts=3), Random(seed)
     naive, state = Naive(plan), begin(plan)
+    tries = dict.fromkeys(state.steps, 0)
     _, commands = advance(state, RunStarted(0.0, "run", "any", "", NO_PLAN, {}, 0))
     while True:
         begun = [command.step for command in commands if isinstance(command, StartAttempt)]
         assert begun == naive.begin()
-        if not naive.running:
+        for each in begun:
+            tries[each] += 1
+        if not naive.running and not naive.asleep:
             break
-        step = luck.choice(naive.running)
-        has_failed = luck.random() < 0.3
-        naive.end(step, has_failed and plan.step(step).on_failure == "block")
-        event: Event = AttemptSucceeded(1.0, step, "", 1, "done")
-        if has_failed:
-            event = AttemptFailed(1.0, step, "", 1, "error", "no")
+        step = luck.choice(naive.running + naive.asleep)
+        event: Event
+        if step in naive.asleep:
+            naive.wake(step)
+            event = TimerFired(1.0, f"retry:{step}::{tries[step]}")
+        elif luck.random() < 0.5:
+            naive.end(step, holds_dependents=False)
+            event = AttemptSucceeded(1.0, step, "", tries[step], "done")
+        else:
+            event = AttemptFailed(1.0, step, "", tries[step], "error", "no")
+            if tries[step] < 3:
+                naive.sleep(step)
+            else:
+                naive.end(step, plan.step(step).on_failure == "block")
         _, commands = advance(state, event)
     assert isinstance(commands[-1], EndRun)

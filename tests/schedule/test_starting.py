@@ -1,9 +1,22 @@
 """Which steps start, and when (RECIPES §9)."""
 
+import json
+from dataclasses import replace
+
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
-from weft.events.model import Approved, Rejected
+from weft.events.model import (
+    Approved,
+    AttemptCancelled,
+    AttemptStarted,
+    AttemptSucceeded,
+    Rejected,
+    RunResumed,
+    TimerFired,
+)
+from weft.plan.codec import plan_from_json, plan_to_text
 from weft.schedule.commands import AskApproval, StartAttempt
-from weft.vocabulary.ids import StepId
+from weft.schedule.waits import why_waiting
+from weft.vocabulary.ids import AgentId, StepId
 from weft.vocabulary.statuses import RunStatus
 
 DIAMOND = """
@@ -188,3 +201,103 @@ def test_the_commands_of_one_event_come_in_listing_order_and_questions_last() ->
 def test_a_step_that_fails_at_once_frees_its_place() -> None:
     run = drive(steps("id: a", "id: b", "id: c"), {"a": Fail()}, width=1)
     assert run.started == ["a", "b", "c"]
+
+
+RETRIES = "retry: {max_attempts: 3, backoff: linear}"
+
+
+def test_a_step_that_waits_to_retry_gives_its_place_to_another() -> None:
+    plan = plan_of(steps(f"id: a, {RETRIES}", "id: b"), width=1)
+    run = Driven(plan, {"a": [Fail(), "fine"], "b": Hang()}).start()
+    while run.started == ["a"]:
+        assert run.step()
+    assert run.started == ["a", "b"]
+    assert run.state.startable.running == 1
+    run.run()
+    assert run.started == ["a", "b"]
+    assert why_waiting(run.state, StepId("a")) == "waits for a free place (1 of 1 running)"
+    run.see(AttemptSucceeded(run.now, StepId("b"), "", 1, "done"))
+    run.run()
+    assert run.started == ["a", "b", "a"]
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_steps_that_come_back_and_steps_that_are_ready_share_one_listing_order() -> None:
+    written = steps("id: a", f"id: b, {RETRIES}", "id: c", "id: d")
+    script = {"b": [Fail(retry_after=0.1), "fine"], "c": Give("c", after=300)}
+    run = drive(plan_of(written, width=1), script)
+    assert run.started == ["a", "b", "c", "b", "d"]
+
+
+def test_a_step_that_waits_to_retry_keeps_its_files() -> None:
+    write = "posture: writer, write_set: [out], workspace_mode: shared"
+    run = Driven(plan_of(steps(f"id: a, {write}, {RETRIES}", f"id: b, {write}"), width=4))
+    run.script = {"a": [Fail(), "fine"]}
+    run.start().run()
+    assert run.started == ["a", "a", "b"]
+
+
+def test_a_step_keeps_its_place_while_any_of_its_parts_is_at_work() -> None:
+    recipe = f"""
+name: t
+steps:
+  - id: fan
+    parallel: [{{agent: worker, prompt: a}}, {{agent: other, prompt: b}}]
+    {RETRIES}
+  - {{id: next, subagent: default, prompt: go}}
+"""
+    script = {"worker": [Fail(retry_after=200), "fine"], "other": Give("b", after=100)}
+    run = drive(plan_of(recipe, width=1), script)
+    assert run.started == ["fan", "fan", "next", "fan"]
+    assert run.state.steps[StepId("next")].started_at == 100
+
+
+def test_an_attempt_that_was_told_to_stop_holds_its_place_until_it_has() -> None:
+    recipe = """
+name: t
+agents: {slow: {timeout: 1s, prompt: go}}
+steps:
+  - {id: a, subagent: slow, prompt: go, retry: {max_attempts: 2, backoff: linear}}
+  - {id: b, subagent: worker, prompt: go}
+"""
+    run = Driven(plan_of(recipe, width=1)).start()
+    a = StepId("a")
+    run.see(AttemptStarted(0, a, "", 1, AgentId("slow"), ""))
+    run.see(TimerFired(1, "attempt:a::1"))
+    assert run.started == ["a"]
+    run.see(AttemptCancelled(2, a, "", 1))
+    assert run.started == ["a", "b"]
+
+
+def test_a_step_that_ends_while_it_waits_for_a_place_takes_none_along() -> None:
+    written = steps(f"id: a, timeout: 40s, on_failure: skip, {RETRIES}", "id: b", "id: c")
+    run = drive(plan_of(written, width=1), {"a": Fail(), "b": Give("b", after=90)})
+    assert run.started == ["a", "b", "c"]
+    assert run.statuses() == {"a": "failed", "b": "succeeded", "c": "succeeded"}
+    assert run.state.startable.running == 0
+
+
+def test_a_run_that_an_older_weft_began_is_read_as_it_was_driven() -> None:
+    plan = plan_of(steps(f"id: a, {RETRIES}", "id: b"), width=1)
+    old = replace(plan, retry_keeps_place=True)
+    assert plan_from_json(json.loads(plan_to_text(plan))) == plan
+    stored = json.loads(plan_to_text(old))
+    del stored["retry_keeps_place"]
+    read = plan_from_json(stored)
+    run = drive(read, {"a": [Fail(), "fine"]})
+    assert run.started == ["a", "a", "b"]
+
+
+def test_a_resumed_step_that_is_approved_while_it_has_no_place_waits_for_one() -> None:
+    write = "posture: writer, write_set: [out], workspace_mode: shared"
+    plan = plan_of(steps(f"id: a, {write}, {RETRIES}", "id: b, read_set: [docs]"), width=1)
+    run = Driven(plan, {"a": [Fail(retry_after=50), "fine"], "b": Hang()}).start()
+    while run.started == ["a"]:
+        assert run.step()
+    run.see(RunResumed(run.now, permission="ask"))
+    assert run.asked == ["a"]
+    key = run.state.steps[StepId("a")].asked_key
+    run.see(Approved(run.now, StepId("a"), key=key))
+    assert [start.step for start in run.starts] == ["a", "b", "b"]
+    run.see(AttemptSucceeded(run.now, StepId("b"), "", 1, "done"))
+    assert run.started[-1] == "a"

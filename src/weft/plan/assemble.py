@@ -91,6 +91,7 @@ def assemble(draft: Draft, graph: Graph, width: int) -> Plan:
         timeout_seconds=recipe.timeout_seconds,
         budget=recipe.budget,
         warnings=tuple(draft.warnings),
+        retry_keeps_place=False,
     )
 
 

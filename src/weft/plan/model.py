@@ -209,6 +209,9 @@ class Plan:
     timeout_seconds: float | None
     budget: Budget
     warnings: tuple[Problem, ...]
+    # Whether a step that waits to retry counts against the width. Runs that an older Weft began
+    # were driven so, and their events make sense in that order only.
+    retry_keeps_place: bool = True
 
     def step(self, id: StepId) -> PlannedStep:
         return next(step for step in self.steps if step.id == id)

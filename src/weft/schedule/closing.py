@@ -15,7 +15,10 @@ def end_step(turn: Turn, step: StepState, status: StepStatus) -> None:
     state = turn.state
     if step.status is StepStatus.RUNNING:
         del state.running[step.id]
-        state.startable.leave()
+        if step.is_resting:
+            step.is_resting = False
+        else:
+            state.startable.leave()
         # What was told to stop may write until it says that it did.
         if step.open_attempts == 0:
             state.startable.let_go(step.index)

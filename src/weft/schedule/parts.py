@@ -55,6 +55,9 @@ def start_part(
 def start_attempt(turn: Turn, step: StepState, part: PartState) -> None:
     """Or end the part, if the run cannot afford it, or nobody could read its prompt."""
     state = turn.state
+    if step.is_resting:
+        _queue(turn, step, part)
+        return
     refused = refusal(state)
     if refused is not None:
         close_run(turn, RunStatus.FAILED, refused)
@@ -159,6 +162,8 @@ def close_attempt(
             state.startable.let_go(step.index)
         elif step.pending is not None:
             collect(turn, step)
+        elif state.retrying:
+            turn.idle[step.id] = step
     if was == "stopping":
         return False
     attempt.outcome = outcome
@@ -213,6 +218,26 @@ def retry_now(turn: Turn, step: StepState, part: PartState) -> None:
     start_attempt(turn, step, part)
 
 
+def rest(turn: Turn, step: StepState) -> None:
+    """Give the place away, if nothing of the step is under way and some of it waits to retry."""
+    is_at_work = step.open_attempts or step.awaits_approval or step.pending is not None
+    if is_at_work or step.is_resting or turn.state.plan.retry_keeps_place:
+        return
+    if any(part.status == "retrying" for part in step.parts.values()):
+        step.is_resting = True
+        turn.state.startable.leave()
+
+
+def return_to_work(turn: Turn, step: StepState) -> None:
+    """It has a place again."""
+    step.is_resting = False
+    queued, step.queued = step.queued, []
+    for part in queued:
+        if part.status == "retrying":  # nobody stopped it meanwhile
+            retry_now(turn, step, part)
+    turn.idle[step.id] = step
+
+
 def start_again(turn: Turn, step: StepState, part: PartState) -> None:
     """After an interruption, which costs the part none of its attempts."""
     part.tries -= 1
@@ -242,8 +267,18 @@ def _retry(turn: Turn, step: StepState, part: PartState, delay_seconds: float) -
         return
     part.status = "retrying"
     turn.state.retrying += 1
+    turn.idle[step.id] = step
     timer = Timer("retry", turn.at + delay_seconds, step.id, part.name, len(part.attempts))
     turn.set_timer(_retry_timer(step, part), timer)
+
+
+def _queue(turn: Turn, step: StepState, part: PartState) -> None:
+    """Its time has come, and its step must get a place first."""
+    part.status = "retrying"
+    turn.state.retrying += 1
+    if not step.queued:
+        turn.state.startable.push_back(step.index)
+    step.queued.append(part)
 
 
 def _call_off(

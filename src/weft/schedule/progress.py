@@ -1,7 +1,7 @@
 """Do everything that has become possible. In: a Turn. Out: the same, when nothing is left to do.
 
-One flat loop: parts that ended first, then steps whose dependencies have ended, then, in listing
-order, steps that fit. A plan of ten thousand steps that skip each other needs no stack.
+One flat loop: parts that ended first, then steps that only wait to retry, then steps whose
+dependencies have ended, then, in listing order, steps that fit. A plan of ten thousand steps that skip each other needs no stack.
 """
 
 from heapq import heappop
@@ -9,6 +9,7 @@ from heapq import heappop
 from weft.schedule.approvals import ask, needs_person
 from weft.schedule.closing import step_timer
 from weft.schedule.outcomes import skip
+from weft.schedule.parts import rest, return_to_work
 from weft.schedule.state import StepState, Timer
 from weft.schedule.turn import Turn
 from weft.schedule.work import begin_work, end_part
@@ -24,6 +25,12 @@ def progress(turn: Turn) -> None:
             step, part = ended_parts.popleft()
             if step.status is StepStatus.RUNNING and step.pending is None:
                 end_part(turn, step, part)
+                if state.retrying:
+                    turn.idle[step.id] = step
+        elif turn.idle:
+            _, step = turn.idle.popitem()
+            if step.status is StepStatus.RUNNING:
+                rest(turn, step)
         elif state.arrived:
             _arrive(turn, state.order[heappop(state.arrived)])
         elif (index := state.startable.take()) is not None:
@@ -59,6 +66,9 @@ def _is_wanted(turn: Turn, step: StepState) -> bool:
 
 
 def _start(turn: Turn, step: StepState) -> None:
+    if step.is_resting:
+        return_to_work(turn, step)
+        return
     if not _may_start(turn, step):
         turn.state.startable.leave()
         turn.state.startable.let_go(step.index)

@@ -4,6 +4,9 @@ The outcome is that of RECIPES §9: pass over the ready steps in listing order a
 fits under the width and conflicts with nothing that holds its files. The cost is not: steps with
 the same claims form a group, only the first of a group is ever looked at, and a group that is
 blocked is looked at again when the step that blocks it lets go.
+
+A step that only waits to retry gives its place away and keeps its files. It comes back for a place
+in listing order too, and nothing can stand against it but the width.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,6 +30,7 @@ class Startable:
         self._parked: dict[int, int] = {}  # group → the step that blocks it
         self._parked_on: dict[int, list[int]] = {}
         self._holders: dict[int, dict[int, None]] = {}  # group with rivals → steps that hold files
+        self._returning: list[int] = []  # a heap of steps that began, and want a place again
         self.width = width
         self.running = 0
 
@@ -37,9 +41,16 @@ class Startable:
         if queue[0] == step and group not in self._parked:
             heappush(self._heads, step)
 
+    def push_back(self, step: int) -> None:
+        """It gave its place away with `leave`, and has its files."""
+        heappush(self._returning, step)
+
     def take(self) -> int | None:
         """The step to start; from now on it has a place, and holds its files if others want them."""
-        while self._heads and self.running < self.width:
+        while self.running < self.width and (self._heads or self._returning):
+            if self._returning and (not self._heads or self._returning[0] < self._heads[0]):
+                self.running += 1
+                return heappop(self._returning)
             step = heappop(self._heads)
             group = self._group_of[step]
             queue = self._queues[group]
@@ -61,7 +72,7 @@ class Startable:
         return None
 
     def leave(self) -> None:
-        """A step ended: its place is free."""
+        """A step ended, or only waits to retry: its place is free."""
         self.running -= 1
 
     def let_go(self, step: int) -> None:
@@ -79,7 +90,7 @@ class Startable:
                 heappush(self._heads, self._queues[parked][0])
 
     def clear(self) -> None:
-        """Nothing starts any more."""
+        """Nothing new starts any more."""
         self._heads.clear()
         for queue in self._queues:
             queue.clear()

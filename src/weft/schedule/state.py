@@ -186,6 +186,8 @@ class StepState:
     decisions: list["Decision"] = field(default_factory=list)
     held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
     open_attempts: int = 0  # planned, running or stopping
+    is_resting: bool = False  # it only waits to retry: it has its files, and no place
+    queued: list[PartState] = field(default_factory=list)  # to be tried once it has a place again
     pending: Pending | None = None  # its work is done, and its changes are being collected
     changes: Changes | None = None
     question: str = ""  # about its change, which a person must allow before it is merged

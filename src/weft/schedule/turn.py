@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from weft.schedule.commands import ClearTimer, Command, SetTimer
-from weft.schedule.state import RunState, Timer
+from weft.schedule.state import RunState, StepState, Timer
 from weft.vocabulary.ids import StepId
 
 
@@ -13,6 +13,8 @@ class Turn:
     at: float  # when the event happened: the only time there is
     commands: list[Command] = field(default_factory=list)
     asking: dict[StepId, None] = field(default_factory=dict)  # who asks a person from now on
+    # Steps that may have nothing left to do but to wait for a retry.
+    idle: dict[StepId, StepState] = field(default_factory=dict)
 
     def say(self, command: Command) -> None:
         self.commands.append(command)

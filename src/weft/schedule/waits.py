@@ -28,15 +28,22 @@ def why_waiting(state: RunState, step: StepId) -> str:
 def _why_paused(state: RunState, step: StepState) -> str:
     if any(part.status == "running" for part in step.parts.values()):
         return ""
+    if step.queued:
+        return _no_place(state)
     due = [t.due_at for t in state.timers.values() if t.kind == "retry" and t.step == step.id]
     return f"retries in {format_duration(max(0.0, min(due) - state.now))}" if due else ""
 
 
+def _no_place(state: RunState) -> str:
+    """Empty when there is one."""
+    running, width = state.startable.running, state.startable.width
+    return f"waits for a free place ({running} of {width} running)" if running >= width else ""
+
+
 def _why_ready(state: RunState, step: StepState) -> str:
-    startable = state.startable
-    if startable.running >= startable.width:
-        return f"waits for a free place ({startable.running} of {startable.width} running)"
-    blocker = startable.blocker_of(step.index)
+    if said := _no_place(state):
+        return said
+    blocker = state.startable.blocker_of(step.index)
     if blocker is None:
         return ""
     planned = state.order[blocker].planned
