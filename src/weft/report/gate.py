@@ -4,6 +4,7 @@ Everything that would run, and on what grounds: prompts as they are rendered, ag
 that would really answer, tools, sets, and what the steps before have given.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from weft.schedule.state import RunState, StepState
 from weft.text.visible import visible
 from weft.vocabulary.values import Json
 
+# A person needs no more of a script's or a file's digest; the JSON form has all of it.
+_DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{20,}")
 _ABOUT = {
     "start": "it would start",
     "again": "it was interrupted, nobody knows what it had done, and it would be done again",
@@ -145,7 +148,8 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
 
 def _part_lines(part: GatePart, most: int) -> Iterator[str]:
     name = f"{part.part}: " if part.part else ""
-    yield f"\n  {name}agent {part.agent}, asked: {', then '.join(part.models)}"
+    models = ", then ".join(_DIGEST.sub(r"\1…", model) for model in part.models)
+    yield f"\n  {name}agent {part.agent}, model {models}"
     yield f"  tools   {', '.join(part.tools) or 'none'}"
     if part.instructions:
         yield "  instructions:"
