@@ -225,6 +225,14 @@ def test_what_is_not_part_of_a_change_cannot_be_settled(tmp_path: Path) -> None:
     assert weft(tmp_path, "apply", run_id, "a", "--ours", "--theirs").code == 2
 
 
+def test_a_path_in_full_is_a_path_of_the_change_and_what_stays_is_named(tmp_path: Path) -> None:
+    run_id = clashed(tmp_path)
+    said = weft(tmp_path, "apply", run_id, "a", "--resolved", str(tmp_path / "in.txt"), "--json")
+    assert (said.code, [each["path"] for each in said.json["left"]]) == (0, ["in.txt"])
+    again = weft(tmp_path, "apply", run_id, "a", "--dry-run", "--json")
+    assert (again.code, again.json["was_merged"]) == (0, True), "not the conflict of long ago"
+
+
 def test_names_of_files_are_text_for_terminals_and_for_json(tmp_path: Path) -> None:
     run_id = clashed(tmp_path)
     shown = r"odd \xe9\x1b[2J\n.txt"

@@ -147,3 +147,53 @@ def test_a_folder_in_the_way_is_not_removed_by_taking_a_side(tmp_path: Path) -> 
 def test_a_name_is_spelt_as_text_that_a_terminal_and_json_take(name: str, text: str) -> None:
     assert spelt(name) == text
     spelt(name).encode()
+
+
+OBSTRUCTED: list[tuple[Tree, Tree]] = [
+    ({"thing": b"theirs"}, {"thing/own": b"ours"}),
+    ({"thing/made": b"theirs"}, {"thing": b"ours"}),
+    ({"a/b/c": b"theirs", "a/b/d": b"theirs"}, {"a": b"ours"}),
+]
+
+
+@pytest.mark.parametrize(("made", "own"), OBSTRUCTED)
+def test_ours_keeps_a_file_or_folder_that_is_in_the_way(
+    tmp_path: Path, made: Tree, own: Tree
+) -> None:
+    workspace = write_tree(tmp_path / "ws", {"calm": b"c\n"})
+    isolated = isolate(workspace, tmp_path / "copy")
+    write_tree(isolated.root, {**made, "calm": b"C\n"})
+    changes = find_changes(isolated, tmp_path / "artifact")
+    write_tree(workspace, own)
+    for otherwise in (None, "theirs"):
+        settlement = Settlement(otherwise=otherwise)  # type: ignore[arg-type]
+        merged = merge_back(changes, workspace, tmp_path / "home", settlement=settlement)
+        assert isinstance(merged, Conflict), "nothing of the workspace is removed to make room"
+    merged = merge_back(
+        changes, workspace, tmp_path / "home", settlement=Settlement(otherwise="ours")
+    )
+    assert isinstance(merged, Merged)
+    assert {left.path for left in merged.left} == set(made)
+    files = (path for path in workspace.rglob("*") if path.is_file())
+    found = {str(path.relative_to(workspace)): path.read_bytes() for path in files}
+    assert found == {"calm": b"C\n", **own}
+
+
+def test_ours_keeps_both_ends_of_a_rename_whose_end_is_in_the_way(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {"old": FILES["old"], "calm": b"c\n"})
+    isolated = isolate(workspace, tmp_path / "copy")
+    (isolated.root / "new").mkdir()
+    (isolated.root / "old").rename(isolated.root / "new" / "place")
+    changes = find_changes(isolated, tmp_path / "artifact")
+    write_tree(workspace, {"new": b"ours"})
+    before = read_tree(workspace)
+    ours = Settlement(otherwise="ours")
+    merged = merge_back(changes, workspace, tmp_path / "home", settlement=ours)
+    assert isinstance(merged, Merged)
+    assert read_tree(workspace) == before
+
+
+def test_what_was_settled_is_named(clashing: Clashing) -> None:
+    merged = clashing.merge("text", otherwise="ours")
+    assert isinstance(merged, Merged)
+    assert {left.path for left in merged.left} == CLASHES

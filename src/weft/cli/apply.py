@@ -25,7 +25,7 @@ from weft.workspaces.admission import doubt_about, inadmissible
 from weft.workspaces.apply import Merged
 from weft.workspaces.entries import Changes
 from weft.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
-from weft.workspaces.merge_back import merge_back
+from weft.workspaces.merge_back import is_merged, merge_back
 from weft.workspaces.protected import NOTHING_PROTECTED, Protected
 from weft.workspaces.refusals import shown, spelt
 from weft.workspaces.stage import Point
@@ -92,11 +92,10 @@ def command(
     allowed = _Allowed(unfinished, allow_removals, allow_secrets, Protected(weft.settings.protected),
                        weft.redactor)  # fmt: skip
     _admit(history.state.steps[StepId(step)], changes, run, allowed)
-    settlement = _settlement(changes, resolved, ours, theirs)
     workspace = Path(history.started.workspace)
+    settlement = _settlement(changes, _beneath(workspace, resolved), ours, theirs)
     if dry_run:
-        planned = _merged(plan_merge(changes, workspace, settlement))
-        outcome = Merged(changes.id, planned.paths, planned.merged_by_lines, left=planned.left)
+        outcome = _foreseen(changes, workspace, weft.settings.home, settlement)
     else:
         _require_permission(weft, run, step)
         with _undisturbed() as at:
@@ -105,12 +104,25 @@ def command(
     _say(_Applied(run, step, changes, outcome, dry_run), as_json)
 
 
-def _settlement(
-    changes: Changes, resolved: tuple[str, ...], ours: bool, theirs: bool
-) -> Settlement:
+def _foreseen(changes: Changes, workspace: Path, home: Path, settlement: Settlement) -> Merged:
+    if is_merged(changes, workspace, home):
+        return Merged(changes.id, (), (), was_done=True)
+    planned = _merged(plan_merge(changes, workspace, settlement))
+    return Merged(changes.id, planned.paths, planned.merged_by_lines, left=planned.left)
+
+
+def _beneath(workspace: Path, paths: tuple[str, ...]) -> frozenset[str]:
+    """As a change spells them: a shell completes them in full as well."""
+    top = os.path.realpath(workspace)
+    return frozenset(
+        os.path.relpath(path, top) if os.path.isabs(path) else os.path.normpath(path)
+        for path in paths
+    )
+
+
+def _settlement(changes: Changes, paths: frozenset[str], ours: bool, theirs: bool) -> Settlement:
     if ours and theirs:
         raise InvalidUsage("--ours and --theirs exclude each other")
-    paths = frozenset(os.path.normpath(path) for path in resolved)
     known = {path for change in changes.changes for path in change.touched}
     known |= {left.path for left in changes.refused}
     for path in sorted(paths - known):
@@ -195,7 +207,7 @@ def _say(applied: _Applied, as_json: bool) -> None:
     if as_json:
         print_json(
             {"ok": True, "run_id": applied.run, "step": applied.step,
-             "dry_run": applied.is_dry_run, "files": [spelt(path) for path in paths],
+             "dry_run": applied.is_dry_run, "was_merged": applied.outcome.was_done, "files": [spelt(path) for path in paths],
              "left": [{"path": spelt(each.path), "why": each.why} for each in left],
              "refused": [spelt(each.path) for each in applied.changes.refused]}
         )  # fmt: skip

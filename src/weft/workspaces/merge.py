@@ -114,28 +114,50 @@ class _Planner:
 
     def plan(self, changes: Changes) -> None:
         for left in changes.refused:
-            if not self._stays((left.path,)):
+            if self._stays((left.path,)):
+                self._leave((left.path,), left.why)
+            else:
                 self.clashes.append(Clash(left.path, left.why))
         for change in changes.changes:
             if any(path in self.settlement.resolved for path in change.touched):
+                self._leave(change.touched, "it was resolved by hand")
                 continue
             try:
                 self._check(change)
                 self._decide(change)
             except (_Clashing, PathRefused, OSError) as error:
                 self._settle(change, error)
-        for put in self.puts.values():
-            obstacle = self._obstacle(put)
-            if obstacle is not None:
-                self.clashes.append(Clash(put.path, obstacle, None, put.before, put.after))
+        self._clear_the_way(changes)
+
+    def _clear_the_way(self, changes: Changes) -> None:
+        """Nothing of the workspace's own is removed to make room for a put."""
+        change_at = {path: change for change in changes.changes for path in change.touched}
+        # Again after each that stays: a file that is not removed after all may be in the way.
+        while obstructed := [
+            (put, why) for put in self.puts.values() if (why := self._obstacle(put))
+        ]:
+            if self.settlement.otherwise != "ours":
+                sides = (
+                    Clash(put.path, why, None, put.before, put.after) for put, why in obstructed
+                )
+                self.clashes.extend(sides)
+                return
+            put, why = obstructed[0]
+            for path in change_at[put.path].touched:
+                self.puts.pop(path, None)
+            self._leave(change_at[put.path].touched, f"the step's {why}")
 
     def _stays(self, paths: tuple[str, ...]) -> bool:
         """Whether the workspace's own side of these paths is the one that counts."""
         settlement = self.settlement
         return settlement.otherwise == "ours" or any(p in settlement.resolved for p in paths)
 
+    def _leave(self, paths: tuple[str, ...], why: str) -> None:
+        self.left.extend(Left(path, why) for path in paths)
+
     def _settle(self, change: Change, error: Exception) -> None:
         if self._stays(change.touched):
+            self._leave(change.touched, f"it {error}")
             return
         # What no merge may bring into a workspace is not brought by anybody's choice either.
         if self.settlement.otherwise != "theirs" or not isinstance(error, _BothChanged):
