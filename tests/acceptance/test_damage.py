@@ -1,13 +1,14 @@
 """Damage to the journal: it is told for what it is, and the other runs stay usable."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from acceptance.cli import weft
-from acceptance.running import CHAIN, run
+from acceptance.cli import weft, write
+from acceptance.running import CHAIN, MODEL, run, stuck
 
 
 @pytest.mark.parametrize("at", ["1e300", "-5", "99999999999999", '"soon"', "null"])
@@ -50,3 +51,29 @@ def test_a_damaged_header_is_not_called_a_full_disk(tmp_path: Path) -> None:
     assert said.code != 0
     assert "journal_full" not in said.out
     assert "not a database" in said.out
+
+
+def test_what_a_torn_wal_has_lost_is_said_wherever_the_run_is_looked_at(tmp_path: Path) -> None:
+    assert run(tmp_path, CHAIN).code == 0
+    with stuck(tmp_path) as (child, hurt):
+        child.kill()
+        child.wait()
+    wal = tmp_path / "home" / "runs.db-wal"
+    os.truncate(wal, wal.stat().st_size - 2_000)  # half a page: the last commit
+    torn = wal.read_bytes()
+    found = weft(tmp_path, "doctor")
+    assert f"run {hurt} has lost" in found.out
+    assert f"run {hurt} has lost" in found.err, "it is announced when it is found"
+    (kept,) = (tmp_path / "home").glob("runs.db.damaged-*")
+    assert (kept / "runs.db-wal").read_bytes() == torn
+    listed = weft(tmp_path, "runs")
+    assert f"run {hurt} has lost" in listed.err
+    rows = weft(tmp_path, "runs", "--json").json
+    assert any(str(kept) in each for each in rows["warnings"])
+    whole = next(row["run_id"] for row in rows["runs"] if row["run_id"] != hurt)
+    assert f"run {hurt} has lost" in weft(tmp_path, "report", hurt).out
+    assert "has lost" not in weft(tmp_path, "report", whole).out
+    write(tmp_path, "script.yaml", "default: ok")
+    again = weft(tmp_path, "resume", hurt, *MODEL)
+    assert again.code == 0, again
+    assert "COMPLETE" in weft(tmp_path, "report", hurt).out

@@ -124,7 +124,7 @@ def test_a_journal_that_opens_tells_its_version(tmp_path: Path) -> None:
     write(tmp_path, "r.yaml", "name: r\nsteps: [{id: a, subagent: writer, prompt: x}]\n")
     write(tmp_path, "s.yaml", "default: ok\n")
     assert weft(tmp_path, "run", "r.yaml", "--model", "scripted:s.yaml").code == 0
-    assert "version 3, 1 runs" in findings(tmp_path)["journal"]["says"]
+    assert "version 4, 1 runs" in findings(tmp_path)["journal"]["says"]
 
 
 def test_settings_that_cannot_be_read_fail(tmp_path: Path) -> None:

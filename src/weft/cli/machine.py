@@ -15,12 +15,14 @@ from tempfile import TemporaryFile
 from typing import cast
 
 from weft import __version__
+from weft.adapters.stores.acknowledged import check, losses
 from weft.adapters.stores.sqlite_file import MIGRATIONS, connect
 from weft.assembly import Weft
 from weft.cli.finding import Finding
 from weft.cli.machine_models import examine_models
 from weft.config.settings import Settings
 from weft.config.trust import told
+from weft.problems.errors import WeftError
 from weft.processes.programs import find_program
 from weft.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
 
@@ -66,6 +68,7 @@ def _journal(file: Path) -> Finding:
     if not file.exists():
         return Finding("journal", "ok", f"{file} will be made by the first run")
     try:
+        check(file)
         with closing(connect(file)) as db:
             db.execute("BEGIN IMMEDIATE")  # fails where nothing can be written
             db.execute("ROLLBACK")
@@ -75,11 +78,16 @@ def _journal(file: Path) -> Finding:
             said = db.execute("PRAGMA quick_check(1)").fetchone()[0] if is_small else "ok"
     except (sqlite3.Error, OSError) as error:
         return _broken_journal(f"{file} cannot be opened: {error}")
+    except WeftError as error:
+        return _broken_journal(error.message, error.hint)
     if kept > len(MIGRATIONS):
         says = f"{file} was written by a newer Weft (version {kept})"
         return _broken_journal(says, "update Weft, or set WEFT_HOME to another folder")
     if said != "ok":
         return _broken_journal(f"{file} is damaged: {said}")
+    if lost := losses(file):
+        fix = "runs that lack events can be retried; move the folder away when it is not needed"
+        return Finding("journal", "warning", "; ".join(loss.told for loss in lost), fix)
     return Finding("journal", "ok", f"{file}: version {kept}, {runs} runs")
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 import click
 
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import columns, print_json, say
-from weft.ports.journal import RunRow
+from weft.ports.journal import Loss, RunRow
 from weft.problems.errors import WeftError
 from weft.report.json_form import iso
 from weft.run.runs import Runs, is_interrupted
@@ -21,10 +22,13 @@ from weft.vocabulary.durations import format_duration
 @json_option
 def command(limit: int, as_json: bool) -> None:
     """List the runs, newest first."""
-    rows = asyncio.run(_rows(limit))
+    rows, lost = asyncio.run(_rows(limit))
     if as_json:
-        print_json({"ok": True, "runs": [_as_json(row, status) for row, status in rows]})
+        listed = [_as_json(row, status) for row, status in rows]
+        print_json({"ok": True, "runs": listed, "warnings": [loss.told for loss in lost]})
         return
+    for loss in lost:
+        say(f"warning: {loss.told}", err=True)
     if not rows:
         say("no runs yet; weft run NAME starts one")
         return
@@ -33,9 +37,10 @@ def command(limit: int, as_json: bool) -> None:
     say("\n".join(columns(table)))
 
 
-async def _rows(limit: int) -> list[tuple[RunRow, str]]:
+async def _rows(limit: int) -> tuple[list[tuple[RunRow, str]], Sequence[Loss]]:
     async with open_weft().runs() as runs:
-        return [(row, await _status(runs, row)) for row in await runs.recent(limit)]
+        rows = [(row, await _status(runs, row)) for row in await runs.recent(limit)]
+        return rows, runs.losses()
 
 
 async def _status(runs: Runs, row: RunRow) -> str:

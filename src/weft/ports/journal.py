@@ -41,6 +41,24 @@ class RunRow:
     is_let_go: bool = True  # False: whoever leased it last still holds it, or died with it
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Events of a run that were acknowledged, and are not in the journal any more."""
+
+    run_id: RunId
+    acknowledged: int
+    held: int  # how many of them the journal had when it was found
+    kept: str  # the folder with the journal's files as they were then
+
+    @property
+    def told(self) -> str:
+        return (
+            f"run {self.run_id} has lost {self.acknowledged - self.held} of its "
+            f"{self.acknowledged} events: the journal was damaged (its files as they were "
+            f"found: {self.kept})"
+        )
+
+
 class Leased(WeftError):
     kind = "leased"
 
@@ -116,6 +134,10 @@ class Journal(Protocol):
 
     async def release(self, run_id: RunId, *, fence: int) -> None:
         """Others may lease the run at once. Of no effect when it is no longer held."""
+        ...
+
+    def losses(self) -> Sequence[Loss]:
+        """What was acknowledged once and is gone, for as long as the damaged files are kept."""
         ...
 
     async def close(self) -> None:

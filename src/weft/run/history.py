@@ -27,11 +27,16 @@ class History:
 async def load(store: Journal, run_id: RunId, *, with_speech: bool = False) -> History:
     """`with_speech`: also what models said piece by piece, which no state depends on."""
     stored = await store.read(run_id, with_speech=with_speech)
+    lost = [loss.told for loss in store.losses() if loss.run_id == run_id]
+    if not stored and lost:
+        raise NotFound(f"nothing is left of it: {lost[0]}")
     if not stored:
         known = [row.run_id for row in await store.runs(200)]
         hint = did_you_mean(run_id, known) or "weft runs lists them"
         raise NotFound(f"there is no run '{run_id}'", hint=hint)
-    return fold(stored, run_id)
+    history = fold(stored, run_id)
+    history.state.warnings.update(dict.fromkeys(lost))
+    return history
 
 
 def fold(stored: Iterable[StoredEvent], run_id: RunId) -> History:

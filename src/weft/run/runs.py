@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,7 @@ from weft.events.model import (
 from weft.plan.codec import plan_to_text
 from weft.plan.model import Plan, briefs
 from weft.ports.clock import Clock
-from weft.ports.journal import Leased, RunRow, StoredEvent
+from weft.ports.journal import Leased, Loss, RunRow, StoredEvent
 from weft.ports.runner import Identified, Runner
 from weft.ports.workspace import Undone, Workspaces
 from weft.problems.errors import InvalidUsage, WeftError
@@ -171,6 +171,10 @@ class Runs:
     async def history(self, run_id: RunId, *, with_speech: bool = False) -> History:
         """`with_speech`: also what models said piece by piece."""
         return await load(self._store, run_id, with_speech=with_speech)
+
+    def losses(self) -> Sequence[Loss]:
+        """What the journal has lost of runs, for as long as its damaged files are kept."""
+        return self._store.losses()
 
     async def events(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
         return await self._store.read(run_id, after)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from weft.events.codec import decode, encode
 from weft.events.model import Event, ModelSpoke, RunEnded, RunResumed, RunStarted
 from weft.ports.cache import KeptOutput
-from weft.ports.journal import Fenced, JournalFull, Leased, RunRow, StoredEvent
+from weft.ports.journal import Fenced, JournalFull, Leased, Loss, RunRow, StoredEvent
 from weft.ports.post import Message, Sayable
 from weft.vocabulary.ids import RunId
 from weft.vocabulary.large import Large
@@ -118,6 +118,9 @@ class MemoryJournal:
     async def kept(self, key: str) -> KeptOutput | None:
         self._check_open()
         return self._kept.get(key)
+
+    def losses(self) -> Sequence[Loss]:
+        return ()
 
     async def close(self) -> None:
         self._is_closed = True

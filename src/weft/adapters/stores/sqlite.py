@@ -20,7 +20,7 @@ from weft.adapters.stores.sqlite_writer import Writer
 from weft.events.codec import UnknownEvent, decode, encode, encode_apart
 from weft.events.model import AttemptSucceeded, Event
 from weft.ports.cache import KeptOutput
-from weft.ports.journal import RunRow, StoredEvent
+from weft.ports.journal import Loss, RunRow, StoredEvent
 from weft.ports.post import Message, Sayable
 from weft.problems.errors import WeftError
 from weft.vocabulary.ids import RunId
@@ -101,6 +101,9 @@ class SqliteJournal:
 
     async def kept(self, key: str) -> KeptOutput | None:
         return await self._in_reader(lambda db: _kept(db, key))
+
+    def losses(self) -> Sequence[Loss]:
+        return self._writer.losses
 
     async def close(self) -> None:
         await self._writer.close()

@@ -1,7 +1,7 @@
 """What one transaction writes. In: appends, leases, words and outputs. Out: rows."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, repeat
 from typing import cast
@@ -36,8 +36,15 @@ class Ledger:
     it remembers holds until another connection writes, which SQLite tells by `data_version`.
     """
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        note: Callable[[Mapping[RunId, int]], None] = lambda last: None,
+    ) -> None:
+        """`note`: is told the last event of each run that a commit has appended to."""
         self._db = db
+        self._note = note
+        self._last: dict[RunId, int] = {}  # by run, of those that this transaction appends to
         self._held: dict[RunId, _Held] = {}
         self._rows: list[tuple[int, int, str]] = []  # not yet inserted
         self._version: int | None = None
@@ -52,10 +59,14 @@ class Ledger:
     def commit(self) -> None:
         self._insert()
         self._db.execute("COMMIT")
+        if self._last:
+            self._note(self._last)
+            self._last.clear()
 
     def roll_back(self) -> None:
         self._rows.clear()
         self._held.clear()
+        self._last.clear()
         roll_back(self._db)
 
     def append(
@@ -72,6 +83,7 @@ class Ledger:
             self._keep_large(run.id, digest, value)
         self._rows += zip(repeat(run.id), count(run.last_seq + 1), rows, strict=False)
         run.last_seq += len(rows)
+        self._last[run_id] = run.last_seq
         for event in events:
             if isinstance(event, _LISTED):
                 self._list(run.id, event)

@@ -17,8 +17,10 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 
+from weft.adapters.stores.acknowledged import Acknowledged, check, losses
 from weft.adapters.stores.sqlite_file import explained, lease_clock, open_for_writing
 from weft.adapters.stores.sqlite_ledger import Ledger
+from weft.ports.journal import Loss
 from weft.problems.errors import WeftError
 
 _T = TypeVar("_T")
@@ -45,6 +47,7 @@ class Writer:
         self._thread = Thread(target=self._work, name="weft-journal", daemon=True)
         self._is_closed = False
         self.lease_time: Callable[[], float] = time.time  # known once it is started
+        self.losses: tuple[Loss, ...] = ()  # likewise
 
     async def start(self) -> None:
         self._thread.start()
@@ -74,14 +77,16 @@ class Writer:
 
     def _work(self) -> None:
         try:
+            acknowledged = Acknowledged(self._path, check(self._path))
+            self.losses = losses(self._path)
             db = open_for_writing(self._path)
             self.lease_time = lease_clock(db)
         except Exception as error:
             self._settle([(self._opened, explained(error))])
             return
         self._settle([(self._opened, None)])
-        ledger = Ledger(db)
-        with closing(db):
+        ledger = Ledger(db, acknowledged.note)
+        with closing(acknowledged), closing(db):
             for batch in self._batches():
                 self._settle(_commit(ledger, batch))
 
