@@ -1,5 +1,6 @@
 """Streams that are closed, full or left by their reader, and signals while somebody waits."""
 
+import fcntl
 import os
 import pty
 import select
@@ -7,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -122,6 +124,31 @@ def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
     assert f"weft approve {row['run_id']} g" in screen
     assert f"weft resume {row['run_id']}" in screen
     os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "script", "seen", "status"),
+    [(CHAIN, STUCK, "b running", "interrupted"), (GATED, "default: ok", "[l]ater", "waiting")],
+)
+def test_a_terminal_that_is_closed_ends_the_process_and_the_run_can_be_resumed(
+    tmp_path: Path, recipe: str, script: str, seen: str, status: str
+) -> None:
+    write(tmp_path, "recipe.yaml", recipe)
+    write(tmp_path, "script.yaml", script)
+    ours, theirs = pty.openpty()
+    environ = environment(tmp_path, {"TERM": "xterm", "NO_COLOR": "1"})
+    child = subprocess.Popen(
+        [sys.executable, "-m", "weft", "run", "recipe.yaml", *MODEL],
+        cwd=tmp_path, env=environ, stdin=theirs, stdout=theirs, stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(theirs)
+    assert seen in " ".join(_read(ours, until=seen).split())
+    os.close(ours)  # SIGHUP, and from now on every write fails
+    assert child.wait(30) == 130
+    (row,) = weft(tmp_path, "runs", "--json").json["runs"]
+    assert row["status"] == status
 
 
 def _read(terminal: int, until: str = "\0") -> str:

@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from weft.adapters.stores.memory import MemoryJournal
-from weft.events.model import CancelRequested, Event
+from weft.events.model import Approved, CancelRequested, Event
 from weft.ports.journal import JournalFull
 from weft.ports.post import Message
 from weft.problems.errors import WeftError
 from weft.run.keeper import LEASE_SECONDS, Keeper, Lease
 from weft.testing.clock import VirtualClock
-from weft.vocabulary.ids import RunId
+from weft.vocabulary.ids import RunId, StepId
 
 RUN = RunId("run-1")
 
@@ -89,6 +91,27 @@ def test_post_is_brought_once_and_stamped_with_the_time_it_arrives() -> None:
         assert [message.run_id for message in await store.posted()] == ["of others"]
 
     clock.run(story())
+
+
+def test_an_approval_that_the_user_did_not_give_is_dropped_with_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = VirtualClock()
+    store = MemoryJournal(clock.now)
+
+    async def story() -> None:
+        keeper = Keeper(store, may_tell=lambda run_id, event: not isinstance(event, Approved))
+        told = Told()
+        await store.post(RUN, Approved(1.0, StepId("g\x1b[2J"), "mallory"))
+        await store.post(RUN, CancelRequested(1.0))
+        keeper.add(await Lease.take(store, clock, RUN, "me"), told)
+        await asyncio.sleep(5)
+        keeper.remove(RUN)
+        assert [type(event) for event in told.events] == [CancelRequested]
+
+    clock.run(story())
+    (record,) = caplog.records
+    assert f"run {RUN} was left an approval of 'g\\x1b[2J'" in record.getMessage()
 
 
 class Unreadable(MemoryJournal):

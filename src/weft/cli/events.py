@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.2
 @click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
 @click.option("--after", type=click.IntRange(0), default=0, help="Only events after this one.")
 @json_option
-def command(run: str, follow: bool, after: int, as_json: bool) -> int:
+def command(run: str, follow: bool, after: int, as_json: bool) -> int | None:
     """Print a run's journal, one JSON line an event.
 
     With --follow, until the run ends, or until nobody drives it: where a step awaits approval the
@@ -35,7 +35,8 @@ def command(run: str, follow: bool, after: int, as_json: bool) -> int:
         raise
 
 
-async def _print(run_id: RunId, follow: bool, after: int) -> int:
+async def _print(run_id: RunId, follow: bool, after: int) -> int | None:
+    """None: all was printed that there is, or as much as anybody reads."""
     async with open_weft().runs() as runs:
         # A run that is not there is an error, and one that has ended is not waited for.
         has_ended = (await runs.history(run_id)).state.is_recorded
@@ -50,7 +51,7 @@ async def _print(run_id: RunId, follow: bool, after: int) -> int:
                 print_json_text(encode(stored.event))
                 has_ended = has_ended or isinstance(stored.event, RunEnded)
             if has_ended or not follow or not has_reader():
-                return 0
+                return None
             if not is_driven:
                 return _say_why((await runs.history(run_id)).state)
             await asyncio.sleep(_LOOK_SECONDS)

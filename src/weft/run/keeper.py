@@ -13,7 +13,7 @@ from weft.events.model import Event
 from weft.ports.cache import Cache
 from weft.ports.clock import Clock
 from weft.ports.journal import Fenced, Journal
-from weft.ports.post import Post
+from weft.ports.post import Message, Post
 from weft.problems.errors import WeftError
 from weft.vocabulary.ids import RunId
 
@@ -83,7 +83,7 @@ class Keeper:
         lease_seconds: float = LEASE_SECONDS,
         may_tell: Callable[[RunId, Event], bool] = lambda run_id, event: True,
     ) -> None:
-        """`may_tell`: what else was posted is dropped, as if nobody had said it."""
+        """`may_tell`: what else was posted is dropped, with a word on stderr."""
         self._store = store
         self._may_tell = may_tell
         self._renew_seconds = lease_seconds / 3
@@ -120,6 +120,8 @@ class Keeper:
                 # The run learns of it now: its clock never runs backwards.
                 if self._may_tell(message.run_id, message.event):
                     driven.tell(replace(message.event, at=driven.now()))
+                else:
+                    _say_dropped(message)
             if mine:
                 await self._store.taken([message.number for message in mine])
 
@@ -134,3 +136,14 @@ class Keeper:
             driven.lose(error)
         except WeftError:
             pass  # a full disk: the next append says so, and louder
+
+
+def _say_dropped(message: Message) -> None:
+    import logging  # seldom
+
+    step = getattr(message.event, "step", "")
+    logging.getLogger("weft.run").warning(
+        "weft: run %s was left an approval of %r that you did not give: it does not count",
+        message.run_id,
+        str(step),
+    )
