@@ -238,3 +238,55 @@ def test_init_trusts_what_it_has_made_and_nothing_else(tmp_path: Path) -> None:
     assert weft(tmp_path, "init", "old", env=untrusted).code == 0
     assert weft(tmp_path / "old", "trust", "--list", "--json", env={
         **untrusted, "WEFT_HOME": str(tmp_path / "home")}).json["trusted"] is False  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (b"\xff\xfe\x00abc", "decode"),
+        (b"a\0b", "zero byte"),
+        (b"x" * 10_000_001, "10,000,000"),
+        (b" \n", "empty"),
+    ],
+    ids=["no UTF-8", "a zero byte", "too long", "blank"],
+)
+@pytest.mark.parametrize("source", ["-", "prompt.md"])
+def test_what_is_no_prompt_is_refused_and_decides_nothing(
+    tmp_path: Path, given: bytes, says: str, source: str
+) -> None:
+    folder, run_id = gated(tmp_path)
+    write(folder, "prompt.md", given)
+    stdin = given if source == "-" else b""
+    said = weft(folder, "approve", run_id, "send", "--edit", source, "--json", stdin=stdin)
+    assert says in refused(said, "usage")["message"]
+    assert weft(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
+
+
+@pytest.mark.parametrize("source", ["-", "prompt.md"])
+def test_an_edited_prompt_keeps_its_bytes(tmp_path: Path, source: str) -> None:
+    folder, run_id = gated(tmp_path)
+    given = "to Zoë\r\n\tand Bo\n\n"
+    write(folder, "prompt.md", given)
+    words = ("approve", run_id, "send", "--edit", source, "--no-resume")
+    assert weft(folder, *words, stdin=given if source == "-" else "").code == 0
+    (prompts,) = (
+        event["prompts"]
+        for event in lines(weft(folder, "events", run_id))
+        if event["type"] == "approved"
+    )
+    assert prompts == {"": given}
+
+
+def test_a_part_without_an_edit_is_refused(tmp_path: Path) -> None:
+    folder, run_id = gated(tmp_path)
+    said = weft(folder, "approve", run_id, "send", "--part", "x", "--json")
+    assert "there is no --edit" in refused(said, "usage")["message"]
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_a_run_that_waited_for_a_person_was_not_interrupted(tmp_path: Path, verb: str) -> None:
+    folder, run_id = gated(tmp_path)
+    weft(folder, verb, run_id, "send")
+    report = weft(folder, "report", run_id).out
+    assert "send" in report
+    assert "interruption" not in report

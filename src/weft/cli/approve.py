@@ -11,9 +11,11 @@ import click
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import accept_option, json_option, model_option
 from weft.cli.printing import page, print_json, say
+from weft.documents.regular_file import read_regular
 from weft.problems.errors import InvalidUsage
 from weft.report.gate import gate_as_json, gate_as_text, gate_of
 from weft.run.history import History
+from weft.templates.render import MOST_CHARACTERS
 from weft.vocabulary.ids import RunId, StepId
 from weft.vocabulary.names import did_you_mean, listed
 
@@ -59,6 +61,11 @@ def command(
     history = history_of(open_weft(), run)
     if show:
         return _show(history, StepId(step), as_json)
+    if part and not edit:
+        raise InvalidUsage(
+            "--part says whose prompt --edit replaces, and there is no --edit",
+            hint="an approval is for the whole step: leave --part out, or add --edit FILE",
+        )
     prompts = {_part_of(history, StepId(step), part): _text(edit)} if edit else {}
     asyncio.run(_decide(RunId(run), StepId(step), True, reason, prompts, key))
     return go_on(run, step, "approved", is_left, model, accepted, as_json)
@@ -153,10 +160,18 @@ def _part_of(history: History, step: StepId, part: str) -> str:
 
 
 def _text(file: str) -> str:
+    """Byte for byte: line ends are part of a prompt."""
+    most = MOST_CHARACTERS
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        raw = sys.stdin.buffer.read(most + 1) if file == "-" else read_regular(Path(file), most)
+        text = raw.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidUsage(f"--edit {file} cannot be read: {error}") from error
+    if len(raw) > most:
+        raise InvalidUsage(f"--edit {file} cannot be read: it has more than {most:,} bytes")
+    if "\0" in text:
+        raise InvalidUsage(f"--edit {file} cannot be read: it is no text (it has a zero byte)")
+    return text
 
 
 def who() -> str:

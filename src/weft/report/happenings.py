@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weft.events.model import Event, RunResumed
 from weft.plan.model import Plan
 from weft.schedule.advance import advance
-from weft.schedule.state import begin
+from weft.schedule.state import RunState, begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,12 @@ def happenings_of(plan: Plan, events: Sequence[Event]) -> Happenings:
     state = begin(plan)
     for event in events:
         if isinstance(event, RunResumed) and not state.has_ended:
-            had_work = state.open_attempts + state.retrying > 0
-            resumptions.append(Resumption(state.now, event.at, had_work))
+            resumptions.append(Resumption(state.now, event.at, _has_work(state)))
         advance(state, event)
     return Happenings(tuple(resumptions))
+
+
+def _has_work(state: RunState) -> bool:
+    # What was approved while nobody drove the run is planned, and nobody was interrupted in it.
+    attempts = (attempt for step in state.order for attempt in step.attempts)
+    return state.retrying > 0 or any(each.stage not in ("planned", "ended") for each in attempts)

@@ -219,6 +219,8 @@ class Driver:
                 step = self._state.steps[row.step]
                 if step.planned.is_cached:
                     attempt = step.parts[row.part].attempts[row.attempt - 1]
+                    if attempt.warnings:
+                        continue  # whoever took it from the cache would not be warned
                     key = self._cache_key(row.step, row.part, attempt.key)
                     await self._journal.keep(key, loaded(row.output))
 
@@ -425,7 +427,13 @@ def _started(command: StartAttempt, now: float) -> AttemptStarted:
 
 
 def _reused(command: StartAttempt, found: Found, now: float) -> AttemptSucceeded:
-    return AttemptSucceeded(now, *_id(command), output=found.output, reused_from=found.run_id)
+    return AttemptSucceeded(
+        now,
+        *_id(command),
+        output=found.output,
+        warnings=found.warnings,
+        reused_from=found.run_id,
+    )
 
 
 def _id(command: StartAttempt | CancelAttempt) -> _AttemptId:

@@ -24,6 +24,7 @@ from weft.vocabulary.values import Json
 class Answer:
     key: str
     output: Json | Large
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Reusable:
 class Found:
     output: Json | Large
     run_id: str
+    warnings: tuple[str, ...] = ()
 
 
 NOTHING = Reusable()
@@ -49,10 +51,11 @@ NOTHING = Reusable()
 def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable:
     places, answers = Places(state), dict[Place, Answer]()
     for step in state.order:
-        for part in step.parts.values():
+        for part in () if step.is_in_vain else step.parts.values():
             for attempt in part.attempts:
                 if attempt.outcome == "succeeded":
-                    answers[places.of(step.id, part.name)] = Answer(attempt.key, part.kept_output)
+                    answer = Answer(attempt.key, part.kept_output, attempt.warnings)
+                    answers[places.of(step.id, part.name)] = answer
     approved = {
         step.id: step.approval
         for step in state.order
@@ -80,9 +83,10 @@ class Reuse:
         if not self._left or command.step in self._earlier.anew:
             return None
         source = self._source(self._places.of(command.step, command.part), command.key)
-        return (
-            None if source is None else Found(self._left.pop(source).output, self._earlier.run_id)
-        )
+        if source is None:
+            return None
+        answer = self._left.pop(source)
+        return Found(answer.output, self._earlier.run_id, answer.warnings)
 
     def _source(self, place: Place, key: str) -> Place | None:
         own = self._left.get(place)

@@ -149,6 +149,7 @@ def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
             attempt.model, attempt.reused_from = event.model, event.reused_from
             if event.warnings:
                 step.warnings.update(dict.fromkeys(event.warnings))
+                attempt.warnings += event.warnings
             succeed_attempt(turn, step, part, attempt, event.output, event.usage)
         case AttemptFailed():
             attempt.model = event.model

@@ -37,6 +37,8 @@ def _status(state: RunState) -> RunStatus:
     if lack := lack_of_output(state):
         state.warnings[lack] = None
         return RunStatus.PARTIAL
+    if not _has_success(state):
+        state.warnings["nobody was asked anything: no step of this run had an agent at work"] = None
     return RunStatus.COMPLETE
 
 

@@ -8,8 +8,8 @@ from weft.events.model import (
     ToolEnded,
     ToolStarted,
 )
-from weft.schedule.state import HeldUp, RunState
-from weft.schedule.tool_calls import ToolCalls
+from weft.schedule.state import AttemptState, HeldUp, RunState
+from weft.schedule.tool_calls import MOST_FAULTS, ToolCalls, fault_of
 from weft.vocabulary.durations import format_duration
 
 # Tools of ours that never remove a file. What any other call did to files, nobody can tell.
@@ -41,10 +41,12 @@ def observe(state: RunState, event: Happening) -> None:
             attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
             step.calls = step.calls or ToolCalls()
             step.calls.count(event)
+            if said := fault_of(event):
+                warn(attempt, said)
         case ModelFailedOver():
-            step.warnings[
-                f"{event.model} could not answer, {event.to} was asked: {event.error}"
-            ] = None
+            said = f"{event.model} could not answer, {event.to} was asked: {event.error}"
+            step.warnings[said] = None
+            warn(attempt, said)
         case ModelRetried():
             attempt.provider_retries += (event.error,)
             delay = format_duration(event.delay_seconds)
@@ -52,3 +54,8 @@ def observe(state: RunState, event: Happening) -> None:
             step.held_up = HeldUp(attempt, says)
         case ModelSpoke():
             step.activity = event.text[-_LAST_WORDS:]
+
+
+def warn(attempt: AttemptState, said: str) -> None:
+    if said not in attempt.warnings and len(attempt.warnings) < MOST_FAULTS:
+        attempt.warnings += (said,)

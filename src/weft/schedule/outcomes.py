@@ -119,13 +119,14 @@ def doubt_writer(state: RunState, step: StepState) -> None:
         said += f" ({calls.not_done} of its {calls.made} tool calls were refused or failed)"
     step.warnings[said] = None
     # It tried to write and could not: whatever it says, that is not done.
-    state.is_partial |= calls.writes_not_done > 0
+    if calls.writes_not_done:
+        step.is_in_vain = state.is_partial = True
 
 
 def _succeed(turn: Turn, step: StepState, output: Kept) -> None:
     if step.calls is not None and step.calls.all_in_vain:
         step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
-        turn.state.is_partial = True
+        step.is_in_vain = turn.state.is_partial = True
     step.kept_output = output
     end_step(turn, step, StepStatus.SUCCEEDED)
     _free_dependents(turn, step, is_live=True)

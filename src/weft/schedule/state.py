@@ -78,6 +78,7 @@ class AttemptState:
     reused_from: str | None = None
     tool_calls: int = 0
     provider_retries: tuple[str, ...] = ()  # why a request was sent again
+    warnings: tuple[str, ...] = ()  # they go where the answer goes
     has_doubtful_calls: bool = False  # calls that must not be repeated unasked
     may_have_removed: bool = False  # a call that can remove files was made
 
@@ -175,6 +176,7 @@ class StepState:
     parts: dict[str, PartState] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     calls: ToolCalls | None = None  # None: no tool was called
+    is_in_vain: bool = False  # it claims to have succeeded, but what it tried did not work
     activity: str = ""  # the last thing that was heard of an attempt under way
     iteration: int = 0
     items: Items | None = None

@@ -4,6 +4,7 @@ Not empty, then its format, then its schema, then its rules. The first of these 
 of the rules, all that fail are told at once, so that one more attempt can mend them all.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -14,6 +15,8 @@ from weft.validation.rules.verdict import Failed, Unsure
 from weft.validation.schema import BadSchema, schema_errors
 from weft.vocabulary.values import Json
 
+# What a model thinks aloud before it answers; some stop before the answer, or in the middle.
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 # Characters that are not blanks to Python, but show nothing.
 _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00"
 
@@ -103,4 +106,5 @@ def _admits_text(schema: Mapping[str, Json]) -> bool:
 
 
 def _is_blank(text: str) -> bool:
-    return not text.translate(dict.fromkeys(map(ord, _INVISIBLE))).strip()
+    said = _THOUGHTS.sub("", text) if "<think" in text else text
+    return not said.translate(dict.fromkeys(map(ord, _INVISIBLE))).strip()
