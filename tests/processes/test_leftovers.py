@@ -106,3 +106,53 @@ def test_nobody_outlives_a_process_that_was_killed(
         finally:
             process.send_signal(signal.SIGKILL)
     assert until(lambda: not any(map(is_there, started)), 30), started
+
+
+DAEMON = """
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    os.closerange(0, 256)
+    with open(sys.argv[1] + ".new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+    time.sleep(600)
+sys.stdin.read()  # a server ends with its input; what it has left behind does not
+"""
+SERVED = """
+import asyncio, pathlib, sys
+from weft.adapters.tools.mcp_stdio import Ending, stdio_transport
+
+async def main(server, pid_file):
+    argv = [sys.executable, server, pid_file]
+    async with stdio_transport(argv, {"PATH": "/usr/bin:/bin"}, pathlib.Path("/"), Ending(asyncio.Event())):
+        while not pathlib.Path(pid_file).exists():
+            await asyncio.sleep(0.02)
+        print("started", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["at the end", "killed"])
+def test_a_daemon_of_a_server_does_not_outlive_its_run(is_killed: bool, tmp_path: Path) -> None:
+    server, pid_file = tmp_path / "server.py", tmp_path / "pid"
+    server.write_text(DAEMON)
+    command = [sys.executable, "-c", SERVED, str(server), str(pid_file)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "started\n"
+        pid = int(pid_file.read_text())
+        (daemon,) = (each for each in descendants(process.pid) if each[0] == pid)
+        if is_killed:
+            process.kill()
+        process.stdin.close()
+        assert process.wait(60) == (-signal.SIGKILL if is_killed else 0)
+    assert until(lambda: not is_there(daemon), 30)
