@@ -44,6 +44,53 @@ def test_values_that_say_so(name: str, value: str, secret: str) -> None:
     assert secret not in Redactor({name: value}).text(f"it is {secret}!")
 
 
+PART = "Zx7Qp2Lm9Vt4Ks8Rw3Yb"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("EXTRA_HEADERS", f"Authorization: Bearer {PART}"), ("OPTS", f"X-Api-Key={PART}; a=1"),
+        ("REPO", f"https://{PART}@git.example/a/b"), ("CALLBACK", f"https://h/x#access_token={PART}"),
+        ("HOOK", f"https://hooks.example/services/T0/B0/{PART}"), ("SIGNED", f"https://h/x?sig={PART}"),
+        ("CONF", json.dumps({"api_key": PART, "user": "x"})), ("JAVA_OPTS", f"-Dtoken={PART} -Xmx1g"),
+        ("STORAGE_CONNECTION_STRING", f"Protocol=https;AccountName=x;AccountKey={PART}==;Suffix=a"),
+        ("APP_TOKEN", f'"{PART}"'), ("API_KEYS", f"first-key-1,{PART}"), ("APP_AUTH", f"Token {PART}"),
+        ("HEADER", "Basic " + base64.b64encode(f"ada:{PART}".encode()).decode()),
+        ("SIGNING_KEY", f"-----BEGIN KEY-----\\n{PART}\\n-----END KEY-----"),
+        ("SETTINGS", "password: correct-horse-1"), ("NEXTAUTH_URL", f"https://h/?token={PART}"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_value_is_found_alone(name: str, value: str) -> None:
+    part = "correct-horse-1" if "horse" in value else PART
+    assert Redactor({name: value}).text(f"it is {part}!") == f"it is {MASK}!"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GOPRIVATE", "github.com/acme/*"), ("NEXTAUTH_URL", "http://localhost:3000"),
+        ("AUTH0_DOMAIN", "example.eu.auth0.com"), ("GIT_CONFIG_KEY_0", "safe.directory"),
+        ("SSL_KEY_FILE", "certs/server-key.pem"), ("AUTH_PROVIDER", "authentication-service-v2"),
+        ("OAUTH_TOKEN_URL", "https://oauth2.example.com/token"), ("API_KEY_HEADER", "X-Api-Key"),
+        ("S3_BUCKET", "my-Bucket-2024-Prod-EU1-logs"), ("ROLE", "arn:aws:iam::123456789012:role/Deploy2024"),
+        ("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75.0 -Dfile.encoding=UTF8"),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:abstract=/tmp/dbus-Ab3dEf9hIj,guid=0123456789abcdef"),
+        ("PYTEST_CURRENT_TEST", "tests/test_Auth2Tokens.py::TestLogin2::test_OK[Case1-B2] (call)"),
+        ("ITERM_SESSION_ID", "w0t0p0:3F2504E0-4F89-11D3-9A0C-0305E82C3301"),
+        ("FZF_DEFAULT_OPTS", "--color=fg:#D8DEE9,bg:#2E3440,hl:#A3BE8C --bind=ctrl-k:up"),
+        ("BRANCH", "feature/Add-OAuth2-Login-For-Users"), ("SCRIPT", "node readUtf8LinesOfEveryFile2.mjs"),
+    ],
+)  # fmt: skip
+def test_what_is_said_about_secrets_is_none(name: str, value: str) -> None:
+    assert secret_values({name: value}) == {}
+
+
+def test_the_frame_of_a_key_is_no_secret() -> None:
+    ours = Redactor({"TLS_KEY": f"-----BEGIN PRIVATE KEY-----\n{PART}\n-----END PRIVATE KEY-----"})
+    assert ours.text("-----BEGIN PRIVATE KEY-----") == "-----BEGIN PRIVATE KEY-----"
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -107,7 +154,7 @@ def test_a_secret_of_several_lines_is_found_by_each_of_them() -> None:
     lines = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEA99Zx"]
     redactor = Redactor({"PEM_KEY": "\n".join(lines)})
     assert redactor.text(f"> {lines[1]}") == f"> {MASK}"
-    assert redactor.text("\n".join(lines)) == MASK
+    assert redactor.text("\n".join(lines)) == f"{lines[0]}\n{MASK}"
 
 
 def test_a_long_secret_does_not_hold_up_a_stream() -> None:

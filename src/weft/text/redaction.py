@@ -111,7 +111,9 @@ class Redactor:
 
 
 def _pieces(value: str) -> list[str]:
-    lines = [line for line in map(str.strip, value.splitlines()) if line]
+    # A key of several lines is often kept in one, as `…\\n…`. Its first and last line are no secret.
+    written = map(str.strip, value.replace("\\n", "\n").splitlines())
+    lines = [line for line in written if line and not line.startswith("-----")]
     return [
         line[at : at + _LONGEST_PIECE]
         for line in lines

@@ -1,19 +1,23 @@
 """Which values of an environment are secrets. In: names and values. Out: values, by their names.
 
 A value is known by the name of its variable, by the credentials of a URL in it, by the form of a
-well-known kind of token, or because nothing but a random text looks like it. What is a path, a
-word, a number or an id is none: replacing those would spoil honest text.
+well-known kind of token, or because nothing but a random text looks like it. Many a variable holds
+more than one thing (headers, options, a connection string, JSON), so its parts are looked at as
+well. What is a path, a word, a number or an id is none: replacing those would spoil honest text.
 """
 
 import re
+from base64 import b64decode
+from binascii import Error as NotBase64
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from math import log2
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 _NAMES = re.compile(
     r"KEY(?!BOARD|MAP)|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(^|_)CREDS?(_|$)|AUTH(?!OR(?!I))"
-    r"|COOKIE|DSN|PRIVATE|CANARY|BEARER|(^|_)JWT|WEBHOOK|SIGNATURE|CONN(ECTION)?_?STR"
-    r"|_PWD|(^|_)PAT(_|$)|(^|_)PASS(_|$)|(^|_)PW(_|$)|(^|_)SALT(_|$)|(^|_)OTP(_|$)",
+    r"|COOKIE|DSN|(^|_)PRIVATE|CANARY|BEARER|(^|_)JWT|WEBHOOK|SIGNATURE|CONN(ECTION)?_?STR"
+    r"|_PWD|(^|_)PAT(_|$)|(^|_)PASS(_|$)|(^|_)PW(_|$)|(^|_)SALT(_|$)|(^|_)OTP(_|$)|(^|_)SIG$",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(
@@ -26,6 +30,20 @@ _PLAIN_NAMES = re.compile(
     r"SHA|COMMIT|HASH|DIGEST|VERSION|(^|_)ID$|UUID|COLORS|(^|_)DIR$|PATH|HOST|USER_AGENT|^_$",
     re.IGNORECASE,
 )
+# Such a variable says where a secret is, or of what kind, unless the value itself looks like one.
+_ABOUT_A_SECRET = re.compile(
+    r"(^|_)(UR[LI]S?|DOMAINS?|HOST|PORT|ENDPOINT|ISSUER|AUDIENCE|REALM|FILE|DIR|PATH|NAME|TYPE|METHOD"
+    r"|HEADER|PREFIX|BACKEND|PROVIDER|PLUGIN|MODE|ALGORITHM|FORMAT|REGION|SCOPES?|PARALLELISM"
+    r"|EXPIR(ES|Y|ATION)|TTL|TIMEOUT)$|^GIT_CONFIG_KEY_\d+$",
+    re.IGNORECASE,
+)
+_IS_ALL_SECRET = re.compile(r"WEBHOOK|DSN|CANARY", re.IGNORECASE)  # also as a URL
+# `token=…`, `X-Api-Key: …`, `"api_key": "…"`, `-Dtoken=…`, `Authorization: Bearer …`
+_LABELLED = re.compile(
+    r"""([A-Za-z_][\w.-]*)["']?\s*[:=]\s*["']?(?![:/])((?:(?:Bearer|Basic|Token)\s+)?[^\s"',;&?#]+)"""
+)
+_BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})", re.IGNORECASE)
+_BETWEEN_PARTS = re.compile(r"""\\[nrt]|[\s"'`,;:&|<>(){}\[\]=@/?#$]+""")
 _RANDOM = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
 _PATH = re.compile(r"[~/][^\s:+=]*|[A-Za-z]:[\\/][^\s]*")
 _SHORTEST = 8
@@ -51,19 +69,57 @@ def is_telling(value: str) -> bool:
 
 
 def _values(name: str, written: str) -> Iterator[str]:
-    value = written.strip()
-    has_credentials = False
-    if "://" in value:
-        for credential in _credentials(value):
-            has_credentials = True
-            yield credential
-    if has_credentials:
+    value = written.strip().strip("\"'")
+    credentials = tuple(_credentials(value)) if "://" in value else ()
+    yield from credentials
+    if credentials or _is_named_so(name, value) or _is_token(name, value):
         yield value
-    elif _NAMES.search(name):
-        if not _is_path(value):
-            yield value
-    elif _TOKEN.fullmatch(value) or _looks_random(name, value):
-        yield value
+        yield from _items(value)
+    if not _is_path(value):
+        yield from _parts(name, value)
+
+
+def _is_token(name: str, value: str) -> bool:
+    return _TOKEN.fullmatch(value) is not None or _looks_random(name, value)
+
+
+def _is_named_so(name: str, value: str) -> bool:
+    if not _NAMES.search(name) or _is_path(value):
+        return False
+    return _IS_ALL_SECRET.search(name) is not None or not _ABOUT_A_SECRET.search(name)
+
+
+def _items(value: str) -> Iterator[str]:
+    """`Bearer …`, or several keys with commas between them."""
+    for item in re.split(r"[,\s]+", value):
+        if item != value and re.fullmatch(r"[\w+/.~-]+=*", item) and re.search(r"\d", item):
+            yield item
+
+
+def _parts(name: str, value: str) -> Iterator[str]:
+    for basic in _BASIC.findall(value):
+        yield basic
+        try:
+            yield b64decode(basic).decode().partition(":")[2]
+        except (NotBase64, ValueError):
+            continue
+    for label, part in _LABELLED.findall(value):
+        if _is_named_so(label.replace("-", "_"), part):
+            yield part
+            yield from _items(part)
+    yield from (part for part in _BETWEEN_PARTS.split(value) if _is_token(name, part))
+
+
+def _is_jumbled(value: str) -> bool:
+    """Not a name in code, such as `readUtf8LinesOfFile`, in which letters of a kind keep together and
+    a capital is followed by small ones."""
+    kinds = [
+        "0" if each.isdigit() else "A" if each.isupper() else "a"
+        for each in value
+        if each.isalnum()
+    ]
+    changes = sum(pair[0] != pair[1] and pair != ("A", "a") for pair in pairwise(kinds))
+    return 10 * changes >= 3 * len(kinds)
 
 
 def _credentials(value: str) -> Iterator[str]:
@@ -90,7 +146,7 @@ def _looks_random(name: str, value: str) -> bool:
     if not has_all or not any(map(str.isdigit, value)) or _is_path(value):
         return False
     # Dots and blanks make names of it: a host, a version, a module.
-    return value.count(".") <= 2 and _bits(value) >= _RANDOM_BITS
+    return value.count(".") <= 2 and _bits(value) >= _RANDOM_BITS and _is_jumbled(value)
 
 
 def _bits(value: str) -> float:

@@ -35,11 +35,18 @@ GIT = filters("git diff:*", "git log:*", "npm run test:*", "ls")
         "git log # a comment; rm -rf /",
         "g'i't di\"ff\"",
         "npm run test -- --watch=false",
-        "git log --since=1.day *.py {a,b}",
+        "git log --since=1.day HEAD@{1}..main *.py '{a,b}' {}",
     ],
 )
 def test_a_command_whose_parts_all_match_may_run(command: str) -> None:
     assert forbidden_because(command, GIT) is None
+
+
+@pytest.mark.parametrize(
+    "word", ["{--output=x,HEAD}", "{{a},--output=x}", "{'--output=a b',x}", "a{1..9}"]
+)
+def test_braces_that_become_several_words_are_not_plain(word: str) -> None:
+    assert "braces" in str(forbidden_because(f"git diff {word}", GIT))
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,18 @@ def allowed(command: str, *written: str) -> bool:
         ("dd:*", "dd if=a of=b"),
         ("split:*", "split --filter=ls f"),
         ("/usr/bin/sort:*", "/usr/bin/sort -o f f"),
+        ("sed:*", "sed --expr='1w out'"),
+        ("sed:*", "sed --expression '1w out'"),
+        ("sed:*", "sed -ne1wx f"),
+        ("sed:*", "sed -Ene'1w out' f"),
+        ("find:*", "find -- . -delete"),
+        ("timeout 60 git diff:*", "timeout 60 git diff --output=x"),
+        ("env LANG=C sort:*", "env LANG=C sort -o f f"),
+        ("nice:*", "nice -n 5 git diff --output=x"),
+        ("xargs sed:*", "xargs sed -i s/a/b/"),
+        ("nice timeout 5 find:*", "nice timeout 5 find . -delete"),
+        ("shuf:*", "shuf -of f"),
+        ("xxd:*", "xxd -r in out"),
     ],
 )  # fmt: skip
 def test_an_option_that_writes_or_starts_something_is_refused(written: str, command: str) -> None:

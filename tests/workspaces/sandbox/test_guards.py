@@ -251,9 +251,11 @@ def test_what_is_hidden_is_neither_read_nor_replaced(sandbox: Sandbox, workspace
 SECRETS = (
     ".env", ".env.local", "conf/.env.production", "id_rsa", "deploy/id_ed25519", "tls/server.key",
     "tls/SERVER.PEM", ".netrc", ".aws/credentials", ".ssh/config", "credentials.json",
-    ".docker/config.json", ".git-credentials", "keys/app.p12",
+    ".docker/config.json", ".git-credentials", "keys/app.p12", "prod.env", ".envrc", ".env~",
+    "id_rsa.bak", ".config/gcloud/application_default_credentials.json", ".cargo/credentials.toml",
+    "AuthKey_1.p8", "kubeconfig", ".bash_history", "terraform.tfstate", ".m2/settings.xml",
 )  # fmt: skip
-PLAIN = (".env.example", "id_rsa.pub", "id_map.py", "keys.md", ".docker/Dockerfile",
+PLAIN = (".env.example", "example.env", "src/history.py", "settings.xml", "id_rsa.pub", "id_map.py", "keys.md", ".docker/Dockerfile",
          "node_modules/x/test.pem", "lib/site-packages/certifi/cacert.pem")  # fmt: skip
 
 
@@ -268,6 +270,17 @@ def test_keys_are_empty_for_a_command(
     told = [line.removeprefix("hush:") for line in ran.output.splitlines() if "hush:" in line]
     assert sorted(told) == sorted(PLAIN)
     assert all((workspace / name).read_text() == f"hush:{name}\n" for name in SECRETS)
+
+
+@pytest.mark.parametrize("key", [".docker/config.json", "a/gh/hosts.yml", "b/.config/hub"])
+def test_a_folder_whose_name_makes_a_key_of_a_file_is_not_renamed(
+    sandbox: Sandbox, workspace: Path, key: str
+) -> None:
+    folder = key.rpartition("/")[0]
+    (workspace / folder).mkdir(parents=True)
+    (workspace / key).write_text("hush")
+    run(sandbox, f"mv {folder} plain; mv {folder.split('/')[0]} other", confined(workspace, "**"))
+    assert (workspace / key).read_text() == "hush"
 
 
 def test_keys_that_are_named_are_shown(sandbox: Sandbox, workspace: Path) -> None:

@@ -54,6 +54,9 @@ _OF: Mapping[str, _Options] = {
     "rsync": _Options(("--rsh", "--rsync-path", "--log-file", "--partial-dir", "--temp-dir"), "e"),
     "ssh": _Options((), "oFE"),
     "go": _Options(words=("-exec", "-toolexec", "-o", "-vettool", "-overlay", "-modfile")),
+    "shuf": _Options(("--output",), "o"),
+    "iconv": _Options(("--output",), "o"),
+    "xmllint": _Options(("--output",), "o"),
     "date": _Options(("--set",), "s"),
     "file": _Options(("--compile",), "C"),
     "ctags": _Options(("--options",), "fo"),
@@ -65,6 +68,10 @@ _OF: Mapping[str, _Options] = {
     "perl": _Options((), "i"),
     "ruby": _Options((), "i"),
 }  # fmt: skip
+# They start the program that is named behind their options, values and variables.
+_WRAPPERS = frozenset(("env", "nice", "nohup", "timeout", "stdbuf", "time", "ionice", "setsid",
+                       "command", "exec", "builtin", "busybox", "xargs", "chrt", "taskset"))  # fmt: skip
+_OF_A_WRAPPER = re.compile(r"-.*|\d+(\.\d+)?[smhd]?|[A-Za-z_]\w*=.*", re.DOTALL)
 # Of sed's language what only prints: addresses, s///, and commands without a file or a program.
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/I?)"
 _SED = re.compile(
@@ -80,6 +87,9 @@ def overreaching(words: Sequence[str], allowed: int) -> str | None:
     are those of the filter, which may say what they like."""
     if len(words) <= allowed or not allowed:
         return None
+    at = _behind_wrappers(words)
+    if 0 < at < len(words):
+        return overreaching(words[at:], allowed - at) if at < allowed else words[at]
     program, rest = words[0].rpartition("/")[2], words[allowed:]
     match program:
         case "git":
@@ -88,12 +98,22 @@ def overreaching(words: Sequence[str], allowed: int) -> str | None:
             return _of_sed(rest)
         case "awk" | "gawk" | "mawk" | "nawk":
             return _of_awk(rest)
-        case "uniq":
+        case "uniq" | "xxd":
             return _second_operand(words[1:])
         case "dd":
             return next((word for word in rest if word.startswith("of=")), None)
         case _:
             return _refused(rest, _OF.get(program, _Options()))
+
+
+def _behind_wrappers(words: Sequence[str]) -> int:
+    """Where the program stands that `timeout 60 git diff` or `env LANG=C sort` starts."""
+    at = 0
+    while at < len(words) and words[at].rpartition("/")[2] in _WRAPPERS:
+        at += 1
+        while at < len(words) and _OF_A_WRAPPER.fullmatch(words[at]):
+            at += 1
+    return at
 
 
 def _of_git(words: Sequence[str], allowed: int) -> str | None:
@@ -127,16 +147,13 @@ def _scripts(rest: Sequence[str]) -> Iterator[str]:
     words = iter(rest)
     named, bare = list[str](), list[str]()
     for word in words:
-        if word in ("-e", "--expression") or (
-            word.startswith("-") and word.endswith("e") and word[1:2] != "-"
-        ):
-            named.append(next(words, ""))
-        elif word.startswith("--expression="):
-            named.append(word.partition("=")[2])
-        elif word.startswith("-e"):
-            named.append(word[2:])
-        elif word == "-" or not word.startswith("-"):
-            bare.append(word)
+        option, has_value, value = word.partition("=")
+        if len(option) > 2 and "--expression".startswith(option):  # may be abbreviated
+            named.append(value if has_value else next(words, ""))
+        elif word.startswith("--") or word == "-" or not word.startswith("-"):
+            bare += [] if word.startswith("--") else [word]
+        elif "e" in word:  # behind other letters, with its value attached or not
+            named.append(word.partition("e")[2] or next(words, ""))
     yield from named or bare[:1]
 
 
@@ -153,11 +170,14 @@ def _second_operand(words: Sequence[str]) -> str | None:
 
 
 def _refused(words: Sequence[str], options: _Options) -> str | None:
+    is_ended = False
     for word in words:
-        if word == "--":
-            return None
-        if word in options.words:
+        if word in options.words:  # of `find` and `go`, whose expressions go on behind `--`
             return word
+        if word == "--":
+            is_ended = True
+        if is_ended:
+            continue
         if word.startswith("--"):
             name = word.partition("=")[0]
             if name not in options.fine and any(each.startswith(name) for each in options.long):

@@ -9,6 +9,8 @@ import re
 
 _BETWEEN = re.compile(r"&&|\|\||[;|&\n]")
 _STDERR_TOO = re.compile(r"2>&1(?=[\s;|&]|\Z)")
+# `HEAD@{1}` and `{}` are words. All else in braces can become several, options among them.
+_PLAIN_BRACES = re.compile(r"\{(?:(?!\.\.)[\w.+:/-])*\}")
 _QUOTED_ESCAPES = frozenset('"\\$`\n')
 _WHY = {
     "$": "it expands a variable or runs a command inside ($)",
@@ -67,6 +69,8 @@ class _Reader:
     def _piece(self, letter: str) -> str:
         if letter in _WHY:
             raise NotPlain(_WHY[letter])
+        if letter == "{" and not _PLAIN_BRACES.match(self._text, self._at):
+            raise NotPlain("it expands braces ({)")
         if letter == "'":
             end = self._text.find("'", self._at + 1)
             if end < 0:

@@ -19,6 +19,7 @@ from weft.workspaces.sandbox.repository_guard import TopGuard, disarm
 from weft.workspaces.sandbox.survey import survey
 from weft.workspaces.sandbox.take_back import take_back
 from weft.workspaces.sandbox.write_set import Layout, Names, lay_out
+from weft.workspaces.secret_files import is_secret_by_folder
 
 MOST_MOUNTS = 256  # each costs more than the one before
 # Not the command's to read, should somebody take a home for a workspace. Keys are found by name.
@@ -143,7 +144,9 @@ class View:
             raise TooManySecrets(
                 f"{len(secrets)} files here are called as keys are; {room} can be hidden"
             )
-        self._hide(secrets)
+        by_folder = {names for names in secrets if is_secret_by_folder(names)}
+        self._hide(by_folder, is_pinned=True)
+        self._hide(secrets - by_folder)
 
     def _mount_stage(self, layout: Layout) -> None:
         if not layout.staged:
