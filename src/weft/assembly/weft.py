@@ -323,6 +323,10 @@ class Weft:
                 or f"its steps: {listed(history.state.steps)}"
             )
             raise NotFound(f"run {history.started.run_id} has no step '{step}'", hint=hint)
+        if known.changes is not None and not known.changes.artifact and known.error:
+            # The copy lies where the error says. Whoever makes room can take the files from there.
+            hint = f"weft retry {history.started.run_id} does the step anew"
+            raise NotFound(f"the change of step '{step}' was not kept: {known.error}", hint=hint)
         if known.changes is None or not known.changes.artifact:
             hint = "only steps that write in a workspace of their own do (workspace_mode: isolated)"
             raise NotFound(f"step '{step}' left no change", hint=hint)

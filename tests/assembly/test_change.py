@@ -1,0 +1,31 @@
+"""The change of a step, for those who look at it or apply it."""
+
+from pathlib import Path
+
+import pytest
+
+from schedule.drive import Driven, plan_of
+from weft.assembly import Weft
+from weft.events.model import MergeFailed, RunStarted
+from weft.problems.errors import NotFound
+from weft.run.history import History
+from weft.vocabulary.ids import StepId
+
+WRITER = """
+name: t
+steps: [{id: a, subagent: worker, prompt: go, posture: writer, write_set: [out]}]
+"""
+
+
+def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is(tmp_path: Path) -> None:
+    run = Driven(plan_of(WRITER)).start()
+    while not run.state.collecting:
+        assert run.step()
+    why = "its changes could not be kept: No space left on device (the copy: /kept-1)"
+    run.see(MergeFailed(run.now, StepId("a"), "", why))
+    assert isinstance(run.journal[0], RunStarted)
+    history = History(run.journal[0], tuple(run.journal), len(run.journal), run.state)
+    weft = Weft(tmp_path, environ={"WEFT_HOME": str(tmp_path / "home")})
+    with pytest.raises(NotFound, match=r"No space left .*the copy: /kept-1") as caught:
+        weft.change(history, "a")
+    assert caught.value.hint == "weft retry run-1 does the step anew"
