@@ -297,3 +297,36 @@ def test_an_element_that_failed_before_it_wrote_anything_holds_nothing_up(tmp_pa
     report = elements(tmp_path, making("one"), Said("done"), Status(400))
     assert report["status"] == "partial"
     assert (tmp_path / "one.txt").exists()
+
+
+def test_a_command_that_changed_files_and_ended_with_a_code_was_not_in_vain(tmp_path: Path) -> None:
+    recipe = """
+name: one
+agents: {writer: {prompt: Write., tools: [Bash]}}
+steps: [{id: a, agent: writer, prompt: go, write_set: [made.txt]}]
+"""
+    write(tmp_path, "one.yaml", recipe)
+    call = ToolCall("Bash", {"command": "echo one > made.txt; exit 3"})
+    with serving([Said("", tool_calls=(call,)), Said("Done.")]) as server:
+        environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+        said = weft(tmp_path, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
+    report = lines(said)[-1]
+    assert (said.code, report["status"]) == (0, "complete")
+    assert (tmp_path / "made.txt").read_text() == "one\n"
+    (warning,) = report["steps"]["a"]["warnings"]
+    assert warning.startswith("Bash failed")
+    assert "exit code 3" in warning
+
+
+def test_a_step_at_work_has_no_change_yet(tmp_path: Path) -> None:
+    recipe = """
+name: one
+agents: {writer: {prompt: Write., tools: [Write]}}
+steps: [{id: a, agent: writer, prompt: go, gate: human, write_set: [a.txt]}]
+"""
+    write(tmp_path, "one.yaml", recipe)
+    write(tmp_path, "script.yaml", "default: ok")
+    waiting = weft(tmp_path, "run", "one.yaml", "--json", "--model", "scripted:script.yaml")
+    assert waiting.code == 3, waiting
+    said = weft(tmp_path, "apply", lines(waiting)[-1]["run_id"], "a")
+    assert (said.code, "has not ended" in said.err) == (2, True)

@@ -1,6 +1,9 @@
 """Runs that are killed, stopped, cancelled, watched and left to the background."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -43,6 +46,34 @@ def test_after_kill_9_resume_goes_on_at_once_and_repeats_nothing_that_ended(
     assert (report["run_id"], report["status"], report["resumed"]) == (run_id, "complete", True)
     assert started(journal(tmp_path, run_id)) == ["a", "b", "b", "c"]
     assert weft(tmp_path, "report", run_id, "--json").json == report
+
+
+# A process that is sent a signal just as it begins to load a module.
+WHILE_LOADING = """
+import os, sys
+from weft.cli.main import main
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), {number})
+sys.meta_path.insert(0, Finder())
+main(["runs"])
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "weft.cli.commands", "weft.problems.errors"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_modules_are_loaded_ends_it_with_one_line(
+    tmp_path: Path, module: str, number: signal.Signals
+) -> None:
+    code = WHILE_LOADING.format(module=module, number=int(number))
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path, env={**os.environ, "WEFT_HOME": str(tmp_path / "home")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    expected = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert (said.returncode, said.stderr) == (130, f"{expected}\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

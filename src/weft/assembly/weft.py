@@ -328,6 +328,8 @@ class Weft:
             hint = f"weft retry {history.started.run_id} does the step anew"
             raise NotFound(f"the change of step '{step}' was not kept: {known.error}", hint=hint)
         if known.changes is None or not known.changes.artifact:
+            if known.ended_at is None:
+                raise NotFound(f"step '{step}' has not ended, so it has no change yet")
             hint = "only steps that write in a workspace of their own do (workspace_mode: isolated)"
             raise NotFound(f"step '{step}' left no change", hint=hint)
         return open_changes(Path(known.changes.artifact))

@@ -21,8 +21,12 @@ def main(argv: "Sequence[str] | None" = None) -> None:
 
         print(f"weft {__version__}")
         sys.exit(streams.finish(None))
-    streams.end_on_signals()
-    sys.exit(streams.finish(_run(arguments)))
+    try:
+        streams.end_on_signals()
+        code = _run(arguments)
+    except KeyboardInterrupt as error:  # at any moment, also while modules are loaded
+        code = _say_interrupted(error)
+    sys.exit(streams.finish(code))
 
 
 def _run(arguments: list[str]) -> int | None:
@@ -54,14 +58,15 @@ def _run(arguments: list[str]) -> int | None:
         return _say(InvalidUsage(error.format_message(), hint=usage), wants_json)
     except click.ClickException as error:
         return _say(InvalidUsage(error.format_message()), wants_json)
-    except (click.Abort, KeyboardInterrupt) as error:
-        from weft.cli.printing import say
+    except click.Abort as error:  # click makes one of every interruption
+        return _say_interrupted(error.__cause__)
 
-        # click makes an Abort of every interruption.
-        signal = error if isinstance(error, streams.Terminated) else error.__cause__
-        is_signal = isinstance(signal, streams.Terminated)
-        say(f"ended by {signal}" if is_signal else "interrupted", err=True)
-        return 130
+
+def _say_interrupted(error: BaseException | None) -> int:
+    # Nothing is loaded for it: loading may be what was interrupted.
+    said = f"ended by {error}" if isinstance(error, streams.Terminated) else "interrupted"
+    print(said, file=sys.stderr)
+    return 130
 
 
 def _flags_last(arguments: list[str]) -> list[str]:

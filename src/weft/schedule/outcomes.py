@@ -124,7 +124,9 @@ def doubt_writer(state: RunState, step: StepState) -> None:
 
 
 def _succeed(turn: Turn, step: StepState, output: Kept) -> None:
-    if step.calls is not None and step.calls.all_in_vain:
+    # A command that ends with another code than 0 may have done its work: files that changed say so.
+    has_changed_files = step.changes is not None and step.changes.files > 0
+    if step.calls is not None and step.calls.all_in_vain and not has_changed_files:
         step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
         step.is_in_vain = turn.state.is_partial = True
     step.kept_output = output

@@ -64,8 +64,8 @@ class Measure:
 
 
 _WHAT_TO_DO = (
-    "list what the step does not need in .gitignore, "
-    "or give the step 'workspace_mode: shared' and a narrow write_set"
+    "list what the step does not need in .gitignore, raise workspace.max_files or "
+    "workspace.max_mib of weft.yaml, or give the step 'workspace_mode: shared' and a narrow write_set"
 )
 
 
