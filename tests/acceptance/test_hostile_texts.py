@@ -118,7 +118,9 @@ def test_the_trust_question_is_asked_in_plain_text(hostile: Path) -> None:
 
 def test_the_live_view_draws_text(hostile: Path) -> None:
     home = {"WEFT_HOME": str(hostile.parent / "home"), "HOME": str(hostile.parent)}
-    _, screen, _ = talk(hostile, ["run", SUBTLE, *MODEL], [("waits for you", "no hostile\n")], home)
+    _, screen, _ = talk(
+        hostile, ["run", SUBTLE, *MODEL], [("[l]ater", "no\n"), ("Why not?", "hostile\n")], home
+    )
     ours = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", screen)  # the view's own movements
     assert "\x1b]" not in screen  # of which none is a command to the terminal
     assert "\x1b[2J" not in screen
