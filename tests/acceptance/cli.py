@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from acceptance.warm import can_fork, run_forked
+
 ROOT = Path(__file__).parents[2]
 TEMPLATES = (
     "content-pipeline",
@@ -33,8 +35,8 @@ SHIPPED = tuple(
         if path.suffix in (".yaml", ".yml", ".json") and ".script" not in path.suffixes
     )
 )
-# Nothing here takes a second; this only keeps a hanging command from hanging the tests.
-_PATIENCE_SECONDS = 60
+# Nothing here takes long; this only keeps a hanging command from hanging the tests.
+_PATIENCE_SECONDS = 300
 CTRL_C = "\x03"
 
 # What `validate --json` says of recipes in which it finds nothing.
@@ -105,11 +107,16 @@ def weft(
     stdin: str | bytes = b"",
     env: Mapping[str, str] | None = None,
 ) -> Said:
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    told = [os.fspath(word) for word in words]
+    if can_fork(env):
+        warm = run_forked(told, folder, environment(folder, env), given, _PATIENCE_SECONDS)
+        return Said(warm.code, warm.out.decode(), warm.err.decode())
     done = subprocess.run(
-        [sys.executable, "-m", "weft", *map(os.fspath, words)],
+        [sys.executable, "-m", "weft", *told],
         cwd=folder,
         env=environment(folder, env),
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        input=given,
         capture_output=True,
         timeout=_PATIENCE_SECONDS,
     )

@@ -1,0 +1,180 @@
+"""`weft` in a process of its own, without the second that its imports take. In: words. Out: Done.
+
+One interpreter has imported what the commands import; for every command it forks. The command is a
+real process with its own folder, environment and streams, as `python -m weft` would be.
+"""
+
+import atexit
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+# What an interpreter reads once, when it starts: a command that sets one needs its own.
+_READ_AT_START = ("LANG", "LC_", "PYTHON", "LD_")
+# Programs of their own, and what commands import as a last resort.
+_LEFT_OUT = ("__main__", "worker", "serving", "launcher", "leash", "detached", "bundled")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    code: int
+    out: bytes
+    err: bytes
+
+
+def can_fork(env: Mapping[str, str] | None) -> bool:
+    return not any(name.startswith(_READ_AT_START) for name in env or ())
+
+
+def run_forked(
+    words: list[str], folder: Path, env: Mapping[str, str], given: bytes, seconds: float
+) -> Done:
+    with (
+        socket.socket(socket.AF_UNIX) as line,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        line.connect(_start_server())
+        line.settimeout(seconds)
+        read_end, write_end = os.pipe()
+        asked = json.dumps({"words": words, "cwd": str(folder), "env": dict(env)}).encode()
+        fds = [read_end, out.fileno(), err.fileno()]
+        socket.send_fds(line, [len(asked).to_bytes(4, "big")], fds)
+        line.sendall(asked)
+        os.close(read_end)
+        pid = int.from_bytes(_receive(line, 4), "big")
+        try:
+            _feed(write_end, given)
+            code = int.from_bytes(_receive(line, 4), "big", signed=True)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        out.seek(0)
+        err.seek(0)
+        return Done(code, out.read(), err.read())
+
+
+def _feed(fd: int, given: bytes) -> None:
+    """A pipe, as a shell gives: a command that reads nothing must not stop us."""
+
+    def write() -> None:
+        with os.fdopen(fd, "wb") as pipe:
+            try:
+                pipe.write(given)
+                pipe.flush()
+            except BrokenPipeError:
+                pass
+
+    threading.Thread(target=write, daemon=True).start()
+
+
+def _receive(line: socket.socket, count: int) -> bytes:
+    received = b""
+    while len(received) < count:
+        piece = line.recv(count - len(received))
+        if not piece:
+            raise RuntimeError("the process that forks commands has ended")
+        received += piece
+    return received
+
+
+@cache
+def _start_server() -> str:
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "socket")
+    env = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+    process = subprocess.Popen(
+        [sys.executable, "-P", __file__, path],
+        env=env,
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    atexit.register(process.kill)
+    return path
+
+
+# The process that forks
+
+
+def serve(path: str) -> None:
+    import weft
+
+    for module in pkgutil.walk_packages(weft.__path__, "weft."):
+        if not module.name.endswith(_LEFT_OUT):
+            import_module(module.name)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen(16)
+        print("ready", flush=True)
+        # Standard input ends with the tests.
+        while 0 not in select.select([server, 0], [], [])[0]:
+            line, _ = server.accept()
+            if os.fork() == 0:
+                server.close()
+                _mind(line)
+            line.close()
+
+
+def _mind(line: socket.socket) -> NoReturn:
+    """One command: its process id and its exit code are sent back."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, fds, _, _ = socket.recv_fds(line, 4, 3)
+    asked = json.loads(_receive(line, int.from_bytes(head, "big")))
+    child = os.fork()
+    if child == 0:
+        line.close()
+        _live(asked, fds)
+    for fd in fds:
+        os.close(fd)
+    line.sendall(child.to_bytes(4, "big"))
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    line.sendall(code.to_bytes(4, "big", signed=True))
+    os._exit(0)
+
+
+def _live(asked: dict[str, Any], fds: list[int]) -> NoReturn:
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    os.chdir(asked["cwd"])
+    sys.argv = ["weft", *asked["words"]]
+    code = 1
+    try:
+        from weft.cli.main import main
+
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        traceback.print_exc()
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
