@@ -175,7 +175,7 @@ def test_a_run_that_used_a_folders_own_agents_needs_its_trust_again(tmp_path: Pa
 
 def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: Path) -> None:
     run = waiting(tmp_path)
-    weft(tmp_path, "approve", run, "g")
+    weft(tmp_path, "approve", run, "g", "--no-resume")
     with sqlite3.connect(tmp_path / "home" / "runs.db") as db:
         found = db.execute("SELECT rowid, event FROM events").fetchall()
         ((row, text),) = [each for each in found if '"type":"approved"' in each[1]]

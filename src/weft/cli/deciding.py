@@ -5,7 +5,6 @@ Nothing is decided by chance: Enter asks again, and Ctrl-C leaves the step as it
 
 import asyncio
 import os
-import shutil
 import sys
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from weft.assembly import Weft
 from weft.cli.approve import who
 from weft.cli.printing import ask, page, say
 from weft.problems.errors import InvalidUsage
+from weft.processes.programs import find_program
 from weft.report.gate import Gate, gate_as_text, gate_of
 from weft.schedule.state import RunState
 from weft.vocabulary.ids import RunId, StepId
@@ -125,7 +125,7 @@ def _which(gate: Gate) -> str | None:
 
 def _edited(text: str) -> str | None:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if editor and shutil.which(editor.split()[0]):
+    if editor and find_program(editor.split()[0]):
         # An editor ends a file with a line break; the prompt had none.
         saved = click.edit(text if text.endswith("\n") else f"{text}\n", extension=".md")
         return saved.removesuffix("\n") if saved and not text.endswith("\n") else saved
