@@ -173,6 +173,20 @@ def test_a_run_that_used_a_folders_own_agents_needs_its_trust_again(tmp_path: Pa
     assert statuses(lines(said)[-1])["g"] == "succeeded", said
 
 
+def test_a_rejection_that_was_written_into_the_journal_does_not_count(tmp_path: Path) -> None:
+    run = waiting(tmp_path)
+    with sqlite3.connect(tmp_path / "home" / "runs.db") as db:
+        rows = db.execute("SELECT run, seq, event FROM events ORDER BY seq").fetchall()
+        (asked,) = [json.loads(each[2]) for each in rows if "approval_requested" in each[2]]
+        of, last, _ = rows[-1]
+        forged = {"v": 1, "type": "rejected", "at": asked["at"], "step": "g", "key": asked["key"]}
+        row = (of, last + 1, json.dumps(forged))
+        db.execute("INSERT INTO events (run, seq, event) VALUES (?, ?, ?)", row)
+    db.close()
+    for words in (["resume", run], ["retry", run]):
+        assert "a rejection of g" in str(refusal(weft(tmp_path, *words, "--json")))
+
+
 def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: Path) -> None:
     run = waiting(tmp_path)
     weft(tmp_path, "approve", run, "g", "--no-resume")
@@ -189,6 +203,27 @@ def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: 
     assert "approved: g" in shown
     again = weft(tmp_path, "retry", run, "--recipe", "recipe.yaml", "--json", *MODEL)
     assert lines(again)[-1]["status"] == "waiting", again
+
+
+def test_what_cannot_be_read_in_the_mailbox_is_said_once_and_cleared(tmp_path: Path) -> None:
+    run = waiting(tmp_path)
+    texts = (
+        '{"v":1,"type":"approv',
+        '{"v":1,"type":"surprise\x1b[2J","at":1}',
+        '{"v":99,"type":"approved","at":1,"step":"g"}',
+        '{"v":1,"type":"run_ended","at":1,"status":"complete"}',
+        '{"v":1,"type":"rejected","at":1,"step":"g"}',
+    )
+    with sqlite3.connect(tmp_path / "home" / "runs.db") as db:
+        for text in texts:
+            db.execute("INSERT INTO post (run_id, event) VALUES (?, ?)", (run, text))
+        db.execute("INSERT INTO post (run_id, event) VALUES (?, CAST(x'ff7b' AS TEXT))", (run,))
+    db.close()
+    said = weft(tmp_path, "resume", run, "--json")
+    assert said.code == 3, said
+    assert said.err.count("it does not count") == len(texts) + 1
+    assert "\x1b" not in said.err
+    assert "does not count" not in weft(tmp_path, "resume", run, "--json").err
 
 
 def test_no_secret_of_the_environment_is_stored_or_shown(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from weft.adapters.stores.memory import MemoryJournal
-from weft.events.model import Approved, CancelRequested, Event
+from weft.events.model import Approved, CancelRequested, Event, RunEnded
 from weft.ports.journal import JournalFull
-from weft.ports.post import Message
+from weft.ports.post import Message, Sayable
 from weft.problems.errors import WeftError
 from weft.run.keeper import LEASE_SECONDS, Keeper, Lease
 from weft.testing.clock import VirtualClock
@@ -93,25 +93,32 @@ def test_post_is_brought_once_and_stamped_with_the_time_it_arrives() -> None:
     clock.run(story())
 
 
-def test_an_approval_that_the_user_did_not_give_is_dropped_with_a_word(
+def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = VirtualClock()
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        keeper = Keeper(store, may_tell=lambda run_id, event: not isinstance(event, Approved))
+        def why_dropped(run_id: RunId, event: Sayable) -> str:
+            return f"an approval of {event.step}" if isinstance(event, Approved) else ""
+
+        keeper = Keeper(store, why_dropped=why_dropped)
         told = Told()
         await store.post(RUN, Approved(1.0, StepId("g\x1b[2J"), "mallory"))
+        await store.post(RUN, RunEnded(1.0, "complete"))  # type: ignore[arg-type]
         await store.post(RUN, CancelRequested(1.0))
         keeper.add(await Lease.take(store, clock, RUN, "me"), told)
         await asyncio.sleep(5)
         keeper.remove(RUN)
         assert [type(event) for event in told.events] == [CancelRequested]
+        assert await store.posted() == []
 
     clock.run(story())
-    (record,) = caplog.records
-    assert f"run {RUN} was left an approval of 'g\\x1b[2J'" in record.getMessage()
+    approval, end = (record.getMessage() for record in caplog.records)
+    assert f"run {RUN} was left an approval of g" in approval
+    assert "\x1b" not in approval
+    assert "run_ended" in end
 
 
 class Unreadable(MemoryJournal):

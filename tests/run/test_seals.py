@@ -8,7 +8,7 @@ import pytest
 from make import plan_of
 from run.stage import RUN, Stage, statuses
 from weft.events.codec import decode, encode
-from weft.events.model import Approved, RunStarted
+from weft.events.model import ApprovalRequested, Approved, Rejected, RunStarted
 from weft.plan.codec import plan_to_text
 from weft.problems.errors import PlanNotAccepted
 from weft.run.runs import Runs
@@ -121,7 +121,7 @@ APPROVED = Approved(1.0, StepId("g"), "ada", key="k", decision="d")
 
 
 def test_an_approval_holds_for_its_run_and_its_content_whenever_it_is_written_down() -> None:
-    given = SEALS.seal_approval("run-1", APPROVED)
+    given = SEALS.seal_decision("run-1", APPROVED)
     read = decode(encode(replace(given, at=9.0)))
     assert isinstance(read, Approved)
     assert SEALS.is_given("run-1", read)
@@ -139,21 +139,58 @@ def test_an_approval_holds_for_its_run_and_its_content_whenever_it_is_written_do
     assert not SEALS.is_given("run-2", given)
 
 
+REJECTED = Rejected(1.0, StepId("g"), "ada", key="k", decision="d")
+
+
+def test_a_rejection_holds_for_its_run_and_its_content_and_is_no_approval() -> None:
+    given = SEALS.seal_decision("run-1", REJECTED)
+    read = decode(encode(replace(given, at=9.0)))
+    assert isinstance(read, Rejected)
+    SEALS.check(SEALS.seal(started()), [read])
+    approved = SEALS.seal_decision("run-1", APPROVED)
+    for forged in (
+        REJECTED,
+        replace(given, step=StepId("h")),
+        replace(given, reason="because"),
+        replace(REJECTED, seal=approved.seal),
+    ):
+        with pytest.raises(PlanNotAccepted, match="a rejection of"):
+            SEALS.check(SEALS.seal(started()), [forged])
+    with pytest.raises(PlanNotAccepted, match="an approval of g"):
+        SEALS.check(SEALS.seal(started()), [replace(APPROVED, seal=given.seal)])
+    assert not SEALS.is_given("run-2", given)
+
+
 def test_who_accepts_a_start_does_not_accept_approvals_that_come_later() -> None:
     mark = SEALS.fingerprint(started())
     accepting = Seals(lambda: b"s" * 32, frozenset([mark]))
     accepting.check(started())
-    accepting.check(started(), [SEALS.seal_approval("run-1", APPROVED)])
+    accepting.check(started(), [SEALS.seal_decision("run-1", APPROVED)])
     with pytest.raises(PlanNotAccepted):
         accepting.check(started(), [APPROVED])
 
 
-def test_an_approval_that_somebody_else_posted_does_not_open_a_gate() -> None:
+@pytest.mark.parametrize("kind", [Approved, Rejected])
+def test_a_decision_that_somebody_else_posted_does_not_count(
+    kind: type[Approved] | type[Rejected], caplog: pytest.LogCaptureFixture
+) -> None:
     stage = Stage(GATED)
     runs = Runs(stage.store, stage.clock, seals=SEALS)
     assert statuses(stage.do(stage.starting(runs)))["g"] == "waiting"
-    stage.do(stage.store.post(RUN, Approved(0.0, StepId("g"), "mallory")))
+    (asked,) = [each for each in stage.journal() if isinstance(each, ApprovalRequested)]
+    stage.do(stage.store.post(RUN, kind(0.0, StepId("g"), "mallory", key=asked.key)))
     again = Runs(stage.store, stage.clock, seals=SEALS)
     assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "waiting"
+    assert caplog.text.count("of g that you did not give") == 1
+    assert stage.do(stage.store.posted()) == []
     stage.do(again.decide(RUN, StepId("g"), True, "ada"))
     assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "succeeded"
+
+
+def test_a_rejection_by_the_user_counts_and_can_be_resumed() -> None:
+    stage = Stage(GATED)
+    runs = Runs(stage.store, stage.clock, seals=SEALS)
+    stage.do(stage.starting(runs))
+    stage.do(runs.decide(RUN, StepId("g"), False, "ada", "no"))
+    runs.check(stage.do(runs.history(RUN)))
+    assert statuses(stage.do(runs.resume(RUN, stage.runner)))["g"] == "failed"

@@ -285,6 +285,7 @@ class Rejected:
     reason: str = ""
     key: str = ""
     decision: str = ""
+    seal: str = ""  # as that of Approved
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from weft.events.codec import UnknownEvent
 from weft.events.model import Approved, CancelRequested, ChangesApplied, Event, Rejected
 from weft.vocabulary.ids import RunId
 
@@ -18,7 +19,7 @@ Sayable = Approved | Rejected | CancelRequested | ChangesApplied
 class Message:
     number: int
     run_id: RunId
-    event: Event
+    event: Event | UnknownEvent  # as it was found: whoever takes it says what does not count
 
 
 class Post(Protocol):

@@ -9,12 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
+from weft.events.codec import UnknownEvent
 from weft.events.model import Event
 from weft.ports.cache import Cache
 from weft.ports.clock import Clock
 from weft.ports.journal import Fenced, Journal
-from weft.ports.post import Message, Post
+from weft.ports.post import Message, Post, Sayable
 from weft.problems.errors import WeftError
+from weft.text.visible import visible_line
 from weft.vocabulary.ids import RunId
 
 LEASE_SECONDS = 30.0
@@ -81,11 +83,11 @@ class Keeper:
         self,
         store: Store,
         lease_seconds: float = LEASE_SECONDS,
-        may_tell: Callable[[RunId, Event], bool] = lambda run_id, event: True,
+        why_dropped: Callable[[RunId, Sayable], str] = lambda run_id, event: "",
     ) -> None:
-        """`may_tell`: what else was posted is dropped, with a word on stderr."""
+        """`why_dropped`: what is wrong with what was posted; it is dropped, with a word on stderr."""
         self._store = store
-        self._may_tell = may_tell
+        self._why_dropped = why_dropped
         self._renew_seconds = lease_seconds / 3
         self._driven: dict[RunId, tuple[Lease, Driven]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -116,14 +118,21 @@ class Keeper:
         with suppress(WeftError):
             mine = [m for m in await self._store.posted() if m.run_id in self._driven]
             for message in mine:
-                driven = self._driven[message.run_id][1]
-                # The run learns of it now: its clock never runs backwards.
-                if self._may_tell(message.run_id, message.event):
-                    driven.tell(replace(message.event, at=driven.now()))
-                else:
-                    _say_dropped(message)
+                self._tell(message, self._driven[message.run_id][1])
             if mine:
                 await self._store.taken([message.number for message in mine])
+
+    def _tell(self, message: Message, driven: Driven) -> None:
+        event = message.event
+        if isinstance(event, UnknownEvent):
+            _say_dropped(message, f"a message that {event.reason}")
+        elif not isinstance(event, Sayable):
+            _say_dropped(message, f"a message that only its driver may write ({event.type})")
+        elif why := self._why_dropped(message.run_id, event):
+            _say_dropped(message, why)
+        else:
+            # The run learns of it now: its clock never runs backwards.
+            driven.tell(replace(event, at=driven.now()))
 
     async def _renew(self) -> None:
         # Together: what is asked of a store at once costs it one commit.
@@ -138,12 +147,9 @@ class Keeper:
             pass  # a full disk: the next append says so, and louder
 
 
-def _say_dropped(message: Message) -> None:
+def _say_dropped(message: Message, what: str) -> None:
     import logging  # seldom
 
-    step = getattr(message.event, "step", "")
     logging.getLogger("weft.run").warning(
-        "weft: run %s was left an approval of %r that you did not give: it does not count",
-        message.run_id,
-        str(step),
+        "weft: run %s was left %s: it does not count", message.run_id, visible_line(what)
     )

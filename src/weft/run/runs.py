@@ -11,7 +11,6 @@ from pathlib import Path
 
 from weft.adapters.processes import is_dead, name_of_this_process
 from weft.events.model import (
-    Approved,
     AttemptCancelled,
     CancelRequested,
     ChangesApplied,
@@ -25,6 +24,7 @@ from weft.plan.codec import plan_to_text
 from weft.plan.model import Plan, briefs
 from weft.ports.clock import Clock
 from weft.ports.journal import Leased, Loss, RunRow, StoredEvent
+from weft.ports.post import Sayable
 from weft.ports.runner import Identified, Runner
 from weft.ports.workspace import Undone, Workspaces
 from weft.problems.errors import InvalidUsage, WeftError
@@ -35,7 +35,7 @@ from weft.run.history import History, load
 from weft.run.journaling import RunJournal
 from weft.run.keeper import LEASE_SECONDS, Keeper, Lease, Store
 from weft.run.reuse import NOTHING, Reusable
-from weft.run.seals import Seals
+from weft.run.seals import Seals, named
 from weft.schedule.advance import advance
 from weft.schedule.commands import EndRun
 from weft.schedule.state import RunState, begin
@@ -87,7 +87,7 @@ class Runs:
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._most_crashes = most_crashes
-        self._keeper = Keeper(store, lease_seconds, self._is_given)
+        self._keeper = Keeper(store, lease_seconds, self._why_dropped)
         self._owner = name_of_this_process()
         self._drivers: dict[RunId, Driver] = {}
         self._is_stopped = False
@@ -162,11 +162,11 @@ class Runs:
     def check(self, history: History) -> None:
         """Raises PlanNotAccepted unless the run began with exactly what its journal says now."""
         if self._seals is not None:
-            self._seals.check(history.started, _approvals(history))
+            self._seals.check(history.started, _decisions(history))
 
     def fingerprint(self, history: History) -> str:
         """What a person names who accepts a run that `check` refuses."""
-        return self._seals.fingerprint(history.started, _approvals(history)) if self._seals else ""
+        return self._seals.fingerprint(history.started, _decisions(history)) if self._seals else ""
 
     async def history(self, run_id: RunId, *, with_speech: bool = False) -> History:
         """`with_speech`: also what models said piece by piece."""
@@ -226,8 +226,8 @@ class Runs:
         event = decision_of(
             (await load(self._store, run_id)).state, step, verdict, self._clock.now()
         )
-        if isinstance(event, Approved) and self._seals is not None:
-            event = self._seals.seal_approval(run_id, event)
+        if self._seals is not None:
+            event = self._seals.seal_decision(run_id, event)
         is_posted = False
         while True:
             state = (await load(self._store, run_id)).state
@@ -357,11 +357,13 @@ class Runs:
             await (await take(held.by)).release()
             return await take(self._owner)
 
-    def _is_given(self, run_id: RunId, event: Event) -> bool:
-        """Whether what was posted may be told to a run: an approval must be the user's own."""
-        if self._seals is None or not isinstance(event, Approved):
-            return True
-        return self._seals.is_given(run_id, event)
+    def _why_dropped(self, run_id: RunId, event: Sayable) -> str:
+        """Why what was posted is not told to the run: a decision must be the user's own."""
+        if self._seals is None or not isinstance(event, Decided):
+            return ""
+        if self._seals.is_given(run_id, event):
+            return ""
+        return f"{named(event)} that you did not give"
 
     def _carried(self, reusable: Reusable, run_id: RunId) -> Reusable:
         """Approvals of the run that this one repeats, as approvals of this one."""
@@ -369,7 +371,7 @@ class Runs:
         for step, then in reusable.approved.items():
             by = f"{then.by or 'a person'}, in run {reusable.run_id}"
             now = replace(then, by=by)
-            approved[step] = self._seals.seal_approval(run_id, now) if self._seals else now
+            approved[step] = self._seals.seal_decision(run_id, now) if self._seals else now
         return replace(reusable, approved=approved)
 
     def _driver(
@@ -446,8 +448,8 @@ def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
     return setup_to_json(runner.identify(sorted(models), sorted(tools)))
 
 
-def _approvals(history: History) -> list[Approved]:
-    return [event for event in history.events if isinstance(event, Approved)]
+def _decisions(history: History) -> list[Decided]:
+    return [event for event in history.events if isinstance(event, Decided)]
 
 
 def is_interrupted(row: RunRow) -> bool:

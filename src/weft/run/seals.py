@@ -1,9 +1,9 @@
-"""Seals on what a run began with and what a person approved. In: events and the user's secret.
+"""Seals on what a run began with and what a person decided. In: events and the user's secret.
 Out: a MAC, or a refusal.
 
 A plan is checked when its run starts; whoever drives the run later takes it from the journal. The
 seal says that it is still the same, and the inputs, the folder and the model with it (DESIGN, rule
-12). An approval is sealed too. Nothing else is: what steps answered can be edited unnoticed
+12). A decision is sealed too. Nothing else is: what steps answered can be edited unnoticed
 (docs/decisions/0013).
 """
 
@@ -12,13 +12,16 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields, replace
 from hashlib import sha256
+from typing import TypeVar
 
 from weft.events.model import Approved, RunStarted
 from weft.problems.errors import PlanNotAccepted
+from weft.run.decisions import Decided
 from weft.vocabulary.names import listed
 
 _VERSION = "1"
 _FINGERPRINT_LETTERS = 16
+_Decided = TypeVar("_Decided", bound=Decided)
 
 
 class Seals:
@@ -31,30 +34,30 @@ class Seals:
     def seal(self, started: RunStarted) -> RunStarted:
         return replace(started, seal=self._mac(_start(started)))
 
-    def seal_approval(self, run_id: str, approved: Approved) -> Approved:
-        return replace(approved, seal=self._mac(_approval(run_id, approved)))
+    def seal_decision(self, run_id: str, decided: _Decided) -> _Decided:
+        return replace(decided, seal=self._mac(_decision(run_id, decided)))
 
-    def is_given(self, run_id: str, approved: Approved) -> bool:
-        """Whether this user gave the approval, for this run and as it stands."""
-        return self._holds(approved.seal, _approval(run_id, approved))
+    def is_given(self, run_id: str, decided: Decided) -> bool:
+        """Whether this user gave the decision, for this run and as it stands."""
+        return self._holds(decided.seal, _decision(run_id, decided))
 
-    def check(self, started: RunStarted, approvals: Iterable[Approved] = ()) -> None:
+    def check(self, started: RunStarted, decisions: Iterable[Decided] = ()) -> None:
         """Raises PlanNotAccepted."""
         is_sealed = self._holds(started.seal, _start(started))
-        forged = self._forged(started, approvals)
+        forged = self._forged(started, decisions)
         if is_sealed and not forged:
             return
         mark = _fingerprint(started, forged)
         if mark not in self._accepted:
             raise _refusal(started, is_sealed, forged, mark)
 
-    def fingerprint(self, started: RunStarted, approvals: Iterable[Approved] = ()) -> str:
-        """Names exactly this beginning of a run, and the approvals that have no seal, for a person
+    def fingerprint(self, started: RunStarted, decisions: Iterable[Decided] = ()) -> str:
+        """Names exactly this beginning of a run, and the decisions that have no seal, for a person
         who accepts them."""
-        return _fingerprint(started, self._forged(started, approvals))
+        return _fingerprint(started, self._forged(started, decisions))
 
-    def _forged(self, started: RunStarted, approvals: Iterable[Approved]) -> list[Approved]:
-        return [each for each in approvals if not self.is_given(started.run_id, each)]
+    def _forged(self, started: RunStarted, decisions: Iterable[Decided]) -> list[Decided]:
+        return [each for each in decisions if not self.is_given(started.run_id, each)]
 
     def _holds(self, seal: str, covered: bytes) -> bool:
         return hmac.compare_digest(seal.encode(), self._mac(covered).encode())
@@ -63,8 +66,8 @@ class Seals:
         return f"{_VERSION}:{hmac.new(self._secret(), covered, sha256).hexdigest()}"
 
 
-def _fingerprint(started: RunStarted, forged: Iterable[Approved]) -> str:
-    covered = [_start(started), *(_approval(started.run_id, each) for each in forged)]
+def _fingerprint(started: RunStarted, forged: Iterable[Decided]) -> str:
+    covered = [_start(started), *(_decision(started.run_id, each) for each in forged)]
     return sha256(b"\n".join(covered)).hexdigest()[:_FINGERPRINT_LETTERS]
 
 
@@ -74,12 +77,19 @@ def _start(started: RunStarted) -> bytes:
     return f"{json.dumps(head, sort_keys=True)}\n{started.plan}".encode()
 
 
-def _approval(run_id: str, approved: Approved) -> bytes:
-    # Without its time: whoever writes it down sets that.
-    return json.dumps({**_written(approved), "of": run_id}, sort_keys=True).encode()
+def _decision(run_id: str, decided: Decided) -> bytes:
+    # Without its time: whoever writes it down sets that. The type is what tells a rejection from
+    # an approval; approvals were sealed before rejections were, and so without it.
+    kind = {} if isinstance(decided, Approved) else {"type": decided.type}
+    return json.dumps({**_written(decided), **kind, "of": run_id}, sort_keys=True).encode()
 
 
-def _written(event: RunStarted | Approved, *besides: str) -> dict[str, object]:
+def named(decided: Decided) -> str:
+    verdict = "an approval" if isinstance(decided, Approved) else "a rejection"
+    return f"{verdict} of {decided.step}"
+
+
+def _written(event: RunStarted | Decided, *besides: str) -> dict[str, object]:
     # A field at its default is left out: seals hold when a later Weft adds another field.
     return {
         field.name: getattr(event, field.name)
@@ -90,12 +100,12 @@ def _written(event: RunStarted | Approved, *besides: str) -> dict[str, object]:
 
 
 def _refusal(
-    started: RunStarted, is_sealed: bool, forged: Sequence[Approved], mark: str
+    started: RunStarted, is_sealed: bool, forged: Sequence[Decided], mark: str
 ) -> PlanNotAccepted:
     run = started.run_id
     if is_sealed:
-        steps = listed(dict.fromkeys(each.step for each in forged))
-        said = f"the journal of run {run} holds an approval of {steps} that you did not give"
+        what = listed(dict.fromkeys(named(each) for each in forged))
+        said = f"the journal of run {run} holds {what} that you did not give"
     elif started.seal:
         said = f"what run {run} began with was changed since: its plan, its inputs or its folder"
     else:

@@ -142,13 +142,17 @@ def _read(
 
 
 def _decoded(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
-    try:
-        event = decode(raw.decode())
-    except UnicodeDecodeError:
-        return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
+    event = _text_decoded(raw)
     if isinstance(event, AttemptSucceeded) and event.output_at:
         return replace(event, output=Large(event.output_at, event.output_bytes, large))
     return event
+
+
+def _text_decoded(raw: bytes) -> Event | UnknownEvent:
+    try:
+        return decode(raw.decode())
+    except UnicodeDecodeError:
+        return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
 
 
 _ROWS_OF_RUNS = f"""
@@ -171,9 +175,12 @@ def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
 
 
 def _posted(db: sqlite3.Connection) -> list[Message]:
-    rows = db.execute("SELECT number, run_id, event FROM post ORDER BY number").fetchall()
-    messages = [(number, run_id, decode(event)) for number, run_id, event in rows]
-    return [Message(n, r, event) for n, r, event in messages if not isinstance(event, UnknownEvent)]
+    db.text_factory = bytes  # what cannot be read must not hide what can
+    rows = db.execute("SELECT number, run_id, event FROM post ORDER BY number")
+    return [
+        Message(number, RunId(run_id.decode(errors="replace")), _text_decoded(event))
+        for number, run_id, event in rows
+    ]
 
 
 def _kept(db: sqlite3.Connection, key: str) -> KeptOutput | None:
