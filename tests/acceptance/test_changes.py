@@ -252,17 +252,18 @@ def test_what_a_failed_shared_writer_wrote_is_named(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").exists()
 
 
-def elements(folder: Path, *answers: Any) -> dict[str, Any]:
+def elements(folder: Path, *answers: Any, keys: str = "merge_back: auto") -> dict[str, Any]:
     """The report of a map over two elements, one after the other, each of which writes a file."""
-    recipe = """
+    recipe = f"""
 name: each
-agents: {writer: {prompt: Write., tools: [Write]}}
+agents: {{writer: {{prompt: Write., tools: [Write]}}, reader: {{prompt: Read.}}}}
 steps:
   - id: a
-    map: {over: "{{inputs.files}}", agent: writer, prompt: "{{item}}", batch_size: 1,
-          on_item_failure: skip}
+    map: {{over: "{{{{inputs.files}}}}", agent: writer, prompt: "{{{{item}}}}", batch_size: 1,
+          on_item_failure: skip}}
     write_set: ["*.txt"]
-inputs: [{name: files, type: json, default: [one, two]}]
+    {keys}
+inputs: [{{name: files, type: json, default: [one, two]}}]
 """
     write(folder, "each.yaml", recipe)
     with serving(list(answers)) as server:
@@ -291,6 +292,81 @@ def test_half_done_files_of_a_failed_element_are_not_merged_unasked(
         weft(tmp_path, word, report["run_id"], "a", env=environ)
         weft(tmp_path, "resume", report["run_id"], env=environ)
     assert (tmp_path / "one.txt").exists() is (word == "approve")
+
+
+def half_done(folder: Path) -> str:
+    """A run whose winner waited until the loser had written, in the files that both work on."""
+    loser = "import pathlib, time; pathlib.Path('lost.txt').write_text('half'); time.sleep(600)"
+    write(folder, "lose.py", loser)
+    winner = """
+import pathlib, time
+while not pathlib.Path("lost.txt").exists():
+    time.sleep(0.01)
+pathlib.Path("won.txt").write_text("all of it")
+print("done")
+"""
+    write(folder, "win.py", winner)
+    recipe = """
+name: race
+agents:
+  winner: {prompt: x, model: "cli:python3 win.py"}
+  loser: {prompt: x, model: "cli:python3 lose.py"}
+steps:
+  - id: a
+    wait: any
+    parallel: [{agent: winner, prompt: go}, {agent: loser, prompt: go}]
+    posture: writer
+    write_set: ["*.txt"]
+"""
+    write(folder, "race.yaml", recipe)
+    report: dict[str, Any] = lines(weft(folder, "run", "race.yaml", "--json", "--trust"))[-1]
+    assert report["status"] == "waiting", report
+    return str(report["run_id"])
+
+
+def test_a_rejected_half_done_change_is_applied_only_by_who_asks_for_it(tmp_path: Path) -> None:
+    run_id = half_done(tmp_path)
+    weft(tmp_path, "reject", run_id, "a")
+    weft(tmp_path, "resume", run_id, "--trust")
+    assert f"weft apply {run_id} a --unfinished" in reported(tmp_path, run_id)
+    for flags in ((), ("--allow-removals",)):
+        refused = weft(tmp_path, "apply", run_id, "a", *flags)
+        assert refused.code == 2, refused
+        assert "half-done files of" in refused.err
+        assert "rejected" in refused.err
+    assert not (tmp_path / "lost.txt").exists()
+    assert weft(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
+    assert (tmp_path / "lost.txt").read_text() == "half"
+
+
+def test_the_half_done_files_of_an_element_are_not_applied_unasked(tmp_path: Path) -> None:
+    answers = (making("one"), Said("done"), making("two"), Status(400))
+    report = elements(tmp_path, *answers, keys="merge_back: manual")
+    run_id = report["run_id"]
+    assert report["steps"]["a"]["changes"]["standing"] == "unfinished", report
+    refused = weft(tmp_path, "apply", run_id, "a")
+    assert (refused.code, "half-done files of item.1" in refused.err) == (2, True), refused
+    assert "None" not in refused.err
+    assert not (tmp_path / "one.txt").exists()
+    assert weft(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
+    assert (tmp_path / "two.txt").exists()
+
+
+def test_half_done_files_are_not_merged_after_a_later_step_either(tmp_path: Path) -> None:
+    keys = """merge_back: after b
+  - {id: b, agent: reader, prompt: "look at {{steps.a.output}}"}"""
+    answers = (making("one"), Said("done"), making("two"), Status(400), Said("fine"))
+    report = elements(tmp_path, *answers, keys=keys)
+    assert not (tmp_path / "two.txt").exists(), report
+    assert "--unfinished" in report["steps"]["b"]["error"], report
+    assert report["steps"]["a"]["changes"]["standing"] == "unfinished"
+    assert weft(tmp_path, "apply", report["run_id"], "a").code == 2
+
+
+def test_what_is_never_merged_is_only_kept_however_its_step_ended(tmp_path: Path) -> None:
+    report = wrote(tmp_path, "merge_back: never, on_failure: inline", Status(400))
+    assert report["steps"]["a"]["changes"]["standing"] == "kept"
+    assert "weft apply" not in reported(tmp_path, report["run_id"])
 
 
 def test_an_element_that_failed_before_it_wrote_anything_holds_nothing_up(tmp_path: Path) -> None:

@@ -165,16 +165,18 @@ class LocalWorkspaces:
         figures = summarize(changes)
         counts = (len(changes.changes), figures.added, figures.removed)
         said = _said(changes)
+        half_done = terms.half_done if changes.changes else ""
         if refused := inadmissible(changes, terms.write_set, self._protected, self._redactor):
-            return NotMerged(artifact, refused.error, refused.paths, *counts, True)
+            return NotMerged(
+                artifact, refused.error, refused.paths, *counts, True, is_whole=not half_done
+            )
         shows = _shown(changes)  # not of what was refused: it may hold a secret
         is_explained = terms.may_remove or changes.is_explained
-        doubt = "" if is_explained else doubt_about(changes)
-        doubt = terms.doubt if terms.doubt and changes.changes else doubt
+        doubt = half_done or ("" if is_explained else doubt_about(changes))
         if not terms.is_merged:
-            return Collected(artifact, *counts, False, said, doubt, *shows)
+            return Collected(artifact, *counts, False, said, doubt, *shows, not half_done)
         if doubt:
-            return Held(artifact, doubt, *counts)
+            return Held(artifact, doubt, *counts, not half_done)
         merged = merge_back(changes, plot.workspace, self._home)
         if isinstance(merged, Conflict):
             clashes = "; ".join(f"{spelt(clash.path)}: {clash.why}" for clash in merged.clashes[:5])

@@ -53,7 +53,9 @@ class _Allowed:
 @click.argument("step")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 @click.option(
-    "--unfinished", is_flag=True, help="Also a failed step's change, which may be half done."
+    "--unfinished",
+    is_flag=True,
+    help="Also a change that may be half done: its step, or a part, failed.",
 )
 @click.option(
     "--allow-removals", is_flag=True, help="Also a change whose many removals nothing explains."
@@ -147,7 +149,9 @@ def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> No
     is_whole = step.changes is None or step.changes.is_whole
     if not is_whole and not allowed.unfinished:
         hint = f"weft diff {run} {step.id} shows it; --unfinished merges it all the same"
-        raise InvalidUsage(f"{what} may be half done: the step failed ({step.error})", hint=hint)
+        failed = f"the step failed ({step.error})" if step.error else ""
+        why = "; ".join(filter(None, (step.question, failed)))
+        raise InvalidUsage(f"{what} may be half done: {why}", hint=hint)
     is_explained = step.may_have_removed or step.is_merge_allowed or changes.is_explained
     doubt = "" if is_explained else doubt_about(changes)
     if doubt and not allowed.removals:

@@ -191,6 +191,7 @@ class ChangesCollected:
     is_unchanged: bool = False  # somebody looked, and the step had changed no file
     diff: str = ""  # as a patch, cut where it is long
     changed: tuple[str, ...] = ()  # paths
+    is_whole: bool = True  # False: it may hold half-done files of parts that did not succeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,7 @@ class MergeFailed:
     is_refused: bool = False  # whatever the workspace holds: it must not be merged
     diff: str = ""
     changed: tuple[str, ...] = ()
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,7 @@ class MergeHeld:
     files: int = 0
     insertions: int = 0
     deletions: int = 0
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Terms:
     key: str = ""  # of the attempt that made the change: equal keys, equal work
     reused_from: str | None = None  # the run whose answer stands in, and whose change must as well
     has_worked: bool = False  # an attempt succeeded, so there must be a copy or a change
-    doubt: str = ""  # what a person should know before any file of it is merged
+    half_done: str = ""  # why the change may hold half-done files; empty: it does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Collected:
     question: str = ""  # what a person should know before they merge it
     diff: str = ""
     changed: tuple[str, ...] = ()
+    is_whole: bool = True  # False: it may hold half-done files
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class NotMerged:
     is_refused: bool = False  # whatever the workspace holds
     diff: str = ""
     changed: tuple[str, ...] = ()
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Held:
     files: int = 0
     insertions: int = 0
     deletions: int = 0
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

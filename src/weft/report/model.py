@@ -85,7 +85,7 @@ ChangeStanding: TypeAlias = Literal[
     "removals",  # to be applied by somebody who knows that it removes much
     "to apply",  # by a person
     "conflict",  # to be applied once the conflict is settled
-    "unfinished",  # its step failed, so it may be half done
+    "unfinished",  # its step, or a part of it, failed: it may be half done
     "refused",  # it must not be merged
     "kept",  # never to be merged, as the recipe says
 ]

@@ -122,10 +122,10 @@ def _standing(step: StepState, found: Changes) -> ChangeStanding:
         return "held"
     if found.is_refused:
         return "refused"
-    if not found.is_whole:
-        return "unfinished"
     if step.planned.merge_back == "never":
         return "kept"
+    if not found.is_whole:
+        return "unfinished"
     if step.question and not step.is_merge_allowed:
         return "removals"
     return "conflict" if found.conflicts else "to apply"

@@ -54,14 +54,19 @@ class Plots:
             return MergeFailed(clock.now(), step.id, "", f"its changes could not be kept: {said}")
         if isinstance(collected, Held) and step.pending is None:
             # It is merged for a step that comes later, which cannot be put to a person.
-            hint = f"weft apply {self._state.run_id} {step.id} --allow-removals merges it"
-            held = f"{collected.question}; {hint}"
-            collected = NotMerged(collected.artifact, held, (), collected.files)
+            flag = "--allow-removals" if collected.is_whole else "--unfinished"
+            held = (
+                f"{collected.question}; weft apply {self._state.run_id} {step.id} {flag} merges it"
+            )
+            collected = NotMerged(
+                collected.artifact, held, (), collected.files, is_whole=collected.is_whole
+            )
         return _answer(step.id, collected, clock.now())
 
     def _half_done(self, step: StepState) -> str:
         """What a person should know of a copy that parts share which did not all succeed."""
-        if _is_one_delegation(step) or step.pending is None or step.pending.failure is not None:
+        has_failed = step.pending is not None and step.pending.failure is not None
+        if _is_one_delegation(step) or has_failed:
             return ""
         left = [
             part.name
@@ -180,6 +185,7 @@ def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -
         "insertions": collected.insertions,
         "deletions": collected.deletions,
     }
+    is_whole = collected.is_whole
     match collected:
         case Collected(artifact):
             return ChangesCollected(
@@ -192,14 +198,16 @@ def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -
                 is_unchanged=bool(artifact) and not collected.files,
                 diff=collected.diff,
                 changed=collected.changed,
+                is_whole=is_whole,
                 **figures,
             )
         case NotMerged(artifact, error, paths, is_refused=is_refused):
             return MergeFailed(
                 now, step, artifact, error, paths,
-                is_refused=is_refused, diff=collected.diff, changed=collected.changed, **figures,
+                is_refused=is_refused, diff=collected.diff, changed=collected.changed,
+                is_whole=is_whole, **figures,
             )  # fmt: skip
         case Held(artifact, question):
-            return MergeHeld(now, step, artifact, question, **figures)
+            return MergeHeld(now, step, artifact, question, is_whole=is_whole, **figures)
         case _:
             assert_never(collected)

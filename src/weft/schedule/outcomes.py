@@ -98,7 +98,7 @@ def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHel
         event.insertions,
         event.deletions,
         is_merged=False,
-        is_whole=not has_failed,
+        is_whole=event.is_whole and not has_failed,
         diff="" if isinstance(event, MergeHeld) else event.diff,
         changed=() if isinstance(event, MergeHeld) else event.changed,
     )

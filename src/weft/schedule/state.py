@@ -143,7 +143,7 @@ class Changes:
     deletions: int
     is_merged: bool
     conflicts: tuple[str, ...] = ()
-    is_whole: bool = True  # False: the step failed, so its change may be half done
+    is_whole: bool = True  # False: the step, or a part of it, failed: it may be half done
     is_refused: bool = False  # it must not be merged, whatever the workspace holds
     applied_by: str | None = None  # the person who merged it after the step had ended
     diff: str = ""
