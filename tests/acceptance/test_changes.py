@@ -294,8 +294,8 @@ def test_half_done_files_of_a_failed_element_are_not_merged_unasked(
     assert (tmp_path / "one.txt").exists() is (word == "approve")
 
 
-def half_done(folder: Path) -> str:
-    """A run whose winner waited until the loser had written, in the files that both work on."""
+def raced(folder: Path, keys: str = "merge_back: auto") -> dict[str, Any]:
+    """The report of a run whose winner waited until the loser had written, in the files that both work on."""
     loser = "import pathlib, time; pathlib.Path('lost.txt').write_text('half'); time.sleep(600)"
     write(folder, "lose.py", loser)
     winner = """
@@ -306,26 +306,28 @@ pathlib.Path("won.txt").write_text("all of it")
 print("done")
 """
     write(folder, "win.py", winner)
-    recipe = """
+    recipe = f"""
 name: race
 agents:
-  winner: {prompt: x, model: "cli:python3 win.py"}
-  loser: {prompt: x, model: "cli:python3 lose.py"}
+  winner: {{prompt: x, model: "cli:python3 win.py"}}
+  loser: {{prompt: x, model: "cli:python3 lose.py"}}
 steps:
   - id: a
     wait: any
-    parallel: [{agent: winner, prompt: go}, {agent: loser, prompt: go}]
+    parallel: [{{agent: winner, prompt: go}}, {{agent: loser, prompt: go}}]
     posture: writer
     write_set: ["*.txt"]
+    {keys}
 """
     write(folder, "race.yaml", recipe)
     report: dict[str, Any] = lines(weft(folder, "run", "race.yaml", "--json", "--trust"))[-1]
-    assert report["status"] == "waiting", report
-    return str(report["run_id"])
+    return report
 
 
 def test_a_rejected_half_done_change_is_applied_only_by_who_asks_for_it(tmp_path: Path) -> None:
-    run_id = half_done(tmp_path)
+    report = raced(tmp_path)
+    assert report["status"] == "waiting", report
+    run_id = report["run_id"]
     weft(tmp_path, "reject", run_id, "a")
     weft(tmp_path, "resume", run_id, "--trust")
     assert f"weft apply {run_id} a --unfinished" in reported(tmp_path, run_id)
@@ -337,6 +339,29 @@ def test_a_rejected_half_done_change_is_applied_only_by_who_asks_for_it(tmp_path
     assert not (tmp_path / "lost.txt").exists()
     assert weft(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
     assert (tmp_path / "lost.txt").read_text() == "half"
+
+
+def test_what_a_loser_left_in_a_shared_workspace_is_named(tmp_path: Path) -> None:
+    report = raced(tmp_path, "workspace_mode: shared")
+    assert report["status"] == "complete", report
+    (said,) = [each for each in report["steps"]["a"]["warnings"] if "half-done" in each]
+    assert "half-done files of" in said
+    assert "lost.txt" in said
+
+
+def test_what_a_failed_element_left_in_a_shared_workspace_is_named(tmp_path: Path) -> None:
+    answers = (making("one"), Said("done"), making("two"), Status(400))
+    report = elements(tmp_path, *answers, keys="workspace_mode: shared")
+    (said,) = [each for each in report["steps"]["a"]["warnings"] if "half-done" in each]
+    assert "half-done files of item.1" in said
+    assert "two.txt" in said
+
+
+def test_an_element_that_wrote_nothing_is_not_named_in_a_shared_workspace(tmp_path: Path) -> None:
+    answers = (making("one"), Said("done"), Status(400))
+    report = elements(tmp_path, *answers, keys="workspace_mode: shared")
+    assert (tmp_path / "one.txt").exists()
+    assert not any("half-done" in each for each in report["warnings"]), report
 
 
 def test_the_half_done_files_of_an_element_are_not_applied_unasked(tmp_path: Path) -> None:
@@ -375,11 +400,14 @@ def test_an_element_that_failed_before_it_wrote_anything_holds_nothing_up(tmp_pa
     assert (tmp_path / "one.txt").exists()
 
 
-def test_a_command_that_changed_files_and_ended_with_a_code_was_not_in_vain(tmp_path: Path) -> None:
-    recipe = """
+@pytest.mark.parametrize("mode", ["isolated", "shared"])
+def test_a_command_that_changed_files_and_ended_with_a_code_was_not_in_vain(
+    tmp_path: Path, mode: str
+) -> None:
+    recipe = f"""
 name: one
-agents: {writer: {prompt: Write., tools: [Bash]}}
-steps: [{id: a, agent: writer, prompt: go, write_set: [made.txt]}]
+agents: {{writer: {{prompt: Write., tools: [Bash]}}}}
+steps: [{{id: a, agent: writer, prompt: go, write_set: [made.txt], workspace_mode: {mode}}}]
 """
     write(tmp_path, "one.yaml", recipe)
     call = ToolCall("Bash", {"command": "echo one > made.txt; exit 3"})

@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 from weft.events.model import ChangesCollected, MergeFailed, MergeHeld
 from weft.plan.model import Choose, Delegate, Route
 from weft.ports.clock import Clock
-from weft.ports.workspace import Collected, Held, NotMerged, Plot, Terms, Workspaces
+from weft.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms, Workspaces
 from weft.problems.errors import WeftError
 from weft.schedule.collecting import is_isolated, writes_here
 from weft.schedule.commands import CollectChanges, StartAttempt
@@ -64,9 +64,8 @@ class Plots:
         return _answer(step.id, collected, clock.now())
 
     def _half_done(self, step: StepState) -> str:
-        """What a person should know of a copy that parts share which did not all succeed."""
-        has_failed = step.pending is not None and step.pending.failure is not None
-        if _is_one_delegation(step) or has_failed:
+        """Which parts of a step that has succeeded may have left half-done files, in words."""
+        if _is_one_delegation(step) or _has_failed(step):
             return ""
         left = [
             part.name
@@ -74,9 +73,7 @@ class Plots:
             if part.status in ("failed", "cancelled")
             and any(map(self._may_have_written, part.attempts))
         ]
-        if not left:
-            return ""
-        return f"its change may hold half-done files of {listed(left)}, which did not succeed"
+        return f"half-done files of {listed(left)}, which did not succeed" if left else ""
 
     def _may_have_written(self, attempt: AttemptState) -> bool:
         """By a call that is on record; a program of its own need not say what it does."""
@@ -108,6 +105,7 @@ class Plots:
     def _terms(self, step: StepState, command: CollectChanges) -> Terms:
         last = max(step.attempts, key=lambda each: each.number, default=None)
         is_one = _is_one_delegation(step)
+        half_done = "" if command.is_allowed else self._half_done(step)
         return Terms(
             step.planned.write_set,
             command.is_merged,
@@ -115,7 +113,7 @@ class Plots:
             last.key if last is not None and is_one else "",
             last.reused_from if last is not None and is_one else None,
             any(attempt.outcome == "succeeded" for attempt in step.attempts),
-            "" if command.is_allowed else self._half_done(step),
+            f"its change may hold {half_done}" if half_done else "",
         )
 
     async def discard(self, answer: Answer) -> None:
@@ -132,25 +130,31 @@ class Plots:
             and (each.ended_at is None or each.ended_at >= (step.started_at or 0.0))
             for glob in (*each.planned.write_set, *each.planned.write_aliases)
         ]
-        is_unchanged, said = False, list[str]()
         try:
             found = await self._port.strays(self._shared(step.id), declared)
-            is_unchanged = found.is_unchanged and not found.paths
-            if found.paths:
-                paths = listed(map(spelt, found.paths))
-                said.append(f"files changed that no step had declared: {paths}")
-            if found.repositories:
-                made = listed(found.repositories)
-                said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
-            if found.own and step.pending is not None and step.pending.failure is not None:
-                paths = listed(map(spelt, found.own), _MOST_NAMED)
-                said.append(f"it failed, and what it had written stays in the workspace: {paths}")
+            said = self._said_of(step, found)
         except (OSError, WeftError) as error:
-            said.append(f"what it wrote could not be looked at: {error}")
+            found, said = Strays(()), [f"what it wrote could not be looked at: {error}"]
+        is_unchanged = found.is_unchanged and not found.paths
         return ChangesCollected(
-            clock.now(), step.id, "", 0, 0, 0,
+            clock.now(), step.id, "", len(found.own), 0, 0,
             is_merged=False, warnings=tuple(said), is_unchanged=is_unchanged,
         )  # fmt: skip
+
+    def _said_of(self, step: StepState, found: Strays) -> list[str]:
+        said = []
+        if found.paths:
+            paths = listed(map(spelt, found.paths))
+            said.append(f"files changed that no step had declared: {paths}")
+        if found.repositories:
+            made = listed(found.repositories)
+            said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
+        own = listed(map(spelt, found.own), _MOST_NAMED)
+        if own and _has_failed(step):
+            said.append(f"it failed, and what it had written stays in the workspace: {own}")
+        elif own and (half_done := self._half_done(step)):
+            said.append(f"what it wrote in the workspace may hold {half_done}: {own}")
+        return said
 
     @property
     def _port(self) -> Workspaces:
@@ -173,6 +177,10 @@ class Plots:
         return Plot(
             state.run_id, id, copy, Path(state.workspace), planned.write_set, planned.read_set
         )
+
+
+def _has_failed(step: StepState) -> bool:
+    return step.pending is not None and step.pending.failure is not None
 
 
 def _is_one_delegation(step: StepState) -> bool:
