@@ -57,6 +57,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/escape.py
 	$(BIN)/python benchmarks/merge_back.py
+	$(BIN)/python benchmarks/size.py
 
 # Long: 300 kills and a full disk, 500 kills of writers, 10,000 plans, all printed recipes on the
 # embedded model.
