@@ -196,8 +196,8 @@ def test_a_huge_width_in_the_environment_is_a_problem(tmp_path):
 
 def test_the_caret_stands_right_behind_an_ideographic_space():
     lines = as_text(Problem("X", "x", place=Place(1, 3), source_line="\u3000:x")).split("\n")
-    # what is shown is one column wide (U+FFFD), so the caret must count one column
-    assert lines[3] == " │   ^"
+    # It is shown as it is, and takes two columns of a terminal.
+    assert lines[3] == " │    ^"
 
 
 def test_a_json_number_that_is_too_large_is_pointed_at():

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from weft.adapters.tools.command_filter import CommandFilter, forbidden_because, read_filter
@@ -133,6 +133,7 @@ HANDLER = "command_not_found_handle() { printf '%s\\0' \"$1\" >&9; }\n"
 
 @pytest.mark.skipif(not Path("/bin/bash").exists(), reason="there is no /bin/bash")
 @settings(max_examples=60, deadline=None)
+@example("\\\n 1")
 @given(st.text(st.sampled_from("eco ab;&|\n\"'\\#>2&1 \t"), max_size=14))
 def test_no_text_makes_a_shell_start_what_was_not_seen(text: str) -> None:
     try:

@@ -62,6 +62,8 @@ class _Reader:
                 self._at += 1
             elif letter == "#" and self._word is None:
                 self._at = (self._text + "\n").index("\n", self._at)
+            elif self._text.startswith("\\\n", self._at):
+                self._at += 2  # a line that goes on: between words it begins none
             else:
                 self._add(self._piece(letter))
         self._end_word()
