@@ -55,6 +55,41 @@ def test_a_copy_that_is_half_gone_is_not_read_again(stage: Stage) -> None:
     assert (stage.workspace / "d0/f0.txt").read_text() == "changed\n"
 
 
+def _nothing(stage: Stage) -> None:
+    pass
+
+
+def _clash(stage: Stage) -> None:
+    (stage.workspace / "d0/f0.txt").write_text("the user's\n")
+
+
+def _remove(stage: Stage) -> None:
+    shutil.rmtree(stage.root / "d1")
+    shutil.rmtree(stage.root / "d2")
+
+
+@pytest.mark.parametrize(
+    ("happens", "terms", "outcome"),
+    [
+        (_nothing, ALL, Collected),
+        (_nothing, Terms(("d1/**",), is_merged=True), NotMerged),
+        (_clash, ALL, NotMerged),
+        (_remove, ALL, Held),
+    ],
+)
+def test_what_a_change_leaves_out_is_said_whatever_becomes_of_it(
+    stage: Stage, happens: Callable[[Stage], None], terms: Terms, outcome: type
+) -> None:
+    (stage.root / "d0/f0.txt").write_text("changed\n")
+    (stage.root / "cloned/.git").mkdir(parents=True)
+    (stage.root / "cloned/.git/HEAD").write_text("ref: refs/heads/main\n")
+    happens(stage)
+    collected = stage.collect(terms)
+    assert isinstance(collected, outcome), collected
+    (said,) = collected.warnings
+    assert said.startswith("cloned/.git is no part of its change")
+
+
 def test_the_copy_stays_until_it_is_discarded(stage: Stage) -> None:
     stage.collect()
     assert stage.root.exists()

@@ -121,6 +121,18 @@ def test_what_a_merge_warns_of_is_on_record() -> None:
     assert "b.txt was declared, not written" in run.warnings()
 
 
+def test_what_a_merge_that_failed_or_is_held_warns_of_is_on_record() -> None:
+    said = "a.log is no part of its change: it is ignored"
+    failed = collecting(", on_failure: inline")
+    failed.see(MergeFailed(5, A, "kept", "it conflicts", warnings=(said,)))
+    rejected = collecting(", on_failure: inline")
+    rejected.see(MergeHeld(5, A, "kept", "it removes much", warnings=(said,)))
+    rejected.see(Rejected(6, A, "ada"))
+    for run in (failed, rejected):
+        assert run.statuses()["a"] == "failed"
+        assert list(run.state.steps[A].warnings) == [said]
+
+
 def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
     run = Driven(plan_of(two()), {"a": Hang()}).start()
     run.see(MergeFailed(1, A, "", "what?"))

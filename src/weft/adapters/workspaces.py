@@ -168,20 +168,21 @@ class LocalWorkspaces:
         half_done = terms.half_done if changes.changes else ""
         if refused := inadmissible(changes, terms.write_set, self._protected, self._redactor):
             return NotMerged(
-                artifact, refused.error, refused.paths, *counts, True, is_whole=not half_done
-            )
+                artifact, refused.error, refused.paths, *counts, True,
+                is_whole=not half_done, warnings=said,
+            )  # fmt: skip
         shows = _shown(changes)  # not of what was refused: it may hold a secret
         is_explained = terms.may_remove or changes.is_explained
         doubt = half_done or ("" if is_explained else doubt_about(changes))
         if not terms.is_merged:
             return Collected(artifact, *counts, False, said, doubt, *shows, not half_done)
         if doubt:
-            return Held(artifact, doubt, *counts, not half_done)
+            return Held(artifact, doubt, *counts, not half_done, said)
         merged = merge_back(changes, plot.workspace, self._home)
         if isinstance(merged, Conflict):
             clashes = "; ".join(f"{spelt(clash.path)}: {clash.why}" for clash in merged.clashes[:5])
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
-            return NotMerged(artifact, error, merged.paths, *counts, False, *shows)
+            return NotMerged(artifact, error, merged.paths, *counts, False, *shows, warnings=said)
         kept = (f"{spelt(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
         return Collected(artifact, *counts, True, (*said, *kept), "", *shows)
 

@@ -211,6 +211,7 @@ class MergeFailed:
     diff: str = ""
     changed: tuple[str, ...] = ()
     is_whole: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,7 @@ class MergeHeld:
     insertions: int = 0
     deletions: int = 0
     is_whole: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

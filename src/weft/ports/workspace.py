@@ -61,6 +61,7 @@ class NotMerged:
     diff: str = ""
     changed: tuple[str, ...] = ()
     is_whole: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Held:
     insertions: int = 0
     deletions: int = 0
     is_whole: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,9 @@ class Plots:
                 f"{collected.question}; weft apply {self._state.run_id} {step.id} {flag} merges it"
             )
             collected = NotMerged(
-                collected.artifact, held, (), collected.files, is_whole=collected.is_whole
-            )
+                collected.artifact, held, (), collected.files,
+                is_whole=collected.is_whole, warnings=collected.warnings,
+            )  # fmt: skip
         return _answer(step.id, collected, clock.now())
 
     def _half_done(self, step: StepState) -> str:
@@ -193,7 +194,7 @@ def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -
         "insertions": collected.insertions,
         "deletions": collected.deletions,
     }
-    is_whole = collected.is_whole
+    is_whole, warnings = collected.is_whole, collected.warnings
     match collected:
         case Collected(artifact):
             return ChangesCollected(
@@ -201,7 +202,7 @@ def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -
                 step,
                 artifact,
                 is_merged=collected.is_merged,
-                warnings=collected.warnings,
+                warnings=warnings,
                 question=collected.question,
                 is_unchanged=bool(artifact) and not collected.files,
                 diff=collected.diff,
@@ -213,9 +214,11 @@ def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -
             return MergeFailed(
                 now, step, artifact, error, paths,
                 is_refused=is_refused, diff=collected.diff, changed=collected.changed,
-                is_whole=is_whole, **figures,
+                is_whole=is_whole, warnings=warnings, **figures,
             )  # fmt: skip
         case Held(artifact, question):
-            return MergeHeld(now, step, artifact, question, is_whole=is_whole, **figures)
+            return MergeHeld(
+                now, step, artifact, question, is_whole=is_whole, warnings=warnings, **figures
+            )
         case _:
             assert_never(collected)

@@ -79,6 +79,7 @@ def hold_merge(turn: Turn, step: StepState, event: MergeHeld) -> None:
     if step.is_merge_held:
         return
     step.changes = changes_of(step, event)
+    step.warnings.update(dict.fromkeys(event.warnings))
     hold(turn, step, event.question)
     ask(turn, step)
 

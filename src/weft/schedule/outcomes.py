@@ -48,9 +48,9 @@ def end_collected(turn: Turn, step: StepState, conflict: Failure | None = None) 
 
 def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | MergeFailed) -> None:
     kept = changes_of(step, event)
+    step.warnings.update(dict.fromkeys(event.warnings))
     if isinstance(event, ChangesCollected):
         step.changes = replace(kept, is_merged=event.is_merged)
-        step.warnings.update(dict.fromkeys(event.warnings))
         if event.question:
             step.warnings[event.question] = None
         if event.is_unchanged and step.pending is not None and step.pending.failure is None:
