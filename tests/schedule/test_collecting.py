@@ -169,7 +169,7 @@ def test_a_rejected_change_fails_the_step_under_its_policy() -> None:
     run.see(Rejected(6, A, "ada", "never"))
     assert run.statuses() == {"a": "failed", "b": "held"}
     assert run.state.steps[A].failure_kind == "refused"
-    assert run.status is RunStatus.PARTIAL
+    assert run.status is RunStatus.FAILED  # no step succeeded
     assert run.state.collecting == 0
 
 

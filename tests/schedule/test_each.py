@@ -1,5 +1,7 @@
 """Maps (RECIPES §4)."""
 
+import pytest
+
 from schedule.drive import Driven, Fail, Give, Hang, Reply, Script, drive, plan_of
 from weft.schedule.commands import CancelAttempt
 from weft.vocabulary.ids import StepId
@@ -110,6 +112,38 @@ def test_a_failed_item_that_is_skipped_leaves_null() -> None:
     assert isinstance(run.output, list)
     assert run.output[1] is None
     assert run.ended == [RunStatus.PARTIAL]
+
+
+AFTER = '    - {id: after, agent: sum, input: "see {{steps.each.output}}"}\n'
+
+
+@pytest.mark.parametrize(
+    ("policy", "seen"),
+    [
+        ("skip", "see "),
+        ("inline", "see Error: step 'each' failed: 2 of 2 items failed: item 0: bad; item 1: ill"),
+    ],
+)
+@pytest.mark.parametrize("reducer", ["", ", reduce: sum"])
+def test_a_map_all_of_whose_items_failed_has_failed_and_its_dependents_run(
+    policy: str, seen: str, reducer: str
+) -> None:
+    recipe = each(f", on_item_failure: {policy}{reducer}")
+    script = replies(i0=Fail("bad"), i1=Fail("ill"))
+    alone = drive(recipe, script, list=[1, 2])
+    assert alone.statuses() == {"each": "failed"}
+    assert alone.output is None
+    assert alone.ended == [RunStatus.FAILED]
+    followed = drive(recipe + AFTER, script, list=[1, 2])
+    assert followed.statuses() == {"each": "failed", "after": "succeeded"}
+    assert followed.prompt("after").endswith(seen)
+    assert followed.ended == [RunStatus.PARTIAL]
+
+
+def test_a_run_whose_only_step_failed_has_failed_though_an_item_was_answered() -> None:
+    run = drive(each(extra="on_failure: block"), replies(i1=Fail("bad")), list=[1, 2])
+    assert run.statuses() == {"each": "failed"}
+    assert run.ended == [RunStatus.FAILED]
 
 
 def test_a_failed_item_that_aborts_fails_the_step_at_once() -> None:

@@ -1,5 +1,7 @@
 """Parallel steps (RECIPES §4)."""
 
+import pytest
+
 from schedule.drive import Driven, Fail, Give, Hang, Script, drive, plan_of
 from weft.events.model import AttemptCancelled, AttemptStarted, AttemptSucceeded
 from weft.schedule.commands import CancelAttempt
@@ -86,6 +88,19 @@ def test_a_branch_that_may_fail_gives_null_and_the_run_is_partial() -> None:
     assert run.statuses() == {"fan": "succeeded", "after": "succeeded"}
     assert run.ended == [RunStatus.PARTIAL]
     assert "branch second failed: bad" in run.warnings()
+
+
+@pytest.mark.parametrize("policy", ["skip", "inline"])
+def test_a_step_all_of_whose_branches_failed_has_failed_and_its_dependents_run(policy: str) -> None:
+    run = drive(fan(extra=f"on_failure: {policy}"), {"fan": Fail("bad")})
+    assert run.statuses() == {"fan": "failed", "after": "succeeded"}
+    assert run.ended == [RunStatus.PARTIAL]
+
+
+def test_a_run_of_which_no_step_succeeded_has_failed_though_a_branch_was_answered() -> None:
+    run = drive(fan(extra="on_failure: block"), {"fan/second": Fail("bad")})
+    assert run.statuses() == {"fan": "failed", "after": "held"}
+    assert run.ended == [RunStatus.FAILED]
 
 
 def test_a_branch_that_is_inlined_gives_its_error_text() -> None:

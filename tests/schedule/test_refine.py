@@ -1,5 +1,7 @@
 """Loops (RECIPES §4)."""
 
+import pytest
+
 from schedule.drive import Fail, drive
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.statuses import RunStatus
@@ -95,6 +97,13 @@ def test_a_verdict_may_stand_in_a_fence_and_say_true_in_words() -> None:
 def test_a_validator_that_fails_fails_the_step() -> None:
     run = drive(loop(), {"judge": Fail("ill")})
     assert run.state.steps[StepId("draft")].error == "ill"
+    assert run.ended == [RunStatus.FAILED]
+
+
+@pytest.mark.parametrize("policy", ["skip", "inline", "block"])
+def test_a_run_whose_only_loop_lost_its_judge_has_failed(policy: str) -> None:
+    run = drive(loop(extra=f"on_failure: {policy}"), {"writer": "text", "judge": Fail("ill")})
+    assert set(run.statuses().values()) == {"failed"}
     assert run.ended == [RunStatus.FAILED]
 
 

@@ -65,8 +65,11 @@ def _go_on(turn: Turn, step: StepState, work: Each, items: Items) -> None:
         return
     if items.ended < len(items.values):
         _fail(turn, step, f"{items.ended} of {len(items.values)} items were begun: {closing}")
-    elif items.failures:
+    elif len(items.failures) > len(items.excused):
         _fail(turn, step, _said(items))
+    elif items.values and len(items.excused) == len(items.values):
+        # Each element may fail, and with all of them the step has nothing to give.
+        fail(turn, step, Failure("error", _said(items)), items.excused[0])
     elif work.reducer is not None:
         start_part(turn, step, "reduce", work.reducer, handed=Gathered(items.results))
     else:
@@ -111,10 +114,10 @@ def _fail_item(
     if policy == "abort":
         _fail(turn, step, f"item {index} failed: {failure.error}", failure.kind)
         return
+    items.failures[index] = failure.error
     instead = stand_in(policy, step, f"item {index}", failure)
-    if instead is None:
-        items.failures[index] = failure.error
-    else:
+    if instead is not None and policy is not None:
+        items.excused[index] = policy
         items.results[index] = instead.output
         turn.state.is_partial = True
     _go_on(turn, step, work, items)

@@ -37,11 +37,16 @@ def end_part(turn: Turn, step: StepState, work: Fan, part: PartState) -> None:
 
 
 def _end_all(turn: Turn, step: StepState) -> None:
-    outputs = step.kept_outputs or {}
-    if len(outputs) < len(step.parts):
+    outputs, parts = step.kept_outputs or {}, list(step.parts.values())
+    if len(outputs) < len(parts):
         fail(turn, step, _failure(step), step.planned.on_failure)
         return
-    if any(part.failure for part in step.parts.values()):
+    if all(part.status == "failed" for part in parts):
+        # Each branch may fail, and with all of them the step has nothing to give.
+        policy = parts[0].brief.on_failure or step.planned.on_failure
+        fail(turn, step, _failure(step), policy)
+        return
+    if any(part.failure for part in parts):
         turn.state.is_partial = True
     succeed(turn, step, Gathered(outputs))
 

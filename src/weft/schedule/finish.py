@@ -43,6 +43,10 @@ def _status(state: RunState) -> RunStatus:
 
 
 def _has_success(state: RunState) -> bool:
-    """Whether anybody who was asked has answered. A condition that was decided is no answer."""
-    attempts = (attempt for step in state.order for attempt in step.attempts)
-    return any(attempt.outcome == "succeeded" for attempt in attempts)
+    """Whether a step succeeded in which somebody who was asked has answered: a condition that was
+    decided is no answer, and an answer inside a step that failed is no success."""
+    return any(
+        step.status is StepStatus.SUCCEEDED
+        and any(attempt.outcome == "succeeded" for attempt in step.attempts)
+        for step in state.order
+    )

@@ -120,6 +120,7 @@ class Items:
     entered: int = 0
     ended: int = 0
     failures: dict[int, str] = field(default_factory=dict)  # by element
+    excused: dict[int, Policy] = field(default_factory=dict)  # those of them that may fail
     last_failure: Failure | None = None
     repeats: int = 0  # how often the last failure came in a row
 
