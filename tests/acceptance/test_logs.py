@@ -7,7 +7,7 @@ import pytest
 
 from acceptance.cli import weft, write
 from acceptance.happening import over_http, scripted
-from acceptance.running import lines, stuck
+from acceptance.running import GATED, lines, ran, stuck
 from weft.testing.openai_script import Said, ToolCall
 
 RECIPE = """
@@ -92,5 +92,17 @@ def test_logs_of_a_run_that_was_killed_end(tmp_path: Path) -> None:
         child.kill()
         child.wait()
         said = weft(tmp_path, "logs", run_id, "-f")
-    assert said.code == 0
+    assert said.code == 1
+    assert f"weft resume {run_id}" in said.err
     assert "write ok" in said.out
+    assert weft(tmp_path, "logs", run_id).code == 0  # who only reads is not told
+
+
+def test_logs_of_a_run_that_awaits_approval_end_with_its_exit_code(tmp_path: Path) -> None:
+    run_id = str(ran(tmp_path, GATED)["run_id"])
+    said = weft(tmp_path, "logs", run_id, "-f")
+    assert said.code == 3
+    assert f"weft approve {run_id} g --show" in said.err
+    assert weft(tmp_path, "logs", run_id).code == 0
+    weft(tmp_path, "reject", run_id, "g", "--reason", "no")
+    assert weft(tmp_path, "logs", run_id, "-f").code == 0  # it has ended

@@ -283,6 +283,15 @@ def test_an_interrupted_run_says_that_its_steps_were_stopped():
     assert "- a stopped" in shown
 
 
+def test_the_last_frame_of_a_run_that_was_let_go_says_interrupted():
+    watched = Watched(steps(step("a"), step("b", "a")), {"a": Hang()})
+    with watched.view:
+        watched.run()
+    shown = "\n".join(_CONTROL.sub("", watched.file.getvalue()).splitlines()[-4:])
+    assert "interrupted" in shown
+    assert "running" not in shown
+
+
 def test_a_narrowed_terminal_leaves_nothing_of_the_old_frame():
     watched = Watched(steps(step("a"), step("b", "a")), {"a": Hang()}, width=100)
     with watched.view as view:

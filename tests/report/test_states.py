@@ -1,5 +1,6 @@
 """States are so, and are the same words wherever they are shown."""
 
+import re
 from typing import get_args
 
 from docs.pages import DOCS
@@ -7,6 +8,7 @@ from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
 from weft.cli.live.frame import _STYLES
 from weft.cli.stages import ASCII_SIGNS, SIGNS
 from weft.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
+from weft.report.html import as_html
 from weft.report.report import report_of
 from weft.schedule.standing import run_word, word_of
 from weft.vocabulary.ids import AgentId, StepId
@@ -69,6 +71,12 @@ def test_a_run_that_nobody_drives_is_interrupted_in_its_report_too():
     run = Driven(plan_of(ONE), {"a": Hang()}).start()
     report = report_of(run.state, run.journal, is_interrupted=True)
     assert (report.status, report.steps[0].status) == ("interrupted", "interrupted")
+    run.see(AttemptStarted(1, A, "", 1, AgentId("scribe"), "key"))
+    left = report_of(run.state, run.journal, is_interrupted=True)
+    assert [attempt.status for attempt in left.steps[0].attempts] == ["interrupted"]
+    assert "running" not in re.sub("(?s)<style>.*?</style>", "", as_html(left))
+    driven = report_of(run.state, run.journal)
+    assert [attempt.status for attempt in driven.steps[0].attempts] == ["running"]
     assert run_word(run.state, is_driven=True) == "running"
 
 

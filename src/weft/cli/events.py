@@ -4,14 +4,13 @@ import asyncio
 
 import click
 
-from weft.cli.driving import WAITING
+from weft.cli.left_off import say_why_left
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json_text, say
 from weft.cli.streams import has_reader
 from weft.events.codec import UnknownEvent, encode
 from weft.events.model import RunEnded
-from weft.schedule.state import RunState
 from weft.vocabulary.ids import RunId
 
 _LOOK_SECONDS = 0.2
@@ -53,18 +52,5 @@ async def _print(run_id: RunId, follow: bool, after: int) -> int | None:
             if has_ended or not follow or not has_reader():
                 return None
             if not is_driven:
-                return _say_why((await runs.history(run_id)).state)
+                return say_why_left((await runs.history(run_id)).state)
             await asyncio.sleep(_LOOK_SECONDS)
-
-
-def _say_why(state: RunState) -> int:
-    """Nobody drives the run, so nothing more will come."""
-    if state.has_ended:
-        return 0
-    for step in state.awaiting_approval:
-        place = f"{state.run_id} {step}"
-        say(f"{step} awaits approval: weft approve {place} --show", err=True)
-    if state.awaiting_approval:
-        return WAITING
-    say(f"nobody drives this run: weft resume {state.run_id} goes on", err=True)
-    return 1

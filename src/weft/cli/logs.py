@@ -7,10 +7,12 @@ from dataclasses import asdict
 import click
 
 from weft.assembly import Weft
+from weft.cli.left_off import say_why_left
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_json, say
 from weft.cli.steps import known_step
+from weft.cli.streams import has_reader
 from weft.events.codec import UnknownEvent
 from weft.events.model import Event
 from weft.report.transcript import Log, LogEntry
@@ -25,18 +27,22 @@ _LOOK_SECONDS = 0.2
 @click.argument("step", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
 @json_option
-def command(run: str, step: str | None, follow: bool, as_json: bool) -> None:
+def command(run: str, step: str | None, follow: bool, as_json: bool) -> int | None:
     """Show what was said and done: prompts, words, tool calls with results, rejected answers.
 
     With a STEP: of that step alone. Long results are shortened in the journal already.
+
+    With --follow, until the run ends, or until nobody drives it: where a step awaits approval the
+    exit code is 3, and 1 where the run was interrupted.
     """
     weft = open_weft()
-    asyncio.run(_print(weft, RunId(run), step, follow, _Printer(weft, as_json)))
+    return asyncio.run(_print(weft, RunId(run), step, follow, _Printer(weft, as_json)))
 
 
 async def _print(
     weft: Weft, run_id: RunId, step: str | None, follow: bool, printer: "_Printer"
-) -> None:
+) -> int | None:
+    """None: all was printed that there is, or as much as anybody reads."""
     async with weft.runs() as runs:
         history = await runs.history(run_id)
         if step is not None:
@@ -50,8 +56,10 @@ async def _print(
                 for entry in log.read(event):
                     if step in (None, entry.step):
                         printer.show(entry)
+            if not follow or not has_reader():
+                return None
             if not is_driven:
-                return
+                return say_why_left((await runs.history(run_id)).state)
             await asyncio.sleep(_LOOK_SECONDS)
 
 

@@ -1,11 +1,13 @@
 """`weft watch`: a run that another process drives, as it goes."""
 
 import asyncio
+import sys
 
 import click
 
 from weft.assembly import Weft
-from weft.cli.driving import WAITING, print_report, showing
+from weft.cli.driving import print_report, showing
+from weft.cli.left_off import say_why_left
 from weft.cli.opening import history_of, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import say
@@ -17,7 +19,6 @@ from weft.run.history import History
 from weft.schedule.advance import advance
 from weft.schedule.state import RunState, begin
 from weft.vocabulary.ids import RunId
-from weft.vocabulary.statuses import RunStatus
 
 _LOOK_SECONDS = 0.2
 
@@ -26,7 +27,11 @@ _LOOK_SECONDS = 0.2
 @click.argument("run")
 @json_option
 def command(run: str, as_json: bool) -> int:
-    """Watch a run from its start until it ends. Ctrl-C stops watching, not the run."""
+    """Watch a run from its start until it ends, or until nobody drives it: where a step awaits
+    approval the exit code is 3, and 1 where the run was interrupted.
+
+    Ctrl-C stops watching, not the run.
+    """
     weft = open_weft()
     history = history_of(weft, run)
     try:
@@ -36,7 +41,8 @@ def command(run: str, as_json: bool) -> int:
         say(f"\nno longer watched; it goes on: weft watch {run}", err=True)
         raise
     print_report(state, events, as_json)
-    return WAITING if state.status is RunStatus.WAITING else 0
+    sys.stdout.flush()
+    return say_why_left(state) if has_reader() else 0
 
 
 async def _watch(weft: Weft, history: History, listener: Listener) -> tuple[RunState, list[Event]]:

@@ -32,7 +32,7 @@ IssueKind: TypeAlias = Literal[
 # What a step's own entry says already, or what says nothing about this run.
 _NO_WARNINGS: tuple[IssueKind, ...] = ("failed", "not run", "recipe", "changed")
 AttemptStatus: TypeAlias = Literal[
-    "planned", "running", "succeeded", "failed", "cancelled", "in doubt", "reused"
+    "planned", "running", "interrupted", "succeeded", "failed", "cancelled", "in doubt", "reused"
 ]
 
 

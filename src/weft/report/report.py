@@ -67,7 +67,9 @@ def _step(state: RunState, step: StepState, is_interrupted: bool) -> StepReport:
     ended = state.now if step.ended_at is None else step.ended_at
     started = ended if step.started_at is None else step.started_at
     attempts = tuple(
-        _attempt(part, attempt) for part in step.parts.values() for attempt in part.attempts
+        _attempt(part, attempt, is_interrupted)
+        for part in step.parts.values()
+        for attempt in part.attempts
     )
     asked = [attempt.agent for attempt in attempts]
     told = tuple(_told(plan, step.planned, brief) for brief in briefs(step.planned.work))
@@ -131,14 +133,14 @@ def _standing(step: StepState, found: Changes) -> ChangeStanding:
     return "conflict" if found.conflicts else "to apply"
 
 
-def _attempt(part: PartState, attempt: AttemptState) -> AttemptReport:
+def _attempt(part: PartState, attempt: AttemptState, is_interrupted: bool) -> AttemptReport:
     failure = attempt.failure
     return AttemptReport(
         part=part.name,
         number=attempt.number,
         agent=attempt.agent,
         key=attempt.key,
-        status=_status(attempt),
+        status=_status(attempt, is_interrupted),
         started_at=attempt.started_at,
         ended_at=attempt.ended_at,
         failure=failure.kind if failure else "",
@@ -150,10 +152,12 @@ def _attempt(part: PartState, attempt: AttemptState) -> AttemptReport:
     )
 
 
-def _status(attempt: AttemptState) -> AttemptStatus:
+def _status(attempt: AttemptState, is_interrupted: bool) -> AttemptStatus:
     match attempt.outcome:
+        case None if attempt.stage == "planned":
+            return "planned"
         case None:
-            return "planned" if attempt.stage == "planned" else "running"
+            return "interrupted" if is_interrupted else "running"
         case "in_doubt":
             return "in doubt"
         case "succeeded" if attempt.reused_from is not None:

@@ -21,7 +21,9 @@ from weft.cli.progress import Lines
 from weft.cli.stages import signs_for
 from weft.events.model import Event
 from weft.plan.model import Plan
+from weft.schedule.standing import run_word
 from weft.schedule.state import RunState
+from weft.vocabulary.statuses import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +54,7 @@ class LiveView:
         self._lock = Lock()  # of the board, and held only while rows are noted or picked
         self._height = self._console.height
         self._latest = 0.0
+        self._word = ""  # how the run stands, should nobody drive it from here on
         self._drawn: tuple[int, list[Line]] | None = None
         self._screen: Screen | None = None
         self._done = Flag()
@@ -65,6 +68,7 @@ class LiveView:
             return
         with self._lock:
             self._latest = state.now
+            self._word = run_word(state, is_driven=False)
             self._board.note(event, state, self._height)
 
     def __enter__(self) -> "LiveView":
@@ -87,7 +91,9 @@ class LiveView:
         self._done.set()
         self._ticks.join()
         try:
-            self._draw(stopped=_stopped(kind), is_last=True)
+            # Whoever drove the run has let it go.
+            left = INTERRUPTED if self._word == INTERRUPTED else ""
+            self._draw(stopped=_stopped(kind) or left, is_last=True)
         finally:
             self._screen.stop()
 

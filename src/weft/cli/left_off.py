@@ -1,0 +1,20 @@
+"""Why a run that was followed goes no further. In: its state. Out: a word on stderr, an exit code."""
+
+from weft.cli.driving import WAITING
+from weft.cli.printing import say
+from weft.schedule.state import RunState
+
+LEFT = 1
+
+
+def say_why_left(state: RunState) -> int:
+    """Nobody drives the run, so nothing more will come."""
+    if state.has_ended:
+        return 0
+    for step in state.awaiting_approval:
+        place = f"{state.run_id} {step}"
+        say(f"{step} awaits approval: weft approve {place} --show", err=True)
+    if state.awaiting_approval:
+        return WAITING
+    say(f"nobody drives this run: weft resume {state.run_id} goes on", err=True)
+    return LEFT
