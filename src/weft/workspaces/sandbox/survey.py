@@ -4,8 +4,9 @@ It looks at every directory, but reads no file and follows no link.
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from weft.workspaces.repositories import is_repository
@@ -73,10 +74,33 @@ def _walk(
     waiting = list(below)
     while waiting:
         names = waiting.pop()
-        # What we may not look into, or lies too deep to be opened, git does not open either.
-        with suppress(OSError), os.scandir(root + "/".join(names)) as listing:
-            entries = list(listing)
-            yield names, entries
-            for entry in entries:
-                if not is_git(entry.name) and entry.is_dir(follow_symlinks=False):
-                    waiting.append((*names, entry.name))
+        entries = _list(root + "/".join(names))
+        yield names, entries
+        for entry in entries:
+            if not is_git(entry.name) and entry.is_dir(follow_symlinks=False):
+                waiting.append((*names, entry.name))
+
+
+def _list(path: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as listing:
+            return list(listing)
+    except PermissionError:
+        return _list_unreadable(path)
+    except OSError:  # it lies too deep, or is gone: git does not open it either
+        return []
+
+
+def _list_unreadable(path: str) -> list[os.DirEntry[str]]:
+    """A directory that can be entered but not listed: git, told its name, works inside it. Its owner
+    may list it for a moment; of another user's, nothing is known."""
+    with suppress(OSError), ExitStack() as held:
+        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC)
+        held.callback(os.close, fd)
+        opened = f"/proc/self/fd/{fd}"
+        mode = stat.S_IMODE(os.stat(opened).st_mode)
+        os.chmod(opened, mode | stat.S_IRUSR)
+        held.callback(os.chmod, opened, mode)
+        with os.scandir(path) as listing:
+            return list(listing)
+    return []
