@@ -1,8 +1,13 @@
-from report.runs import GATED, Give, driven, reported
-from weft.events.model import Approved
+import re
+
+import pytest
+
+from report.runs import GATED, NEW_YEAR, Give, driven, reported
+from schedule.drive import Driven, Hang, plan_of
+from weft.events.model import Approved, AttemptStarted, CancelRequested, Rejected, RunResumed
 from weft.report.markdown import as_markdown
 from weft.report.report import report_of
-from weft.vocabulary.ids import StepId
+from weft.vocabulary.ids import AgentId, StepId
 
 _DIAMOND = """
 name: diamond
@@ -76,3 +81,31 @@ steps:
   - {id: d, agent: worker, prompt: z, depends_on: [b, c]}
 """
     assert _ids(reported(recipe)) == ["a", "gate", "c", "d"]
+
+
+def _adds_up(report):
+    legs = [step.duration_seconds + step.waited_seconds for step in report.critical_path]
+    assert sum(legs) == pytest.approx(report.duration_seconds)
+    shares = [int(found) for found in re.findall(r"\((\d+)%\)", as_markdown(report))]
+    assert all(share <= 100 for share in shares)
+
+
+@pytest.mark.parametrize("decided", [Approved, Rejected])
+def test_it_leaves_out_the_time_in_which_nobody_drove_the_run(decided):
+    run = driven(GATED)
+    run.see(RunResumed(run.now + 500))
+    run.see(decided(run.now + 600, StepId("publish"), "ana"))
+    run.run()
+    report = report_of(run.state, run.journal)
+    assert report.paused_seconds
+    _adds_up(report)
+
+
+def test_a_step_that_was_cut_off_is_no_longer_than_the_run():
+    run = Driven(plan_of(GATED), {"write": Hang()}, now=NEW_YEAR).start()
+    run.see(AttemptStarted(NEW_YEAR + 1, StepId("write"), "", 1, AgentId("worker"), "key"))
+    run.see(RunResumed(NEW_YEAR + 1000))
+    run.see(CancelRequested(NEW_YEAR + 1001))
+    report = report_of(run.state, run.journal)
+    (leg,) = report.critical_path
+    assert leg.duration_seconds <= report.duration_seconds < 1000

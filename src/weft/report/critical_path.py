@@ -24,18 +24,19 @@ def critical_path(state: RunState) -> tuple[PathStep, ...]:
         before, waited_for = _what_let_start(state, step, seen)
         free_at = state.started_at if before is None else _end(state, before)
         start = _start(state, step)
-        waited = max(0.0, start - free_at)
-        if step.started_at is not None:
-            duration = max(0.0, _end(state, step) - start)
+        if _counts(step):
+            waited, duration = (
+                _driven(state, free_at, start),
+                _driven(state, start, _end(state, step)),
+            )
             path.append(PathStep(step.id, waited, waited_for, duration))
         step = before
     return tuple(reversed(path))
 
 
 def _last(state: RunState) -> StepState | None:
-    began = [step for step in state.order if step.started_at is not None]
     return max(
-        began,
+        filter(_counts, state.order),
         key=lambda step: (
             _end(state, step),
             step.status not in _CALLED_OFF,
@@ -44,6 +45,11 @@ def _last(state: RunState) -> StepState | None:
         ),
         default=None,
     )
+
+
+def _counts(step: StepState) -> bool:
+    """It began, or it failed before that: a person rejected it, or its time ran out."""
+    return step.started_at is not None or step.status is StepStatus.FAILED
 
 
 def _what_let_start(
@@ -71,6 +77,11 @@ def _what_let_start(
     if rivals:
         return rivals[0], "a free place"
     return last, "its turn"
+
+
+def _driven(state: RunState, start: float, end: float) -> float:
+    """The length of a run leaves out when nobody drove it, and so must each part of it."""
+    return max(0.0, end - start - state.paused_seconds(start, end))
 
 
 def _start(state: RunState, step: StepState) -> float:
