@@ -3,6 +3,8 @@
 import re
 from typing import get_args
 
+import pytest
+
 from docs.pages import DOCS
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
 from weft.cli.live.frame import _STYLES
@@ -84,6 +86,31 @@ def test_a_run_that_waits_for_a_person_was_not_interrupted():
     run = Driven(plan_of(ONE.replace("prompt: go", "prompt: go, gate: human"))).start()
     report = report_of(run.state, run.journal, is_interrupted=True)
     assert (report.status, report.steps[0].status) == ("waiting", "awaiting approval")
+
+
+OVERDUE = [
+    ONE.replace("prompt: go", "prompt: go, gate: human, timeout: 10s"),
+    "timeout: 10s\n" + ONE.replace("prompt: go", "prompt: go, gate: human"),
+]
+
+
+@pytest.mark.parametrize("recipe", OVERDUE, ids=["step", "run"])
+def test_a_gate_whose_deadline_has_passed_says_so(recipe: str):
+    run = Driven(plan_of(recipe)).start()
+
+    def seen(after: float, is_interrupted: bool = True):
+        at = run.state.now + after
+        return report_of(run.state, run.journal, is_interrupted=is_interrupted, now=at)
+
+    assert (seen(9).status, seen(9).steps[0].status) == ("waiting", "awaiting approval")
+    late = seen(11)
+    assert (late.status, late.steps[0].status) == ("overdue", "overdue")
+    (issue,) = [issue for issue in late.issues if issue.kind == "waiting"]
+    assert "deadline has passed" in issue.says
+    assert "weft resume" in issue.says
+    assert "weft approve" not in issue.says
+    # Whoever drives the run sees to its deadlines.
+    assert seen(11, is_interrupted=False).steps[0].status == "awaiting approval"
 
 
 def test_a_run_that_has_ended_stays_as_it_ended():

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import click
 
+from weft.adapters.clock import SystemClock
 from weft.assembly import Weft
 from weft.assembly.chosen import Chosen
 from weft.cli import streams
@@ -129,7 +130,7 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 
 def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> None:
     # Whoever prints this drives the run no longer.
-    report = report_of(state, events, is_interrupted=not state.has_ended)
+    report = report_of(state, events, is_interrupted=not state.has_ended, now=SystemClock().now())
     if as_json:
         print_report_json(report)
     else:

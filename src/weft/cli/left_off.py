@@ -1,7 +1,9 @@
 """Why a run that was followed goes no further. In: its state. Out: a word on stderr, an exit code."""
 
+from weft.adapters.clock import SystemClock
 from weft.cli.driving import WAITING
 from weft.cli.printing import say
+from weft.schedule.standing import is_overdue
 from weft.schedule.state import RunState
 
 LEFT = 1
@@ -11,9 +13,13 @@ def say_why_left(state: RunState) -> int:
     """Nobody drives the run, so nothing more will come."""
     if state.has_ended:
         return 0
+    now = SystemClock().now()
     for step in state.awaiting_approval:
         place = f"{state.run_id} {step}"
-        say(f"{step} awaits approval: weft approve {place} --show", err=True)
+        if is_overdue(state, step, now):
+            say(f"the deadline of {step} has passed: weft resume {state.run_id} goes on", err=True)
+        else:
+            say(f"{step} awaits approval: weft approve {place} --show", err=True)
     if state.awaiting_approval:
         return WAITING
     say(f"nobody drives this run: weft resume {state.run_id} goes on", err=True)

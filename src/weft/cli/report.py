@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from weft.adapters.clock import SystemClock
 from weft.cli.opening import history_of, is_driven, open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import print_report_json, say
@@ -29,7 +30,9 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     weft = open_weft()
     history = history_of(weft, run, with_speech=form == "html")
     is_interrupted = not is_driven(weft, history)
-    report = report_of(history.state, history.events, is_interrupted=is_interrupted)
+    report = report_of(
+        history.state, history.events, is_interrupted=is_interrupted, now=SystemClock().now()
+    )
     report = weft.with_patches(report, history)
     if as_json or form == "json":
         print_report_json(report)

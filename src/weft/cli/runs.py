@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from weft.adapters.clock import SystemClock
 from weft.cli.opening import open_weft
 from weft.cli.options import json_option
 from weft.cli.printing import columns, print_json, say
@@ -50,7 +51,7 @@ async def _status(runs: Runs, row: RunRow) -> str:
         state = (await runs.history(row.run_id)).state
     except WeftError:  # one journal that cannot be read must not hide the others
         return "unreadable"
-    return run_word(state, is_driven=False)
+    return run_word(state, is_driven=False, now=SystemClock().now())
 
 
 def _cells(row: RunRow, status: str) -> tuple[str, ...]:

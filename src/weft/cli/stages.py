@@ -12,6 +12,7 @@ stage_of = word_of
 # A word stands beside every sign: colour and shape alone tell nothing to a screen reader or a log.
 SIGNS: Mapping[Stage, str] = {
     "awaiting approval": "?",
+    "overdue": "?",
     "retrying": "↻",
     "running": "▶",
     "merging": "▶",

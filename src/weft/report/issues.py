@@ -24,7 +24,7 @@ def issues_of(
     state: RunState, steps: Sequence[StepReport], happened: Happenings
 ) -> Iterator[Issue]:
     yield from _failures(steps)
-    yield from _standing(state)
+    yield from _standing(state, steps)
     yield from _run_warnings(state, steps)
     yield from _not_run(steps)
     yield from _interruptions(happened, steps)
@@ -80,14 +80,17 @@ def _failures(steps: Sequence[StepReport]) -> Iterator[Issue]:
             yield Issue("failed", f"failed: {step.error}", step.id)
 
 
-def _standing(state: RunState) -> Iterator[Issue]:
+def _standing(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
     """What a run that has not ended waits for."""
     if state.has_ended:
         return
+    late = {step.id for step in steps if step.status == "overdue"}
     for step in sorted(state.awaiting_approval.values(), key=lambda step: step.index):
         place = f"{state.run_id} {step.id}"
         about = f" ({step.question})" if step.is_merge_held else ""
         said = f"awaits approval{about}: weft approve {place}, or weft reject {place}"
+        if step.id in late:
+            said = f"its deadline has passed{about}: weft resume {state.run_id} goes on without it"
         yield Issue("waiting", said, step.id)
     if state.status is not RunStatus.RUNNING:
         return

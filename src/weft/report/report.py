@@ -21,26 +21,32 @@ from weft.report.model import (
     Told,
 )
 from weft.schedule.result import output_of
-from weft.schedule.standing import run_word, word_of
+from weft.schedule.standing import is_overdue, run_word, word_of
 from weft.schedule.state import AttemptState, Changes, PartState, RunState, StepState
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
 
 
 def report_of(
-    state: RunState, events: Sequence[Event] = (), *, is_interrupted: bool = False
+    state: RunState,
+    events: Sequence[Event] = (),
+    *,
+    is_interrupted: bool = False,
+    now: float | None = None,
 ) -> Report:
     """`events` is the same run's journal: it knows who decided, and when the run was resumed.
 
-    `is_interrupted`: it has not ended, and no process drives it.
+    `is_interrupted`: it has not ended, and no process drives it. `now`: by which to tell that a
+    deadline has passed meanwhile; None: nobody asks.
     """
-    steps = tuple(_step(state, step, is_interrupted) for step in state.order)
+    seen_at = now if is_interrupted and not state.has_ended else None
+    steps = tuple(_step(state, step, is_interrupted, seen_at) for step in state.order)
     happened = happenings_of(state.plan, events) if events else Happenings()
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     return Report(
         run_id=state.run_id,
         workflow=state.plan.name,
-        status=run_word(state, is_driven=not is_interrupted),
+        status=run_word(state, not is_interrupted, seen_at),
         output=output_of(state),
         inputs=dict(state.inputs),
         steps=steps,
@@ -62,7 +68,7 @@ def _was_deployed(attempt: AttemptReport) -> bool:
     return attempt.started_at is not None and attempt.status != "reused"
 
 
-def _step(state: RunState, step: StepState, is_interrupted: bool) -> StepReport:
+def _step(state: RunState, step: StepState, is_interrupted: bool, now: float | None) -> StepReport:
     plan = state.plan
     ended = state.now if step.ended_at is None else step.ended_at
     started = ended if step.started_at is None else step.started_at
@@ -78,7 +84,7 @@ def _step(state: RunState, step: StepState, is_interrupted: bool) -> StepReport:
         type=step.planned.type,
         depends_on=step.planned.depends_on,
         agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
-        status=word_of(step, is_interrupted),
+        status=word_of(step, is_interrupted, is_overdue=is_overdue(state, step.id, now)),
         kept_output=step.kept_output,
         kept_outputs=step.kept_outputs,
         validation=step.validation,

@@ -10,6 +10,7 @@ from weft.plan.model import briefs
 from weft.problems.errors import InvalidUsage
 from weft.report.text import moment
 from weft.schedule.approvals import question_of, standing
+from weft.schedule.standing import is_overdue, overdue
 from weft.schedule.state import Decision, RunState, StepState
 from weft.vocabulary.ids import StepId
 from weft.vocabulary.names import did_you_mean, listed
@@ -32,7 +33,7 @@ class Verdict:
 def decision_of(state: RunState, step: StepId, verdict: Verdict, now: float) -> Decided:
     """Raises InvalidUsage where it cannot count, with what stands."""
     asking = _asking(state, step)
-    if (late := overdue(state, now)) and any(_ends(state, name, step) for name in late):
+    if is_overdue(state, step, now):
         raise InvalidUsage(
             f"the time of step '{step}' ran out before anybody decided",
             hint=f"weft resume {state.run_id} goes on without it",
@@ -47,12 +48,6 @@ def decision_of(state: RunState, step: StepId, verdict: Verdict, now: float) -> 
         return Rejected(now, step, verdict.by, verdict.reason, key, token)
     prompts = _prompts(state, asking, verdict.prompts)
     return Approved(now, step, verdict.by, verdict.reason, key, prompts or None, token)
-
-
-def overdue(state: RunState, now: float) -> list[str]:
-    """Deadlines of the run and of steps that are past: they count before anything else does."""
-    late = (name for name, timer in state.timers.items() if timer.due_at <= now)
-    return [name for name in late if state.timers[name].kind in ("run", "step")]
 
 
 def fired(state: RunState, now: float) -> list[TimerFired]:
@@ -118,7 +113,3 @@ def _prompts(state: RunState, step: StepState, edited: Mapping[str, str]) -> dic
         if any(brief.gets_all_prior for brief in briefs(step.planned.work))
     }
     return {**grows, **edited}
-
-
-def _ends(state: RunState, timer: str, step: StepId) -> bool:
-    return state.timers[timer].kind == "run" or state.timers[timer].step == step

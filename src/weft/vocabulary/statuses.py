@@ -29,6 +29,7 @@ class RunStatus(StrEnum):
 StepWord: TypeAlias = Literal[
     "waiting",
     "awaiting approval",
+    "overdue",
     "running",
     "retrying",
     "merging",
@@ -42,6 +43,7 @@ StepWord: TypeAlias = Literal[
 STEP_WORDS: Mapping[StepWord, str] = {
     "waiting": "for steps before it, a free place or files",
     "awaiting approval": "for a person to approve or reject it",
+    "overdue": "its deadline has passed before a person decided: `weft resume` goes on without it",
     "running": "an attempt is under way",
     "retrying": "waits for its next attempt",
     "merging": "its work is done, and its changes are being collected or merged",
@@ -55,6 +57,7 @@ STEP_WORDS: Mapping[StepWord, str] = {
 RUN_WORDS: Mapping[str, str] = {
     "running": "a process drives it",
     "waiting": "for a person, and for nothing else",
+    "overdue": "it waited for a person, and a deadline has passed: `weft resume` goes on",
     "interrupted": "it has not ended, and no process drives it: `weft resume` goes on",
     "complete": "every step that was not routed away succeeded, and the run has an output",
     "partial": "it ended, and something of it is missing",
@@ -65,6 +68,7 @@ RUN_WORDS: Mapping[str, str] = {
 UNFINISHED: tuple[StepWord, ...] = (
     "waiting",
     "awaiting approval",
+    "overdue",
     "running",
     "retrying",
     "merging",

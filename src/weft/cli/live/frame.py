@@ -25,6 +25,7 @@ _SHORTEST = 6  # a window with fewer lines has none to spare for a footer
 _NARROW, _WIDE = 60, 90
 _STYLES: Mapping[Stage, str] = {
     "awaiting approval": "bold magenta",
+    "overdue": "bold magenta",
     "retrying": "yellow",
     "merging": "cyan",
     "interrupted": "yellow",
@@ -46,6 +47,7 @@ _RUN_STYLES = {
 _ENDED: tuple[Stage, ...] = ("succeeded", "failed", "skipped", "held", "cancelled")
 _OPEN: tuple[Stage, ...] = (
     "awaiting approval",
+    "overdue",
     "retrying",
     "merging",
     "running",

@@ -141,7 +141,7 @@ def _says(state: RunState, step: StepState, stage: Stage, tally: Tally) -> str:
     match stage:
         case "waiting":
             return one_line(_why(state, step))
-        case "awaiting approval":
+        case "awaiting approval" | "overdue":
             return one_line(step.question)
         case "merging":
             return "its changes are being collected or merged"
