@@ -1,6 +1,7 @@
 """What a writer changed, and who merges it: runs over loopback, and programs as writers."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from acceptance.cli import Said as Printed
 from acceptance.cli import weft, write
-from acceptance.running import journal, lines
+from acceptance.running import journal, lines, running
 from weft.testing.openai_script import Said, Status, ToolCall
 from weft.testing.openai_server import serving
 
@@ -250,6 +251,32 @@ def test_what_a_failed_shared_writer_wrote_is_named(tmp_path: Path) -> None:
     said = "it failed, and what it had written stays in the workspace: a.txt"
     assert any(said in warning for warning in report["warnings"]), report["warnings"]
     assert (tmp_path / "a.txt").exists()
+
+
+def test_what_a_cancelled_shared_writer_wrote_is_named(tmp_path: Path) -> None:
+    slow = """
+import pathlib, time
+pathlib.Path("a.txt").write_text("half")
+time.sleep(600)
+"""
+    write(tmp_path, "slow.py", slow)
+    recipe = """
+name: slow
+agents: {slow: {prompt: x, model: "cli:python3 slow.py"}}
+steps:
+  - {id: a, agent: slow, prompt: go, posture: writer, write_set: [a.txt], workspace_mode: shared}
+"""
+    write(tmp_path, "slow.yaml", recipe)
+    with running(tmp_path, "run", "slow.yaml", "--json", "--trust") as child:
+        assert child.stdout is not None
+        run_id = json.loads(child.stdout.readline())["run_id"]
+        while not (tmp_path / "a.txt").exists():
+            assert child.poll() is None
+            time.sleep(0.01)
+        assert weft(tmp_path, "cancel", run_id).code == 0
+        child.wait(60)
+    said = "it was cancelled, and what it had written stays in the workspace: a.txt"
+    assert said in reported(tmp_path, run_id)
 
 
 def elements(folder: Path, *answers: Any, keys: str = "merge_back: auto") -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
 from weft.events.model import (
     Approved,
+    AttemptCancelled,
     CancelRequested,
     ChangesApplied,
     ChangesCollected,
     MergeFailed,
     MergeHeld,
     Rejected,
+    RunEnded,
     RunResumed,
 )
 from weft.schedule.commands import AskApproval, CollectChanges, EndRun, StartAttempt
@@ -108,6 +110,36 @@ def test_a_merge_is_not_stopped_halfway_by_a_cancel() -> None:
     run.see(ChangesCollected(5, A, "kept", 1, 2, 3, True))
     assert run.statuses() == {"a": "succeeded", "b": "cancelled"}
     assert run.status is RunStatus.CANCELLED
+
+
+def cancelled() -> Driven:
+    run = Driven(plan_of(two(", workspace_mode: shared")), {"a": Hang()}).start()
+    while not any(event.type == "attempt_started" for event in run.journal):
+        assert run.step()
+    run.see(CancelRequested(3))
+    assert not run.state.has_ended
+    return run
+
+
+def test_what_a_cancelled_shared_writer_wrote_is_looked_at_once_it_has_stopped() -> None:
+    run = cancelled()
+    (part,) = run.state.steps[A].parts
+    assert run.see(AttemptCancelled(4, A, part, 1)) == (CollectChanges(A, is_merged=False),)
+    run.see(ChangesCollected(5, A, "", 1, 0, 0, False, ("a.txt stays",)))
+    assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
+    assert list(run.state.steps[A].warnings) == ["a.txt stays"]
+    assert run.status is RunStatus.CANCELLED
+    assert run.state.has_ended
+
+
+def test_a_journal_from_before_ends_without_a_look_at_a_cancelled_writer() -> None:
+    run = cancelled()
+    (part,) = run.state.steps[A].parts
+    run.see(AttemptCancelled(4, A, part, 1))
+    run.see(RunEnded(5, RunStatus.CANCELLED))
+    assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
+    assert (run.status, run.state.has_ended) == (RunStatus.CANCELLED, True)
+    assert run.state.collecting == 0
 
 
 def test_a_steps_timeout_does_not_reach_into_its_merge() -> None:

@@ -66,7 +66,7 @@ class Plots:
 
     def _half_done(self, step: StepState) -> str:
         """Which parts of a step that has succeeded may have left half-done files, in words."""
-        if _is_one_delegation(step) or _has_failed(step):
+        if _is_one_delegation(step) or _misfortune(step):
             return ""
         left = [
             part.name
@@ -151,8 +151,8 @@ class Plots:
             made = listed(found.repositories)
             said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
         own = listed(map(spelt, found.own), _MOST_NAMED)
-        if own and _has_failed(step):
-            said.append(f"it failed, and what it had written stays in the workspace: {own}")
+        if own and (misfortune := _misfortune(step)):
+            said.append(f"it {misfortune}, and what it had written stays in the workspace: {own}")
         elif own and (half_done := self._half_done(step)):
             said.append(f"what it wrote in the workspace may hold {half_done}: {own}")
         return said
@@ -180,8 +180,11 @@ class Plots:
         )
 
 
-def _has_failed(step: StepState) -> bool:
-    return step.pending is not None and step.pending.failure is not None
+def _misfortune(step: StepState) -> str:
+    """How the step is about to end, in words; empty: well."""
+    if step.pending is None or step.pending.is_success:
+        return ""
+    return "was cancelled" if step.pending.is_cancelled else "failed"
 
 
 def _is_one_delegation(step: StepState) -> bool:

@@ -32,7 +32,7 @@ from weft.schedule.closing import RUN_TIMER
 from weft.schedule.commands import Command
 from weft.schedule.finish import finish
 from weft.schedule.observing import observe
-from weft.schedule.outcomes import receive_applied, receive_changes, stop_run
+from weft.schedule.outcomes import end_unlooked, receive_applied, receive_changes, stop_run
 from weft.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
 from weft.schedule.progress import progress
 from weft.schedule.recovery import doubt, resume
@@ -121,6 +121,7 @@ def _receive(turn: Turn, event: Event) -> None:
             resume(turn, event)
         case RunEnded():
             state.is_recorded = True
+            end_unlooked(turn)
         case RunStarted():
             pass
         case _:

@@ -46,8 +46,7 @@ def collect(turn: Turn, step: StepState) -> None:
         return
     # What was told to stop may write until it says that it did.
     if step.pending is not None and step.open_attempts == 0:
-        has_succeeded = step.pending.failure is None
-        is_merged = has_succeeded and step.planned.merge_back == "auto"
+        is_merged = step.pending.is_success and step.planned.merge_back == "auto"
         turn.say(CollectChanges(step.id, is_merged, step.is_merge_allowed))
 
 

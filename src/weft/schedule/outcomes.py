@@ -5,8 +5,8 @@ from heapq import heappush
 
 from weft.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from weft.recipe.model import Policy
-from weft.schedule.closing import RUN_TIMER, close_run, end_step
-from weft.schedule.collecting import must_wait, must_wait_for_others, take_pending
+from weft.schedule.closing import RUN_TIMER, close_run, end_step, stop_asking
+from weft.schedule.collecting import is_isolated, must_wait, must_wait_for_others, take_pending
 from weft.schedule.parts import stop_parts
 from weft.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
 from weft.schedule.tool_calls import ToolCalls
@@ -36,7 +36,9 @@ def end_collected(turn: Turn, step: StepState, conflict: Failure | None = None) 
     pending = take_pending(turn, step)
     if pending is None:
         return
-    if pending.failure is not None:
+    if pending.is_cancelled:
+        end_step(turn, step, StepStatus.CANCELLED)
+    elif pending.failure is not None:
         _fail(turn, step, pending.failure, pending.policy)
     elif conflict is not None:
         _fail(turn, step, conflict, step.planned.on_failure)
@@ -53,7 +55,7 @@ def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | Merge
         step.changes = replace(kept, is_merged=event.is_merged)
         if event.question:
             step.warnings[event.question] = None
-        if event.is_unchanged and step.pending is not None and step.pending.failure is None:
+        if event.is_unchanged and step.pending is not None and step.pending.is_success:
             doubt_writer(turn.state, step)
         end_collected(turn, step)
         step.question = event.question  # afterwards: a change that waits for a person has one too
@@ -91,14 +93,14 @@ def end_merger(
 
 def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHeld) -> Changes:
     """As they are kept, and not merged."""
-    has_failed = step.pending is not None and step.pending.failure is not None
+    is_success = step.pending is None or step.pending.is_success
     return Changes(
         event.artifact,
         event.files,
         event.insertions,
         event.deletions,
         is_merged=False,
-        is_whole=event.is_whole and not has_failed,
+        is_whole=event.is_whole and is_success,
         diff="" if isinstance(event, MergeHeld) else event.diff,
         changed=() if isinstance(event, MergeHeld) else event.changed,
     )
@@ -199,7 +201,18 @@ def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
         take_pending(turn, step)
         step.reason = reason
         stop_parts(turn, step)
-        end_step(turn, step, StepStatus.CANCELLED)
+        stop_asking(turn, step)
+        # What a shared writer wrote stays, so somebody looks what that is. A copy is thrown away.
+        is_looked_at = not is_isolated(turn.state, step)
+        if not (is_looked_at and must_wait(turn, step, Pending(is_cancelled=True))):
+            end_step(turn, step, StepStatus.CANCELLED)
+
+
+def end_unlooked(turn: Turn) -> None:
+    """The run has ended: journals of before end without a look at what cancelled writers wrote."""
+    for step in list(turn.state.running.values()):
+        if step.pending is not None and step.pending.is_cancelled:
+            end_collected(turn, step)
 
 
 def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:

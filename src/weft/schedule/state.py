@@ -132,6 +132,11 @@ class Pending:
     output: Kept = None
     failure: Failure | None = None
     policy: Policy = "abort"
+    is_cancelled: bool = False
+
+    @property
+    def is_success(self) -> bool:
+        return self.failure is None and not self.is_cancelled
 
 
 @dataclass(frozen=True, slots=True)
