@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from weft.adapters.stores.memory import MemoryJournal
-from weft.events.model import Approved, CancelRequested, Event, RunEnded
+from weft.events.model import Approved, CancelRequested, Event, MessageDropped, RunEnded
 from weft.ports.journal import JournalFull
 from weft.ports.post import Message, Sayable
 from weft.problems.errors import WeftError
@@ -111,7 +111,11 @@ def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
         keeper.add(await Lease.take(store, clock, RUN, "me"), told)
         await asyncio.sleep(5)
         keeper.remove(RUN)
-        assert [type(event) for event in told.events] == [CancelRequested]
+        assert [type(event) for event in told.events] == [
+            MessageDropped,
+            MessageDropped,
+            CancelRequested,
+        ]
         assert await store.posted() == []
 
     clock.run(story())

@@ -182,6 +182,8 @@ def test_a_decision_that_somebody_else_posted_does_not_count(
     again = Runs(stage.store, stage.clock, seals=SEALS)
     assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "waiting"
     assert caplog.text.count("of g that you did not give") == 1
+    (warning,) = stage.do(again.history(RUN)).state.warnings  # and it is on record
+    assert "of g that you did not give" in warning
     assert stage.do(stage.store.posted()) == []
     stage.do(again.decide(RUN, StepId("g"), True, "ada"))
     assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "succeeded"

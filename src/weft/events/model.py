@@ -301,6 +301,15 @@ class CancelRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageDropped:
+    """Something was left in the run's mailbox that does not count: forged, or not to be read."""
+
+    type: ClassVar[str] = "message_dropped"
+    at: float
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunResumed:
     """A new process drives the run. Attempts that were under way are in doubt."""
 
@@ -345,6 +354,7 @@ Event: TypeAlias = (
     | Approved
     | Rejected
     | CancelRequested
+    | MessageDropped
     | RunResumed
     | RunEnded
 )

@@ -10,17 +10,18 @@ from dataclasses import replace
 from typing import Protocol
 
 from weft.events.codec import UnknownEvent
-from weft.events.model import Event
+from weft.events.model import Event, MessageDropped
 from weft.ports.cache import Cache
 from weft.ports.clock import Clock
 from weft.ports.journal import Fenced, Journal
 from weft.ports.post import Message, Post, Sayable
 from weft.problems.errors import WeftError
-from weft.text.visible import visible_line
+from weft.text.visible import one_line, visible_line
 from weft.vocabulary.ids import RunId
 
 LEASE_SECONDS = 30.0
 _LOOK_SECONDS = 0.25
+_MOST_LETTERS = 200  # of what is said about a message that does not count
 
 
 class Driven(Protocol):
@@ -123,16 +124,18 @@ class Keeper:
                 await self._store.taken([message.number for message in mine])
 
     def _tell(self, message: Message, driven: Driven) -> None:
-        event = message.event
+        # The run learns of it now: its clock never runs backwards.
+        now, event = driven.now(), message.event
+        if isinstance(event, Sayable) and not (why := self._why_dropped(message.run_id, event)):
+            driven.tell(replace(event, at=now))
+            return
         if isinstance(event, UnknownEvent):
-            _say_dropped(message, f"a message that {event.reason}")
+            why = f"a message that {event.reason}"
         elif not isinstance(event, Sayable):
-            _say_dropped(message, f"a message that only its driver may write ({event.type})")
-        elif why := self._why_dropped(message.run_id, event):
-            _say_dropped(message, why)
-        else:
-            # The run learns of it now: its clock never runs backwards.
-            driven.tell(replace(event, at=driven.now()))
+            why = f"a message that only its driver may write ({event.type})"
+        why = one_line(visible_line(why), _MOST_LETTERS)
+        _say_dropped(message, why)
+        driven.tell(MessageDropped(now, why))
 
     async def _renew(self) -> None:
         # Together: what is asked of a store at once costs it one commit.
@@ -151,5 +154,5 @@ def _say_dropped(message: Message, what: str) -> None:
     import logging  # seldom
 
     logging.getLogger("weft.run").warning(
-        "weft: run %s was left %s: it does not count", message.run_id, visible_line(what)
+        "weft: run %s was left %s: it does not count", message.run_id, what
     )

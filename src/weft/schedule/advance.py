@@ -16,6 +16,7 @@ from weft.events.model import (
     MergeFailed,
     MergeHeld,
     MergeUndone,
+    MessageDropped,
     ModelFailedOver,
     ModelRetried,
     ModelSpoke,
@@ -116,6 +117,8 @@ def _receive(turn: Turn, event: Event) -> None:
             if not state.has_ended:
                 said = f"cancelled: {event.reason}" if event.reason else "cancelled"
                 stop_run(turn, RunStatus.CANCELLED, said)
+        case MessageDropped():
+            state.warnings[f"the run was left {event.what}: it does not count"] = None
         case RunResumed():
             state.asks_for_writers = event.permission == "ask"
             resume(turn, event)
