@@ -125,6 +125,16 @@ def test_what_a_recipe_never_merges_is_not_applied(tmp_path: Path) -> None:
     assert "+one" in weft(tmp_path, "diff", run_id, "a").out
 
 
+@pytest.mark.parametrize("merge_back", ["manual", "never"])
+def test_of_a_change_without_files_there_is_nothing_to_apply(
+    tmp_path: Path, merge_back: str
+) -> None:
+    undo = 'pathlib.Path("in.txt").unlink()'
+    report = lines(ran(tmp_path, undo, f"merge_back: {merge_back}", "--permission", "auto"))[-1]
+    changes = report["steps"]["a"]["changes"]
+    assert (changes["files"], changes["standing"]) == (0, "nothing to apply")
+
+
 def test_a_program_may_remove_what_its_write_set_covers(tmp_path: Path) -> None:
     for number in range(30):
         write(tmp_path, f"old/{number}.txt", "x\n")

@@ -62,6 +62,8 @@ def _stands(found: ChangesReport, place: str) -> str:
             return f"not merged (weft apply {place} --allow-removals)"
         case "to apply":
             return f"not merged (weft apply {place})"
+        case "nothing to apply":
+            return "nothing to apply"
         case "conflict":
             return f"not merged (settle the conflict, then weft apply {place})"
         case "unfinished":

@@ -84,6 +84,7 @@ ChangeStanding: TypeAlias = Literal[
     "held",  # a person is asked whether it is merged
     "removals",  # to be applied by somebody who knows that it removes much
     "to apply",  # by a person
+    "nothing to apply",  # no file of it is different
     "conflict",  # to be applied once the conflict is settled
     "unfinished",  # its step, or a part of it, failed: it may be half done
     "refused",  # it must not be merged

@@ -130,6 +130,8 @@ def _standing(step: StepState, found: Changes) -> ChangeStanding:
         return "held"
     if found.is_refused:
         return "refused"
+    if not found.files and not found.conflicts:  # older journals do not count what conflicts
+        return "nothing to apply"
     if step.planned.merge_back == "never":
         return "kept"
     if not found.is_whole:
