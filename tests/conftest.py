@@ -1,6 +1,7 @@
 """What holds for all tests: a busy machine makes them slow, and never makes them fail."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -16,3 +17,10 @@ for name, count in (("quick", 50), ("thorough", 500)):
         print_blob=True,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# Started in the background, or under nohup, a process ignores these, and so do all its children:
+# the commands that the tests interrupt would not notice.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        is_interrupt = number is signal.SIGINT
+        signal.signal(number, signal.default_int_handler if is_interrupt else signal.SIG_DFL)

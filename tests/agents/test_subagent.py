@@ -11,7 +11,7 @@ from weft.events.model import ModelFailedOver, ModelSpoke, ToolStarted
 from weft.testing.openai_script import Asked, Said, Status, ToolCall, rate_limited
 
 # Far more than a busy machine needs between two beats of the loop.
-PAUSE_SECONDS = 3.0
+PAUSE_SECONDS = 10.0
 SCHEMA = {
     "type": "object",
     "required": ["score"],

@@ -24,7 +24,7 @@ from weft.ports.tool import ToolOutcome
 from weft.vocabulary.values import Json
 
 # Far more than a busy machine needs between two beats; what is tested here blocks for longer.
-PAUSE_SECONDS = 3.0
+PAUSE_SECONDS = 10.0
 
 
 @pytest.mark.parametrize(
