@@ -38,7 +38,8 @@ def render(template: Template, scope: Scope) -> Rendered:
     steps = scope.steps
     for place, id in zip(template.output_places, template.output_steps, strict=True):
         step = steps.get(id)
-        output = None if step is None else step.output
+        # As it is kept: a prompt of fifty outputs must not ask fifty times whether one is large.
+        output = None if step is None else step.kept_output
         if type(output) is str:
             pieces[place] = output
         else:

@@ -18,6 +18,10 @@ class EndedStep(Protocol):
     @property
     def output(self) -> Json: ...
     @property
+    def kept_output(self) -> object:
+        """The same, but for a large one, which is then something that is no text and no JSON."""
+
+    @property
     def outputs(self) -> Mapping[str, Json] | None: ...
     @property
     def status(self) -> str: ...
@@ -42,6 +46,10 @@ class StepValue:
     validation: Json = None
     diff: str = ""  # what an isolated writer changed
     files: list[Json] = field(default_factory=list)
+
+    @property
+    def kept_output(self) -> object:
+        return self.output
 
 
 @dataclass(slots=True)
