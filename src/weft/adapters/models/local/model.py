@@ -37,6 +37,8 @@ _AGAINST_LOOPS: dict[str, Json] = {
     # By default a new line ends a sequence, and so a line could be said over and over.
     "dry_sequence_breakers": ['"', ":"],
 }
+# In plain text a colon ends nothing either: lines that end with one were said over and over.
+_AGAINST_LOOPS_OF_TEXT: dict[str, Json] = {**_AGAINST_LOOPS, "dry_sequence_breakers": ['"']}
 
 
 class LocalModel(Model[None]):
@@ -98,7 +100,7 @@ class LocalModel(Model[None]):
         words = tool_words(tools) if tools else ""
         instructions = self._get_instruction_parts(messages, parameters) or []
         body = {
-            **self._sampling(settings or {}),
+            **self._sampling(settings or {}, is_text=not self._schemas(parameters)),
             "messages": chat(messages, instructions, words),
         }
         answering = Answering(process_for(self._loadable), self.model_name, body)
@@ -126,8 +128,9 @@ class LocalModel(Model[None]):
             return ladder(schema, traits)
         return (any_object(traits),) if parameters.output_mode == "prompted" else ()
 
-    def _sampling(self, settings: Mapping[str, Any]) -> dict[str, Json]:
+    def _sampling(self, settings: Mapping[str, Any], is_text: bool) -> dict[str, Json]:
         traits = self._loadable.traits
+        against_loops = _AGAINST_LOOPS_OF_TEXT if is_text else _AGAINST_LOOPS
         most = settings.get("max_tokens") or traits.output_tokens
         return {
             "max_tokens": min(most, traits.context_tokens),
@@ -136,5 +139,5 @@ class LocalModel(Model[None]):
             "seed": settings.get("seed", _SEED),
             "stop": list(settings.get("stop_sequences") or ()),
             "cache_prompt": True,
-            **(_AGAINST_LOOPS if traits.is_tiny else {}),
+            **(against_loops if traits.is_tiny else {}),
         }
