@@ -10,7 +10,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --
           $(BIN)/python -m compileall -q src
 
 # The embedded model, 98 MB, fetched once. Without it the demo is scripted, and its tests are skipped.
-WEIGHTS = WEFT_MODELS_DIR=$(VENV)/models $(BIN)/weft models pull smollm2 || \
+WEIGHTS = STRETTO_MODELS_DIR=$(VENV)/models $(BIN)/stretto models pull smollm2 || \
           echo "The weights of the embedded model could not be fetched; what needs them is left out."
 
 # A real CLI agent for the tests of `cli:`, against a fake API on loopback. 96 MB, where there is npm.
@@ -23,13 +23,13 @@ CLIS = npm install --silent --prefix $(VENV)/clis --omit=optional --ignore-scrip
 # Two runs of one recipe: by a script, which shows what good answers look like, and by a real model.
 demo: $(VENV)/.run
 	@echo "1. The model is scripted: its answers come from examples/research-and-brief.script.yaml."
-	@$(BIN)/weft run examples/research-and-brief.yaml -i topic="weaving and workflows" \
+	@$(BIN)/stretto run examples/research-and-brief.yaml -i topic="fugues and workflows" \
 	  --model scripted:examples/research-and-brief.script.yaml
 	@$(WEIGHTS)
 	@if [ -f $(VENV)/models/SmolLM2-135M-Instruct.Q4_1.gguf ]; then \
 	  echo; echo "2. The same recipe on the embedded model, which runs here without key or network."; \
-	  WEFT_MODELS_DIR=$(VENV)/models $(BIN)/weft run examples/research-and-brief.yaml \
-	    -i topic="weaving and workflows" --model embedded; fi
+	  STRETTO_MODELS_DIR=$(VENV)/models $(BIN)/stretto run examples/research-and-brief.yaml \
+	    -i topic="fugues and workflows" --model embedded; fi
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto
@@ -76,17 +76,17 @@ lock: $(VENV)/.dev
 	  --no-emit-index-url --no-annotate pyproject.toml --extra local --extra mcp --group build --group dev -o requirements/dev.lock
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Weft needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Stretto needs Python 3.11 or newer: make PYTHON=python3.11 …")'
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: requirements/run.lock pyproject.toml | $(VENV)/bin/python
-	@echo "Installing Weft into $(VENV) …"
+	@echo "Installing Stretto into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/run.lock
 	@$(INSTALL)
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
-	@echo "Installing Weft and its test tools into $(VENV) …"
+	@echo "Installing Stretto and its test tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
 	@sh scripts/system_packages.sh graphviz bubblewrap
 	@$(INSTALL)

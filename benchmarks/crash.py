@@ -1,4 +1,4 @@
-"""Kill Weft at random moments, and see what is lost. In: nothing. Out: figures; exit 1 if any is bad.
+"""Kill Stretto at random moments, and see what is lost. In: nothing. Out: figures; exit 1 if any is bad.
 
     python benchmarks/crash.py [--kills 300] [--steps 5000] [--seed N] [--quick]
 
@@ -37,22 +37,22 @@ from math import inf
 from pathlib import Path
 from typing import TypeAlias
 
-from weft.adapters.clock import SystemClock
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.agents.catalog import load_catalog
-from weft.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event, RunEnded
-from weft.plan.build import build
-from weft.plan.model import Plan
-from weft.ports.journal import JournalFull
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from weft.problems.errors import WeftError
-from weft.recipe.read import read_recipe
-from weft.run.history import History
-from weft.run.runs import Runs, Start
-from weft.schedule.state import RunState
-from weft.vocabulary.ids import RunId
-from weft.vocabulary.statuses import RunStatus, StepStatus
-from weft.vocabulary.values import Json
+from stretto.adapters.clock import SystemClock
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.agents.catalog import load_catalog
+from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event, RunEnded
+from stretto.plan.build import build
+from stretto.plan.model import Plan
+from stretto.ports.journal import JournalFull
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.problems.errors import StrettoError
+from stretto.recipe.read import read_recipe
+from stretto.run.history import History
+from stretto.run.runs import Runs, Start
+from stretto.schedule.state import RunState
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.statuses import RunStatus, StepStatus
+from stretto.vocabulary.values import Json
 
 AT_ONCE = 6  # runs that one child drives together
 LEASE_SKIP_SECONDS = 60.0  # the store's clock goes on by this with each child: leases have run out
@@ -440,7 +440,7 @@ async def _until_full(folder: Path, space: Iterator[None]) -> tuple[str, int]:
 async def _closed(store: SqliteJournal) -> None:
     try:
         await store.close()
-    except WeftError as error:
+    except StrettoError as error:
         print(f"closing says: {error}", file=sys.stderr)
 
 

@@ -40,10 +40,10 @@ def run(name: str, models: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
         done = subprocess.run(
-            [sys.executable, "-m", "weft", "run", str(ROOT / "tests" / "recipes" / f"{name}.yaml"),
+            [sys.executable, "-m", "stretto", "run", str(ROOT / "tests" / "recipes" / f"{name}.yaml"),
              "--input-json", "-", "--json", "--model", "embedded"],
             cwd=folder,
-            env={**os.environ, "WEFT_HOME": f"{folder}/home", "WEFT_MODELS_DIR": str(models)},
+            env={**os.environ, "STRETTO_HOME": f"{folder}/home", "STRETTO_MODELS_DIR": str(models)},
             input=json.dumps(INPUTS[name]),
             capture_output=True,
             text=True,

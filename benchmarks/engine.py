@@ -3,7 +3,7 @@
     python benchmarks/engine.py [--rounds 5] [--peers PYTHON] [--quick] [--check]
 
 Every way of running one graph takes its turn in every round, so that a busy machine is busy to
-all, and medians are shown. Weft's figures are those of a whole run: from Runs.start() to the end,
+all, and medians are shown. Stretto's figures are those of a whole run: from Runs.start() to the end,
 with the plan stored, every prompt rendered and every key made; reading the YAML and planning are
 shown apart. A prompt names the output of every step that its step waits for: one in a chain and in
 the branches of a fan-out, 50 in the layers, all branches in the join. asyncio and the limits put
@@ -29,18 +29,18 @@ from statistics import median
 from limits import durable, in_turns, plain
 from shapes import TOPIC, Shape, chain, fan, layers, reversed_chain
 
-from weft.adapters.clock import SystemClock
-from weft.adapters.stores.memory import MemoryJournal
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.plan.model import Plan
-from weft.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from weft.run.keeper import Store
-from weft.run.runs import Runs, Start
-from weft.vocabulary.ids import RunId
-from weft.vocabulary.statuses import RunStatus
+from stretto.adapters.clock import SystemClock
+from stretto.adapters.stores.memory import MemoryJournal
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.plan.model import Plan
+from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
+from stretto.run.keeper import Store
+from stretto.run.runs import Runs, Start
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.statuses import RunStatus
 
 PLAIN, LIMIT, FLOOR = "asyncio", "the durable limit", "the same, in turns"
-MEMORY, SQLITE = "weft, in memory", "weft, SQLite"
+MEMORY, SQLITE = "stretto, in memory", "stretto, SQLite"
 GRAPH, GRAPH_SQLITE = "langgraph", "langgraph, SQLite"
 PEER = Path(__file__).with_name("peer_langgraph.py")
 INPUTS = {"topic": TOPIC}

@@ -26,12 +26,12 @@ from statistics import median
 from escape_probes import PROBES, QUICK, Probe
 from escape_scene import Scene
 
-from weft.plan.globs import Glob, parse_glob
-from weft.workspaces.protected import Protected
-from weft.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement
-from weft.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
-from weft.workspaces.sandbox.outcome import Ran, Refused
-from weft.workspaces.sandbox.sandbox import Sandbox
+from stretto.plan.globs import Glob, parse_glob
+from stretto.workspaces.protected import Protected
+from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement
+from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
+from stretto.workspaces.sandbox.outcome import Ran, Refused
+from stretto.workspaces.sandbox.sandbox import Sandbox
 
 HELD, ESCAPED, NOT_TRIED, REFUSED = "held", "ESCAPED", "not tried", "refused"
 MOST_COST_MS = 50.0
@@ -60,7 +60,7 @@ def run_probe(sandbox: Sandbox, probe: Probe) -> Outcome:
             hidden=probe.hidden,
             environment={**PLAIN_ENVIRONMENT, **scene.environment(), "PYTHON": str(_INTERPRETER)},
         )
-        os.environ["WEFT_ESCAPE_CANARY"] = scene.token
+        os.environ["STRETTO_ESCAPE_CANARY"] = scene.token
         ran = asyncio.run(sandbox.run(probe.command, confinement))
         if isinstance(ran, Refused):
             return Outcome(probe, REFUSED, ran.says)
@@ -72,7 +72,7 @@ def run_control(probe: Probe) -> Outcome:
         return Outcome(probe, NOT_TRIED, "needs root")
     with closing(Scene()) as scene:
         probe.prepare(scene)
-        os.environ["WEFT_ESCAPE_CANARY"] = scene.token
+        os.environ["STRETTO_ESCAPE_CANARY"] = scene.token
         began = time.monotonic()
         with subprocess.Popen(
             ["/bin/bash", "-c", probe.control or probe.command],
@@ -112,7 +112,7 @@ def cost(sandbox: Sandbox, rounds: int = 40) -> tuple[float, float]:
     taken: dict[str, list[float]] = {bare.name: [], sandbox.name: []}
 
     async def measure() -> None:
-        with tempfile.TemporaryDirectory(prefix="weft-cost-") as place:
+        with tempfile.TemporaryDirectory(prefix="stretto-cost-") as place:
             (Path(place) / "src").mkdir()
             confinement = Confinement(Path(place), writes=globs(["src/**"]))
             for number in range(rounds + 3):

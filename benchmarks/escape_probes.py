@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 from escape_scene import WORD, Scene
 
-from weft.workspaces.sandbox.confinement import Limits
-from weft.workspaces.sandbox.outcome import Ran
-from weft.workspaces.sandbox.seccomp import machine
-from weft.workspaces.sandbox.syscalls import ABIS
+from stretto.workspaces.sandbox.confinement import Limits
+from stretto.workspaces.sandbox.outcome import Ran
+from stretto.workspaces.sandbox.seccomp import machine
+from stretto.workspaces.sandbox.syscalls import ABIS
 
 Check: TypeAlias = Callable[[Scene, Ran], bool]
 DEFAULT_WRITES = ("src/**", "docs/*.md")  # one is mounted, the other staged
@@ -346,11 +346,11 @@ _OWN = [
     Probe("own-above", "move the folder above it away", "mv v w; mkdir -p v/bin; echo ESCAPED > v/bin/python",
           _has_word("workspace", "v", "bin", "python"), writes=("**",), protected=("v/bin",),
           prepare=_put("v/bin/python")),
-    Probe("own-home", "make settings in our folder", "echo ESCAPED > h/weft.yaml",
-          _file_is_there("workspace", "h", "weft.yaml"), writes=("**",), hidden=("h",),
+    Probe("own-home", "make settings in our folder", "echo ESCAPED > h/stretto.yaml",
+          _file_is_there("workspace", "h", "stretto.yaml"), writes=("**",), hidden=("h",),
           prepare=_put("h/trust.json")),
-    Probe("own-home-moved", "put another in its place", "mv h i; mkdir h; echo ESCAPED > h/weft.yaml",
-          _file_is_there("workspace", "h", "weft.yaml"), writes=("**",), hidden=("h",),
+    Probe("own-home-moved", "put another in its place", "mv h i; mkdir h; echo ESCAPED > h/stretto.yaml",
+          _file_is_there("workspace", "h", "stretto.yaml"), writes=("**",), hidden=("h",),
           prepare=_put("h/trust.json")),
     Probe("own-journal", "read our folder", "cat h/trust.json", _token_came_back, hidden=("h",),
           prepare=_put("h/trust.json", content="")),
@@ -403,11 +403,11 @@ _READING = [
         """), _token_came_back, limits=replace(LIMITS, output_bytes=_MIB)),
     Probe("home", "a file in the user's home", 'cat "$HOME_CANARY"', _token_came_back),
     Probe("home-search", "look through /root and /home",
-          "cat /root/.weft-escape-* /home/*/.weft-escape-* 2>/dev/null; true", _token_came_back,
+          "cat /root/.stretto-escape-* /home/*/.stretto-escape-* 2>/dev/null; true", _token_came_back,
           control='cat "$HOME_CANARY"'),
     Probe("ssh", "~/.ssh", 'cat "$HOST_HOME/.ssh/id_ed25519" ~/.ssh/id_ed25519',
           _token_came_back),
-    Probe("weft", "~/.weft", 'cat "$HOST_HOME/.weft/token" ~/.weft/token', _token_came_back),
+    Probe("stretto", "~/.stretto", 'cat "$HOST_HOME/.stretto/token" ~/.stretto/token', _token_came_back),
     Probe("shadow", "/etc/shadow", "cat /etc/shadow", _said("root:"), root_only=True),
     Probe("host-tmp", "a file in the host's /tmp", 'cat "$TMP_CANARY"', _token_came_back),
     Probe("host-shm", "a file in the host's /dev/shm", 'cat "$SHM_CANARY"', _token_came_back),
@@ -633,18 +633,18 @@ _RIGHTS = [
     Probe("drop-caches", "open /proc/sys/vm/drop_caches for writing",
           "(: >> /proc/sys/vm/drop_caches) && echo GRANTED", _said("GRANTED"), root_only=True),
     Probe("cron", "leave a job for cron",
-          "mkdir -p /etc/cron.d; echo '# nothing' > /etc/cron.d/weft-escape-$VICTIM",
-          _host_file_appears("/etc/cron.d/weft-escape-TOKEN"), root_only=True),
-    Probe("etc", "write into /etc", "echo > /etc/weft-escape-$VICTIM",
-          _host_file_appears("/etc/weft-escape-TOKEN"), root_only=True),
-    Probe("usr", "write into /usr", "echo > /usr/weft-escape-$VICTIM",
-          _host_file_appears("/usr/weft-escape-TOKEN"), root_only=True),
-    Probe("dev", "write into /dev", "echo > /dev/weft-escape-$VICTIM",
-          _host_file_appears("/dev/weft-escape-TOKEN"), root_only=True),
-    Probe("cgroup", "write into /sys", "mkdir -p /sys/fs/cgroup/weft-escape-$VICTIM && echo GRANTED; rmdir /sys/fs/cgroup/weft-escape-$VICTIM",
+          "mkdir -p /etc/cron.d; echo '# nothing' > /etc/cron.d/stretto-escape-$VICTIM",
+          _host_file_appears("/etc/cron.d/stretto-escape-TOKEN"), root_only=True),
+    Probe("etc", "write into /etc", "echo > /etc/stretto-escape-$VICTIM",
+          _host_file_appears("/etc/stretto-escape-TOKEN"), root_only=True),
+    Probe("usr", "write into /usr", "echo > /usr/stretto-escape-$VICTIM",
+          _host_file_appears("/usr/stretto-escape-TOKEN"), root_only=True),
+    Probe("dev", "write into /dev", "echo > /dev/stretto-escape-$VICTIM",
+          _host_file_appears("/dev/stretto-escape-TOKEN"), root_only=True),
+    Probe("cgroup", "write into /sys", "mkdir -p /sys/fs/cgroup/stretto-escape-$VICTIM && echo GRANTED; rmdir /sys/fs/cgroup/stretto-escape-$VICTIM",
           _said("GRANTED"), root_only=True),
     Probe("keyring", "add a key to the user's keyring",
-          _call("add_key", "b'user'", "b'weft-escape'", "b'x'", "1", "-4"), _said("GRANTED")),
+          _call("add_key", "b'user'", "b'stretto-escape'", "b'x'", "1", "-4"), _said("GRANTED")),
     Probe("userfaultfd", "userfaultfd", _call("userfaultfd", "1"), _said("GRANTED")),
     Probe("perf", "perf_event_open", _call("perf_event_open", "(ctypes.c_uint32 * 32)(1, 128)", "0", "-1", "-1", "0"), _said("GRANTED"),
           root_only=True),
@@ -664,7 +664,7 @@ _ALLOCATE = _python("""
 
 def _still_running(scene: Scene, _: Ran) -> bool:
     time.sleep(0.3)
-    mark = f"WEFT_ESCAPE_MARK={scene.victim.pid}".encode()
+    mark = f"STRETTO_ESCAPE_MARK={scene.victim.pid}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if mark in path.read_bytes():
@@ -682,7 +682,7 @@ def _outgrew(most_bytes: int, *names: str) -> Check:
     return check
 
 
-_MARKED = "export WEFT_ESCAPE_MARK=$VICTIM\n"
+_MARKED = "export STRETTO_ESCAPE_MARK=$VICTIM\n"
 _STAYING = [
     Probe("setsid", "outlive the command in a session of one's own",
           "setsid sh -c 'sleep 0.7; echo late > src/late' >/dev/null 2>&1 & sleep 0.2", _written_late),
@@ -738,8 +738,8 @@ _STAYING = [
         """), _said("GRANTED")),
     Probe("memory-root", "the same in the root directory", """
         for d in / /dev /etc /home /run /var; do
-          head -c 40M /dev/zero > $d/weft-escape-$VICTIM && echo GRANTED
-          rm -f $d/weft-escape-$VICTIM
+          head -c 40M /dev/zero > $d/stretto-escape-$VICTIM && echo GRANTED
+          rm -f $d/stretto-escape-$VICTIM
         done 2>/dev/null; true""", _said("GRANTED"), limits=replace(LIMITS, file_bytes=1 << 30),
           root_only=True),
     Probe("big-file", "a file larger than allowed", "head -c 40M /dev/zero > src/big",
@@ -791,7 +791,7 @@ QUICK: frozenset[str] = frozenset(
     proc-self-root proc-any-root by-handle glob-other glob-change glob-link file-link fifo-back
     read-only-step staged-protected staged-rename-over git-hook git-fsmonitor git-named git-move
     git-init git-nested git-umount own-environ init-environ victim-environ command-lines home ssh
-    weft shadow host-tmp outside descriptors disk tcp-bash udp vsock abstract socket-workspace
+    stretto shadow host-tmp outside descriptors disk tcp-bash udp vsock abstract socket-workspace
     socket-pair signal-launcher kill kill-all ptrace terminal remount user-namespace nested-bwrap
     setns chown set-id-left set-id-made device core-pattern etc keyring fork-bomb many-processes
     repository-deep repository-bare repository-file submodule-itself submodule-above own-python

@@ -26,7 +26,7 @@ class Scene:
         self._closing = ExitStack()
         self.token = secrets.token_hex(16)  # what a probe must not read
         # Not in /tmp, which the sandbox replaces: that alone would stop half of the probes.
-        self.root = Path(tempfile.mkdtemp(prefix="weft-escape-", dir="/var/tmp"))
+        self.root = Path(tempfile.mkdtemp(prefix="stretto-escape-", dir="/var/tmp"))
         self._closing.callback(shutil.rmtree, self.root, ignore_errors=True)
         self.workspace = self.root / "workspace"
         self.outside = self.root / "outside"
@@ -110,7 +110,7 @@ class Scene:
         (self.outside / "canary.txt").write_text("original\n")
         (self.outside / "secret.txt").write_text(self.token)
         (self.root / "sibling.txt").write_text("original\n")
-        for name in (".ssh/id_ed25519", ".weft/token"):
+        for name in (".ssh/id_ed25519", ".stretto/token"):
             path = self.root / "home" / name
             path.parent.mkdir(parents=True)
             path.write_text(self.token)
@@ -126,7 +126,7 @@ class Scene:
         self._keep_touching(self.outside / "watched")
 
     def _canary(self, directory: Path) -> Path:
-        path = directory / f".weft-escape-{secrets.token_hex(6)}"
+        path = directory / f".stretto-escape-{secrets.token_hex(6)}"
         path.write_text(self.token)
         self._closing.callback(path.unlink, missing_ok=True)
         return path
@@ -170,8 +170,8 @@ class Scene:
         self._ports: dict[str, int] = {}
         self._servers = selectors.DefaultSelector()
         self._closing.callback(self._servers.close)
-        self.abstract = f"weft-escape-{secrets.token_hex(6)}"
-        self.tmp_socket = Path(f"/tmp/weft-escape-{secrets.token_hex(6)}.sock")
+        self.abstract = f"stretto-escape-{secrets.token_hex(6)}"
+        self.tmp_socket = Path(f"/tmp/stretto-escape-{secrets.token_hex(6)}.sock")
         self._closing.callback(self.tmp_socket.unlink, missing_ok=True)
         self._serve("tcp", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
         self._serve("udp", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))

@@ -19,11 +19,11 @@ from queue import SimpleQueue
 from statistics import median
 from threading import Thread
 
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.codec import encode
-from weft.events.model import AttemptSucceeded
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.usage import Usage
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.codec import encode
+from stretto.events.model import AttemptSucceeded
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.usage import Usage
 
 WARM_UP = 5  # rounds, until every WAL file has reached its size and is written over from then on
 ROUNDS = 15
@@ -134,7 +134,7 @@ async def measure(directory: Path) -> None:
     def ours(number: int) -> Awaitable[None]:
         return journal.append(runs[number], (EVENT,), fence=fences[number])
 
-    names = ("bare, no thread", "bare, text ready-made", LIMIT, "weft")
+    names = ("bare, no thread", "bare, text ready-made", LIMIT, "stretto")
     ways = (bare.append_ready, bare.append, ours)
     one: dict[str, list[float]] = {name: [] for name in names}
     many: dict[str, list[float]] = {name: [] for name in names[1:]}

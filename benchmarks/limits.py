@@ -1,4 +1,4 @@
-"""What Weft is measured against: how fast a graph of steps can be run at all. In: a Shape.
+"""What Stretto is measured against: how fast a graph of steps can be run at all. In: a Shape.
 
 plain      asyncio, a task a step, nothing kept
 durable    the same, and SQLite (WAL, synchronous=FULL, one writer thread, group commit): the row

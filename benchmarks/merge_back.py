@@ -27,13 +27,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from weft.workspaces.copying import clone
-from weft.workspaces.diff import find_changes
-from weft.workspaces.entries import Changes
-from weft.workspaces.isolate import isolate, open_isolated, remove_tree
-from weft.workspaces.merge import Conflict
-from weft.workspaces.merge_back import is_merged, merge_back
-from weft.workspaces.undo import recover_merges
+from stretto.workspaces.copying import clone
+from stretto.workspaces.diff import find_changes
+from stretto.workspaces.entries import Changes
+from stretto.workspaces.isolate import isolate, open_isolated, remove_tree
+from stretto.workspaces.merge import Conflict
+from stretto.workspaces.merge_back import is_merged, merge_back
+from stretto.workspaces.undo import recover_merges
 
 _Tree: TypeAlias = dict[str, tuple[str, int, bytes]]
 _Act: TypeAlias = Callable[[Callable[[str], None]], None]

@@ -29,7 +29,7 @@ LATENCY_SECONDS = 0.05
 WHOLE_SECONDS = 2.0
 IDEAL = {"chain": CHAIN * LATENCY_SECONDS, "fan": LATENCY_SECONDS}
 SHOWN = {"chain": f"chain of {CHAIN}", "fan": f"fan-out of {FAN}"}
-ENGINE, MODEL = "weft, whole engine", "weft's model alone"
+ENGINE, MODEL = "stretto, whole engine", "stretto's model alone"
 OURS = {ENGINE: "engine", MODEL: "model"}
 PEERS = {
     "aiohttp, bare": "aiohttp",
@@ -76,7 +76,13 @@ class Worker:
 
 @contextmanager
 def serving(latency_seconds: float) -> Iterator[str]:
-    words = [sys.executable, "-m", "weft.testing.openai_server", "--latency", str(latency_seconds)]
+    words = [
+        sys.executable,
+        "-m",
+        "stretto.testing.openai_server",
+        "--latency",
+        str(latency_seconds),
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -111,7 +117,7 @@ def show(taken: dict[tuple[str, str], list[Taken]]) -> dict[tuple[str, str], flo
     for shape, ideal in IDEAL.items():
         print(
             f"{SHOWN[shape] + f', at best {ideal * 1e3:.0f} ms':36}{'ms':>8}{'over':>8}"
-            f"{'CPU ms a call':>15}{'× weft':>8}{'MB':>6}"
+            f"{'CPU ms a call':>15}{'× stretto':>8}{'MB':>6}"
         )
         for name in [name for name, of in taken if of == shape]:
             wall = median(each.wall for each in taken[name, shape]) * 1e3
@@ -134,7 +140,7 @@ def goals_missed(cpus: dict[tuple[str, str], float]) -> list[str]:
 
 
 def whole_command(rounds: int) -> float:
-    """CPU seconds of `weft run` with three model calls, from its start to its exit."""
+    """CPU seconds of `stretto run` with three model calls, from its start to its exit."""
     recipe = "name: three\nsteps:\n" + "".join(
         f"  - {{id: s{n}, subagent: analyst, prompt: Go.{f', depends_on: s{n - 1}' if n else ''}}}\n"
         for n in range(CHAIN)
@@ -142,15 +148,17 @@ def whole_command(rounds: int) -> float:
     taken = []
     with serving(LATENCY_SECONDS) as url, tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "three.yaml").write_text(recipe)
-        environ = {**os.environ, "OPENAI_BASE_URL": url, "WEFT_HOME": f"{folder}/home"}
-        words = [sys.executable, "-m", "weft", "run", "three.yaml", "--model", "openai:m"]
+        environ = {**os.environ, "OPENAI_BASE_URL": url, "STRETTO_HOME": f"{folder}/home"}
+        words = [sys.executable, "-m", "stretto", "run", "three.yaml", "--model", "openai:m"]
         for _ in range(rounds):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             done = subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             taken.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
-    print(f"\nweft run, {CHAIN} calls, as a whole command: {median(taken):.2f} s of CPU (goal: 2)")
+    print(
+        f"\nstretto run, {CHAIN} calls, as a whole command: {median(taken):.2f} s of CPU (goal: 2)"
+    )
     return median(taken)
 
 

@@ -1,4 +1,4 @@
-"""How Weft calls a model: its model alone, and the whole engine around it. Run by models.py."""
+"""How Stretto calls a model: its model alone, and the whole engine around it. Run by models.py."""
 
 import os
 import tempfile
@@ -16,7 +16,7 @@ async def model_alone(url: str) -> AsyncIterator[Way]:
     from pydantic_ai.messages import InstructionPart, ModelRequest, UserPromptPart
     from pydantic_ai.models import ModelRequestParameters
 
-    from weft.adapters.models.named import NamedModels
+    from stretto.adapters.models.named import NamedModels
 
     models = NamedModels({"OPENAI_BASE_URL": url})
     model = await models.model(f"openai:{MODEL}")
@@ -36,14 +36,14 @@ async def model_alone(url: str) -> AsyncIterator[Way]:
 @asynccontextmanager
 async def whole_engine(url: str) -> AsyncIterator[Way]:
     """From a plan to the end of its run: subagents, validation, and a journal on the disk."""
-    from weft.adapters.clock import SystemClock
-    from weft.adapters.models.named import NamedModels
-    from weft.adapters.stores.sqlite import SqliteJournal
-    from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
-    from weft.agents.subagent import Choice, Subagents
-    from weft.plan.model import Plan
-    from weft.run.runs import Runs, Start
-    from weft.vocabulary.statuses import RunStatus
+    from stretto.adapters.clock import SystemClock
+    from stretto.adapters.models.named import NamedModels
+    from stretto.adapters.stores.sqlite import SqliteJournal
+    from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
+    from stretto.agents.subagent import Choice, Subagents
+    from stretto.plan.model import Plan
+    from stretto.run.runs import Runs, Start
+    from stretto.vocabulary.statuses import RunStatus
 
     environ = {**os.environ, "OPENAI_BASE_URL": url}
     with tempfile.TemporaryDirectory() as folder:
@@ -66,10 +66,10 @@ async def whole_engine(url: str) -> AsyncIterator[Way]:
 
 
 def plan_of(steps: int, *, is_chain: bool):
-    from weft.agents.catalog import load_catalog
-    from weft.plan.build import build
-    from weft.plan.model import Plan
-    from weft.recipe.read import read_recipe
+    from stretto.agents.catalog import load_catalog
+    from stretto.plan.build import build
+    from stretto.plan.model import Plan
+    from stretto.recipe.read import read_recipe
 
     lines = [
         "name: measured",

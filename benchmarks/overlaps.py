@@ -22,9 +22,9 @@ from random import Random
 from overlaps_drive import Drawn, draw_plan, drive
 from overlaps_scene import make_scene
 
-from weft.plan.codec import plan_from_json, plan_to_text
-from weft.plan.model import Plan
-from weft.workspaces.claiming import with_aliases
+from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.plan.model import Plan
+from stretto.workspaces.claiming import with_aliases
 
 
 def measure(plans: int, seed: int, a_workspace: int) -> Counter[str]:

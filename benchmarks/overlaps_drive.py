@@ -13,7 +13,7 @@ from typing import Any
 
 from overlaps_scene import Scene, draw_set
 
-from weft.events.model import (
+from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
     AttemptStarted,
@@ -23,13 +23,13 @@ from weft.events.model import (
     RunStarted,
     TimerFired,
 )
-from weft.plan.build import Problems, build
-from weft.plan.catalog import Catalog
-from weft.plan.model import Plan
-from weft.recipe.model import Agent
-from weft.recipe.read import read_recipe
-from weft.schedule.advance import advance
-from weft.schedule.commands import (
+from stretto.plan.build import Problems, build
+from stretto.plan.catalog import Catalog
+from stretto.plan.model import Plan
+from stretto.recipe.model import Agent
+from stretto.recipe.read import read_recipe
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import (
     CancelAttempt,
     ClearTimer,
     CollectChanges,
@@ -38,9 +38,9 @@ from weft.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
-from weft.schedule.state import begin
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.statuses import StepStatus
+from stretto.schedule.state import begin
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.statuses import StepStatus
 
 MOST_EVENTS = 1_000
 _AGENTS = Catalog({AgentId(name): Agent(AgentId(name)) for name in ("worker", "other")})

@@ -1,6 +1,6 @@
 """Small workspaces on disk, and which files a set really names there. In: chance. Out: a Scene.
 
-What a set names is found without Weft: every path of the workspace is followed with
+What a set names is found without Stretto: every path of the workspace is followed with
 `os.path.realpath`, also through links, and compared with a regular expression made from the glob.
 Where case is to be ignored the disk need not ignore it: paths and files are compared without case.
 """

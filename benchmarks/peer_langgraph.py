@@ -1,6 +1,6 @@
 """LangGraph on the same graphs. In: one JSON object a line. Out: one a line, what it took.
 
-Run by engine.py with an interpreter that has `langgraph` and `langgraph-checkpoint-sqlite`; Weft
+Run by engine.py with an interpreter that has `langgraph` and `langgraph-checkpoint-sqlite`; Stretto
 itself needs neither. The nodes do what those of the others do: nothing, and say so. The state is
 one text, the cheapest there is, and checkpoints are written as LangGraph does by default.
 """

@@ -1,6 +1,6 @@
 """How others call a model: bare aiohttp, OpenAI's SDK, pydantic-ai's agents, LangGraph.
 
-Run by models.py with an interpreter that has them; Weft itself needs none. All of them stream.
+Run by models.py with an interpreter that has them; Stretto itself needs none. All of them stream.
 """
 
 import json

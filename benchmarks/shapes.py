@@ -2,7 +2,7 @@
 
 Each is written as an author would write it, in YAML: ids, edges, and prompts that name the input
 and the output of every step that they go on from. In layers of 50, that is 50 outputs a prompt;
-the join of a fan-out names all its branches. The bare form, for those that are compared with Weft,
+the join of a fan-out names all its branches. The bare form, for those that are compared with Stretto,
 is the same graph, and the same prompts put together in plain Python.
 """
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from weft.agents.catalog import load_catalog
-from weft.plan.build import build
-from weft.plan.model import Plan
-from weft.recipe.read import read_recipe
-from weft.vocabulary.limits import Limits
+from stretto.agents.catalog import load_catalog
+from stretto.plan.build import build
+from stretto.plan.model import Plan
+from stretto.recipe.read import read_recipe
+from stretto.vocabulary.limits import Limits
 
 TOPIC = "bees"
 LIMITS = Limits(
@@ -45,7 +45,7 @@ class Shape:
         return "\n".join(lines) + "\n"
 
     def prompt(self, step: str, said: Mapping[str, str]) -> str:
-        """What Weft renders for the step, without Weft. `said`: what the steps before it said."""
+        """What Stretto renders for the step, without Stretto. `said`: what the steps before it said."""
         befores = "".join([f"\nGo on from: {said[before]}" for before in self.befores[step]])
         return f"Write {step} about {TOPIC}.{befores}"
 

@@ -18,17 +18,17 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from weft.adapters.clock import SystemClock
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.cli.main import main as main_of_weft
-from weft.plan.build import build
-from weft.plan.catalog import Catalog
-from weft.plan.model import Plan
-from weft.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from weft.recipe.read import read_recipe
-from weft.run.runs import Runs, Start
-from weft.vocabulary.ids import RunId
-from weft.vocabulary.limits import Limits
+from stretto.adapters.clock import SystemClock
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.cli.main import main as main_of_stretto
+from stretto.plan.build import build
+from stretto.plan.catalog import Catalog
+from stretto.plan.model import Plan
+from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
+from stretto.recipe.read import read_recipe
+from stretto.run.runs import Runs, Start
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.limits import Limits
 
 RUN = RunId("large")
 STEPS, KILOBYTES = 500, 100
@@ -90,12 +90,12 @@ async def resume(home: Path, size: int) -> int:
 def report(home: Path, form: str) -> int:
     """How many bytes it has."""
     file = home / f"report.{form}"
-    sys.argv = ["weft", "report", RUN, "--format", form]
+    sys.argv = ["stretto", "report", RUN, "--format", form]
     kept = os.dup(1)
     with file.open("wb") as out:
         os.dup2(out.fileno(), 1)
         with suppress(SystemExit):
-            main_of_weft()
+            main_of_stretto()
         sys.stdout.flush()
         os.dup2(kept, 1)
     return file.stat().st_size
@@ -114,7 +114,7 @@ def child(work: str, home: Path, size: int) -> None:
 
 
 def measured(work: str, home: Path, size: int) -> dict[str, float]:
-    environ = {**os.environ, "WEFT_HOME": str(home)}
+    environ = {**os.environ, "STRETTO_HOME": str(home)}
     command = [sys.executable, __file__, "--child", work, str(home), str(size)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""How fast Weft starts, reads and plans. In: nothing. Out: a table of goals and what was reached.
+"""How fast Stretto starts, reads and plans. In: nothing. Out: a table of goals and what was reached.
 
     python benchmarks/speed.py [--quick] [--check]
 
@@ -21,15 +21,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import weft
-from weft.agents.catalog import load_catalog
-from weft.plan.build import build
-from weft.plan.claims import ConflictIndex
-from weft.plan.dry_run import dry_run
-from weft.plan.model import Plan
-from weft.recipe.read import read_recipe, read_recipe_file
+import stretto
+from stretto.agents.catalog import load_catalog
+from stretto.plan.build import build
+from stretto.plan.claims import ConflictIndex
+from stretto.plan.dry_run import dry_run
+from stretto.plan.model import Plan
+from stretto.recipe.read import read_recipe, read_recipe_file
 
-PACKAGE = Path(weft.__file__).parent
+PACKAGE = Path(stretto.__file__).parent
 THREE_STEPS = """\
 name: three
 inputs: [{name: topic, default: bees}]
@@ -91,8 +91,8 @@ def starts(folder: Path, rounds: int) -> Iterator[Row]:
     recipe.write_text(THREE_STEPS, encoding="utf-8")
     commands = {
         "bare": ["-c", "pass"],
-        "weft --version": ["-m", "weft", "--version"],
-        "weft validate, 3 steps": ["-m", "weft", "validate", str(recipe)],
+        "stretto --version": ["-m", "stretto", "--version"],
+        "stretto validate, 3 steps": ["-m", "stretto", "validate", str(recipe)],
     }
     taken: dict[str, list[float]] = {name: [] for name in commands}
     for words in commands.values():  # once unmeasured, so that the files are in memory
@@ -101,14 +101,14 @@ def starts(folder: Path, rounds: int) -> Iterator[Row]:
         for name, words in commands.items():
             taken[name].append(_cpu_seconds(words, folder))
     bare = statistics.median(taken["bare"])
-    yield Row("weft --version", statistics.median(taken["weft --version"]) / bare, 5, "×")
-    validated = statistics.median(taken["weft validate, 3 steps"]) / bare
-    yield Row("weft validate, 3 steps", validated, 15, "×")
+    yield Row("stretto --version", statistics.median(taken["stretto --version"]) / bare, 5, "×")
+    validated = statistics.median(taken["stretto validate, 3 steps"]) / bare
+    yield Row("stretto validate, 3 steps", validated, 15, "×")
 
 
 def _cpu_seconds(words: list[str], folder: Path) -> float:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    environ["WEFT_HOME"] = str(folder / "home")
+    environ["STRETTO_HOME"] = str(folder / "home")
     with subprocess.Popen(
         [sys.executable, *words], cwd=folder, env=environ, stdout=subprocess.DEVNULL
     ) as child:

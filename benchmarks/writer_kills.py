@@ -1,10 +1,10 @@
-"""Kill `weft run` while a writer works, merges and tidies up, and see what is lost. Exit 1 if any is.
+"""Kill `stretto run` while a writer works, merges and tidies up, and see what is lost. Exit 1 if any is.
 
     python benchmarks/writer_kills.py [--kills 500] [--files 3000] [--seed N] [--quick] [--src DIR] [--folder DIR]
 
 Each trial runs a recipe with one isolated writer over a repository or a plain folder, with slow file
 operations, and sends -9, HUP, TERM or INT at a random moment between the writer's first tool call and
-the end of the run. Then `weft resume`, which is killed too, sometimes; then `weft resume` to its end,
+the end of the run. Then `stretto resume`, which is killed too, sometimes; then `stretto resume` to its end,
 and the workspace is compared, byte for byte:
 
     lost      files of the user that are gone or changed, though the step was told nothing of them
@@ -36,8 +36,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from weft.testing.openai_script import Answer, Asked, Said, ToolCall
-from weft.testing.openai_server import OpenAIServer, serving
+from stretto.testing.openai_script import Answer, Asked, Said, ToolCall
+from stretto.testing.openai_server import OpenAIServer, serving
 
 Tree: TypeAlias = dict[str, bytes]
 Phase: TypeAlias = Literal["at work", "collecting and merging", "after the merge", "ended"]
@@ -51,7 +51,7 @@ EDITED = tuple(f"d{number}/f{number}.txt" for number in (3, 4, 5))
 REMOVED = tuple(f"d{number}/f{number}.txt" for number in (6, 7))
 
 # What a child imports before it is forked: each run would take a second to start otherwise.
-COMMON = ("cli.run", "cli.resume", "assembly.weft", "assembly.subagents", "agents.subagent",
+COMMON = ("cli.run", "cli.resume", "assembly.stretto", "assembly.subagents", "agents.subagent",
           "adapters.stores.sqlite", "adapters.workspaces", "adapters.models.cli.runner",
           "adapters.models.openai_compatible", "report.markdown")  # fmt: skip
 RECIPE = """
@@ -264,7 +264,7 @@ def bench(
         yield made
 
 
-# A child that has imported what `weft` imports, and is forked for every run: the same code in a
+# A child that has imported what `stretto` imports, and is forked for every run: the same code in a
 # process of its own, without the second that its imports take.
 
 
@@ -309,8 +309,8 @@ def nursery(
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
-        "WEFT_HOME": str(folder / "home"),
-        "WEFT_TRUST": "1",
+        "STRETTO_HOME": str(folder / "home"),
+        "STRETTO_TRUST": "1",
         "OPENAI_BASE_URL": url,
         "OPENAI_API_KEY": "sk-loopback-0123456789",
         "PYTHONPATH": str(src),
@@ -328,7 +328,7 @@ def rear(slow_seconds: float) -> None:
     """For each line that asks for one: a child. Its pid, and later its exit code, are printed."""
     for name in COMMON:
         with suppress(ImportError):
-            import_module(f"weft.{name}")
+            import_module(f"stretto.{name}")
     for name in ("unlink", "remove", "rename", "replace", "rmdir", "link"):
         setattr(os, name, _slowly(getattr(os, name), slow_seconds))
     for line in sys.stdin:
@@ -341,7 +341,7 @@ def rear(slow_seconds: float) -> None:
 
 
 def _live(asked: dict[str, Any]) -> None:
-    """`weft WORDS`, in a folder, alone in its session as with a terminal of its own."""
+    """`stretto WORDS`, in a folder, alone in its session as with a terminal of its own."""
     os.setsid()
     os.chdir(asked["cwd"])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -349,7 +349,7 @@ def _live(asked: dict[str, Any]) -> None:
         os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     code = 1
     try:
-        from weft.cli.main import main
+        from stretto.cli.main import main
 
         main(asked["words"])
     except SystemExit as end:
@@ -454,7 +454,7 @@ def judge(at: Bench, kind: Kind, report: dict[str, Any], figures: Figures) -> No
 
 
 def _litter(at: Bench, kind: Kind, report: dict[str, Any]) -> list[str]:
-    left = list(at.workspace(kind).glob(".weft-merge-*"))
+    left = list(at.workspace(kind).glob(".stretto-merge-*"))
     if report.get("status") != "waiting":  # a run that waits may still need its copies
         left += (at.home / "workspaces").glob("*/*/copy-*")
         left += (at.home / "workspaces").glob("*/*/*.new-*")
@@ -511,7 +511,7 @@ def main() -> int:
     figures = Figures()
     print(f"seed {seed}, {files:,} files, {slow_seconds * 1000:g} ms more a file operation")
     with (
-        tempfile.TemporaryDirectory(prefix="weft-kills-", dir=chosen.folder) as folder,
+        tempfile.TemporaryDirectory(prefix="stretto-kills-", dir=chosen.folder) as folder,
         bench(Path(folder) / "b", files, chosen.src, slow_seconds, random.Random(seed)) as at,
     ):
         try_all(at, kills, figures)

@@ -5,7 +5,7 @@ python scripts/reference.py > docs/reference.md
 
 import sys
 
-from weft.documents.kinds import (
+from stretto.documents.kinds import (
     Amount,
     AnyMap,
     Anything,
@@ -19,8 +19,8 @@ from weft.documents.kinds import (
     ShapeOf,
     Text,
 )
-from weft.documents.shapes import Key, Kind, Shape
-from weft.recipe import grammar
+from stretto.documents.shapes import Key, Kind, Shape
+from stretto.recipe import grammar
 
 _PLURALS = {"id": "ids", "text": "texts", "one line": "texts", "anything": "values"}
 # Heading → shape, in the order of the page.
@@ -45,7 +45,7 @@ _HEAD = """\
 # Reference: every key
 
 Made from the grammar by `scripts/reference.py`; do not edit it by hand. A key in bold must be
-written. What the keys mean together is told in [the guide](recipes.md). `weft schema` prints the
+written. What the keys mean together is told in [the guide](recipes.md). `stretto schema` prints the
 same as a JSON Schema, for editors.
 """
 

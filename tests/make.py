@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from weft.plan.build import DEFAULT_WIDTH, Problems, build
-from weft.plan.catalog import Catalog
-from weft.plan.model import Plan, PlannedStep
-from weft.problems import Problem
-from weft.recipe.model import Agent, Recipe
-from weft.recipe.read import read_recipe
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.plan.build import DEFAULT_WIDTH, Problems, build
+from stretto.plan.catalog import Catalog
+from stretto.plan.model import Plan, PlannedStep
+from stretto.problems import Problem
+from stretto.recipe.model import Agent, Recipe
+from stretto.recipe.read import read_recipe
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 RECIPES = Path(__file__).parent / "recipes"
 _READING = ("Read", "Glob", "Grep")

@@ -19,8 +19,8 @@ def test_the_table_of_speeds_is_printed(tmp_path: Path) -> None:
     heading, *lines = done.stdout.splitlines()
     assert heading.split() == ["goal", "reached"]
     for what in (
-        "weft --version",
-        "weft validate, 3 steps",
+        "stretto --version",
+        "stretto validate, 3 steps",
         "read and plan 500 steps",
         "refuse: brackets",
         "refuse: 10 MB",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.clock import SystemClock
-from weft.adapters.stores.memory import MemoryJournal
-from weft.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from weft.run.runs import Runs, Start
+from stretto.adapters.clock import SystemClock
+from stretto.adapters.stores.memory import MemoryJournal
+from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
+from stretto.run.runs import Runs, Start
 
 ENGINE = Path(__file__).parents[1] / "benchmarks" / "engine.py"
 
@@ -32,8 +32,8 @@ def test_the_tables_of_the_engine_are_printed(tmp_path: Path) -> None:
         "3×5 layers",
         "  asyncio",
         "  the durable limit",
-        "  weft, in memory",
-        "  weft, SQLite",
+        "  stretto, in memory",
+        "  stretto, SQLite",
         "CPU µs a step, in memory",
         "20 runs of 3 steps at once",
     ):
@@ -52,7 +52,7 @@ class Listening:
 
 
 @pytest.mark.parametrize(("family", "size"), [("chain", (4,)), ("fan", (5,)), ("layers", (3, 4))])
-def test_the_limits_put_together_the_prompts_that_weft_renders(
+def test_the_limits_put_together_the_prompts_that_stretto_renders(
     family: str, size: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(ENGINE.parent)

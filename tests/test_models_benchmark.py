@@ -17,8 +17,8 @@ def test_the_tables_of_model_calls_are_printed(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     *lines, _, whole = done.stdout.splitlines()
-    assert whole.startswith("weft run, 3 calls, as a whole command: ")
-    ways = ("  weft, whole engine", "  weft's model alone")
+    assert whole.startswith("stretto run, 3 calls, as a whole command: ")
+    ways = ("  stretto, whole engine", "  stretto's model alone")
     for line, begins in zip(lines, ("chain of 3", *ways, "fan-out of 100", *ways), strict=True):
         assert line.startswith(begins)
     assert list(tmp_path.iterdir()) == []

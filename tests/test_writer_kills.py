@@ -55,7 +55,7 @@ OPEN: dict[str, Any] = {"status": "complete", "steps": {"a": {}}}
         ({"d3/f3.txt": b"changed\n"}, OPEN, "mixed"),
         ({}, MERGED, "unsaid"),
         ({}, {"error": "it crashed"}, "unsaid"),
-        ({".weft-merge-1/new/0": b"x"}, OPEN, "litter"),
+        ({".stretto-merge-1/new/0": b"x"}, OPEN, "litter"),
     ],
 )
 def test_it_sees_what_is_lost_mixed_unsaid_or_left(

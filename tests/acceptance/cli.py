@@ -1,4 +1,4 @@
-"""`weft` from outside, as users and scripts meet it. In: a folder and words. Out: what it said."""
+"""`stretto` from outside, as users and scripts meet it. In: a folder and words. Out: what it said."""
 
 import fcntl
 import json
@@ -29,7 +29,7 @@ TEMPLATES = (
 SHIPPED = tuple(
     sorted(
         path
-        for folder in ("src/weft/bundled/templates", "src/weft/bundled/workflows", "examples")
+        for folder in ("src/stretto/bundled/templates", "src/stretto/bundled/workflows", "examples")
         for path in (ROOT / folder).iterdir()
         # x.script.yaml holds the replies of a scripted model to x.yaml: no recipe.
         if path.suffix in (".yaml", ".yml", ".json") and ".script" not in path.suffixes
@@ -94,14 +94,14 @@ def environment(folder: Path, more: Mapping[str, str] | None = None) -> dict[str
     return {
         "PATH": os.defpath,
         "HOME": str(folder / "user"),
-        "WEFT_HOME": str(folder / "home"),
+        "STRETTO_HOME": str(folder / "home"),
         "LANG": "C.UTF-8",
-        "WEFT_TRUST": "1",
+        "STRETTO_TRUST": "1",
         **(more or {}),
     }
 
 
-def weft(
+def stretto(
     folder: Path,
     *words: str | Path,
     stdin: str | bytes = b"",
@@ -113,7 +113,7 @@ def weft(
         warm = run_forked(told, folder, environment(folder, env), given, _PATIENCE_SECONDS)
         return Said(warm.code, warm.out.decode(), warm.err.decode())
     done = subprocess.run(
-        [sys.executable, "-m", "weft", *told],
+        [sys.executable, "-m", "stretto", *told],
         cwd=folder,
         env=environment(folder, env),
         input=given,
@@ -132,13 +132,13 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
 
 @cache
 def schema() -> Any:
-    return json.loads(weft(ROOT, "schema").out)
+    return json.loads(stretto(ROOT, "schema").out)
 
 
 @cache
 def as_data(recipe: Path) -> Any:
     """A recipe as JSON, its keys as they are written: what an editor holds against the schema."""
-    return weft(ROOT, "show", recipe, "--json").json["recipe"]
+    return stretto(ROOT, "show", recipe, "--json").json["recipe"]
 
 
 def succeeded(said: Said) -> Any:
@@ -189,7 +189,7 @@ def talk(
     ours, theirs = pty.openpty()
     environ = environment(folder, {"TERM": "xterm", "NO_COLOR": "1", **(env or {})})
     child = subprocess.Popen(
-        [sys.executable, "-m", "weft", *words],
+        [sys.executable, "-m", "stretto", *words],
         cwd=folder,
         env=environ,
         stdin=theirs,

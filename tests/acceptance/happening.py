@@ -1,4 +1,4 @@
-"""Runs in this process, by the same road as `weft run`: real driver, real tools, a real server.
+"""Runs in this process, by the same road as `stretto run`: real driver, real tools, a real server.
 
 In: a folder, a recipe, what the model says. Out: the report, and the exit code it would give.
 """
@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.cli import environment, write
-from weft.adapters.models.http_client import close_clients
-from weft.assembly import Weft
-from weft.cli.driving import exit_code
-from weft.report.html import as_html
-from weft.report.json_form import report_as_json
-from weft.report.markdown import as_markdown
-from weft.report.model import Report
-from weft.report.report import report_of
-from weft.run.runs import Start
-from weft.schedule.state import RunState
-from weft.testing.openai_server import OpenAIServer
-from weft.vocabulary.ids import RunId
-from weft.vocabulary.values import Json
+from stretto.adapters.models.http_client import close_clients
+from stretto.assembly import Stretto
+from stretto.cli.driving import exit_code
+from stretto.report.html import as_html
+from stretto.report.json_form import report_as_json
+from stretto.report.markdown import as_markdown
+from stretto.report.model import Report
+from stretto.report.report import report_of
+from stretto.run.runs import Start
+from stretto.schedule.state import RunState
+from stretto.testing.openai_server import OpenAIServer
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.values import Json
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,18 @@ async def happen(
     inputs: Mapping[str, Json],
     environ: Mapping[str, str],
 ) -> Happened:
-    weft = Weft(folder, {**environment(folder), **environ})
-    plan = weft.permit(weft.plan(weft.recipe(str(write(folder, "recipe.yaml", recipe)))))
-    named = weft.model(model)
-    chosen = await weft.choose(plan, named)
-    start = Start(plan, weft.inputs(plan, inputs), model=named, workspace=weft.workspace(named))
-    async with weft.runs() as runs, weft.runner(chosen) as runner:
+    stretto = Stretto(folder, {**environment(folder), **environ})
+    plan = stretto.permit(stretto.plan(stretto.recipe(str(write(folder, "recipe.yaml", recipe)))))
+    named = stretto.model(model)
+    chosen = await stretto.choose(plan, named)
+    start = Start(
+        plan, stretto.inputs(plan, inputs), model=named, workspace=stretto.workspace(named)
+    )
+    async with stretto.runs() as runs, stretto.runner(chosen) as runner:
         async with asyncio.timeout(60):
             state = await runs.start(start, runner)
         history = await runs.history(RunId(state.run_id))
-    report = weft.with_patches(report_of(history.state, history.events), history)
+    report = stretto.with_patches(report_of(history.state, history.events), history)
     return Happened(report, exit_code(history.state), history.state, chosen.said)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from acceptance.cli import ROOT, write
 from acceptance.happening import Happened, over_http, scripted
-from weft.testing.openai_script import Said, Status, ToolCall
+from stretto.testing.openai_script import Said, Status, ToolCall
 
 PLAIN_MCP = ROOT / "tests/adapters/tools/plain_mcp.py"
 
@@ -27,7 +27,7 @@ class Kind:
 def _tools(folder: Path, told: object) -> None:
     args = ["-ISu", str(PLAIN_MCP), json.dumps(told)]
     server = {"command": sys.executable, "args": args}
-    write(folder, "weft.yaml", json.dumps({"mcp_servers": {"plain": server}}))
+    write(folder, "stretto.yaml", json.dumps({"mcp_servers": {"plain": server}}))
 
 
 def _call(tool: str, **arguments: Any) -> Said:

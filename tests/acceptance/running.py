@@ -1,4 +1,4 @@
-"""Runs from outside. In: a folder, a recipe, a script. Out: what `weft run` said, or a process."""
+"""Runs from outside. In: a folder, a recipe, a script. Out: what `stretto run` said, or a process."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from acceptance.cli import Said, environment, weft, write
+from acceptance.cli import Said, environment, stretto, write
 
 MODEL = ("--model", "scripted:script.yaml")
 CHAIN = """\
@@ -34,7 +34,7 @@ def run(
 ) -> Said:
     write(folder, "recipe.yaml", recipe)
     write(folder, "script.yaml", script)
-    return weft(folder, "run", "recipe.yaml", *MODEL, *words, stdin=stdin)
+    return stretto(folder, "run", "recipe.yaml", *MODEL, *words, stdin=stdin)
 
 
 def lines(said: Said) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def statuses(report: dict[str, Any]) -> dict[str, str]:
 def running(folder: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """Killed at the end, if it still runs then."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "weft", *words],
+        [sys.executable, "-m", "stretto", *words],
         cwd=folder,
         env=environment(folder),
         stdin=subprocess.DEVNULL,
@@ -90,7 +90,7 @@ def stuck(folder: Path, script: str = STUCK) -> Iterator[tuple["subprocess.Popen
 
 
 def journal(folder: Path, run_id: str) -> list[dict[str, Any]]:
-    return lines(weft(folder, "events", run_id))
+    return lines(stretto(folder, "events", run_id))
 
 
 def started(events: list[dict[str, Any]]) -> list[str]:
@@ -99,7 +99,7 @@ def started(events: list[dict[str, Any]]) -> list[str]:
 
 def eventually(folder: Path, run_id: str, status: str) -> None:
     for _ in range(100):
-        rows = weft(folder, "runs", "--json").json["runs"]
+        rows = stretto(folder, "runs", "--json").json["runs"]
         if any(row["run_id"] == run_id and row["status"] == status for row in rows):
             return
         time.sleep(0.1)

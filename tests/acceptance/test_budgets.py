@@ -6,8 +6,8 @@ from pathlib import Path
 from acceptance.cli import write
 from acceptance.running import lines
 from acceptance.test_over_http import over_http
-from weft.testing.openai_script import Answer, Asked, Said, Tokens, ToolCall
-from weft.testing.openai_server import serving
+from stretto.testing.openai_script import Answer, Asked, Said, Tokens, ToolCall
+from stretto.testing.openai_server import serving
 
 FAN = """
 workflow:

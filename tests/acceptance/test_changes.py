@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from acceptance.cli import Said as Printed
-from acceptance.cli import weft, write
+from acceptance.cli import stretto, write
 from acceptance.running import journal, lines, running
-from weft.testing.openai_script import Said, Status, ToolCall
-from weft.testing.openai_server import serving
+from stretto.testing.openai_script import Said, Status, ToolCall
+from stretto.testing.openai_server import serving
 
 # A program that does what it was told, and more.
 PROGRAM = """
@@ -36,7 +36,7 @@ agents: {{it: {{prompt: x, model: "cli:python3 program.py"}}}}
 steps: [{{id: a, agent: it, prompt: go, posture: writer, write_set: [in.txt, "odd*"], {keys}}}]
 """
     write(folder, "program.yaml", recipe)
-    return weft(folder, "run", "program.yaml", "--json", "--trust", *words)
+    return stretto(folder, "run", "program.yaml", "--json", "--trust", *words)
 
 
 def wrote(folder: Path, keys: str, *answers: Any) -> dict[str, Any]:
@@ -50,13 +50,13 @@ steps: [{{id: a, agent: writer, prompt: go, write_set: [a.txt], {keys}}}]
     call = ToolCall("Write", {"file_path": "a.txt", "content": "one\n"})
     with serving([Said("", tool_calls=(call,)), *answers]) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-        said = weft(folder, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
+        said = stretto(folder, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
     report: dict[str, Any] = lines(said)[-1]
     return report
 
 
 def reported(folder: Path, run_id: str) -> str:
-    return weft(folder, "report", run_id).out
+    return stretto(folder, "report", run_id).out
 
 
 @pytest.mark.parametrize("merge_back", ["auto", "manual", "never"])
@@ -68,9 +68,9 @@ def test_the_write_set_holds_whichever_way_a_change_is_merged(
     report = lines(said)[-1]
     assert "outside its write-set: outside.txt, source.txt" in report["steps"]["a"]["error"]
     assert report["steps"]["a"]["changes"]["standing"] == "refused"
-    assert "weft apply" not in reported(tmp_path, report["run_id"])
+    assert "stretto apply" not in reported(tmp_path, report["run_id"])
     for words in ((), ("--unfinished",), ("--allow-removals",), ("--dry-run",)):
-        applied = weft(tmp_path, "apply", report["run_id"], "a", *words)
+        applied = stretto(tmp_path, "apply", report["run_id"], "a", *words)
         assert applied.code != 0
         assert "outside its write-set" in applied.err
     assert (tmp_path / "source.txt").read_text() == "precious\n"
@@ -80,28 +80,36 @@ def test_the_write_set_holds_whichever_way_a_change_is_merged(
 
 def test_apply_leaves_an_event_and_the_report_says_who(tmp_path: Path) -> None:
     run_id = wrote(tmp_path, "merge_back: manual", Said("Done."))["run_id"]
-    assert f"not merged (weft apply {run_id} a)" in reported(tmp_path, run_id)
-    assert weft(tmp_path, "apply", run_id, "a").code == 0
+    assert f"not merged (stretto apply {run_id} a)" in reported(tmp_path, run_id)
+    assert stretto(tmp_path, "apply", run_id, "a").code == 0
     (applied,) = [e for e in journal(tmp_path, run_id) if e["type"] == "changes_applied"]
     assert applied["step"] == "a"
     assert f"merged by {applied['by'] or 'a person'}" in reported(tmp_path, run_id)
-    changes = weft(tmp_path, "report", run_id, "--json").json["steps"]["a"]["changes"]
+    changes = stretto(tmp_path, "report", run_id, "--json").json["steps"]["a"]["changes"]
     assert (changes["merged"], changes["standing"]) == (True, "applied")
     assert changes["applied_by"] == applied["by"]
-    assert weft(tmp_path, "apply", run_id, "a").code == 0
+    assert stretto(tmp_path, "apply", run_id, "a").code == 0
     assert journal(tmp_path, run_id).count(applied) == 1
-    assert weft(tmp_path, "runs", "--json").json["runs"][0]["status"] == "complete"
+    assert stretto(tmp_path, "runs", "--json").json["runs"][0]["status"] == "complete"
 
 
 def test_apply_is_refused_where_nothing_may_be_written(tmp_path: Path) -> None:
     run_id = wrote(tmp_path, "merge_back: manual", Said("Done."))["run_id"]
     for words in ((), ("--unfinished", "--allow-removals")):
-        said = weft(
-            tmp_path, "apply", run_id, "a", "--json", *words, env={"WEFT_PERMISSION": "read_only"}
+        said = stretto(
+            tmp_path,
+            "apply",
+            run_id,
+            "a",
+            "--json",
+            *words,
+            env={"STRETTO_PERMISSION": "read_only"},
         )
         assert (said.code, said.json["error"]["kind"]) == (4, "permission_denied")
     assert not (tmp_path / "a.txt").exists()
-    tried = weft(tmp_path, "apply", run_id, "a", "--dry-run", env={"WEFT_PERMISSION": "read_only"})
+    tried = stretto(
+        tmp_path, "apply", run_id, "a", "--dry-run", env={"STRETTO_PERMISSION": "read_only"}
+    )
     assert tried.code == 0, tried
 
 
@@ -109,20 +117,20 @@ def test_half_done_work_is_applied_only_by_who_asks_for_it(tmp_path: Path) -> No
     report = wrote(tmp_path, "merge_back: manual", *[Status(400, "no more")] * 8)
     run_id = report["run_id"]
     assert report["steps"]["a"]["status"] == "failed"
-    assert f"weft apply {run_id} a --unfinished" in reported(tmp_path, run_id)
-    said = weft(tmp_path, "apply", run_id, "a")
+    assert f"stretto apply {run_id} a --unfinished" in reported(tmp_path, run_id)
+    said = stretto(tmp_path, "apply", run_id, "a")
     assert said.code == 2
     assert "may be half done" in said.err
     assert not (tmp_path / "a.txt").exists()
-    assert weft(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
+    assert stretto(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
     assert (tmp_path / "a.txt").read_text() == "one\n"
 
 
 def test_what_a_recipe_never_merges_is_not_applied(tmp_path: Path) -> None:
     run_id = wrote(tmp_path, "merge_back: never", Said("Done."))["run_id"]
-    assert "weft apply" not in reported(tmp_path, run_id)
-    assert weft(tmp_path, "apply", run_id, "a").code == 2
-    assert "+one" in weft(tmp_path, "diff", run_id, "a").out
+    assert "stretto apply" not in reported(tmp_path, run_id)
+    assert stretto(tmp_path, "apply", run_id, "a").code == 2
+    assert "+one" in stretto(tmp_path, "diff", run_id, "a").out
 
 
 @pytest.mark.parametrize("merge_back", ["manual", "never"])
@@ -143,7 +151,7 @@ def test_a_program_may_remove_what_its_write_set_covers(tmp_path: Path) -> None:
     assert said == 1  # outside its write-set
     write(tmp_path, "program.yaml", (tmp_path / "program.yaml").read_text().replace(
         '[in.txt, "odd*"]', '["**"]'))  # fmt: skip
-    said = weft(tmp_path, "run", "program.yaml", "--json", "--trust")
+    said = stretto(tmp_path, "run", "program.yaml", "--json", "--trust")
     assert said.code == 0, said
     assert not (tmp_path / "old").exists()
 
@@ -152,7 +160,7 @@ def test_removals_that_nothing_explains_wait_for_a_person(tmp_path: Path) -> Non
     """Somebody else empties the copy while the step is at work, which only writes a file."""
     for number in range(30):
         write(tmp_path, f"old/{number}.txt", "x\n")
-    home = tmp_path / ".weft-home"
+    home = tmp_path / ".stretto-home"
 
     def empties(asked: Any) -> Any:
         if len(asked.messages) > 2:
@@ -172,18 +180,18 @@ steps: [{id: a, agent: writer, prompt: go}]
         environ = {
             "OPENAI_BASE_URL": server.url,
             "OPENAI_API_KEY": "sk-loopback-0123456789",
-            "WEFT_HOME": str(home),
+            "STRETTO_HOME": str(home),
         }
-        said = weft(tmp_path, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
+        said = stretto(tmp_path, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
         assert said.code == 3, said
         report = lines(said)[-1]
         run_id = report["run_id"]
         assert report["steps"]["a"]["changes"]["standing"] == "held"
         assert "removes 30 of 31 files" in json.dumps(report["warnings"])
         assert len(list((tmp_path / "old").iterdir())) == 30
-        applied = weft(tmp_path, "apply", run_id, "a", env=environ)
-        assert (applied.code, "weft approve" in applied.err) == (2, True)
-        said = weft(tmp_path, "reject", run_id, "a", "--json", env=environ)
+        applied = stretto(tmp_path, "apply", run_id, "a", env=environ)
+        assert (applied.code, "stretto approve" in applied.err) == (2, True)
+        said = stretto(tmp_path, "reject", run_id, "a", "--json", env=environ)
     assert said.code == 1, said
     assert "rejected" in lines(said)[-1]["steps"]["a"]["error"]
     assert len(list((tmp_path / "old").iterdir())) == 30
@@ -202,7 +210,7 @@ def clashed(folder: Path) -> str:
     report = lines(ran(folder, CLASH, "merge_back: manual", "--permission", "auto"))[-1]
     write(folder, "in.txt", "the user's\n")
     run_id: str = report["run_id"]
-    assert weft(folder, "apply", run_id, "a").code != 0
+    assert stretto(folder, "apply", run_id, "a").code != 0
     return run_id
 
 
@@ -219,39 +227,39 @@ def test_a_conflict_that_was_settled_is_applied(
     tmp_path: Path, words: tuple[str, ...], content: str
 ) -> None:
     run_id = clashed(tmp_path)
-    said = weft(tmp_path, "apply", run_id, "a")
+    said = stretto(tmp_path, "apply", run_id, "a")
     assert "--resolved PATH" in said.err
-    assert weft(tmp_path, "apply", run_id, "a", "--dry-run", *words).code == 0
+    assert stretto(tmp_path, "apply", run_id, "a", "--dry-run", *words).code == 0
     assert (tmp_path / "in.txt").read_text() == "the user's\n"
-    assert weft(tmp_path, "apply", run_id, "a", *words).code == 0
+    assert stretto(tmp_path, "apply", run_id, "a", *words).code == 0
     assert (tmp_path / "in.txt").read_text() == content
     assert "merged by" in reported(tmp_path, run_id) or "applied" in reported(tmp_path, run_id)
-    assert "merged before" in weft(tmp_path, "apply", run_id, "a").out
+    assert "merged before" in stretto(tmp_path, "apply", run_id, "a").out
 
 
 def test_what_is_not_part_of_a_change_cannot_be_settled(tmp_path: Path) -> None:
     run_id = clashed(tmp_path)
-    said = weft(tmp_path, "apply", run_id, "a", "--resolved", "in.txd", "--json")
+    said = stretto(tmp_path, "apply", run_id, "a", "--resolved", "in.txd", "--json")
     assert said.json["error"]["details"]["hint"] == "did you mean 'in.txt'?"
-    assert weft(tmp_path, "apply", run_id, "a", "--ours", "--theirs").code == 2
+    assert stretto(tmp_path, "apply", run_id, "a", "--ours", "--theirs").code == 2
 
 
 def test_a_path_in_full_is_a_path_of_the_change_and_what_stays_is_named(tmp_path: Path) -> None:
     run_id = clashed(tmp_path)
-    said = weft(tmp_path, "apply", run_id, "a", "--resolved", str(tmp_path / "in.txt"), "--json")
+    said = stretto(tmp_path, "apply", run_id, "a", "--resolved", str(tmp_path / "in.txt"), "--json")
     assert (said.code, [each["path"] for each in said.json["left"]]) == (0, ["in.txt"])
-    again = weft(tmp_path, "apply", run_id, "a", "--dry-run", "--json")
+    again = stretto(tmp_path, "apply", run_id, "a", "--dry-run", "--json")
     assert (again.code, again.json["was_merged"]) == (0, True), "not the conflict of long ago"
 
 
 def test_names_of_files_are_text_for_terminals_and_for_json(tmp_path: Path) -> None:
     run_id = clashed(tmp_path)
     shown = r"odd \xe9\x1b[2J\n.txt"
-    assert shown in weft(tmp_path, "diff", run_id, "a", "--json").json["files"]
-    said = weft(tmp_path, "apply", run_id, "a", "--dry-run", "--ours")
+    assert shown in stretto(tmp_path, "diff", run_id, "a", "--json").json["files"]
+    said = stretto(tmp_path, "apply", run_id, "a", "--dry-run", "--ours")
     assert shown in said.out
     assert "\x1b" not in said.out
-    found = weft(tmp_path, "apply", run_id, "a", "--ours", "--json").json
+    found = stretto(tmp_path, "apply", run_id, "a", "--ours", "--json").json
     assert found["files"] == [shown]
 
 
@@ -283,7 +291,7 @@ steps:
         while not (tmp_path / "a.txt").exists():
             assert child.poll() is None
             time.sleep(0.01)
-        assert weft(tmp_path, "cancel", run_id).code == 0
+        assert stretto(tmp_path, "cancel", run_id).code == 0
         child.wait(60)
     said = "it was cancelled, and what it had written stays in the workspace: a.txt"
     assert said in reported(tmp_path, run_id)
@@ -305,7 +313,7 @@ inputs: [{{name: files, type: json, default: [one, two]}}]
     write(folder, "each.yaml", recipe)
     with serving(list(answers)) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-        said = weft(folder, "run", "each.yaml", "--json", "--model", "openai:m", env=environ)
+        said = stretto(folder, "run", "each.yaml", "--json", "--model", "openai:m", env=environ)
     report: dict[str, Any] = lines(said)[-1]
     return report
 
@@ -326,8 +334,8 @@ def test_half_done_files_of_a_failed_element_are_not_merged_unasked(
     assert "half-done files of item.1.stage.0" in reported(tmp_path, report["run_id"])
     with serving([]) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-        weft(tmp_path, word, report["run_id"], "a", env=environ)
-        weft(tmp_path, "resume", report["run_id"], env=environ)
+        stretto(tmp_path, word, report["run_id"], "a", env=environ)
+        stretto(tmp_path, "resume", report["run_id"], env=environ)
     assert (tmp_path / "one.txt").exists() is (word == "approve")
 
 
@@ -357,7 +365,7 @@ steps:
     {keys}
 """
     write(folder, "race.yaml", recipe)
-    report: dict[str, Any] = lines(weft(folder, "run", "race.yaml", "--json", "--trust"))[-1]
+    report: dict[str, Any] = lines(stretto(folder, "run", "race.yaml", "--json", "--trust"))[-1]
     return report
 
 
@@ -365,16 +373,16 @@ def test_a_rejected_half_done_change_is_applied_only_by_who_asks_for_it(tmp_path
     report = raced(tmp_path)
     assert report["status"] == "waiting", report
     run_id = report["run_id"]
-    weft(tmp_path, "reject", run_id, "a")
-    weft(tmp_path, "resume", run_id, "--trust")
-    assert f"weft apply {run_id} a --unfinished" in reported(tmp_path, run_id)
+    stretto(tmp_path, "reject", run_id, "a")
+    stretto(tmp_path, "resume", run_id, "--trust")
+    assert f"stretto apply {run_id} a --unfinished" in reported(tmp_path, run_id)
     for flags in ((), ("--allow-removals",)):
-        refused = weft(tmp_path, "apply", run_id, "a", *flags)
+        refused = stretto(tmp_path, "apply", run_id, "a", *flags)
         assert refused.code == 2, refused
         assert "half-done files of" in refused.err
         assert "rejected" in refused.err
     assert not (tmp_path / "lost.txt").exists()
-    assert weft(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
+    assert stretto(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
     assert (tmp_path / "lost.txt").read_text() == "half"
 
 
@@ -406,11 +414,11 @@ def test_the_half_done_files_of_an_element_are_not_applied_unasked(tmp_path: Pat
     report = elements(tmp_path, *answers, keys="merge_back: manual")
     run_id = report["run_id"]
     assert report["steps"]["a"]["changes"]["standing"] == "unfinished", report
-    refused = weft(tmp_path, "apply", run_id, "a")
+    refused = stretto(tmp_path, "apply", run_id, "a")
     assert (refused.code, "half-done files of item.1" in refused.err) == (2, True), refused
     assert "None" not in refused.err
     assert not (tmp_path / "one.txt").exists()
-    assert weft(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
+    assert stretto(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
     assert (tmp_path / "two.txt").exists()
 
 
@@ -422,13 +430,13 @@ def test_half_done_files_are_not_merged_after_a_later_step_either(tmp_path: Path
     assert not (tmp_path / "two.txt").exists(), report
     assert "--unfinished" in report["steps"]["b"]["error"], report
     assert report["steps"]["a"]["changes"]["standing"] == "unfinished"
-    assert weft(tmp_path, "apply", report["run_id"], "a").code == 2
+    assert stretto(tmp_path, "apply", report["run_id"], "a").code == 2
 
 
 def test_what_is_never_merged_is_only_kept_however_its_step_ended(tmp_path: Path) -> None:
     report = wrote(tmp_path, "merge_back: never, on_failure: inline", Status(400))
     assert report["steps"]["a"]["changes"]["standing"] == "kept"
-    assert "weft apply" not in reported(tmp_path, report["run_id"])
+    assert "stretto apply" not in reported(tmp_path, report["run_id"])
 
 
 def test_an_element_that_failed_before_it_wrote_anything_holds_nothing_up(tmp_path: Path) -> None:
@@ -450,7 +458,7 @@ steps: [{{id: a, agent: writer, prompt: go, write_set: [made.txt], workspace_mod
     call = ToolCall("Bash", {"command": "echo one > made.txt; exit 3"})
     with serving([Said("", tool_calls=(call,)), Said("Done.")]) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-        said = weft(tmp_path, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
+        said = stretto(tmp_path, "run", "one.yaml", "--json", "--model", "openai:m", env=environ)
     report = lines(said)[-1]
     assert (said.code, report["status"]) == (0, "complete")
     assert (tmp_path / "made.txt").read_text() == "one\n"
@@ -467,7 +475,7 @@ steps: [{id: a, agent: writer, prompt: go, gate: human, write_set: [a.txt]}]
 """
     write(tmp_path, "one.yaml", recipe)
     write(tmp_path, "script.yaml", "default: ok")
-    waiting = weft(tmp_path, "run", "one.yaml", "--json", "--model", "scripted:script.yaml")
+    waiting = stretto(tmp_path, "run", "one.yaml", "--json", "--model", "scripted:script.yaml")
     assert waiting.code == 3, waiting
-    said = weft(tmp_path, "apply", lines(waiting)[-1]["run_id"], "a")
+    said = stretto(tmp_path, "apply", lines(waiting)[-1]["run_id"], "a")
     assert (said.code, "has not ended" in said.err) == (2, True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import succeeded, weft, write
+from acceptance.cli import stretto, succeeded, write
 from acceptance.running import lines
 
 READER = """\
@@ -31,24 +31,24 @@ def codes(warnings: list[dict[str, Any]]) -> list[str]:
 def test_warnings_of_a_recipe_are_part_of_what_validate_and_plan_print(tmp_path: Path) -> None:
     write(tmp_path, "notes.yaml", READER)
     for command in ("validate", "plan"):
-        found = succeeded(weft(tmp_path, command, "notes.yaml", "--json"))
+        found = succeeded(stretto(tmp_path, command, "notes.yaml", "--json"))
         assert codes(found["warnings"]) == ["RCP902"]
-        assert "RCP902 warning" in weft(tmp_path, command, "notes.yaml").err
+        assert "RCP902 warning" in stretto(tmp_path, command, "notes.yaml").err
 
 
 def test_warnings_of_a_recipe_are_part_of_the_report(tmp_path: Path) -> None:
     write(tmp_path, "notes.yaml", READER)
     write(tmp_path, "script.yaml", "default: ok")
-    said = weft(tmp_path, "run", "notes.yaml", "--model", "scripted:script.yaml", "--json")
+    said = stretto(tmp_path, "run", "notes.yaml", "--model", "scripted:script.yaml", "--json")
     report = lines(said)[-1]
     assert codes(report["recipe_warnings"]) == ["RCP902"]
-    again = succeeded(weft(tmp_path, "report", report["run_id"], "--json"))
+    again = succeeded(stretto(tmp_path, "report", report["run_id"], "--json"))
     assert again["recipe_warnings"] == report["recipe_warnings"]
 
 
 def left_out(folder: Path, recipe: str = WRITER) -> list[str]:
     write(folder, "tidy.yaml", recipe)
-    found = succeeded(weft(folder, "plan", "tidy.yaml", "--json", "--trust"))
+    found = succeeded(stretto(folder, "plan", "tidy.yaml", "--json", "--trust"))
     assert set(codes(found["warnings"])) <= {"RCP905"}
     return [warning["message"] for warning in found["warnings"]]
 
@@ -92,7 +92,7 @@ def test_settings_of_copies_are_told_where_they_cannot_hold(
 ) -> None:
     write(tmp_path, "src/a.py", "")
     first, _, rest = settings.partition("\n")
-    write(tmp_path, "weft.yaml", f"workspace: {{{first}}}\n{rest}\n")
+    write(tmp_path, "stretto.yaml", f"workspace: {{{first}}}\n{rest}\n")
     warnings = left_out(tmp_path)
     assert len(warnings) == bool(said)
     assert said in "".join(warnings)
@@ -100,14 +100,14 @@ def test_settings_of_copies_are_told_where_they_cannot_hold(
 
 def test_a_program_of_its_own_does_not_see_what_is_carried(tmp_path: Path) -> None:
     write(tmp_path, "src/a.py", "")
-    write(tmp_path, "weft.yaml", "workspace: {carry: [src]}\n")
+    write(tmp_path, "stretto.yaml", "workspace: {carry: [src]}\n")
     (said,) = left_out(tmp_path, WRITER.replace("tools:", "model: 'cli:codex', tools:"))
     assert "step 'code' is done by another program" in said
 
 
 @pytest.mark.parametrize("path", ["/etc", "../up", "~/x", "a/.git", ".", ""])
 def test_only_folders_of_the_workspace_can_be_carried(tmp_path: Path, path: str) -> None:
-    write(tmp_path, "weft.yaml", f"workspace: {{carry: ['{path}']}}\n")
-    said = weft(tmp_path, "list", "--trust", "--json")
+    write(tmp_path, "stretto.yaml", f"workspace: {{carry: ['{path}']}}\n")
+    said = stretto(tmp_path, "list", "--trust", "--json")
     assert said.code == 2
     assert said.json["error"]["details"]["problems"][0]["code"] in ("RCP103", "RCP121")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import refused, succeeded, talk, weft, write
+from acceptance.cli import refused, stretto, succeeded, talk, write
 from acceptance.running import lines
 
 WRITER = "name: w\nsteps: [{id: a, subagent: worker, prompt: go, write_set: [src]}]\n"
@@ -32,7 +32,7 @@ RUN = ["run", "w.yaml", *SCRIPT]
 def gated(tmp_path: Path, recipe: str = GATED) -> tuple[Path, str]:
     """A run that awaits approval, and nobody drives it."""
     folder = folder_with(tmp_path, recipe)
-    said = weft(folder, *RUN, "--json")
+    said = stretto(folder, *RUN, "--json")
     assert said.code == 3, said
     return folder, lines(said)[-1]["run_id"]
 
@@ -97,10 +97,10 @@ def test_to_leave_it_decides_nothing_and_says_how_to_go_on(
     folder = folder_with(tmp_path, GATED)
     code, screen, _ = talk(folder, RUN, [(ASKED, keys)])
     assert code == ends, screen
-    (run_id,) = (row["run_id"] for row in weft(folder, "runs", "--json").json["runs"])
-    assert f"weft approve {run_id} send" in screen
-    assert weft(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
-    said = weft(folder, "approve", run_id, "send")
+    (run_id,) = (row["run_id"] for row in stretto(folder, "runs", "--json").json["runs"])
+    assert f"stretto approve {run_id} send" in screen
+    assert stretto(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
+    said = stretto(folder, "approve", run_id, "send")
     assert said.code == 0, said
 
 
@@ -124,7 +124,7 @@ def test_an_editor_is_used_where_one_is_set(tmp_path: Path) -> None:
 
 def test_approve_goes_on_by_itself(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
-    said = weft(folder, "approve", run_id, "send", "--reason", "as agreed")
+    said = stretto(folder, "approve", run_id, "send", "--reason", "as agreed")
     assert said.code == 0, said
     assert "COMPLETE" in said.out
     assert "as agreed" in said.out
@@ -132,7 +132,7 @@ def test_approve_goes_on_by_itself(tmp_path: Path) -> None:
 
 def test_reject_goes_on_by_itself(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
-    said = weft(folder, "reject", run_id, "send", "--reason", "not now", "--json")
+    said = stretto(folder, "reject", run_id, "send", "--reason", "not now", "--json")
     first, *_, report = lines(said)
     assert first["decision"] == "rejected"
     assert said.code == 1
@@ -141,45 +141,45 @@ def test_reject_goes_on_by_itself(tmp_path: Path) -> None:
 
 def test_a_detached_run_goes_on_when_it_is_approved(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, GATED)
-    run_id = weft(folder, *RUN, "--detach", "--json").json["run_id"]
-    assert weft(folder, "events", run_id, "--follow").code == 3  # until it awaits approval
-    said = weft(folder, "approve", run_id, "send")
+    run_id = stretto(folder, *RUN, "--detach", "--json").json["run_id"]
+    assert stretto(folder, "events", run_id, "--follow").code == 3  # until it awaits approval
+    said = stretto(folder, "approve", run_id, "send")
     assert said.code == 0, said
-    assert weft(folder, "report", run_id, "--json").json["status"] == "complete"
+    assert stretto(folder, "report", run_id, "--json").json["status"] == "complete"
 
 
 def test_a_second_word_is_refused_and_both_words_are_told(tmp_path: Path) -> None:
     for first, second in (("approve", "reject"), ("reject", "approve")):
         folder, run_id = gated(tmp_path / first)
-        assert weft(folder, first, run_id, "send", "--no-resume").code == 0
-        error = refused(weft(folder, second, run_id, "send", "--json"), "usage")
+        assert stretto(folder, first, run_id, "send", "--no-resume").code == 0
+        error = refused(stretto(folder, second, run_id, "send", "--json"), "usage")
         verb = "approved" if first == "approve" else "rejected"
         assert f"was {verb} by" in error["message"]
-        weft(folder, "resume", run_id)
-        report = weft(folder, "report", run_id, "--json").json
+        stretto(folder, "resume", run_id)
+        report = stretto(folder, "report", run_id, "--json").json
         assert (report["steps"]["send"]["status"] == "succeeded") is (first == "approve")
 
 
 def test_what_would_run_is_shown_without_a_terminal(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
-    shown = succeeded(weft(folder, "approve", run_id, "send", "--show", "--json"))
+    shown = succeeded(stretto(folder, "approve", run_id, "send", "--show", "--json"))
     assert shown["parts"][0]["prompt"] == "send Done. to Ann"
     assert shown["parts"][0]["models"][0].startswith("scripted:")
     assert shown["grounds"] == [{"step": "look", "status": "succeeded", "output": "Done."}]
-    assert "send Done. to Ann" in weft(folder, "approve", run_id, "send", "--show").out
-    assert weft(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
-    wrong = weft(folder, "approve", run_id, "send", "--key", "0" * 32, "--json")
+    assert "send Done. to Ann" in stretto(folder, "approve", run_id, "send", "--show").out
+    assert stretto(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
+    wrong = stretto(folder, "approve", run_id, "send", "--key", "0" * 32, "--json")
     assert "not what you saw" in refused(wrong, "usage")["message"]
-    assert weft(folder, "approve", run_id, "send", "--key", shown["key"]).code == 0
+    assert stretto(folder, "approve", run_id, "send", "--key", shown["key"]).code == 0
 
 
 def test_a_prompt_is_edited_by_a_file_or_from_stdin(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
-    missing = weft(folder, "approve", run_id, "send", "--edit", "none.md", "--json")
+    missing = stretto(folder, "approve", run_id, "send", "--edit", "none.md", "--json")
     assert "cannot be read" in refused(missing, "usage")["message"]
     words = ("approve", run_id, "send", "--edit", "-", "--no-resume")
-    assert weft(folder, *words, stdin="send nothing").code == 0
-    events = [json.loads(line) for line in weft(folder, "events", run_id).out.splitlines()]
+    assert stretto(folder, *words, stdin="send nothing").code == 0
+    events = [json.loads(line) for line in stretto(folder, "events", run_id).out.splitlines()]
     (approved,) = (event for event in events if event["type"] == "approved")
     assert approved["prompts"] == {"": "send nothing"}
     (asked,) = (event for event in events if event["type"] == "approval_requested")
@@ -188,24 +188,24 @@ def test_a_prompt_is_edited_by_a_file_or_from_stdin(tmp_path: Path) -> None:
 
 def test_an_approval_does_not_travel_to_other_work(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
-    assert weft(folder, "approve", run_id, "send").code == 0
-    fork = weft(folder, "fork", run_id, "--from", "look", "-i", "t=EVERYBODY", "--json", *SCRIPT)
+    assert stretto(folder, "approve", run_id, "send").code == 0
+    fork = stretto(folder, "fork", run_id, "--from", "look", "-i", "t=EVERYBODY", "--json", *SCRIPT)
     assert lines(fork)[-1]["status"] == "waiting"
     write(folder, "edited.yaml", GATED.replace("send {{", "send all of {{"))
-    edited = weft(folder, "retry", run_id, "--recipe", "edited.yaml", "--json", *SCRIPT)
+    edited = stretto(folder, "retry", run_id, "--recipe", "edited.yaml", "--json", *SCRIPT)
     assert lines(edited)[-1]["status"] == "waiting"
-    same = weft(folder, "retry", run_id, "--json", *SCRIPT)
+    same = stretto(folder, "retry", run_id, "--json", *SCRIPT)
     assert lines(same)[-1]["status"] == "complete"
 
 
 def test_who_follows_a_run_is_told_where_it_awaits_approval(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
-    said = weft(folder, "events", run_id, "--follow")
+    said = stretto(folder, "events", run_id, "--follow")
     assert said.code == 3
     assert "send awaits approval" in said.err
     assert json.loads(said.out.splitlines()[-1])["type"] == "approval_requested"
-    assert weft(folder, "watch", run_id).code == 3
-    report = weft(folder, "report", run_id, "--json").json
+    assert stretto(folder, "watch", run_id).code == 3
+    report = stretto(folder, "report", run_id, "--json").json
     assert report["steps"]["send"]["status"] == "awaiting approval"
 
 
@@ -213,31 +213,31 @@ def test_a_folder_that_brings_agents_is_asked_about_once(tmp_path: Path) -> None
     folder = folder_with(tmp_path, "name: w\nsteps: [{id: a, subagent: mine, prompt: go}]\n")
     (folder / "agents").mkdir()
     write(folder, "agents/mine.md", "Be mine.\n")
-    untrusted = {"WEFT_TRUST": "0"}
-    refused = weft(folder, "validate", "w.yaml", env=untrusted)
+    untrusted = {"STRETTO_TRUST": "0"}
+    refused = stretto(folder, "validate", "w.yaml", env=untrusted)
     assert refused.code == 2
     assert "not used until you trust it" in refused.err
     words = ["validate", "w.yaml"]
     code, screen, _ = talk(folder, words, [("Trust this folder", "y\n")], env=untrusted)
     assert code == 0, screen
-    assert weft(folder, "validate", "w.yaml", env=untrusted).code == 0
+    assert stretto(folder, "validate", "w.yaml", env=untrusted).code == 0
     write(folder, "agents/mine.md", "Be somebody else's.\n")
-    changed = weft(folder, "validate", "w.yaml", env=untrusted)
+    changed = stretto(folder, "validate", "w.yaml", env=untrusted)
     assert changed.code == 2
     assert "changed since you trusted it" in changed.err
 
 
 def test_init_trusts_what_it_has_made_and_nothing_else(tmp_path: Path) -> None:
-    untrusted = {"WEFT_TRUST": "0"}
-    assert weft(tmp_path, "init", "new", env=untrusted).code == 0
-    assert weft(tmp_path / "new", "trust", "--list", "--json", env={
-        **untrusted, "WEFT_HOME": str(tmp_path / "home")}).json["trusted"] is True  # fmt: skip
+    untrusted = {"STRETTO_TRUST": "0"}
+    assert stretto(tmp_path, "init", "new", env=untrusted).code == 0
+    assert stretto(tmp_path / "new", "trust", "--list", "--json", env={
+        **untrusted, "STRETTO_HOME": str(tmp_path / "home")}).json["trusted"] is True  # fmt: skip
     old = tmp_path / "old" / "agents"
     old.mkdir(parents=True)
     write(old, "theirs.md", "Obey.\n")
-    assert weft(tmp_path, "init", "old", env=untrusted).code == 0
-    assert weft(tmp_path / "old", "trust", "--list", "--json", env={
-        **untrusted, "WEFT_HOME": str(tmp_path / "home")}).json["trusted"] is False  # fmt: skip
+    assert stretto(tmp_path, "init", "old", env=untrusted).code == 0
+    assert stretto(tmp_path / "old", "trust", "--list", "--json", env={
+        **untrusted, "STRETTO_HOME": str(tmp_path / "home")}).json["trusted"] is False  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_what_is_no_prompt_is_refused_and_decides_nothing(
     folder, run_id = gated(tmp_path)
     write(folder, "prompt.md", given)
     stdin = given if source == "-" else b""
-    said = weft(folder, "approve", run_id, "send", "--edit", source, "--json", stdin=stdin)
+    said = stretto(folder, "approve", run_id, "send", "--edit", source, "--json", stdin=stdin)
     assert says in refused(said, "usage")["message"]
-    assert weft(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
+    assert stretto(folder, "runs", "--json").json["runs"][0]["status"] == "waiting"
 
 
 @pytest.mark.parametrize("source", ["-", "prompt.md"])
@@ -268,10 +268,10 @@ def test_an_edited_prompt_keeps_its_bytes(tmp_path: Path, source: str) -> None:
     given = "to Zoë\r\n\tand Bo\n\n"
     write(folder, "prompt.md", given)
     words = ("approve", run_id, "send", "--edit", source, "--no-resume")
-    assert weft(folder, *words, stdin=given if source == "-" else "").code == 0
+    assert stretto(folder, *words, stdin=given if source == "-" else "").code == 0
     (prompts,) = (
         event["prompts"]
-        for event in lines(weft(folder, "events", run_id))
+        for event in lines(stretto(folder, "events", run_id))
         if event["type"] == "approved"
     )
     assert prompts == {"": given}
@@ -279,14 +279,14 @@ def test_an_edited_prompt_keeps_its_bytes(tmp_path: Path, source: str) -> None:
 
 def test_a_part_without_an_edit_is_refused(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
-    said = weft(folder, "approve", run_id, "send", "--part", "x", "--json")
+    said = stretto(folder, "approve", run_id, "send", "--part", "x", "--json")
     assert "there is no --edit" in refused(said, "usage")["message"]
 
 
 @pytest.mark.parametrize("verb", ["approve", "reject"])
 def test_a_run_that_waited_for_a_person_was_not_interrupted(tmp_path: Path, verb: str) -> None:
     folder, run_id = gated(tmp_path)
-    weft(folder, verb, run_id, "send")
-    report = weft(folder, "report", run_id).out
+    stretto(folder, verb, run_id, "send")
+    report = stretto(folder, "report", run_id).out
     assert "send" in report
     assert "interruption" not in report

@@ -1,4 +1,4 @@
-"""`weft doctor`: what is here, what is missing, and the proof."""
+"""`stretto doctor`: what is here, what is missing, and the proof."""
 
 import os
 import sqlite3
@@ -6,22 +6,22 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from acceptance.cli import refused, succeeded, tree, weft, write
-from weft.testing.openai_script import Answer, Asked, Said, Status, ToolCall
-from weft.testing.openai_server import serving
+from acceptance.cli import refused, stretto, succeeded, tree, write
+from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
+from stretto.testing.openai_server import serving
 
 KEY = "sk-this-must-never-be-printed"
 
 
 def findings(folder: Path, **env: str) -> dict[str, dict[str, Any]]:
-    said = succeeded(weft(folder, "doctor", "--json", env=env))
+    said = succeeded(stretto(folder, "doctor", "--json", env=env))
     return {each["name"]: each for each in said["checks"]}
 
 
 def test_everything_is_told_with_a_status_and_a_fix(tmp_path: Path) -> None:
     before = tree(tmp_path)
     found = findings(tmp_path)
-    assert {"python", "weft", "home", "journal", "folder", "model", "keys", "git"} <= set(found)
+    assert {"python", "stretto", "home", "journal", "folder", "model", "keys", "git"} <= set(found)
     assert {"sandbox", "bubblewrap", "landlock", "search", "mcp", "xllamacpp"} <= set(found)
     assert {f"cli:{name}" for name in ("claude", "codex", "gemini", "opencode", "goose")} <= set(
         found
@@ -33,7 +33,7 @@ def test_everything_is_told_with_a_status_and_a_fix(tmp_path: Path) -> None:
 
 
 def test_in_text_each_row_has_a_word_and_an_icon(tmp_path: Path) -> None:
-    said = weft(tmp_path, "doctor")
+    said = stretto(tmp_path, "doctor")
     assert (said.code, said.err) == (0, "")
     assert "✓ ok" in said.out
     assert "✗ missing" in said.out
@@ -41,22 +41,22 @@ def test_in_text_each_row_has_a_word_and_an_icon(tmp_path: Path) -> None:
 
 
 def test_a_terminal_without_icons_still_gets_the_words(tmp_path: Path) -> None:
-    said = weft(tmp_path, "doctor", env={"PYTHONIOENCODING": "ascii"})
+    said = stretto(tmp_path, "doctor", env={"PYTHONIOENCODING": "ascii"})
     assert (said.code, said.err) == (0, "")
     assert "? ok" in said.out
 
 
 def test_keys_are_named_and_never_shown(tmp_path: Path) -> None:
-    said = weft(tmp_path, "doctor", env={"OPENAI_API_KEY": KEY})
+    said = stretto(tmp_path, "doctor", env={"OPENAI_API_KEY": KEY})
     assert "set: OPENAI_API_KEY" in said.out
     assert "✓ ok       model" in said.out
     assert KEY not in said.out + said.err
-    json = weft(tmp_path, "doctor", "--json", env={"OPENAI_API_KEY": KEY})
+    json = stretto(tmp_path, "doctor", "--json", env={"OPENAI_API_KEY": KEY})
     assert KEY not in json.out + json.err
 
 
 def test_a_model_that_cannot_be_used_is_missing_with_its_fix(tmp_path: Path) -> None:
-    model = findings(tmp_path, WEFT_MODEL="anthropic:claude-x")["model"]
+    model = findings(tmp_path, STRETTO_MODEL="anthropic:claude-x")["model"]
     assert model["status"] == "missing"
     assert "ANTHROPIC_API_KEY" in model["fix"]
 
@@ -69,15 +69,15 @@ def test_a_server_that_lists_no_models_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_trusted_is_a_warning(tmp_path: Path) -> None:
-    write(tmp_path, "weft.yaml", "subagents: {max_concurrency: 2}\n")
-    folder = findings(tmp_path, WEFT_TRUST="")["folder"]
-    assert (folder["status"], folder["fix"]) == ("warning", "weft trust")
+    write(tmp_path, "stretto.yaml", "subagents: {max_concurrency: 2}\n")
+    folder = findings(tmp_path, STRETTO_TRUST="")["folder"]
+    assert (folder["status"], folder["fix"]) == ("warning", "stretto trust")
     assert findings(tmp_path)["folder"]["status"] == "ok"
 
 
 def test_a_search_endpoint_is_told(tmp_path: Path) -> None:
     assert findings(tmp_path)["search"]["status"] == "warning"
-    env = {"WEFT_SEARCH_URL": "http://127.0.0.1:9/search"}
+    env = {"STRETTO_SEARCH_URL": "http://127.0.0.1:9/search"}
     assert findings(tmp_path, **env)["search"]["status"] == "ok"
 
 
@@ -93,7 +93,7 @@ def test_a_cli_on_the_path_is_found(tmp_path: Path) -> None:
 
 def essential(folder: Path, name: str, **env: str) -> dict[str, Any]:
     """The one finding for which the doctor fails."""
-    said = weft(folder, "doctor", "--json", env=env)
+    said = stretto(folder, "doctor", "--json", env=env)
     assert said.code == 1, said
     assert said.json["ok"] is False
     (bad,) = [each for each in said.json["checks"] if each["essential"]]
@@ -112,7 +112,7 @@ def test_a_journal_that_is_none_fails(tmp_path: Path) -> None:
     assert "not a database" in essential(tmp_path, "journal")["says"]
 
 
-def test_a_journal_of_a_newer_weft_fails(tmp_path: Path) -> None:
+def test_a_journal_of_a_newer_stretto_fails(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     with closing(sqlite3.connect(tmp_path / "home" / "runs.db")) as db:
         db.execute("CREATE TABLE runs (id INTEGER)")
@@ -123,17 +123,17 @@ def test_a_journal_of_a_newer_weft_fails(tmp_path: Path) -> None:
 def test_a_journal_that_opens_tells_its_version(tmp_path: Path) -> None:
     write(tmp_path, "r.yaml", "name: r\nsteps: [{id: a, subagent: writer, prompt: x}]\n")
     write(tmp_path, "s.yaml", "default: ok\n")
-    assert weft(tmp_path, "run", "r.yaml", "--model", "scripted:s.yaml").code == 0
+    assert stretto(tmp_path, "run", "r.yaml", "--model", "scripted:s.yaml").code == 0
     assert "version 4, 1 runs" in findings(tmp_path)["journal"]["says"]
 
 
 def test_settings_that_cannot_be_read_fail(tmp_path: Path) -> None:
-    write(tmp_path, "weft.yaml", "modle: x\n")
+    write(tmp_path, "stretto.yaml", "modle: x\n")
     assert "modle" in essential(tmp_path, "settings")["says"]
 
 
 def test_the_smoke_test_proves_every_promise_offline(tmp_path: Path) -> None:
-    said = succeeded(weft(tmp_path, "doctor", "--smoke", "--json"))
+    said = succeeded(stretto(tmp_path, "doctor", "--smoke", "--json"))
     assert set(said) == {"ok", "checks", "seconds"}
     assert len(said["checks"]) == 7
     for check in said["checks"]:
@@ -145,7 +145,7 @@ def test_the_smoke_test_proves_every_promise_offline(tmp_path: Path) -> None:
 def test_the_smoke_test_in_text_is_a_row_for_each_check(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    said = weft(tmp_path, "doctor", "--smoke", env={"TMPDIR": str(scratch)})
+    said = stretto(tmp_path, "doctor", "--smoke", env={"TMPDIR": str(scratch)})
     assert (said.code, said.err) == (0, "")
     assert said.out.count("✓ passed") == 7
     assert "7 of 7 passed" in said.out
@@ -169,7 +169,7 @@ def _obedient(asked: Asked) -> Answer:
 def test_the_real_proof_asks_the_configured_model(tmp_path: Path) -> None:
     with serving(_obedient) as server:
         env = {"OPENAI_BASE_URL": server.url}
-        said = succeeded(weft(tmp_path, "doctor", "--real", "--json", env=env))
+        said = succeeded(stretto(tmp_path, "doctor", "--real", "--json", env=env))
     checks = {check["name"]: check for check in said["checks"]}
     assert all(check["ok"] for check in checks.values()), checks
     assert server.most_in_flight >= 3  # the readers, as the server saw them
@@ -182,7 +182,9 @@ def test_the_real_proof_fails_with_what_the_model_said(tmp_path: Path) -> None:
     scratch.mkdir()
     with serving(Status(401, "the key is wrong")) as server:
         env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "TMPDIR": str(scratch)}
-        said = weft(tmp_path, "doctor", "--real", "--model", "openai:scripted", "--json", env=env)
+        said = stretto(
+            tmp_path, "doctor", "--real", "--model", "openai:scripted", "--json", env=env
+        )
     assert said.code == 1, said
     assert [check["ok"] for check in said.json["checks"]].count(True) == 1
     assert "the key is wrong" in said.json["checks"][1]["says"]
@@ -194,9 +196,9 @@ def test_a_real_proof_without_a_model_is_not_ready_and_keeps_nothing(tmp_path: P
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     words = ("doctor", "--real", "--model", "anthropic:claude-x", "--json")
-    refused(weft(tmp_path, *words, env={"TMPDIR": str(scratch)}), "not_ready")
+    refused(stretto(tmp_path, *words, env={"TMPDIR": str(scratch)}), "not_ready")
     assert list(scratch.iterdir()) == []
 
 
 def test_a_model_without_a_real_proof_is_wrong_usage(tmp_path: Path) -> None:
-    refused(weft(tmp_path, "doctor", "--model", "openai:x", "--json"), "usage")
+    refused(stretto(tmp_path, "doctor", "--model", "openai:x", "--json"), "usage")

@@ -1,11 +1,11 @@
-"""`weft explain` and `weft graph`: a recipe in words and in drawings."""
+"""`stretto explain` and `stretto graph`: a recipe in words and in drawings."""
 
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from acceptance.cli import GOOD, SHIPPED, problems, refused, succeeded, weft, write
+from acceptance.cli import GOOD, SHIPPED, problems, refused, stretto, succeeded, write
 
 FORMS = ("ascii", "mermaid", "dot", "svg")
 
@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_explain_says_who_does_what(folder: Path) -> None:
-    said = weft(folder, "explain", "good.yaml")
+    said = stretto(folder, "explain", "good.yaml")
     assert (said.code, said.err) == (0, "")
     for piece in ("topic", "look", "researcher", "write", "writer", "check", "reviewer"):
         assert piece in said.out
@@ -25,7 +25,7 @@ def test_explain_says_who_does_what(folder: Path) -> None:
 
 
 def test_explain_in_json(folder: Path) -> None:
-    found = succeeded(weft(folder, "explain", "good.yaml", "--json"))
+    found = succeeded(stretto(folder, "explain", "good.yaml", "--json"))
     assert found["workflow"] == "good"
     assert "researcher" in found["text"]
     assert "look" in found["graph"]
@@ -35,7 +35,7 @@ def test_explain_in_json(folder: Path) -> None:
 def test_words_and_drawing_of_everything_shipped_fit_80_columns(
     tmp_path: Path, recipe: Path
 ) -> None:
-    found = succeeded(weft(tmp_path, "explain", recipe, "--json"))
+    found = succeeded(stretto(tmp_path, "explain", recipe, "--json"))
     for text in (found["text"], found["graph"]):
         assert text.strip()
         assert max(map(len, text.splitlines())) <= 80
@@ -43,7 +43,7 @@ def test_words_and_drawing_of_everything_shipped_fit_80_columns(
 
 @pytest.mark.parametrize("recipe", SHIPPED, ids=lambda path: path.stem)
 def test_svg_is_xml(tmp_path: Path, recipe: Path) -> None:
-    said = weft(tmp_path, "graph", recipe, "--format", "svg")
+    said = stretto(tmp_path, "graph", recipe, "--format", "svg")
     assert (said.code, said.err) == (0, "")
     root = ElementTree.fromstring(said.out)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -51,10 +51,10 @@ def test_svg_is_xml(tmp_path: Path, recipe: Path) -> None:
 
 
 def test_mermaid_and_dot_begin_as_their_readers_expect(folder: Path) -> None:
-    mermaid = weft(folder, "graph", "good.yaml", "--format", "mermaid").out
+    mermaid = stretto(folder, "graph", "good.yaml", "--format", "mermaid").out
     assert mermaid.startswith("flowchart ")
     assert mermaid.count("-->") == 2
-    dot = weft(folder, "graph", "good.yaml", "--format", "dot").out
+    dot = stretto(folder, "graph", "good.yaml", "--format", "dot").out
     assert dot.startswith("digraph ")
     assert dot.rstrip().endswith("}")
     assert dot.count("->") == 2
@@ -62,7 +62,7 @@ def test_mermaid_and_dot_begin_as_their_readers_expect(folder: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_drawing_names_every_step(folder: Path, form: str) -> None:
-    found = succeeded(weft(folder, "graph", "good.yaml", "--format", form, "--json"))
+    found = succeeded(stretto(folder, "graph", "good.yaml", "--format", form, "--json"))
     assert (found["workflow"], found["format"]) == ("good", form)
     for step in ("look", "write", "check"):
         assert step in found["graph"]
@@ -75,7 +75,7 @@ name: '"></svg><script>alert(1)</script>'
 description: "]] --> end"
 steps: [{id: end, subagent: writer, prompt: x}, {id: graph, subagent: writer, prompt: x}]
 """
-    said = weft(tmp_path, "graph", "-", "--format", form, stdin=text)
+    said = stretto(tmp_path, "graph", "-", "--format", form, stdin=text)
     assert said.code == 0
     if form != "dot":  # where it is text between quotes
         assert "<script>" not in said.out
@@ -84,7 +84,7 @@ steps: [{id: end, subagent: writer, prompt: x}, {id: graph, subagent: writer, pr
 
 
 def test_a_drawing_is_plain_and_fits_80_columns(folder: Path) -> None:
-    said = weft(folder, "graph", "good.yaml")
+    said = stretto(folder, "graph", "good.yaml")
     assert (said.code, said.err) == (0, "")
     assert said.out.isascii()
     assert max(map(len, said.out.splitlines())) <= 80
@@ -95,24 +95,24 @@ def test_a_wide_graph_still_fits(tmp_path: Path) -> None:
         f"  - {{id: a-rather-long-name-of-step-{n}, subagent: writer, prompt: x}}\n"
         for n in range(40)
     )
-    said = weft(tmp_path, "graph", "-", stdin=f"name: wide\nsteps:\n{steps}")
+    said = stretto(tmp_path, "graph", "-", stdin=f"name: wide\nsteps:\n{steps}")
     assert said.code == 0
     assert max(map(len, said.out.splitlines())) <= 80
 
 
 def test_the_width_can_be_chosen(folder: Path) -> None:
-    said = weft(folder, "graph", "good.yaml", "--width", "40")
+    said = stretto(folder, "graph", "good.yaml", "--width", "40")
     assert said.code == 0
     assert max(map(len, said.out.splitlines())) <= 40
 
 
 def test_unknown_forms_and_widths_are_wrong_usage(folder: Path) -> None:
-    refused(weft(folder, "graph", "good.yaml", "--format", "png", "--json"), "usage")
-    refused(weft(folder, "graph", "good.yaml", "--width", "0", "--json"), "usage")
-    refused(weft(folder, "graph", "--json"), "usage")
+    refused(stretto(folder, "graph", "good.yaml", "--format", "png", "--json"), "usage")
+    refused(stretto(folder, "graph", "good.yaml", "--width", "0", "--json"), "usage")
+    refused(stretto(folder, "graph", "--json"), "usage")
 
 
 @pytest.mark.parametrize("command", ["explain", "graph"])
 def test_a_broken_recipe_is_not_drawn(tmp_path: Path, command: str) -> None:
-    assert problems(weft(tmp_path, command, "-", "--json", stdin="name: x\nsteps: []\n"))
-    refused(weft(tmp_path, command, "nope", "--json"), "not_found")
+    assert problems(stretto(tmp_path, command, "-", "--json", stdin="name: x\nsteps: []\n"))
+    refused(stretto(tmp_path, command, "nope", "--json"), "not_found")

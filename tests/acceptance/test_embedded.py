@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import weft, write
+from acceptance.cli import stretto, write
 from acceptance.running import lines, statuses
 from make import RECIPES
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(
 
 def on_embedded(folder: Path, recipe: Path | str, inputs: dict[str, Any]) -> Any:
     words = ("run", str(recipe), "--json", "--input-json", "-", "--model", "embedded")
-    environ = {"WEFT_MODELS_DIR": str(MODELS)}
-    return weft(folder, *words, stdin=json.dumps(inputs), env=environ)
+    environ = {"STRETTO_MODELS_DIR": str(MODELS)}
+    return stretto(folder, *words, stdin=json.dumps(inputs), env=environ)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import environment, talk, weft, write
+from acceptance.cli import environment, stretto, talk, write
 from acceptance.running import MODEL
 
 # Clear the screen, write to the clipboard, set the title; C1; turn text around; hide it.
@@ -42,7 +42,7 @@ def name(text: str) -> str:
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
     folder = tmp_path / f"dir{name(EVIL)}"
-    write(folder, "weft.yaml", f"model: {QUOTED}\n")
+    write(folder, "stretto.yaml", f"model: {QUOTED}\n")
     write(folder, f"workflows/one{name(EVIL)}.yaml", RECIPE)
     write(folder, f"workflows/two{name(EVIL)}.yaml", BROKEN)
     write(folder, f"agents/x{name(EVIL)}.md", f"---\ndescription: {QUOTED}\n---\n{SUBTLE}\n")
@@ -53,8 +53,8 @@ def hostile(tmp_path: Path) -> Path:
 
 def run(folder: Path, words: list[str], trust: str) -> bytes:
     done = subprocess.run(
-        [sys.executable, "-m", "weft", *words],
-        cwd=folder, env=environment(folder.parent, {"WEFT_TRUST": trust}),
+        [sys.executable, "-m", "stretto", *words],
+        cwd=folder, env=environment(folder.parent, {"STRETTO_TRUST": trust}),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
     )  # fmt: skip
     return done.stdout
@@ -107,8 +107,8 @@ def test_runs_of_it_are_shown_as_text(hostile: Path) -> None:
 
 def test_the_trust_question_is_asked_in_plain_text(hostile: Path) -> None:
     home = {
-        "WEFT_HOME": str(hostile.parent / "home"),
-        "WEFT_TRUST": "",
+        "STRETTO_HOME": str(hostile.parent / "home"),
+        "STRETTO_TRUST": "",
         "HOME": str(hostile.parent),
     }
     _, screen, _ = talk(hostile, ["list"], [("Trust this folder", "n\n")], home)
@@ -117,7 +117,7 @@ def test_the_trust_question_is_asked_in_plain_text(hostile: Path) -> None:
 
 
 def test_the_live_view_draws_text(hostile: Path) -> None:
-    home = {"WEFT_HOME": str(hostile.parent / "home"), "HOME": str(hostile.parent)}
+    home = {"STRETTO_HOME": str(hostile.parent / "home"), "HOME": str(hostile.parent)}
     _, screen, _ = talk(
         hostile, ["run", SUBTLE, *MODEL], [("[l]ater", "no\n"), ("Why not?", "hostile\n")], home
     )
@@ -129,7 +129,7 @@ def test_the_live_view_draws_text(hostile: Path) -> None:
 
 def test_a_bug_is_shown_as_text_too(tmp_path: Path) -> None:
     code = (
-        "import sys; from weft.cli import main, commands\n"
+        "import sys; from stretto.cli import main, commands\n"
         f"def broken(*a, **k): raise RuntimeError({EVIL!r})\n"
         "commands.commands.main = broken\n"
         "main.main(['list'])"
@@ -142,13 +142,13 @@ def test_a_bug_is_shown_as_text_too(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_not_shown_either(tmp_path: Path) -> None:
-    said = weft(tmp_path, "show", "no-canary-123456", env={"MY_TOKEN": "canary-123456"})
+    said = stretto(tmp_path, "show", "no-canary-123456", env={"MY_TOKEN": "canary-123456"})
     assert "canary-123456" not in said.out + said.err
     assert "[redacted]" in said.err
 
 
 def test_a_patch_is_byte_for_byte_for_programs_and_text_for_a_terminal(tmp_path: Path) -> None:
-    from weft.cli import printing
+    from stretto.cli import printing
 
     ours, theirs = os.pipe()
     with os.fdopen(theirs, "w", encoding="utf-8") as stream:

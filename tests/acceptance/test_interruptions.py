@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import weft, write
+from acceptance.cli import stretto, write
 from acceptance.running import (
     CHAIN,
     GATED,
@@ -32,26 +32,26 @@ def test_after_kill_9_resume_goes_on_at_once_and_repeats_nothing_that_ended(
     tmp_path: Path,
 ) -> None:
     with stuck(tmp_path) as (child, run_id):
-        busy = weft(tmp_path, "resume", run_id, "--json", *MODEL)
+        busy = stretto(tmp_path, "resume", run_id, "--json", *MODEL)
         assert (busy.code, busy.json["error"]["kind"]) == (1, "leased")
         child.kill()
         child.wait()
-    assert weft(tmp_path, "runs", "--json").json["runs"][0]["status"] == "interrupted"
+    assert stretto(tmp_path, "runs", "--json").json["runs"][0]["status"] == "interrupted"
     write(tmp_path, "script.yaml", "default: ok")
     before = time.monotonic()
-    said = weft(tmp_path, "resume", "--json", *MODEL)  # it is found without its name
+    said = stretto(tmp_path, "resume", "--json", *MODEL)  # it is found without its name
     assert time.monotonic() - before < SOON_SECONDS
     assert said.code == 0, said
     report = lines(said)[-1]
     assert (report["run_id"], report["status"], report["resumed"]) == (run_id, "complete", True)
     assert started(journal(tmp_path, run_id)) == ["a", "b", "b", "c"]
-    assert weft(tmp_path, "report", run_id, "--json").json == report
+    assert stretto(tmp_path, "report", run_id, "--json").json == report
 
 
 # A process that is sent a signal just as it begins to load a module.
 WHILE_LOADING = """
 import os, sys
-from weft.cli.main import main
+from stretto.cli.main import main
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
@@ -61,7 +61,7 @@ main(["runs"])
 """
 
 
-@pytest.mark.parametrize("module", ["click", "weft.cli.commands", "weft.problems.errors"])
+@pytest.mark.parametrize("module", ["click", "stretto.cli.commands", "stretto.problems.errors"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_modules_are_loaded_ends_it_with_one_line(
     tmp_path: Path, module: str, number: signal.Signals
@@ -69,7 +69,7 @@ def test_a_signal_while_modules_are_loaded_ends_it_with_one_line(
     code = WHILE_LOADING.format(module=module, number=int(number))
     said = subprocess.run(
         [sys.executable, "-P", "-c", code],
-        cwd=tmp_path, env={**os.environ, "WEFT_HOME": str(tmp_path / "home")},
+        cwd=tmp_path, env={**os.environ, "STRETTO_HOME": str(tmp_path / "home")},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     expected = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
@@ -90,37 +90,39 @@ def test_a_signal_stops_it_cleanly_and_says_how_to_go_on(
         _, err = child.communicate(timeout=SOON_SECONDS)
     assert child.returncode == 130
     assert "Traceback" not in err
-    (command,) = [line.partition("weft ")[2] for line in err.splitlines() if "goes on with" in line]
+    (command,) = [
+        line.partition("stretto ")[2] for line in err.splitlines() if "goes on with" in line
+    ]
     write(tmp_path, "script.yaml", "default: ok")
-    said = weft(tmp_path, *command.split())
+    said = stretto(tmp_path, *command.split())
     assert said.code == 0, said
     assert "1 of 3 steps had ended" in said.out
 
 
 def test_a_cancel_from_elsewhere_stops_it_and_keeps_what_ended(tmp_path: Path) -> None:
     with stuck(tmp_path) as (child, run_id):
-        assert weft(tmp_path, "cancel", run_id, "--reason", "enough").code == 0
+        assert stretto(tmp_path, "cancel", run_id, "--reason", "enough").code == 0
         out, _ = child.communicate(timeout=SOON_SECONDS)
     assert child.returncode == 1
-    report = weft(tmp_path, "report", run_id, "--json").json
+    report = stretto(tmp_path, "report", run_id, "--json").json
     assert report["status"] == "cancelled"
     assert statuses(report) == {"a": "succeeded", "b": "cancelled", "c": "cancelled"}
     assert "enough" in out
-    assert weft(tmp_path, "cancel", run_id).code == 2
+    assert stretto(tmp_path, "cancel", run_id).code == 2
 
 
 def test_a_killed_run_can_be_cancelled(tmp_path: Path) -> None:
     with stuck(tmp_path) as (child, run_id):
         child.kill()
         child.wait()
-    assert weft(tmp_path, "cancel", run_id).code == 0
-    assert weft(tmp_path, "report", run_id, "--json").json["status"] == "cancelled"
+    assert stretto(tmp_path, "cancel", run_id).code == 0
+    assert stretto(tmp_path, "report", run_id, "--json").json["status"] == "cancelled"
 
 
 def test_detached_it_goes_on_alone_and_can_be_watched_and_cancelled(tmp_path: Path) -> None:
     write(tmp_path, "recipe.yaml", CHAIN)
     write(tmp_path, "script.yaml", STUCK)
-    said = weft(tmp_path, "run", "recipe.yaml", "--detach", "--json", *MODEL)
+    said = stretto(tmp_path, "run", "recipe.yaml", "--detach", "--json", *MODEL)
     assert said.code == 0, said
     run_id = said.json["run_id"]
     try:
@@ -132,7 +134,7 @@ def test_detached_it_goes_on_alone_and_can_be_watched_and_cancelled(tmp_path: Pa
             assert follower.stdout is not None
             assert "run_started" in watcher.stdout.readline()
             assert "run_started" in follower.stdout.readline()
-            assert weft(tmp_path, "cancel", run_id).code == 0
+            assert stretto(tmp_path, "cancel", run_id).code == 0
             watched, _ = watcher.communicate(timeout=SOON_SECONDS)
             followed, _ = follower.communicate(timeout=SOON_SECONDS)
     finally:
@@ -147,11 +149,11 @@ def test_watching_a_run_that_was_killed_ends_with_what_it_had_done(tmp_path: Pat
         child.kill()
         child.wait()
     before = time.monotonic()
-    said = weft(tmp_path, "watch", run_id, "--json")
+    said = stretto(tmp_path, "watch", run_id, "--json")
     assert time.monotonic() - before < SOON_SECONDS
     assert lines(said)[-1]["status"] == "interrupted"
-    assert said.code == weft(tmp_path, "events", run_id, "--follow").code == 1
-    assert f"weft resume {run_id}" in said.err
+    assert said.code == stretto(tmp_path, "events", run_id, "--follow").code == 1
+    assert f"stretto resume {run_id}" in said.err
 
 
 def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None
         run_id = child.stdout.readline().split()[1]
         while "awaiting approval" not in child.stdout.readline():
             pass
-        said = weft(tmp_path, "approve", run_id, "g")
+        said = stretto(tmp_path, "approve", run_id, "g")
         assert "nobody drives" not in said.out
         out, _ = child.communicate(timeout=SOON_SECONDS)
     assert child.returncode == 0, out
@@ -179,7 +181,7 @@ def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None
 def test_a_run_whose_reader_leaves_goes_on_to_its_end(
     tmp_path: Path, words: tuple[str, ...], third: str, code: int, status: str
 ) -> None:
-    """`weft run … | head -1`"""
+    """`stretto run … | head -1`"""
     script = f"default: ok\nreplies:\n  b: {{reply: ok, delay: 500ms}}\n  c: {third}\n"
     write(tmp_path, "recipe.yaml", CHAIN)
     write(tmp_path, "script.yaml", script)
@@ -191,7 +193,7 @@ def test_a_run_whose_reader_leaves_goes_on_to_its_end(
         assert child.wait(60) == code
         assert child.stderr.read() == ""
         child.stdout = None  # there is nothing left to collect
-    listed = weft(tmp_path, "runs", "--json").json["runs"]
+    listed = stretto(tmp_path, "runs", "--json").json["runs"]
     assert [row["status"] for row in listed] == [status]
     assert started(journal(tmp_path, listed[0]["run_id"])) == ["a", "b", "c"]
 
@@ -205,7 +207,7 @@ def test_a_gate_is_reached_and_told_of_although_nobody_reads(tmp_path: Path) -> 
         assert child.stdout.readline()
         child.stdout.close()
         assert child.wait(60) == 3
-        assert "weft approve" in child.stderr.read()
+        assert "stretto approve" in child.stderr.read()
         child.stdout = None
 
 
@@ -220,9 +222,9 @@ def test_a_step_that_kills_its_process_three_times_is_given_up(tmp_path: Path) -
                 pass
             child.send_signal(number)
             child.wait(30)
-    said = weft(tmp_path, "resume", run_id, "--json", *MODEL)
+    said = stretto(tmp_path, "resume", run_id, "--json", *MODEL)
     step = lines(said)[-1]["steps"]["b"]
     assert step["status"] == "failed"
     assert step["error"] == "the process died 3 times while this step was running"
     write(tmp_path, "script.yaml", "default: ok")
-    assert weft(tmp_path, "retry", run_id, "--from", "b", *MODEL).code == 0
+    assert stretto(tmp_path, "retry", run_id, "--from", "b", *MODEL).code == 0

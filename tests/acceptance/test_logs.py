@@ -1,14 +1,14 @@
-"""What was said and done can be seen: `weft logs`, `weft output`, the transcript in the report."""
+"""What was said and done can be seen: `stretto logs`, `stretto output`, the transcript in the report."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from acceptance.cli import weft, write
+from acceptance.cli import stretto, write
 from acceptance.happening import over_http, scripted
 from acceptance.running import GATED, lines, ran, stuck
-from weft.testing.openai_script import Said, ToolCall
+from stretto.testing.openai_script import Said, ToolCall
 
 RECIPE = """
 name: told
@@ -34,7 +34,7 @@ def run_id(tmp_path: Path) -> str:
 def test_logs_show_prompts_words_calls_results_and_rejected_answers(
     tmp_path: Path, run_id: str
 ) -> None:
-    said = weft(tmp_path, "logs", run_id)
+    said = stretto(tmp_path, "logs", run_id)
     assert said.code == 0, said
     for expected in (
         "== a, attempt 1 by reader",
@@ -52,35 +52,35 @@ def test_logs_show_prompts_words_calls_results_and_rejected_answers(
 
 
 def test_logs_of_one_step_are_its_own(tmp_path: Path, run_id: str) -> None:
-    entries = lines(weft(tmp_path, "logs", run_id, "b", "--json"))
+    entries = lines(stretto(tmp_path, "logs", run_id, "b", "--json"))
     assert {entry["step"] for entry in entries} == {"b"}
     assert [entry["kind"] for entry in entries][-1] == "answer"
 
 
 def test_a_step_that_is_not_there_is_named_with_the_nearest(tmp_path: Path, run_id: str) -> None:
     for command in ("logs", "output"):
-        said = weft(tmp_path, command, run_id, "c")
+        said = stretto(tmp_path, command, run_id, "c")
         assert said.code == 2, said
         assert "has no step 'c'" in said.err
 
 
 def test_output_prints_the_output_and_nothing_else(tmp_path: Path, run_id: str) -> None:
-    assert weft(tmp_path, "output", run_id).out == "Seven.\n"
-    assert json.loads(weft(tmp_path, "output", run_id, "a").out) == {"score": 7}
-    assert weft(tmp_path, "output", run_id, "a", "--json").json["output"] == '{"score": 7}'
+    assert stretto(tmp_path, "output", run_id).out == "Seven.\n"
+    assert json.loads(stretto(tmp_path, "output", run_id, "a").out) == {"score": 7}
+    assert stretto(tmp_path, "output", run_id, "a", "--json").json["output"] == '{"score": 7}'
 
 
 def test_a_run_without_an_output_says_why(tmp_path: Path) -> None:
     recipe = "name: n\nsteps: [{id: a, subagent: writer, prompt: x, when: '1 == 2'}]\n"
     happened = scripted(tmp_path, recipe, "default: ok")
-    said = weft(tmp_path, "output", happened.report.run_id)
+    said = stretto(tmp_path, "output", happened.report.run_id)
     assert said.code != 0
     assert said.out == ""
     assert "none of its steps gave one" in said.err
 
 
 def test_the_html_report_has_the_transcript_and_it_is_text(tmp_path: Path, run_id: str) -> None:
-    page = weft(tmp_path, "report", run_id, "--format", "html").out
+    page = stretto(tmp_path, "report", run_id, "--format", "html").out
     assert "Transcript" in page
     assert "Look at &lt;b&gt;note.txt&lt;/b&gt;." in page
     assert "the words in the file" in page
@@ -91,18 +91,18 @@ def test_logs_of_a_run_that_was_killed_end(tmp_path: Path) -> None:
     with stuck(tmp_path) as (child, run_id):
         child.kill()
         child.wait()
-        said = weft(tmp_path, "logs", run_id, "-f")
+        said = stretto(tmp_path, "logs", run_id, "-f")
     assert said.code == 1
-    assert f"weft resume {run_id}" in said.err
+    assert f"stretto resume {run_id}" in said.err
     assert "write ok" in said.out
-    assert weft(tmp_path, "logs", run_id).code == 0  # who only reads is not told
+    assert stretto(tmp_path, "logs", run_id).code == 0  # who only reads is not told
 
 
 def test_logs_of_a_run_that_awaits_approval_end_with_its_exit_code(tmp_path: Path) -> None:
     run_id = str(ran(tmp_path, GATED)["run_id"])
-    said = weft(tmp_path, "logs", run_id, "-f")
+    said = stretto(tmp_path, "logs", run_id, "-f")
     assert said.code == 3
-    assert f"weft approve {run_id} g --show" in said.err
-    assert weft(tmp_path, "logs", run_id).code == 0
-    weft(tmp_path, "reject", run_id, "g", "--reason", "no")
-    assert weft(tmp_path, "logs", run_id, "-f").code == 0  # it has ended
+    assert f"stretto approve {run_id} g --show" in said.err
+    assert stretto(tmp_path, "logs", run_id).code == 0
+    stretto(tmp_path, "reject", run_id, "g", "--reason", "no")
+    assert stretto(tmp_path, "logs", run_id, "-f").code == 0  # it has ended

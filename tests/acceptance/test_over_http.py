@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import weft, write
+from acceptance.cli import stretto, write
 from acceptance.running import lines, statuses
 from make import RECIPES
-from weft.testing.openai_script import (
+from stretto.testing.openai_script import (
     Answer,
     Asked,
     Cut,
@@ -22,7 +22,7 @@ from weft.testing.openai_script import (
     by_words,
     rate_limited,
 )
-from weft.testing.openai_server import serving
+from stretto.testing.openai_server import serving
 
 ONE = """
 name: one
@@ -46,7 +46,7 @@ PROPOSAL = by_words(
 
 def over_http(folder: Path, url: str, *words: str | Path, stdin: str = "", **more: str) -> Any:
     environ = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-loopback-0123456789", **more}
-    return weft(folder, *words, stdin=stdin, env=environ)
+    return stretto(folder, *words, stdin=stdin, env=environ)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_retry_after_is_obeyed_by_the_step_where_the_client_gave_up(tmp_path: Pa
     write(tmp_path, "one.yaml", ONE)
     with serving([rate_limited(2), Said("Fine.")]) as server:
         words = ("run", "one.yaml", "--json", "--model", "openai:m")
-        said = over_http(tmp_path, server.url, *words, WEFT_MODEL_RETRIES="0")
+        said = over_http(tmp_path, server.url, *words, STRETTO_MODEL_RETRIES="0")
     events = {line["type"]: line["at"] for line in lines(said)[:-1]}
     assert events["timer_fired"] - events["attempt_failed"] >= 1.9
 
@@ -182,7 +182,7 @@ steps: [{id: a, agent: helper, prompt: Go.}]
 
     with serving(script) as server:
         words = ("run", "two.yaml", "--json")
-        said = over_http(tmp_path, server.url, *words, WEFT_MODEL_RETRIES="0")
+        said = over_http(tmp_path, server.url, *words, STRETTO_MODEL_RETRIES="0")
     assert said.code == 0, said
     (over,) = [line for line in lines(said) if line["type"] == "model_failed_over"]
     assert (over["model"], over["to"]) == ("openai:flaky", "openai:steady")
@@ -216,7 +216,7 @@ steps: [{id: a, agent: spy, prompt: "Find it."}]
     assert canary not in json.dumps(prompts)
     run_id = lines(said)[-1]["run_id"]
     for command in (("events", run_id), ("report", run_id), ("report", run_id, "--format", "html")):
-        assert canary not in weft(tmp_path, *command).out
+        assert canary not in stretto(tmp_path, *command).out
     kept = [file for file in (tmp_path / "home").rglob("*") if file.is_file()]
     assert kept
     assert not [file for file in kept if canary.encode() in file.read_bytes()]
@@ -262,7 +262,7 @@ def test_a_read_only_run_denies_writers_before_anything_starts(tmp_path: Path) -
     assert said.code == 4
     assert said.json["error"]["kind"] == "permission_denied"
     assert server.requests == []
-    assert weft(tmp_path, "runs").out.startswith("no runs yet")
+    assert stretto(tmp_path, "runs").out.startswith("no runs yet")
 
 
 def test_asking_for_permission_becomes_an_approval_where_nobody_can_be_asked(
@@ -274,9 +274,9 @@ def test_asking_for_permission_becomes_an_approval_where_nobody_can_be_asked(
         words = ("run", "w.yaml", "--permission", "ask", "--model", "openai:m")
         said = over_http(tmp_path, server.url, *words)
         assert said.code == 3, said
-        found = re.search(r"weft approve (\S+) a", said.err)
+        found = re.search(r"stretto approve (\S+) a", said.err)
         assert found
-        assert weft(tmp_path, "approve", found[1], "a", "--no-resume").code == 0
+        assert stretto(tmp_path, "approve", found[1], "a", "--no-resume").code == 0
         said = over_http(tmp_path, server.url, "resume", found[1], "--json")
     assert said.code == 0, said
     assert lines(said)[-1]["output"] == "Done."
@@ -315,10 +315,12 @@ steps:
     assert "by a" in report["output"]
     changes = report["steps"]["a"]["changes"]
     assert (changes["files"], changes["insertions"], changes["merged"]) == (1, 1, True)
-    assert "changed 1 file, +1 -0 lines, merged" in weft(tmp_path, "report", report["run_id"]).out
+    assert (
+        "changed 1 file, +1 -0 lines, merged" in stretto(tmp_path, "report", report["run_id"]).out
+    )
     for form in ("md", "html"):
-        assert "+by a" in weft(tmp_path, "report", report["run_id"], "--format", form).out
-    patch = weft(tmp_path, "diff", report["run_id"], "a")
+        assert "+by a" in stretto(tmp_path, "report", report["run_id"], "--format", form).out
+    patch = stretto(tmp_path, "diff", report["run_id"], "a")
     assert patch.code == 0
     assert "+by a" in patch.out
 
@@ -355,12 +357,12 @@ steps: [{id: a, agent: writer, prompt: go, write_set: [a.txt], merge_back: manua
     assert said.code == 0, said
     run_id = lines(said)[-1]["run_id"]
     assert not (tmp_path / "a.txt").exists()
-    tried = weft(tmp_path, "apply", run_id, "a", "--dry-run", "--json")
+    tried = stretto(tmp_path, "apply", run_id, "a", "--dry-run", "--json")
     assert tried.json["files"] == ["a.txt"]
     assert not (tmp_path / "a.txt").exists()
-    assert weft(tmp_path, "apply", run_id, "a").code == 0
+    assert stretto(tmp_path, "apply", run_id, "a").code == 0
     assert (tmp_path / "a.txt").read_text() == "one\n"
-    assert weft(tmp_path, "apply", run_id, "a").code == 0  # again is as good as once
+    assert stretto(tmp_path, "apply", run_id, "a").code == 0  # again is as good as once
 
 
 def test_a_conflict_fails_the_step_and_keeps_both_sides(tmp_path: Path) -> None:
@@ -440,13 +442,13 @@ agents: {sly: {prompt: x, model: "cli:touch pwned"}}
 steps: [{id: a, agent: sly, prompt: go}]
 """
     write(tmp_path, "sly.yaml", recipe)
-    said = weft(tmp_path, "run", "sly.yaml", "--json", env={"WEFT_TRUST": "0"})
+    said = stretto(tmp_path, "run", "sly.yaml", "--json", env={"STRETTO_TRUST": "0"})
     assert said.code == 2
     assert said.json["error"]["details"]["problems"][0]["code"] == "RUN005"
     assert not (tmp_path / "pwned").exists()
     echo = recipe.replace("touch pwned", "cat")
     write(tmp_path, "echo.yaml", echo)
-    said = weft(tmp_path, "run", "echo.yaml", "--json", "--trust", env={"WEFT_TRUST": "0"})
+    said = stretto(tmp_path, "run", "echo.yaml", "--json", "--trust", env={"STRETTO_TRUST": "0"})
     assert said.code == 0, said
     assert "go" in lines(said)[-1]["output"]
 
@@ -455,7 +457,7 @@ steps: [{id: a, agent: sly, prompt: go}]
 def test_a_sandbox_that_is_off_is_loud_and_in_the_report(tmp_path: Path, answer: Answer) -> None:
     recipe = "name: b\nagents: {sh: {prompt: x, tools: [Bash]}}\nsteps: [{id: a, agent: sh, prompt: go}]\n"
     write(tmp_path, "b.yaml", recipe)
-    write(tmp_path, "weft.yaml", "sandbox: off\n")
+    write(tmp_path, "stretto.yaml", "sandbox: off\n")
     with serving(answer) as server:
         said = over_http(tmp_path, server.url, "run", "b.yaml", "--model", "openai:m")
     assert "THE SANDBOX IS OFF: Bash of sh has all your rights" in said.err
@@ -500,7 +502,7 @@ def test_a_retry_asks_for_what_failed_and_reuses_what_its_own_place_said(tmp_pat
 def test_what_a_script_answered_is_never_served_to_a_real_model(tmp_path: Path) -> None:
     write(tmp_path, "votes.yaml", VOTES)
     write(tmp_path, "script.yaml", "default: from a script")
-    assert weft(tmp_path, "run", "votes.yaml", "--model", "scripted:script.yaml").code == 0
+    assert stretto(tmp_path, "run", "votes.yaml", "--model", "scripted:script.yaml").code == 0
     with serving(Said("from a model")) as server:
         said = over_http(tmp_path, server.url, "run", "votes.yaml", "--json")
         outputs = {step["output"] for step in lines(said)[-1]["steps"].values()}

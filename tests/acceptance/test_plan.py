@@ -1,10 +1,20 @@
-"""`weft plan`: what a run would do, and the inputs it would take."""
+"""`stretto plan`: what a run would do, and the inputs it would take."""
 
 from pathlib import Path
 
 import pytest
 
-from acceptance.cli import GOOD, SHIPPED, as_data, problems, refused, succeeded, tree, weft, write
+from acceptance.cli import (
+    GOOD,
+    SHIPPED,
+    as_data,
+    problems,
+    refused,
+    stretto,
+    succeeded,
+    tree,
+    write,
+)
 
 MAIN_KEYS = {"ok", "mode", "workflow", "inputs", "would_run", "waves", "summary"}
 STEP_KEYS = {
@@ -44,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_plan_says_all_of_a_run_in_json(folder: Path) -> None:
-    found = succeeded(weft(folder, "plan", "good.yaml", "-i", "topic=bees", "--json"))
+    found = succeeded(stretto(folder, "plan", "good.yaml", "-i", "topic=bees", "--json"))
     assert set(found) >= MAIN_KEYS
     assert found["mode"] == "dry_run"
     assert found["workflow"] == "good"
@@ -70,7 +80,7 @@ def test_a_plan_says_all_of_a_run_in_json(folder: Path) -> None:
 
 
 def test_a_plan_in_text_shows_the_same(folder: Path) -> None:
-    said = weft(folder, "plan", "good.yaml", "-i", "topic=bees")
+    said = stretto(folder, "plan", "good.yaml", "-i", "topic=bees")
     assert (said.code, said.err) == (0, "")
     for piece in ("no model was called", "bees", "look", "write", "check", "researcher"):
         assert piece in said.out
@@ -78,7 +88,7 @@ def test_a_plan_in_text_shows_the_same(folder: Path) -> None:
 
 def test_writers_get_their_own_copy(folder: Path) -> None:
     text = "name: w\nsteps: [{id: a, subagent: worker, prompt: x, write_set: [src]}]\n"
-    found = succeeded(weft(folder, "plan", "-", "--json", stdin=text))
+    found = succeeded(stretto(folder, "plan", "-", "--json", stdin=text))
     (step,) = found["would_run"]
     assert (step["posture"], step["workspace_mode"]) == ("writer", "isolated")
     assert step["write_set"] == ["src"]
@@ -92,7 +102,7 @@ steps:
   - {id: b, subagent: worker, prompt: x, write_set: [src/a.py]}
   - {id: c, subagent: worker, prompt: x, write_set: [docs]}
 """
-    found = succeeded(weft(folder, "plan", "-", "--json", stdin=text))
+    found = succeeded(stretto(folder, "plan", "-", "--json", stdin=text))
     assert found["waves"] == [["a", "c"], ["b"]]
 
 
@@ -106,7 +116,7 @@ def test_every_shipped_recipe_can_be_planned_once_its_inputs_are_there(
     if isinstance(declared, dict):
         declared = [{"name": name, **(about or {})} for name, about in declared.items()]
     words = [word for each in declared if each.get("required") for word in ("-i", _some(each))]
-    found = succeeded(weft(folder, "plan", recipe, *words, "--json"))
+    found = succeeded(stretto(folder, "plan", recipe, *words, "--json"))
     assert set(found) >= MAIN_KEYS
     ids = [step["id"] for step in found["would_run"]]
     assert sorted(id for wave in found["waves"] for id in wave) == sorted(ids)
@@ -126,7 +136,7 @@ ALL = ("-i", "word=a", "-i", "size=1", "-i", "loud=true", "-i", 'facts={"a": 1}'
 
 def test_inputs_are_converted_to_their_types(folder: Path) -> None:
     words = ("plan", "typed.yaml", *ALL, "-i", "notes=notes.md", "--json")
-    assert succeeded(weft(folder, *words))["inputs"] == {
+    assert succeeded(stretto(folder, *words))["inputs"] == {
         "word": "a",
         "size": 1,
         "loud": True,
@@ -138,57 +148,59 @@ def test_inputs_are_converted_to_their_types(folder: Path) -> None:
 
 def test_inputs_come_from_a_json_file(folder: Path) -> None:
     write(folder, "in.json", '{"topic": "bees", "count": 5}')
-    found = succeeded(weft(folder, "plan", "good.yaml", "--input-json", "in.json", "--json"))
+    found = succeeded(stretto(folder, "plan", "good.yaml", "--input-json", "in.json", "--json"))
     assert found["inputs"] == {"topic": "bees", "count": 5}
 
 
 def test_inputs_come_from_stdin(folder: Path) -> None:
     words = ("plan", "good.yaml", "--input-json", "-", "--json")
-    assert succeeded(weft(folder, *words, stdin='{"topic": "é"}'))["inputs"]["topic"] == "é"
+    assert succeeded(stretto(folder, *words, stdin='{"topic": "é"}'))["inputs"]["topic"] == "é"
 
 
 def test_a_pair_wins_over_the_file_and_the_last_pair_over_the_first(folder: Path) -> None:
     words = ("plan", "good.yaml", "--input-json", "-", "-i", "topic=b", "-i", "topic=c", "--json")
-    found = succeeded(weft(folder, *words, stdin='{"topic": "a", "count": 9}'))
+    found = succeeded(stretto(folder, *words, stdin='{"topic": "a", "count": 9}'))
     assert found["inputs"] == {"topic": "c", "count": 9}
 
 
 def test_an_at_sign_reads_a_file_and_two_stand_for_one(folder: Path) -> None:
     words = ("plan", "good.yaml", "--json", "-i")
-    assert succeeded(weft(folder, *words, "topic=@notes.md"))["inputs"]["topic"] == "some notes\n"
-    assert succeeded(weft(folder, *words, "topic=@@home"))["inputs"]["topic"] == "@home"
+    assert (
+        succeeded(stretto(folder, *words, "topic=@notes.md"))["inputs"]["topic"] == "some notes\n"
+    )
+    assert succeeded(stretto(folder, *words, "topic=@@home"))["inputs"]["topic"] == "@home"
 
 
 def test_a_value_may_hold_equals_signs_braces_and_lines(folder: Path) -> None:
     value = "a=b {{steps.look.output}}\nsecond \\{{ line"
-    found = succeeded(weft(folder, "plan", "good.yaml", "-i", f"topic={value}", "--json"))
+    found = succeeded(stretto(folder, "plan", "good.yaml", "-i", f"topic={value}", "--json"))
     assert found["inputs"]["topic"] == value
     assert found["would_run"][0]["prompt"] == f"Find 3 facts about {value}."
 
 
 def test_missing_inputs_are_one_error_that_names_all(folder: Path) -> None:
-    (problem,) = problems(weft(folder, "plan", "typed.yaml", "--json"), "invalid_inputs")
+    (problem,) = problems(stretto(folder, "plan", "typed.yaml", "--json"), "invalid_inputs")
     for name in ("word", "size", "loud", "facts", "notes"):
         assert name in problem["message"]
     assert "tone" not in problem["message"]
 
 
 def test_a_pipe_is_never_asked(folder: Path) -> None:
-    said = weft(folder, "plan", "typed.yaml", stdin="a\nb\nc\nd\ne\n")
+    said = stretto(folder, "plan", "typed.yaml", stdin="a\nb\nc\nd\ne\n")
     assert said.code == 2
     assert said.out == ""
     assert "word, size, loud, facts, notes" in said.err
 
 
 def test_a_blank_value_is_a_missing_one(folder: Path) -> None:
-    said = weft(folder, "plan", "good.yaml", "-i", "topic= ", "--json")
+    said = stretto(folder, "plan", "good.yaml", "-i", "topic= ", "--json")
     (problem,) = problems(said, "invalid_inputs")
     assert "topic" in problem["message"]
 
 
 def test_an_undeclared_input_is_refused_with_a_guess(folder: Path) -> None:
     words = ("plan", "good.yaml", "-i", "topic=x", "-i", "cuont=3", "--json")
-    (problem,) = problems(weft(folder, *words), "invalid_inputs")
+    (problem,) = problems(stretto(folder, *words), "invalid_inputs")
     assert problem["path"] == "inputs.cuont"
     assert problem["hint"] == "did you mean 'count'?"
 
@@ -198,7 +210,7 @@ def test_an_undeclared_input_is_refused_with_a_guess(folder: Path) -> None:
 )
 def test_a_mistyped_value_is_refused(folder: Path, pair: str) -> None:
     words = ("plan", "typed.yaml", *ALL, "-i", "notes=notes.md", "-i", pair, "--json")
-    (problem,) = problems(weft(folder, *words), "invalid_inputs")
+    (problem,) = problems(stretto(folder, *words), "invalid_inputs")
     assert problem["path"] == f"inputs.{pair.partition('=')[0]}"
 
 
@@ -208,14 +220,14 @@ def test_a_file_outside_the_workspace_is_refused(folder: Path, path: str) -> Non
     write(folder, "outside.md", "secret")
     write(workspace, "typed.yaml", TYPED)
     (workspace / "link.md").symlink_to("/etc/passwd")
-    said = weft(workspace, "plan", "typed.yaml", *ALL, "-i", f"notes={path}", "--json")
+    said = stretto(workspace, "plan", "typed.yaml", *ALL, "-i", f"notes={path}", "--json")
     (problem,) = problems(said, "invalid_inputs")
     assert "outside" in problem["message"]
 
 
 def test_everything_wrong_with_the_inputs_is_said_at_once(folder: Path) -> None:
     words = ("plan", "typed.yaml", "-i", "size=big", "-i", "loud=maybe", "-i", "zz=1", "--json")
-    found = problems(weft(folder, *words), "invalid_inputs")
+    found = problems(stretto(folder, *words), "invalid_inputs")
     said = " ".join(problem["message"] for problem in found)
     for name in ("word", "size", "loud", "facts", "notes", "zz"):
         assert name in said
@@ -237,19 +249,21 @@ def test_everything_wrong_with_the_inputs_is_said_at_once(folder: Path) -> None:
 )
 def test_inputs_that_cannot_be_read_are_wrong_usage(folder: Path, words: tuple[str, ...]) -> None:
     before = tree(folder)
-    refused(weft(folder, "plan", "good.yaml", "--json", *words), "usage")
+    refused(stretto(folder, "plan", "good.yaml", "--json", *words), "usage")
     assert tree(folder) == before
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, "\0", '"x"'])
 def test_input_json_must_be_an_object(folder: Path, text: str) -> None:
-    refused(weft(folder, "plan", "good.yaml", "--input-json", "-", "--json", stdin=text), "usage")
+    refused(
+        stretto(folder, "plan", "good.yaml", "--input-json", "-", "--json", stdin=text), "usage"
+    )
 
 
 def test_a_broken_recipe_has_no_plan(folder: Path) -> None:
     write(folder, "bad.yaml", "name: x\nsteps: [{id: a, subagent: nobody-at-all, prompt: x}]\n")
-    assert problems(weft(folder, "plan", "bad.yaml", "--json"))
-    refused(weft(folder, "plan", "nope", "--json"), "not_found")
+    assert problems(stretto(folder, "plan", "bad.yaml", "--json"))
+    refused(stretto(folder, "plan", "nope", "--json"), "not_found")
 
 
 def test_a_cycle_is_refused(folder: Path) -> None:
@@ -259,4 +273,4 @@ steps:
   - {id: a, subagent: writer, prompt: "{{steps.b.output}}"}
   - {id: b, subagent: writer, prompt: x, depends_on: a}
 """
-    assert problems(weft(folder, "plan", "-", "--json", stdin=text))
+    assert problems(stretto(folder, "plan", "-", "--json", stdin=text))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import environment, weft, write
+from acceptance.cli import environment, stretto, write
 from acceptance.running import lines
-from weft.testing.openai_script import Answer, Asked, Hang, Said, ToolCall
-from weft.testing.openai_server import OpenAIServer, serving
+from stretto.testing.openai_script import Answer, Asked, Hang, Said, ToolCall
+from stretto.testing.openai_server import OpenAIServer, serving
 
 RECIPE = """
 name: one
@@ -35,7 +35,7 @@ def environ_for(server: OpenAIServer) -> dict[str, str]:
 def started(folder: Path, server: OpenAIServer) -> "subprocess.Popen[bytes]":
     """A run whose writer is at work in its copy."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "weft", "run", "one.yaml", "--json", "--model", "openai:m"],
+        [sys.executable, "-m", "stretto", "run", "one.yaml", "--json", "--model", "openai:m"],
         cwd=folder,
         env=environment(folder, environ_for(server)),
         stdin=subprocess.DEVNULL,
@@ -53,7 +53,7 @@ def copies(folder: Path) -> list[Path]:
 
 
 def run_id(folder: Path) -> str:
-    found: str = weft(folder, "runs", "--json").json["runs"][0]["run_id"]
+    found: str = stretto(folder, "runs", "--json").json["runs"][0]["run_id"]
     return found
 
 
@@ -61,7 +61,7 @@ def test_a_run_that_timed_out_leaves_no_copy(tmp_path: Path) -> None:
     write(tmp_path, "one.yaml", RECIPE.format(keys="timeout: 2s"))
     with serving(hanging) as server:
         words = ("run", "one.yaml", "--json", "--model", "openai:m")
-        said = weft(tmp_path, *words, env=environ_for(server))
+        said = stretto(tmp_path, *words, env=environ_for(server))
     assert lines(said)[-1]["status"] != "complete"
     assert copies(tmp_path) == []
 
@@ -75,7 +75,7 @@ def test_a_run_that_was_cancelled_leaves_no_copy(tmp_path: Path, is_driven: bool
             child.kill()
             child.wait()
         assert copies(tmp_path)
-        assert weft(tmp_path, "cancel", run_id(tmp_path)).code == 0
+        assert stretto(tmp_path, "cancel", run_id(tmp_path)).code == 0
         if is_driven:
             child.wait(timeout=60)
     assert copies(tmp_path) == []
@@ -91,13 +91,13 @@ def test_prune_removes_what_is_left_and_nothing_that_a_run_needs(tmp_path: Path)
     home = tmp_path / "home/workspaces"
     (home / "trash/0123").mkdir(parents=True)
     (home / "of-another-time/a/copy-1").mkdir(parents=True)  # the journal does not know that run
-    tried = weft(tmp_path, "prune", "--dry-run", "--json").json
+    tried = stretto(tmp_path, "prune", "--dry-run", "--json").json
     assert tried["removed"] == [str(home / "trash/0123")]
     assert (home / "trash/0123").exists()
-    assert weft(tmp_path, "prune", "--json").json["removed"] == tried["removed"]
+    assert stretto(tmp_path, "prune", "--json").json["removed"] == tried["removed"]
     assert not (home / "trash/0123").exists()
     assert copies(tmp_path) == sorted([*needed, home / "of-another-time/a/copy-1"])
-    assert "nothing is left over" in weft(tmp_path, "prune").out
+    assert "nothing is left over" in stretto(tmp_path, "prune").out
 
 
 def test_the_next_run_removes_what_an_ended_one_has_left(tmp_path: Path) -> None:
@@ -106,12 +106,12 @@ def test_the_next_run_removes_what_an_ended_one_has_left(tmp_path: Path) -> None
     script = [Said("", tool_calls=(call,)), Said("Done.")]
     words = ("run", "one.yaml", "--json", "--model", "openai:m")
     with serving(script) as server:
-        first = weft(tmp_path, *words, env=environ_for(server))
+        first = stretto(tmp_path, *words, env=environ_for(server))
     ended = lines(first)[-1]["run_id"]
     left = tmp_path / "home/workspaces" / ended / "a/copy-1"
     left.mkdir()
     with serving(script) as server:
-        weft(tmp_path, *words, env=environ_for(server))
+        stretto(tmp_path, *words, env=environ_for(server))
     assert not left.exists()
     assert (left.parent / "change").is_dir()
 
@@ -119,8 +119,8 @@ def test_the_next_run_removes_what_an_ended_one_has_left(tmp_path: Path) -> None
 CUT = """
 import os, sys
 from pathlib import Path
-from weft.workspaces.diff import open_changes
-from weft.workspaces.merge_back import merge_back
+from stretto.workspaces.diff import open_changes
+from stretto.workspaces.merge_back import merge_back
 
 artifact, workspace, home = map(Path, sys.argv[1:])
 merge_back(open_changes(artifact), workspace, home, lambda at: at == "synced" and os._exit(0))
@@ -136,19 +136,19 @@ def test_a_merge_that_met_an_edit_after_a_crash_leaves_nothing_and_is_told(
     call = ToolCall("Write", {"file_path": "a.txt", "content": "by the step\n"})
     words = ("run", "one.yaml", "--json", "--model", "openai:m")
     with serving([Said("", tool_calls=(call,)), Said("Done.")]) as server:
-        report = lines(weft(tmp_path, *words, env=environ_for(server)))[-1]
+        report = lines(stretto(tmp_path, *words, env=environ_for(server)))[-1]
     artifact = report["steps"]["a"]["changes"]["artifact"]
     cut = [sys.executable, "-c", CUT, artifact, str(tmp_path), str(tmp_path / "home")]
     subprocess.run(cut, check=True)
     write(tmp_path, "a.txt", "edited since\n")
     if by == "run":
         with serving(Said("Done.")) as server:
-            told = weft(tmp_path, *words, env=environ_for(server)).out
+            told = stretto(tmp_path, *words, env=environ_for(server)).out
     else:
-        told = weft(tmp_path, "prune", "--json").out
+        told = stretto(tmp_path, "prune", "--json").out
     assert "a.txt" in told
     assert (tmp_path / "a.txt").read_text() == "edited since\n"
-    assert list(tmp_path.glob(".weft-merge-*")) == []
+    assert list(tmp_path.glob(".stretto-merge-*")) == []
     (kept,) = (tmp_path / "home/merges").glob("*/kept/*/a.txt")
     assert kept.read_text() == "mine\n"
     assert str(kept.parent) in told
@@ -160,4 +160,4 @@ def test_a_terminal_that_is_closed_leaves_a_run_that_goes_on(tmp_path: Path) -> 
         child = started(tmp_path, server)
         child.send_signal(signal.SIGHUP)
         assert child.wait(timeout=60) == 130
-    assert weft(tmp_path, "runs", "--json").json["runs"][0]["status"] == "interrupted"
+    assert stretto(tmp_path, "runs", "--json").json["runs"][0]["status"] == "interrupted"

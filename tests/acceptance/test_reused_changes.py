@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import weft, write
+from acceptance.cli import stretto, write
 from acceptance.running import lines
-from weft.testing.openai_script import Answer, Asked, Said, Status, ToolCall
-from weft.testing.openai_server import OpenAIServer, serving
+from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
+from stretto.testing.openai_server import OpenAIServer, serving
 
 RECIPE = """
 name: two
@@ -54,7 +54,7 @@ def project(folder: Path, keys: str = "") -> Iterator[tuple[Model, OpenAIServer]
 
 def ran(folder: Path, server: OpenAIServer, *words: str) -> dict[str, Any]:
     environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-    printed = lines(weft(folder, *words, "--json", "--model", "openai:m", env=environ))
+    printed = lines(stretto(folder, *words, "--json", "--model", "openai:m", env=environ))
     assert printed[-1].get("type") == "report", printed
     report: dict[str, Any] = printed[-1]
     return report
@@ -75,7 +75,7 @@ def test_a_retry_brings_the_files_back(tmp_path: Path) -> None:
     assert again["status"] == "complete"
     assert (model.writes, content(tmp_path)) == (1, "by the step\n")
     assert again["steps"]["a"]["changes"]["merged"]
-    assert "+by the step" in weft(tmp_path, "diff", again["run_id"], "a").out
+    assert "+by the step" in stretto(tmp_path, "diff", again["run_id"], "a").out
 
 
 def test_what_is_there_already_is_no_conflict(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_manual_merge_is_kept_again_and_can_be_applied(tmp_path: Path) -> None
         again = ran(tmp_path, server, "retry", first["run_id"])
     assert (again["status"], model.writes) == ("complete", 1)
     assert content(tmp_path) == "base\n"
-    assert weft(tmp_path, "apply", again["run_id"], "a").code == 0
+    assert stretto(tmp_path, "apply", again["run_id"], "a").code == 0
     assert content(tmp_path) == "by the step\n"
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import weft, write
+from acceptance.cli import stretto, write
 from acceptance.running import lines
-from weft.testing.openai_script import Answer, Asked, Said, Status, ToolCall
-from weft.testing.openai_server import OpenAIServer, serving
+from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
+from stretto.testing.openai_server import OpenAIServer, serving
 
 WRITER = """
 name: w
@@ -54,7 +54,7 @@ def told(folder: Path, server: OpenAIServer, *words: str) -> tuple[dict[str, Any
     """The report, and how often a model was asked for it."""
     before = server.asked_times
     environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-    said = weft(folder, *words, "--json", env=environ)
+    said = stretto(folder, *words, "--json", env=environ)
     return lines(said)[-1], server.asked_times - before
 
 

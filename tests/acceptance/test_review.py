@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import ROOT, weft, write
+from acceptance.cli import ROOT, stretto, write
 from acceptance.running import journal, lines
-from weft.testing.openai_script import Said, ToolCall
-from weft.testing.openai_server import serving
+from stretto.testing.openai_script import Said, ToolCall
+from stretto.testing.openai_server import serving
 
 WRITES = ToolCall("Write", {"file_path": "src/new.py", "content": "answer = 42\n"})
 
@@ -31,7 +31,7 @@ def reviewed(
     ]
     with serving(answers) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-        said = weft(
+        said = stretto(
             folder, "run", "example.yaml", "-i", "task=Write it", "--json",
             "--model", "openai:m", *words, env=environ,
         )  # fmt: skip
@@ -62,7 +62,7 @@ def test_a_change_that_is_not_approved_is_kept_and_can_be_applied(tmp_path: Path
     assert report["steps"]["propose"]["changes"]["merged"] is False
     assert any("steps.review.output.approved == true is not so" in w for w in report["warnings"])
     assert not (tmp_path / "src/new.py").exists()
-    assert weft(tmp_path, "apply", report["run_id"], "propose").code == 0
+    assert stretto(tmp_path, "apply", report["run_id"], "propose").code == 0
     assert (tmp_path / "src/new.py").exists()
 
 
@@ -100,7 +100,7 @@ steps:
     ]
     with serving(answers) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
-        said = weft(tmp_path, "run", "both.yaml", "--json", "--model", "openai:m", env=environ)
+        said = stretto(tmp_path, "run", "both.yaml", "--json", "--model", "openai:m", env=environ)
     report = lines(said)[-1]
     assert "the change of step 'a' was not merged" in report["steps"]["b"]["error"]
     assert report["steps"]["b"]["changes"]["merged"] is True

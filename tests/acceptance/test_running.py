@@ -1,4 +1,4 @@
-"""`weft run` and what looks at runs, from outside."""
+"""`stretto run` and what looks at runs, from outside."""
 
 import re
 import sqlite3
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import refused, weft, write
+from acceptance.cli import refused, stretto, write
 from acceptance.running import (
     CHAIN,
     GATED,
@@ -72,7 +72,7 @@ def test_as_json_it_prints_an_event_a_line_and_last_the_report(tmp_path: Path) -
 
 def test_the_last_line_is_what_report_says_later(tmp_path: Path) -> None:
     for report in (ran(tmp_path, CHAIN, FAILING), ran(tmp_path, GATED)):
-        later = weft(tmp_path, "report", report["run_id"], "--format", "json").json
+        later = stretto(tmp_path, "report", report["run_id"], "--format", "json").json
         assert set(later) == set(report)
         moving = {"duration_seconds"} if report["ended_at"] is None else set()
         assert {k: later[k] for k in later if k not in moving} == {
@@ -83,7 +83,7 @@ def test_the_last_line_is_what_report_says_later(tmp_path: Path) -> None:
 def test_a_dry_run_runs_nothing_and_leaves_no_run(tmp_path: Path) -> None:
     said = run(tmp_path, CHAIN, "default: ok", "--dry-run")
     assert said.code == 0
-    assert weft(tmp_path, "runs", "--json").json["runs"] == []
+    assert stretto(tmp_path, "runs", "--json").json["runs"] == []
 
 
 @pytest.mark.parametrize(
@@ -107,40 +107,40 @@ def test_the_exit_code_says_how_it_went(
 
 def test_a_model_that_cannot_be_had_is_an_error_before_the_run(tmp_path: Path) -> None:
     write(tmp_path, "recipe.yaml", CHAIN)
-    refused(weft(tmp_path, "run", "recipe.yaml", "--json"), "not_ready")
-    assert weft(tmp_path, "runs", "--json").json["runs"] == []
+    refused(stretto(tmp_path, "run", "recipe.yaml", "--json"), "not_ready")
+    assert stretto(tmp_path, "runs", "--json").json["runs"] == []
 
 
 def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
-    assert "no runs yet" in weft(tmp_path, "runs").out
+    assert "no runs yet" in stretto(tmp_path, "runs").out
     first, second, third = ran(tmp_path, CHAIN), ran(tmp_path, CHAIN, FAILING), ran(tmp_path, GATED)
-    rows = weft(tmp_path, "runs", "--json").json["runs"]
+    rows = stretto(tmp_path, "runs", "--json").json["runs"]
     assert [(row["run_id"], row["status"]) for row in rows] == [
         (third["run_id"], "waiting"),
         (second["run_id"], "partial"),
         (first["run_id"], "complete"),
     ]
-    table = weft(tmp_path, "runs", "--limit", "1").out.splitlines()
+    table = stretto(tmp_path, "runs", "--limit", "1").out.splitlines()
     assert table[0].split() == ["RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK"]
     assert len(table) == 2
 
 
 def test_a_run_that_is_not_there_is_an_error_everywhere(tmp_path: Path) -> None:
     for words in (["report"], ["events"], ["events", "--follow"], ["watch"], ["cancel"]):
-        refused(weft(tmp_path, words[0], "nothing", *words[1:], "--json"), "not_found")
-    refused(weft(tmp_path, "approve", "nothing", "a", "--json"), "not_found")
+        refused(stretto(tmp_path, words[0], "nothing", *words[1:], "--json"), "not_found")
+    refused(stretto(tmp_path, "approve", "nothing", "a", "--json"), "not_found")
 
 
 def test_the_report_comes_as_markdown_json_and_a_page_of_its_own(tmp_path: Path) -> None:
     run_id = ran(tmp_path, CHAIN, FAILING)["run_id"]
-    text = weft(tmp_path, "report", run_id).out
+    text = stretto(tmp_path, "report", run_id).out
     assert "Workflow Execution Report: chain" in text
     assert "Status: PARTIAL" in text
     assert "broken" in text
-    page = weft(tmp_path, "report", run_id, "--format", "html").out
+    page = stretto(tmp_path, "report", run_id, "--format", "html").out
     assert page.lower().startswith("<!doctype html>")
     assert not re.search(r'(src|href)="https?:', page)
-    said = weft(tmp_path, "report", run_id, "--format", "html", "-o", "page.html")
+    said = stretto(tmp_path, "report", run_id, "--format", "html", "-o", "page.html")
     assert said.code == 0
     assert (tmp_path / "page.html").read_text() == page
 
@@ -148,62 +148,62 @@ def test_the_report_comes_as_markdown_json_and_a_page_of_its_own(tmp_path: Path)
 def test_events_go_on_after_a_number_and_end_with_the_run(tmp_path: Path) -> None:
     run_id = ran(tmp_path, CHAIN)["run_id"]
     everything = journal(tmp_path, run_id)
-    rest = lines(weft(tmp_path, "events", run_id, "--after", "3", "--follow"))
+    rest = lines(stretto(tmp_path, "events", run_id, "--after", "3", "--follow"))
     assert rest == everything[3:]
-    assert weft(tmp_path, "events", run_id, "--after", "999", "--follow").out == ""
+    assert stretto(tmp_path, "events", run_id, "--after", "999", "--follow").out == ""
 
 
 def test_approve_then_resume_lets_a_gated_step_run(tmp_path: Path) -> None:
     said = run(tmp_path, GATED)
     assert said.code == 3
-    run_id = re.search(r"weft approve (\S+) g", said.err)[1]  # type: ignore[index]
-    assert weft(tmp_path, "approve", run_id, "nothing").code == 2
-    approved = weft(tmp_path, "approve", run_id, "g", "--no-resume")
+    run_id = re.search(r"stretto approve (\S+) g", said.err)[1]  # type: ignore[index]
+    assert stretto(tmp_path, "approve", run_id, "nothing").code == 2
+    approved = stretto(tmp_path, "approve", run_id, "g", "--no-resume")
     assert approved.code == 0
-    assert f"weft resume {run_id}" in approved.out
-    said = weft(tmp_path, "resume", run_id, "--json", *MODEL)
+    assert f"stretto resume {run_id}" in approved.out
+    said = stretto(tmp_path, "resume", run_id, "--json", *MODEL)
     assert said.code == 0, said
     report = lines(said)[-1]
     assert report["status"] == "complete"
     assert report["resumed"] is True
     assert started(journal(tmp_path, run_id)) == ["a", "g"]
-    assert weft(tmp_path, "report", run_id, "--json").json == report
+    assert stretto(tmp_path, "report", run_id, "--json").json == report
 
 
 def test_reject_ends_the_step_by_its_policy(tmp_path: Path) -> None:
     run_id = ran(tmp_path, GATED)["run_id"]
-    said = weft(tmp_path, "reject", run_id, "g", "--reason", "not now")
+    said = stretto(tmp_path, "reject", run_id, "g", "--reason", "not now")
     assert said.code == 1
     assert "not now" in said.out
-    assert statuses(weft(tmp_path, "report", run_id, "--json").json)["g"] == "failed"
+    assert statuses(stretto(tmp_path, "report", run_id, "--json").json)["g"] == "failed"
 
 
 def test_resume_without_a_run_takes_up_those_that_can_go_on(tmp_path: Path) -> None:
-    assert "no run was cut off" in weft(tmp_path, "resume", *MODEL).err
+    assert "no run was cut off" in stretto(tmp_path, "resume", *MODEL).err
     ran(tmp_path, GATED)
     # One that waits for a person was not cut off, and nobody has decided yet.
-    assert "no run was cut off" in weft(tmp_path, "resume", *MODEL).err
+    assert "no run was cut off" in stretto(tmp_path, "resume", *MODEL).err
 
 
 def test_a_fork_runs_from_a_step_on(tmp_path: Path) -> None:
     first = ran(tmp_path, CHAIN)
-    fork = lines(weft(tmp_path, "fork", first["run_id"], "--from", "c", "--json", *MODEL))[-1]
+    fork = lines(stretto(tmp_path, "fork", first["run_id"], "--from", "c", "--json", *MODEL))[-1]
     assert fork["agents_deployed"] == 1
     assert fork["parent"] == first["run_id"]
-    refused(weft(tmp_path, "retry", first["run_id"], "--from", "x", "--json", *MODEL), "usage")
+    refused(stretto(tmp_path, "retry", first["run_id"], "--from", "x", "--json", *MODEL), "usage")
     both = ("retry", first["run_id"], "--from", "c", "--failed", "--json")
-    refused(weft(tmp_path, *both, *MODEL), "usage")
+    refused(stretto(tmp_path, *both, *MODEL), "usage")
 
 
 def test_what_another_script_answered_is_not_reused(tmp_path: Path) -> None:
     first = ran(tmp_path, CHAIN, FAILING)
     write(tmp_path, "script.yaml", "default: ok")
-    again = lines(weft(tmp_path, "retry", first["run_id"], "--failed", "--json", *MODEL))[-1]
+    again = lines(stretto(tmp_path, "retry", first["run_id"], "--failed", "--json", *MODEL))[-1]
     assert (again["status"], again["agents_deployed"]) == ("complete", 3)
     write(tmp_path, "other.yaml", "default: of another")
     write(tmp_path, "same.yaml", CHAIN)
     words = ("retry", again["run_id"], "--recipe", "same.yaml", "--json")
-    other = lines(weft(tmp_path, *words, "--model", "scripted:other.yaml"))[-1]
+    other = lines(stretto(tmp_path, *words, "--model", "scripted:other.yaml"))[-1]
     assert {step["output"] for step in other["steps"].values()} == {"of another"}
 
 
@@ -211,7 +211,7 @@ def test_retry_with_an_edited_recipe_reuses_what_is_unchanged(tmp_path: Path) ->
     first = ran(tmp_path, CHAIN)
     write(tmp_path, "edited.yaml", CHAIN.replace('"check', '"check well'))
     words = ("retry", first["run_id"], "--recipe", "edited.yaml", "--json")
-    report = lines(weft(tmp_path, *words, *MODEL))[-1]
+    report = lines(stretto(tmp_path, *words, *MODEL))[-1]
     assert report["status"] == "complete"
     assert report["agents_deployed"] == 1
 
@@ -246,7 +246,7 @@ def test_the_printed_recipes_run_from_end_to_end(
 ) -> None:
     write(tmp_path, "script.yaml", script)
     recipe = str(RECIPES / f"{name}.yaml")
-    said = weft(tmp_path, "run", recipe, "--json", "--input-json", "-", *MODEL, stdin=inputs)
+    said = stretto(tmp_path, "run", recipe, "--json", "--input-json", "-", *MODEL, stdin=inputs)
     assert said.code == 0, said
     report = lines(said)[-1]
     assert report["status"] == "complete"
@@ -261,7 +261,7 @@ def test_a_journal_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) 
         db.execute(
             "UPDATE events SET event = replace(event, '\"steps\":', '\"stepz\":') WHERE run = 1"
         )
-    said = weft(tmp_path, "runs")
+    said = stretto(tmp_path, "runs")
     assert said.code == 0
     assert sorted(line.split()[2] for line in said.out.splitlines()[1:]) == [
         "unreadable",

@@ -1,4 +1,4 @@
-"""`weft schema`: editors and `weft validate` agree on what a recipe is."""
+"""`stretto schema`: editors and `stretto validate` agree on what a recipe is."""
 
 import copy
 import json
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator, ValidationError
 
-from acceptance.cli import GOOD, ROOT, SHIPPED, as_data, problems, schema, weft, write
+from acceptance.cli import GOOD, ROOT, SHIPPED, as_data, problems, schema, stretto, write
 
 
 def misfits(recipe: object) -> list[ValidationError]:
@@ -16,12 +16,12 @@ def misfits(recipe: object) -> list[ValidationError]:
 
 
 def test_it_is_a_draft_07_schema(tmp_path: Path) -> None:
-    said = weft(tmp_path, "schema")
+    said = stretto(tmp_path, "schema")
     assert (said.code, said.err) == (0, "")
     printed = json.loads(said.out)
     assert printed["$schema"] == "http://json-schema.org/draft-07/schema#"
     Draft7Validator.check_schema(printed)
-    assert weft(tmp_path, "schema", "--json").json == printed
+    assert stretto(tmp_path, "schema", "--json").json == printed
 
 
 @pytest.mark.parametrize("recipe", SHIPPED, ids=lambda path: path.stem)
@@ -37,7 +37,7 @@ def test_every_recipe_of_the_tests_that_is_valid_fits_the_schema(tmp_path: Path)
         if ".script" not in path.suffixes
     ]
     for file in files:
-        said = weft(tmp_path, "show", file, "--json")
+        said = stretto(tmp_path, "show", file, "--json")
         if said.code == 0:
             assert misfits(said.json["recipe"]) == [], file
 
@@ -88,7 +88,7 @@ def test_what_is_wrong_does_not_fit_the_schema(name: str) -> None:
 def test_what_does_not_fit_the_schema_is_refused(tmp_path: Path) -> None:
     for name, change in WRONG.items():
         write(tmp_path, f"all/{name}.json", json.dumps(with_change(*change)))
-    found = problems(weft(tmp_path, "validate", "all", "--json"))
+    found = problems(stretto(tmp_path, "validate", "all", "--json"))
     assert {p["file"] for p in found} == {f"all/{name}.json" for name in WRONG}
 
 
@@ -96,12 +96,12 @@ def test_what_does_not_fit_the_schema_is_refused(tmp_path: Path) -> None:
 def test_what_is_missing_fits_neither(tmp_path: Path, key: str) -> None:
     recipe = {name: value for name, value in BASE.items() if name != key}
     write(tmp_path, "x.json", json.dumps(recipe))
-    assert problems(weft(tmp_path, "validate", "x.json", "--json"))
+    assert problems(stretto(tmp_path, "validate", "x.json", "--json"))
     if key == "steps":  # a name may also be `id`, or stand outside, which a schema leaves open
         assert misfits(recipe)
 
 
 def test_a_recipe_may_name_its_schema(tmp_path: Path) -> None:
     write(tmp_path, "x.yaml", "$schema: ./recipe.schema.json\n" + GOOD)
-    assert weft(tmp_path, "validate", "x.yaml").code == 0
+    assert stretto(tmp_path, "validate", "x.yaml").code == 0
     assert misfits(as_data(tmp_path / "x.yaml")) == []

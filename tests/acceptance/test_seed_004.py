@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import problems, refused, talk, weft, write
+from acceptance.cli import problems, refused, stretto, talk, write
 from acceptance.running import MODEL, ran, run, statuses
 
 HEAD = """\
@@ -28,8 +28,8 @@ def test_a_required_input_that_is_missing_is_asked_for_before_anything_starts(
     write(tmp_path, "script.yaml", "default: ok")
     code, screen, _ = talk(tmp_path, ["run", "recipe.yaml", *MODEL], [("topic", "looms\r")])
     assert code == 0, screen
-    run_id = weft(tmp_path, "runs", "--json").json["runs"][0]["run_id"]
-    assert '"topic":"looms"' in weft(tmp_path, "events", run_id).out.replace(" ", "")
+    run_id = stretto(tmp_path, "runs", "--json").json["runs"][0]["run_id"]
+    assert '"topic":"looms"' in stretto(tmp_path, "events", run_id).out.replace(" ", "")
 
 
 def test_where_nobody_can_be_asked_one_error_names_the_missing_input(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_circle_is_rejected_with_a_clear_error(tmp_path: Path) -> None:
     assert "a" in problem["message"]
     assert "b" in problem["message"]
     assert problem["line"] in (9, 10)
-    assert weft(tmp_path, "runs", "--json").json["runs"] == []
+    assert stretto(tmp_path, "runs", "--json").json["runs"] == []
 
 
 def test_one_failed_branch_follows_its_agents_policy_and_the_others_continue(
@@ -83,7 +83,7 @@ replies:
     report = ran(tmp_path, LOOP, script)
     assert report["output"] == "last"
     assert any("max iterations reached" in text for text in report["warnings"])
-    assert "max iterations reached" in weft(tmp_path, "report", report["run_id"]).out
+    assert "max iterations reached" in stretto(tmp_path, "report", report["run_id"]).out
 
 
 def test_the_global_timeout_aborts_what_runs_and_reports_what_ended(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_an_undefined_variable_is_reported_before_the_run(tmp_path: Path) -> Non
     (problem,) = problems(run(tmp_path, recipe, "default: ok", "--json"))
     assert "topik" in problem["message"]
     assert "topic" in problem["hint"]
-    assert weft(tmp_path, "runs", "--json").json["runs"] == []
+    assert stretto(tmp_path, "runs", "--json").json["runs"] == []
 
 
 def test_an_ambiguous_condition_takes_the_false_branch_and_warns(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_ambiguous_condition_takes_the_false_branch_and_warns(tmp_path: Path)
     report = ran(tmp_path, recipe, "default: who knows")
     assert report["status"] == "complete"
     assert any("undecided" in text for text in report["warnings"])
-    events = weft(tmp_path, "events", report["run_id"]).out
+    events = stretto(tmp_path, "events", report["run_id"]).out
     assert '"judge"' in events.splitlines()[3]
 
 
@@ -131,6 +131,6 @@ def test_a_fallback_that_fails_too_is_an_abort(tmp_path: Path, kind: str) -> Non
     said = run(tmp_path, recipe, f"default: ok\nreplies: {{a: {{fail: both, kind: {kind}}}}}")
     assert said.code == 1
     assert "Status: FAILED" in said.out
-    run_id = weft(tmp_path, "runs", "--json").json["runs"][0]["run_id"]
-    report = weft(tmp_path, "report", run_id, "--json").json
+    run_id = stretto(tmp_path, "runs", "--json").json["runs"][0]["run_id"]
+    report = stretto(tmp_path, "report", run_id, "--json").json
     assert statuses(report) == {"a": "failed", "b": "cancelled"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import Said, weft, write
+from acceptance.cli import Said, stretto, write
 from acceptance.running import GATED, MODEL, lines, ran, statuses
 
 WRITERS = """\
@@ -55,8 +55,8 @@ NO_GATE = ('"is_gated":true', '"is_gated":false')
 def test_a_plan_whose_gate_was_removed_is_not_driven(tmp_path: Path, words: list[str]) -> None:
     run = waiting(tmp_path)
     edit_start(tmp_path, NO_GATE)
-    refusal(weft(tmp_path, *[run if word == "RUN" else word for word in words], "--json"))
-    kept = weft(tmp_path, "report", run, "--json").json  # it can still be read
+    refusal(stretto(tmp_path, *[run if word == "RUN" else word for word in words], "--json"))
+    kept = stretto(tmp_path, "report", run, "--json").json  # it can still be read
     assert statuses(kept)["a"] == "succeeded"
 
 
@@ -64,16 +64,16 @@ def test_a_plan_whose_gate_was_removed_is_not_driven(tmp_path: Path, words: list
 def test_other_edits_are_noticed_too(tmp_path: Path, swap: tuple[str, str]) -> None:
     run = waiting(tmp_path)
     edit_start(tmp_path, swap)
-    refusal(weft(tmp_path, "resume", run, "--json"))
+    refusal(stretto(tmp_path, "resume", run, "--json"))
 
 
 def test_without_a_run_those_that_were_changed_are_left_alone_and_it_says_so(
     tmp_path: Path,
 ) -> None:
     run = waiting(tmp_path)
-    weft(tmp_path, "approve", run, "g", "--no-resume")
+    stretto(tmp_path, "approve", run, "g", "--no-resume")
     edit_start(tmp_path, NO_GATE)
-    said = weft(tmp_path, "resume")
+    said = stretto(tmp_path, "resume")
     assert said.code == 2
     assert f"run {run} is left alone" in said.err
 
@@ -87,15 +87,15 @@ def test_a_journal_without_a_seal_goes_on_once_its_plan_was_read_and_accepted(
         old = {k: v for k, v in json.loads(row).items() if k not in ("seal", "project", "trusted")}
         db.execute("UPDATE events SET event = ? WHERE seq = 1", (json.dumps(old),))
     db.close()
-    hint = str(refusal(weft(tmp_path, "resume", run, "--json"))["details"])
-    shown = weft(tmp_path, "plan", "--run", run)
+    hint = str(refusal(stretto(tmp_path, "resume", run, "--json"))["details"])
+    shown = stretto(tmp_path, "plan", "--run", run)
     mark = shown.out.rsplit("fingerprint ", 1)[1].strip()
     assert mark in hint
     assert "a person must allow it" in shown.out
-    assert mark == weft(tmp_path, "plan", "--run", run, "--json").json["fingerprint"]
-    weft(tmp_path, "approve", run, "g", "--no-resume")
-    refusal(weft(tmp_path, "resume", run, "--json", "--accept-plan", "0" * len(mark)))
-    said = weft(tmp_path, "resume", run, "--json", "--accept-plan", mark)
+    assert mark == stretto(tmp_path, "plan", "--run", run, "--json").json["fingerprint"]
+    stretto(tmp_path, "approve", run, "g", "--no-resume")
+    refusal(stretto(tmp_path, "resume", run, "--json", "--accept-plan", "0" * len(mark)))
+    said = stretto(tmp_path, "resume", run, "--json", "--accept-plan", mark)
     assert statuses(lines(said)[-1])["g"] == "succeeded", said
 
 
@@ -104,7 +104,7 @@ def test_a_recipe_that_is_known_runs_instead_and_takes_nothing_of_a_changed_star
 ) -> None:
     run = waiting(tmp_path)
     edit_start(tmp_path, NO_GATE, (str(tmp_path / "script.yaml"), "/nowhere.yaml"))
-    said = weft(tmp_path, "retry", run, "--recipe", "recipe.yaml", "--json", *MODEL)
+    said = stretto(tmp_path, "retry", run, "--recipe", "recipe.yaml", "--json", *MODEL)
     assert lines(said)[-1]["status"] == "waiting", said
     assert "are not used" in said.err
 
@@ -121,55 +121,55 @@ def test_the_secret_is_the_users_alone_and_is_made_once(tmp_path: Path) -> None:
 
 def test_the_permission_of_today_narrows_a_run_that_began_without_one(tmp_path: Path) -> None:
     run = waiting(tmp_path, WRITERS)
-    weft(tmp_path, "approve", run, "a", "--no-resume")
-    said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "read_only"})
+    stretto(tmp_path, "approve", run, "a", "--no-resume")
+    said = stretto(tmp_path, "resume", run, "--json", env={"STRETTO_PERMISSION": "read_only"})
     assert (said.code, json.loads(said.out)["error"]["kind"]) == (4, "permission_denied")
-    said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "ask"})
+    said = stretto(tmp_path, "resume", run, "--json", env={"STRETTO_PERMISSION": "ask"})
     report = lines(said)[-1]
     assert report["status"] == "waiting", report
     assert statuses(report)["a"] == "succeeded"
     assert statuses(report)["b"] == "awaiting approval"
-    weft(tmp_path, "approve", run, "b", "--no-resume")
-    said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "ask"})
+    stretto(tmp_path, "approve", run, "b", "--no-resume")
+    said = stretto(tmp_path, "resume", run, "--json", env={"STRETTO_PERMISSION": "ask"})
     assert statuses(lines(said)[-1])["c"] == "succeeded", said
 
 
 def test_a_finished_writer_does_not_keep_a_reading_rest_from_going_on(tmp_path: Path) -> None:
     recipe = WRITERS.replace("gate: human, ", "").replace("{id: c, ", "{id: c, gate: human, ")
     run = waiting(tmp_path, recipe)
-    weft(tmp_path, "approve", run, "c", "--no-resume")
-    said = weft(tmp_path, "resume", run, "--json", env={"WEFT_PERMISSION": "read_only"})
+    stretto(tmp_path, "approve", run, "c", "--no-resume")
+    said = stretto(tmp_path, "resume", run, "--json", env={"STRETTO_PERMISSION": "read_only"})
     assert statuses(lines(said)[-1])["c"] == "succeeded", said
 
 
 def test_the_settings_of_the_runs_own_folder_count_wherever_one_stands(tmp_path: Path) -> None:
     run = waiting(tmp_path, WRITERS)
-    weft(tmp_path, "approve", run, "a", "--no-resume")
-    home = {"WEFT_HOME": str(tmp_path / "home")}
+    stretto(tmp_path, "approve", run, "a", "--no-resume")
+    home = {"STRETTO_HOME": str(tmp_path / "home")}
     elsewhere = tmp_path / "elsewhere"
-    write(elsewhere, "weft.yaml", "permission: read_only\n")
-    write(tmp_path, "weft.yaml", "permission: ask\n")
-    said = weft(elsewhere, "resume", run, "--json", env=home)
+    write(elsewhere, "stretto.yaml", "permission: read_only\n")
+    write(tmp_path, "stretto.yaml", "permission: ask\n")
+    said = stretto(elsewhere, "resume", run, "--json", env=home)
     assert statuses(lines(said)[-1])["b"] == "awaiting approval", said
 
 
 def test_a_run_that_used_a_folders_own_agents_needs_its_trust_again(tmp_path: Path) -> None:
-    untrusting = {"WEFT_TRUST": "0"}
+    untrusting = {"STRETTO_TRUST": "0"}
     write(tmp_path, "agents/helper.md", "Be helpful.\n")
-    assert weft(tmp_path, "trust", env=untrusting).code == 0
+    assert stretto(tmp_path, "trust", env=untrusting).code == 0
     write(tmp_path, "recipe.yaml", GATED.replace("subagent: writer", "subagent: helper"))
     write(tmp_path, "script.yaml", "default: ok")
-    said = weft(tmp_path, "run", "recipe.yaml", "--json", *MODEL, env=untrusting)
+    said = stretto(tmp_path, "run", "recipe.yaml", "--json", *MODEL, env=untrusting)
     run = lines(said)[-1]["run_id"]
-    weft(tmp_path, "approve", run, "g", "--no-resume")
+    stretto(tmp_path, "approve", run, "g", "--no-resume")
     write(tmp_path, "agents/helper.md", "Be harmful.\n")
     for command in ("resume", "retry"):
-        said = weft(tmp_path, command, run, "--json", env=untrusting)
+        said = stretto(tmp_path, command, run, "--json", env=untrusting)
         assert said.code == 4, said
         assert json.loads(said.out)["error"]["kind"] == "not_trusted"
-        assert re.search(r"weft trust \S+", said.out)
-    weft(tmp_path, "trust", env=untrusting)
-    said = weft(tmp_path, "resume", run, "--json", env=untrusting)
+        assert re.search(r"stretto trust \S+", said.out)
+    stretto(tmp_path, "trust", env=untrusting)
+    said = stretto(tmp_path, "resume", run, "--json", env=untrusting)
     assert statuses(lines(said)[-1])["g"] == "succeeded", said
 
 
@@ -184,12 +184,12 @@ def test_a_rejection_that_was_written_into_the_journal_does_not_count(tmp_path: 
         db.execute("INSERT INTO events (run, seq, event) VALUES (?, ?, ?)", row)
     db.close()
     for words in (["resume", run], ["retry", run]):
-        assert "a rejection of g" in str(refusal(weft(tmp_path, *words, "--json")))
+        assert "a rejection of g" in str(refusal(stretto(tmp_path, *words, "--json")))
 
 
 def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: Path) -> None:
     run = waiting(tmp_path)
-    weft(tmp_path, "approve", run, "g", "--no-resume")
+    stretto(tmp_path, "approve", run, "g", "--no-resume")
     with sqlite3.connect(tmp_path / "home" / "runs.db") as db:
         found = db.execute("SELECT rowid, event FROM events").fetchall()
         ((row, text),) = [each for each in found if '"type":"approved"' in each[1]]
@@ -198,10 +198,10 @@ def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: 
         db.execute("UPDATE events SET event = ? WHERE rowid = ?", swap)
     db.close()
     for words in (["resume", run], ["retry", run]):
-        assert "approval of g" in str(refusal(weft(tmp_path, *words, "--json")))
-    shown = weft(tmp_path, "plan", "--run", run).out
+        assert "approval of g" in str(refusal(stretto(tmp_path, *words, "--json")))
+    shown = stretto(tmp_path, "plan", "--run", run).out
     assert "approved: g" in shown
-    again = weft(tmp_path, "retry", run, "--recipe", "recipe.yaml", "--json", *MODEL)
+    again = stretto(tmp_path, "retry", run, "--recipe", "recipe.yaml", "--json", *MODEL)
     assert lines(again)[-1]["status"] == "waiting", again
 
 
@@ -219,11 +219,11 @@ def test_what_cannot_be_read_in_the_mailbox_is_said_once_and_cleared(tmp_path: P
             db.execute("INSERT INTO post (run_id, event) VALUES (?, ?)", (run, text))
         db.execute("INSERT INTO post (run_id, event) VALUES (?, CAST(x'ff7b' AS TEXT))", (run,))
     db.close()
-    said = weft(tmp_path, "resume", run, "--json")
+    said = stretto(tmp_path, "resume", run, "--json")
     assert said.code == 3, said
     assert said.err.count("it does not count") == len(texts) + 1
     assert "\x1b" not in said.err
-    assert "does not count" not in weft(tmp_path, "resume", run, "--json").err
+    assert "does not count" not in stretto(tmp_path, "resume", run, "--json").err
 
 
 def test_no_secret_of_the_environment_is_stored_or_shown(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ steps:
     shown = ""
     for form in ([], ["--json"]):
         words = ["run", "recipe.yaml", "-i", f"t=my {secret}", *MODEL, *form]
-        said = weft(tmp_path, *words, env={"GH_PAT": secret})
+        said = stretto(tmp_path, *words, env={"GH_PAT": secret})
         assert said.code == 0, said
         shown += said.out + said.err
     stored = b"".join(file.read_bytes() for file in (tmp_path / "home").glob("runs.db*"))

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import Said, environment, weft, write
+from acceptance.cli import Said, environment, stretto, write
 from acceptance.running import CHAIN, GATED, MODEL, STUCK, running, stuck
 
-WEFT = f"{shlex.quote(sys.executable)} -m weft"
+STRETTO = f"{shlex.quote(sys.executable)} -m stretto"
 CLOSED = (">&-", "2>&-", ">&- 2>&-", ">&- 2>&- <&-")
 FULL = (">/dev/full", "2>/dev/full", ">/dev/full 2>/dev/full")
 GONE = ("| head -c 5 >&2", "| true", "2>&1 >&- | true")
@@ -43,9 +43,9 @@ def test_a_run_goes_to_its_end_and_its_code_whoever_listens(
 ) -> None:
     write(tmp_path, "recipe.yaml", CHAIN)
     write(tmp_path, "script.yaml", "replies: {a: ok, b: ok, c: {fail: broken}}")
-    said = shell(tmp_path, f"{WEFT} run recipe.yaml {as_json} {' '.join(MODEL)} {streams}")
+    said = shell(tmp_path, f"{STRETTO} run recipe.yaml {as_json} {' '.join(MODEL)} {streams}")
     assert "Traceback" not in said.err + said.out
-    (row,) = weft(tmp_path, "runs", "--json").json["runs"]
+    (row,) = stretto(tmp_path, "runs", "--json").json["runs"]
     assert row["status"] in ("partial", "failed")
     assert said.code == 1
     if streams == ">/dev/full":
@@ -57,15 +57,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("finished")
     write(folder, "recipe.yaml", CHAIN)
     write(folder, "script.yaml", "default: ok")
-    assert weft(folder, "run", "recipe.yaml", *MODEL).code == 0
-    return folder, weft(folder, "runs", "--json").json["runs"][0]["run_id"]
+    assert stretto(folder, "run", "recipe.yaml", *MODEL).code == 0
+    return folder, stretto(folder, "runs", "--json").json["runs"][0]["run_id"]
 
 
 @pytest.mark.parametrize("words", ["runs", "runs --json", "report RUN", "events RUN --follow",
                                    "report RUN --format json", "watch RUN", "validate recipe.yaml"])  # fmt: skip
 def test_what_only_prints_says_that_it_could_not(finished: tuple[Path, str], words: str) -> None:
     folder, run_id = finished
-    line = f"{WEFT} {words.replace('RUN', run_id)}"
+    line = f"{STRETTO} {words.replace('RUN', run_id)}"
     for streams in (*CLOSED, "2>/dev/full", *GONE):
         said = shell(folder, f"{line} {streams}")
         assert "Traceback" not in said.err + said.out
@@ -79,8 +79,8 @@ def test_a_closed_stream_never_leads_into_a_file_of_ours(tmp_path: Path) -> None
     write(tmp_path, "recipe.yaml", CHAIN)
     write(tmp_path, "script.yaml", "default: ok")
     for _ in range(2):
-        shell(tmp_path, f"{WEFT} run recipe.yaml {' '.join(MODEL)} <&- >&- 2>&-")
-    assert [row["status"] for row in weft(tmp_path, "runs", "--json").json["runs"]] == [
+        shell(tmp_path, f"{STRETTO} run recipe.yaml {' '.join(MODEL)} <&- >&- 2>&-")
+    assert [row["status"] for row in stretto(tmp_path, "runs", "--json").json["runs"]] == [
         "complete", "complete"]  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_a_signal_ends_watching_with_a_word_and_not_the_run(
             watching.send_signal(number)
             _, err = watching.communicate(timeout=30)
         assert watching.returncode == 130
-        assert f"it goes on: weft {words[0]} {run_id}" in err
+        assert f"it goes on: stretto {words[0]} {run_id}" in err
         assert f"ended by {number.name}" in err
         assert child.poll() is None
 
@@ -110,7 +110,7 @@ def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
     ours, theirs = pty.openpty()
     environ = environment(tmp_path, {"TERM": "xterm", "NO_COLOR": "1"})
     child = subprocess.Popen(
-        [sys.executable, "-m", "weft", "run", "recipe.yaml", *MODEL],
+        [sys.executable, "-m", "stretto", "run", "recipe.yaml", *MODEL],
         cwd=tmp_path, env=environ, stdin=theirs, stdout=theirs, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
@@ -119,10 +119,10 @@ def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
     child.send_signal(number)
     screen += _read(ours)
     assert child.wait(30) == 130
-    (row,) = weft(tmp_path, "runs", "--json").json["runs"]
+    (row,) = stretto(tmp_path, "runs", "--json").json["runs"]
     assert row["status"] == "waiting"
-    assert f"weft approve {row['run_id']} g" in screen
-    assert f"weft resume {row['run_id']}" in screen
+    assert f"stretto approve {row['run_id']} g" in screen
+    assert f"stretto resume {row['run_id']}" in screen
     os.close(ours)
 
 
@@ -138,7 +138,7 @@ def test_a_terminal_that_is_closed_ends_the_process_and_the_run_can_be_resumed(
     ours, theirs = pty.openpty()
     environ = environment(tmp_path, {"TERM": "xterm", "NO_COLOR": "1"})
     child = subprocess.Popen(
-        [sys.executable, "-m", "weft", "run", "recipe.yaml", *MODEL],
+        [sys.executable, "-m", "stretto", "run", "recipe.yaml", *MODEL],
         cwd=tmp_path, env=environ, stdin=theirs, stdout=theirs, stderr=theirs,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
@@ -147,7 +147,7 @@ def test_a_terminal_that_is_closed_ends_the_process_and_the_run_can_be_resumed(
     assert seen in " ".join(_read(ours, until=seen).split())
     os.close(ours)  # SIGHUP, and from now on every write fails
     assert child.wait(30) == 130
-    (row,) = weft(tmp_path, "runs", "--json").json["runs"]
+    (row,) = stretto(tmp_path, "runs", "--json").json["runs"]
     assert row["status"] == status
 
 

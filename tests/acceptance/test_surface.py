@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import BAD, GOOD, environment, refused, tree, weft, write
+from acceptance.cli import BAD, GOOD, environment, refused, stretto, tree, write
 
 READING = {
     "validate": ("validate", "good.yaml"),
@@ -45,26 +45,26 @@ def folder(tmp_path: Path) -> Path:
 def test_json_is_accepted_anywhere_and_alone_on_stdout(
     folder: Path, words: tuple[str, ...]
 ) -> None:
-    first = weft(folder, "--json", *words)
+    first = stretto(folder, "--json", *words)
     assert (first.code, first.err) == (0, "")
     assert isinstance(first.json, dict)
-    assert weft(folder, *words, "--json") == first
+    assert stretto(folder, *words, "--json") == first
 
 
 def test_json_before_the_command_counts_for_mistakes_too(folder: Path) -> None:
-    refused(weft(folder, "--json", "valdate", "x"), "usage")
-    refused(weft(folder, "--json", "validate", "--nope"), "usage")
-    refused(weft(folder, "--json", "validate", "bad.yaml"), "invalid_recipe")
-    refused(weft(folder, "validate", "--json", "bad.yaml"), "invalid_recipe")
+    refused(stretto(folder, "--json", "valdate", "x"), "usage")
+    refused(stretto(folder, "--json", "validate", "--nope"), "usage")
+    refused(stretto(folder, "--json", "validate", "bad.yaml"), "invalid_recipe")
+    refused(stretto(folder, "validate", "--json", "bad.yaml"), "invalid_recipe")
 
 
 def test_other_flags_are_accepted_anywhere_too(folder: Path) -> None:
-    usual = weft(folder, "graph", "good.yaml", "--format", "dot")
+    usual = stretto(folder, "graph", "good.yaml", "--format", "dot")
     assert usual.code == 0
-    assert weft(folder, "--format", "dot", "graph", "good.yaml") == usual
-    assert weft(folder, "graph", "--format=dot", "good.yaml") == usual
-    planned = weft(folder, "plan", "good.yaml", "-i", "topic=x")
-    assert weft(folder, "-i", "topic=x", "plan", "good.yaml") == planned
+    assert stretto(folder, "--format", "dot", "graph", "good.yaml") == usual
+    assert stretto(folder, "graph", "--format=dot", "good.yaml") == usual
+    planned = stretto(folder, "plan", "good.yaml", "-i", "topic=x")
+    assert stretto(folder, "-i", "topic=x", "plan", "good.yaml") == planned
 
 
 @pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
@@ -72,13 +72,13 @@ def test_wrong_usage_is_one_json_error_and_writes_nothing(
     folder: Path, words: tuple[str, ...]
 ) -> None:
     before = tree(folder)
-    refused(weft(folder, *words, "--json"), "usage")
+    refused(stretto(folder, *words, "--json"), "usage")
     assert tree(folder) == before
 
 
 @pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
 def test_wrong_usage_in_text_goes_to_stderr(folder: Path, words: tuple[str, ...]) -> None:
-    said = weft(folder, *words)
+    said = stretto(folder, *words)
     assert said.code == 2
     assert said.out == ""
     assert said.err
@@ -91,7 +91,7 @@ def test_piped_output_has_no_control_codes_and_reading_leaves_no_traces(
 ) -> None:
     before = tree(folder)
     # Even if the environment speaks of a colourful terminal: it is not where the output goes.
-    said = weft(folder, *words, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"})
+    said = stretto(folder, *words, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"})
     assert said.code == 0
     assert said.out
     assert all(c.isprintable() or c == "\n" for c in said.out + said.err)
@@ -99,7 +99,7 @@ def test_piped_output_has_no_control_codes_and_reading_leaves_no_traces(
 
 
 def test_piped_problems_have_no_control_codes(folder: Path) -> None:
-    said = weft(folder, "validate", "bad.yaml", env={"TERM": "xterm-256color"})
+    said = stretto(folder, "validate", "bad.yaml", env={"TERM": "xterm-256color"})
     assert said.code == 2
     assert "\x1b" not in said.out + said.err
 
@@ -108,7 +108,7 @@ def test_piped_problems_have_no_control_codes(folder: Path) -> None:
 @pytest.mark.parametrize("recipe", ["bad.yaml", "nope.yaml", "nope"])
 def test_bad_input_is_exit_2_and_writes_nothing(folder: Path, command: str, recipe: str) -> None:
     before = tree(folder)
-    said = weft(folder, command, recipe)
+    said = stretto(folder, command, recipe)
     assert said.code == 2
     assert said.out + said.err
     assert "Traceback" not in said.err
@@ -120,20 +120,20 @@ def test_bad_input_is_exit_2_and_writes_nothing(folder: Path, command: str, reci
     [("valdate", "validate"), ("plna", "plan"), ("lst", "list"), ("Show", "show"), ("nwe", "new")],
 )
 def test_a_misspelt_command_is_guessed(folder: Path, typed: str, meant: str) -> None:
-    assert f"did you mean '{meant}'?" in weft(folder, typed).err
-    assert f"did you mean '{meant}'?" in weft(folder, typed, "good.yaml", "--json").out
+    assert f"did you mean '{meant}'?" in stretto(folder, typed).err
+    assert f"did you mean '{meant}'?" in stretto(folder, typed, "good.yaml", "--json").out
 
 
 def test_a_word_like_no_command_points_to_the_help(folder: Path) -> None:
-    said = weft(folder, "xyzzy")
+    said = stretto(folder, "xyzzy")
     assert said.code == 2
     assert "xyzzy" in said.err
-    assert "weft --help" in said.err
+    assert "stretto --help" in said.err
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_lists_the_commands(folder: Path, flag: str) -> None:
-    said = weft(folder, flag)
+    said = stretto(folder, flag)
     assert (said.code, said.err) == (0, "")
     for command in READING:
         assert f"\n  {command} " in said.out
@@ -141,30 +141,30 @@ def test_help_lists_the_commands(folder: Path, flag: str) -> None:
 
 @pytest.mark.parametrize("command", READING)
 def test_every_command_has_help(folder: Path, command: str) -> None:
-    said = weft(folder, command, "--help")
+    said = stretto(folder, command, "--help")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith(f"Usage: weft {command} ")
+    assert said.out.startswith(f"Usage: stretto {command} ")
     assert "--json" in said.out
 
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])
 def test_the_version_is_one_line(folder: Path, flag: str) -> None:
-    said = weft(folder, flag)
+    said = stretto(folder, flag)
     assert (said.code, said.err) == (0, "")
     name, version = said.out.split()
-    assert name == "weft"
+    assert name == "stretto"
     assert version[0].isdigit()
 
 
 def test_two_calls_print_the_same_bytes(folder: Path) -> None:
     for words in (("plan", "good.yaml", "-i", "topic=x", "--json"), ("schema",), ("list",)):
-        one = weft(folder, *words, env={"PYTHONHASHSEED": "1"})
-        assert weft(folder, *words, env={"PYTHONHASHSEED": "2"}) == one
+        one = stretto(folder, *words, env={"PYTHONHASHSEED": "1"})
+        assert stretto(folder, *words, env={"PYTHONHASHSEED": "2"}) == one
 
 
 @pytest.mark.parametrize("words", [("schema",), ("show", "good.yaml"), ("plan", "wide.yaml")])
 def test_a_reader_that_leaves_early_hears_nothing(folder: Path, words: tuple[str, ...]) -> None:
-    """`weft … | head -1`"""
+    """`stretto … | head -1`"""
     # More than a pipe holds, so that the reader is surely gone before the writer is done.
     steps = "".join(
         f"  - {{id: s{n}, subagent: writer, prompt: {'x' * 900}}}\n" for n in range(400)
@@ -172,7 +172,7 @@ def test_a_reader_that_leaves_early_hears_nothing(folder: Path, words: tuple[str
     write(folder, "wide.yaml", f"name: wide\nsteps:\n{steps}")
     read, write_end = os.pipe()
     with subprocess.Popen(
-        [sys.executable, "-m", "weft", *words],
+        [sys.executable, "-m", "stretto", *words],
         cwd=folder,
         env=environment(folder),
         stdin=subprocess.DEVNULL,
@@ -189,16 +189,16 @@ def test_a_reader_that_leaves_early_hears_nothing(folder: Path, words: tuple[str
 
 def test_unicode_survives_both_ways(folder: Path) -> None:
     write(folder, "ünï.yaml", GOOD.replace("Look, then write", "Größe → 你好"))
-    shown = weft(folder, "show", "ünï.yaml", "--json")
+    shown = stretto(folder, "show", "ünï.yaml", "--json")
     assert shown.json["recipe"]["description"] == "Größe → 你好, then check."
-    assert "你好" in weft(folder, "show", "ünï.yaml").out
+    assert "你好" in stretto(folder, "show", "ünï.yaml").out
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_json_is_json_for_a_reader_of_any_encoding(folder: Path, encoding: str) -> None:
     write(folder, "x.yaml", GOOD.replace("Look, then write", "Größe → 你好"))
     done = subprocess.run(
-        [sys.executable, "-m", "weft", "show", "x.yaml", "--json"],
+        [sys.executable, "-m", "stretto", "show", "x.yaml", "--json"],
         cwd=folder,
         env=environment(folder, {"PYTHONIOENCODING": encoding}),
         capture_output=True,
@@ -208,7 +208,7 @@ def test_json_is_json_for_a_reader_of_any_encoding(folder: Path, encoding: str) 
     assert json.loads(done.stdout.decode("ascii"))["recipe"]["description"].startswith("Größe → 你")
 
 
-def test_weft_alone_says_what_it_can_do(folder: Path) -> None:
-    said = weft(folder)
+def test_stretto_alone_says_what_it_can_do(folder: Path) -> None:
+    said = stretto(folder)
     assert said.code == 0
     assert "Commands:" in said.out

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import environment, weft, write
+from acceptance.cli import environment, stretto, write
 from acceptance.running import MODEL, journal, lines, running, started
 from acceptance.test_over_http import over_http
-from weft.testing.openai_script import Answer, Asked, Said, ToolCall
-from weft.testing.openai_server import serving
+from stretto.testing.openai_script import Answer, Asked, Said, ToolCall
+from stretto.testing.openai_server import serving
 
 DAY = 86_400
 ONE = """
@@ -35,11 +35,11 @@ replies:
   late: {reply: never, delay: 10h}
   again: [{fail: busy, kind: unavailable, retry_after: 2s}, {reply: ok}]
 """
-# `weft`, with a wall clock that somebody sets as soon as the first attempt has started.
+# `stretto`, with a wall clock that somebody sets as soon as the first attempt has started.
 SET_CLOCK = """
 import sys, time
-from weft.cli.main import main
-from weft.run import driver
+from stretto.cli.main import main
+from stretto.run import driver
 seconds, words, real, started = float(sys.argv[1]), sys.argv[2:], time.time, driver._started
 def set_clock(command, now):
     time.time = lambda: real() + seconds
@@ -64,19 +64,19 @@ def test_timers_and_durations_do_not_follow_a_wall_clock_that_is_set(
         text=True,
         timeout=60,
     )
-    report = lines(weft(tmp_path, "events", _only_run(tmp_path)))
+    report = lines(stretto(tmp_path, "events", _only_run(tmp_path)))
     assert done.returncode in (0, 1), done.stderr
     kinds = [event["type"] for event in report]
     assert kinds[-1] == "run_ended"
     assert kinds.count("timer_fired") == 2
-    said = weft(tmp_path, "report", _only_run(tmp_path), "--json").json
+    said = stretto(tmp_path, "report", _only_run(tmp_path), "--json").json
     assert "timed out after 2s" in said["steps"]["late"]["error"]
     assert 2 <= said["duration_seconds"] < 60
     assert all(0 <= step["duration_seconds"] < 60 for step in said["steps"].values())
 
 
 def _only_run(folder: Path) -> str:
-    (row,) = weft(folder, "runs", "--json").json["runs"]
+    (row,) = stretto(folder, "runs", "--json").json["runs"]
     return str(row["run_id"])
 
 
@@ -91,7 +91,7 @@ def test_a_driven_run_is_not_taken_over_by_whose_clock_is_wrong(
         while '"attempt_started"' not in child.stdout.readline():
             pass
         shifted = f"import time; real = time.time; time.time = lambda: real() + {seconds}\n"
-        code = f"{shifted}from weft.cli.main import main\nmain()"
+        code = f"{shifted}from stretto.cli.main import main\nmain()"
         words = ["resume", _only_run(tmp_path), "--json", *MODEL]
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
@@ -120,8 +120,8 @@ def test_a_process_that_was_stopped_past_its_lease_has_no_more_effects(tmp_path:
         return Said("", tool_calls=(ToolCall("Read", {"file_path": "note.txt"}),))
 
     with serving(script) as server:
-        more = {"WEFT_LEASE_SECONDS": "1", "OPENAI_BASE_URL": server.url}
-        more |= {"OPENAI_API_KEY": "sk-loopback-0123456789", "WEFT_MODEL": "openai:scripted"}
+        more = {"STRETTO_LEASE_SECONDS": "1", "OPENAI_BASE_URL": server.url}
+        more |= {"OPENAI_API_KEY": "sk-loopback-0123456789", "STRETTO_MODEL": "openai:scripted"}
         with _started(tmp_path, more) as child:
             first.append(child)
             _until(lambda: bool(asked))
@@ -150,8 +150,8 @@ def test_a_process_that_was_stopped_and_not_missed_goes_on(tmp_path: Path) -> No
         return Said("at last")
 
     with serving(script) as server:
-        more = {"WEFT_LEASE_SECONDS": "1", "OPENAI_BASE_URL": server.url}
-        more |= {"OPENAI_API_KEY": "sk-loopback-0123456789", "WEFT_MODEL": "openai:scripted"}
+        more = {"STRETTO_LEASE_SECONDS": "1", "OPENAI_BASE_URL": server.url}
+        more |= {"OPENAI_API_KEY": "sk-loopback-0123456789", "STRETTO_MODEL": "openai:scripted"}
         with _started(tmp_path, more) as child:
             first.append(child)
             _until(lambda: bool(asked))
@@ -164,7 +164,7 @@ def test_a_process_that_was_stopped_and_not_missed_goes_on(tmp_path: Path) -> No
 
 def _started(folder: Path, more: dict[str, str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "weft", "run", "recipe.yaml", "--json"],
+        [sys.executable, "-m", "stretto", "run", "recipe.yaml", "--json"],
         cwd=folder,
         env=environment(folder, more),
         stdin=subprocess.DEVNULL,

@@ -8,8 +8,8 @@ import pytest
 
 from acceptance.cli import ROOT, write
 from acceptance.happening import over_http
-from weft.problems.errors import NotReady
-from weft.testing.openai_script import Said, ToolCall
+from stretto.problems.errors import NotReady
+from stretto.testing.openai_script import Said, ToolCall
 
 PLAIN_MCP = ROOT / "tests/adapters/tools/plain_mcp.py"
 WRITER = """
@@ -22,7 +22,7 @@ steps: [{id: a, agent: scribe, prompt: go, write_set: [ok/**], workspace_mode: %
 def serve_tools(folder: Path, told: object = None, *, code: str = "") -> None:
     args = ["-ISuc", code] if code else ["-ISu", str(PLAIN_MCP), json.dumps(told or {})]
     server = {"command": sys.executable, "args": args}
-    write(folder, "weft.yaml", json.dumps({"mcp_servers": {"plain": server}}))
+    write(folder, "stretto.yaml", json.dumps({"mcp_servers": {"plain": server}}))
 
 
 def asking(*tools: str, posture: str = "read_only") -> str:

@@ -1,4 +1,4 @@
-"""`weft new` and `weft init`: what they write, and what they leave alone."""
+"""`stretto new` and `stretto init`: what they write, and what they leave alone."""
 
 import json
 from pathlib import Path
@@ -13,9 +13,9 @@ from acceptance.cli import (
     as_data,
     refused,
     schema,
+    stretto,
     succeeded,
     tree,
-    weft,
     write,
 )
 
@@ -33,10 +33,10 @@ def assert_fits_its_schema(file: Path) -> None:
 
 
 def test_new_without_a_template_lists_them_and_writes_nothing(tmp_path: Path) -> None:
-    found = succeeded(weft(tmp_path, "new", "--json"))["templates"]
+    found = succeeded(stretto(tmp_path, "new", "--json"))["templates"]
     assert tuple(row["template"] for row in found) == TEMPLATES
     assert all(row["description"] for row in found)
-    said = weft(tmp_path, "new", "mine")
+    said = stretto(tmp_path, "new", "mine")
     assert said.code == 0
     assert all(name in said.out for name in TEMPLATES)
     assert tree(tmp_path) == {}
@@ -44,47 +44,47 @@ def test_new_without_a_template_lists_them_and_writes_nothing(tmp_path: Path) ->
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_every_template_writes_a_recipe_that_validates(tmp_path: Path, template: str) -> None:
-    found = succeeded(weft(tmp_path, "new", "mine", "--template", template, "--json"))
+    found = succeeded(stretto(tmp_path, "new", "mine", "--template", template, "--json"))
     assert found["workflow"] == "mine"
     assert found["file"] == "workflows/mine.yaml"
     assert_fits_its_schema(tmp_path / found["file"])
-    assert succeeded(weft(tmp_path, "validate", found["file"], "--json")) == SOUND
+    assert succeeded(stretto(tmp_path, "validate", found["file"], "--json")) == SOUND
     written = as_data(tmp_path / found["file"])
     assert written.get("workflow", written)["name"] == "mine", "not the template's name"
 
 
 def test_without_a_name_the_template_gives_it(tmp_path: Path) -> None:
-    assert succeeded(weft(tmp_path, "new", "--template", "map-reduce", "--json"))["file"] == (
+    assert succeeded(stretto(tmp_path, "new", "--template", "map-reduce", "--json"))["file"] == (
         "workflows/map-reduce.yaml"
     )
 
 
 def test_the_folder_can_be_chosen_and_is_made(tmp_path: Path) -> None:
     words = ("new", "mine", "--template", "map-reduce", "--dir", "some/where", "--json")
-    found = succeeded(weft(tmp_path, *words))
+    found = succeeded(stretto(tmp_path, *words))
     assert found["file"] == "some/where/mine.yaml"
     assert_fits_its_schema(tmp_path / "some/where/mine.yaml")
 
 
 def test_the_projects_own_folder_is_used(tmp_path: Path) -> None:
-    write(tmp_path, "weft.yaml", "workflows: {dir: flows}\n")
-    assert weft(tmp_path, "new", "mine", "--template", "map-reduce").code == 0
+    write(tmp_path, "stretto.yaml", "workflows: {dir: flows}\n")
+    assert stretto(tmp_path, "new", "mine", "--template", "map-reduce").code == 0
     assert (tmp_path / "flows/mine.yaml").is_file()
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
-    weft(tmp_path, "new", "mine", "--template", "map-reduce")
+    stretto(tmp_path, "new", "mine", "--template", "map-reduce")
     write(tmp_path, "workflows/mine.yaml", GOOD)
     before = tree(tmp_path)
     again = ("new", "mine", "--template", "map-reduce", "--json")
-    refused(weft(tmp_path, *again), "exists")
+    refused(stretto(tmp_path, *again), "exists")
     assert tree(tmp_path) == before
 
 
 def test_force_overwrites(tmp_path: Path) -> None:
     write(tmp_path, "workflows/mine.yaml", GOOD)
     found = succeeded(
-        weft(tmp_path, "new", "mine", "--template", "map-reduce", "--force", "--json")
+        stretto(tmp_path, "new", "mine", "--template", "map-reduce", "--force", "--json")
     )
     text = (tmp_path / found["file"]).read_text(encoding="utf-8")
     assert "name: mine" in text
@@ -101,14 +101,14 @@ def test_a_bad_name_is_refused_and_nothing_written(tmp_path: Path, name: str) ->
     inside = tmp_path / "inside"
     inside.mkdir()
     before = tree(tmp_path)
-    refused(weft(inside, "new", "--template", "map-reduce", "--json", "--", name), "usage")
+    refused(stretto(inside, "new", "--template", "map-reduce", "--json", "--", name), "usage")
     assert tree(tmp_path) == before
 
 
 def test_an_unknown_template_is_refused_with_a_guess(tmp_path: Path) -> None:
-    said = weft(tmp_path, "new", "x", "--template", "mapreduce", "--json")
+    said = stretto(tmp_path, "new", "x", "--template", "mapreduce", "--json")
     assert refused(said, "usage")["details"]["hint"] == "did you mean 'map-reduce'?"
-    refused(weft(tmp_path, "new", "x", "--template", "../first", "--json"), "usage")
+    refused(stretto(tmp_path, "new", "x", "--template", "../first", "--json"), "usage")
     assert tree(tmp_path) == {}
 
 
@@ -116,45 +116,45 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "file", "x")
     before = tree(tmp_path)
     words = ("new", "x", "--template", "map-reduce", "--dir", "file/inside", "--json")
-    refused(weft(tmp_path, *words), "usage")
-    refused(weft(tmp_path, "init", "file", "--json"), "usage")
+    refused(stretto(tmp_path, *words), "usage")
+    refused(stretto(tmp_path, "init", "file", "--json"), "usage")
     assert tree(tmp_path) == before
 
 
 def test_init_makes_a_project_that_works(tmp_path: Path) -> None:
-    found = succeeded(weft(tmp_path, "init", "--json"))
-    assert found["wrote"] == ["weft.yaml", "workflows/first.yaml"]
+    found = succeeded(stretto(tmp_path, "init", "--json"))
+    assert found["wrote"] == ["stretto.yaml", "workflows/first.yaml"]
     assert found["kept"] == []
     assert_fits_its_schema(tmp_path / "workflows/first.yaml")
-    assert succeeded(weft(tmp_path, "validate", "--json")) == SOUND
-    assert weft(tmp_path, "plan", "first", "-i", "question=why?").code == 0
+    assert succeeded(stretto(tmp_path, "validate", "--json")) == SOUND
+    assert stretto(tmp_path, "plan", "first", "-i", "question=why?").code == 0
 
 
 def test_init_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
-    said = weft(tmp_path, "init")
+    said = stretto(tmp_path, "init")
     assert (said.code, said.err) == (0, "")
-    assert "wrote weft.yaml" in said.out
-    assert "weft plan first" in said.out
+    assert "wrote stretto.yaml" in said.out
+    assert "stretto plan first" in said.out
 
 
 def test_init_twice_changes_nothing(tmp_path: Path) -> None:
-    weft(tmp_path, "init")
+    stretto(tmp_path, "init")
     before = tree(tmp_path)
-    found = succeeded(weft(tmp_path, "init", "--json"))
-    assert (found["wrote"], found["kept"]) == ([], ["weft.yaml", "workflows/first.yaml"])
+    found = succeeded(stretto(tmp_path, "init", "--json"))
+    assert (found["wrote"], found["kept"]) == ([], ["stretto.yaml", "workflows/first.yaml"])
     assert tree(tmp_path) == before
 
 
 def test_init_keeps_what_is_there(tmp_path: Path) -> None:
-    write(tmp_path, "weft.yaml", "model: mine\n")
+    write(tmp_path, "stretto.yaml", "model: mine\n")
     write(tmp_path, "workflows/other.yaml", GOOD)
-    found = succeeded(weft(tmp_path, "init", "--json"))
-    assert found["kept"] == ["weft.yaml"]
-    assert (tmp_path / "weft.yaml").read_text() == "model: mine\n"
+    found = succeeded(stretto(tmp_path, "init", "--json"))
+    assert found["kept"] == ["stretto.yaml"]
+    assert (tmp_path / "stretto.yaml").read_text() == "model: mine\n"
     assert (tmp_path / "workflows/other.yaml").read_text() == GOOD
 
 
 def test_init_makes_the_folder_it_is_given(tmp_path: Path) -> None:
-    assert succeeded(weft(tmp_path, "init", "a/new/one", "--json"))["wrote"]
-    assert (tmp_path / "a/new/one/weft.yaml").is_file()
-    assert not (tmp_path / "weft.yaml").exists()
+    assert succeeded(stretto(tmp_path, "init", "a/new/one", "--json"))["wrote"]
+    assert (tmp_path / "a/new/one/stretto.yaml").is_file()
+    assert not (tmp_path / "stretto.yaml").exists()

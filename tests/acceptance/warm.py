@@ -1,7 +1,7 @@
-"""`weft` in a process of its own, without the second that its imports take. In: words. Out: Done.
+"""`stretto` in a process of its own, without the second that its imports take. In: words. Out: Done.
 
 One interpreter has imported what the commands import; for every command it forks. The command is a
-real process with its own folder, environment and streams, as `python -m weft` would be.
+real process with its own folder, environment and streams, as `python -m stretto` would be.
 """
 
 import atexit
@@ -114,9 +114,9 @@ def _start_server() -> str:
 
 
 def serve(path: str) -> None:
-    import weft
+    import stretto
 
-    for module in pkgutil.walk_packages(weft.__path__, "weft."):
+    for module in pkgutil.walk_packages(stretto.__path__, "stretto."):
         if not module.name.endswith(_LEFT_OUT):
             import_module(module.name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -157,10 +157,10 @@ def _live(asked: dict[str, Any], fds: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(asked["env"])
     os.chdir(asked["cwd"])
-    sys.argv = ["weft", *asked["words"]]
+    sys.argv = ["stretto", *asked["words"]]
     code = 1
     try:
-        from weft.cli.main import main
+        from stretto.cli.main import main
 
         main()
         code = 0

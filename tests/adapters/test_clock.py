@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from weft.adapters.clock import SystemClock, boot_name, elapsed
+from stretto.adapters.clock import SystemClock, boot_name, elapsed
 
 
 def test_it_tells_the_date_and_never_jumps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.workspaces import LocalWorkspaces
-from weft.ports.workspace import Collected, Held, NotMerged, Plot, Terms
-from weft.problems.errors import WeftError
-from weft.vocabulary.ids import StepId
-from weft.workspaces import diff, isolate
+from stretto.adapters.workspaces import LocalWorkspaces
+from stretto.ports.workspace import Collected, Held, NotMerged, Plot, Terms
+from stretto.problems.errors import StrettoError
+from stretto.vocabulary.ids import StepId
+from stretto.workspaces import diff, isolate
 
 ALL = Terms(("**",), is_merged=True)
 
@@ -185,7 +185,7 @@ def test_a_change_that_cannot_be_kept_leaves_the_copy(
 
     with monkeypatch.context() as patched:
         patched.setattr(diff, "write_durably", full)
-        with pytest.raises(WeftError, match="No space left") as caught:
+        with pytest.raises(StrettoError, match="No space left") as caught:
             stage.collect()
     asyncio.run(stage.port.release("run-1"))
     (kept,) = stage.copy.parent.glob("kept-*")
@@ -199,7 +199,7 @@ def test_a_copy_of_an_earlier_boot_is_kept_and_not_merged(
 ) -> None:
     (stage.root / "d0/f0.txt").write_text("")  # as a power cut leaves what was not synced
     monkeypatch.setattr(isolate, "boot_id", lambda: "another")
-    with pytest.raises(WeftError, match="restarted") as caught:
+    with pytest.raises(StrettoError, match="restarted") as caught:
         stage.collect()
     assert str(stage.copy.parent / "kept-1") in caught.value.hint
     assert (stage.workspace / "d0/f0.txt").read_text() == "0\n"
@@ -209,7 +209,7 @@ def test_a_shared_copy_of_an_earlier_boot_is_not_worked_in(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(isolate, "boot_id", lambda: "another")
-    with pytest.raises(WeftError, match="restarted"):
+    with pytest.raises(StrettoError, match="restarted"):
         asyncio.run(stage.port.open(stage.plot))
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from make import flat, problem_of
-from weft.agents import catalog as catalog_module
-from weft.agents.catalog import BUNDLED, agent_files, load_catalog
-from weft.agents.definition import AgentFile, read_agent_file
+from stretto.agents import catalog as catalog_module
+from stretto.agents.catalog import BUNDLED, agent_files, load_catalog
+from stretto.agents.definition import AgentFile, read_agent_file
 
 
 def write(file: Path, role: str = "x", head: str = "") -> Path:

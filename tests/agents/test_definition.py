@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.agents.definition import AgentFile, read_agent_file
-from weft.plan.catalog import KNOWN_TOOLS
-from weft.recipe.model import Agent, OnFailure, Retry, Validation
+from stretto.agents.definition import AgentFile, read_agent_file
+from stretto.plan.catalog import KNOWN_TOOLS
+from stretto.recipe.model import Agent, OnFailure, Retry, Validation
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from agents.world import Heard, play, request
-from weft.agents.provider_retry import delay_before_retry
-from weft.agents.subagent import Choice, Subagents
-from weft.events.model import FailureKind, ToolEnded
-from weft.ports.model import ModelFault
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from weft.testing.openai_script import (
+from stretto.agents.provider_retry import delay_before_retry
+from stretto.agents.subagent import Choice, Subagents
+from stretto.events.model import FailureKind, ToolEnded
+from stretto.ports.model import ModelFault
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.testing.openai_script import (
     Answer,
     Asked,
     Cut,
@@ -21,7 +21,7 @@ from weft.testing.openai_script import (
     ToolCall,
     rate_limited,
 )
-from weft.vocabulary.usage import Usage
+from stretto.vocabulary.usage import Usage
 
 TRANSIENT = {
     "429": rate_limited(),

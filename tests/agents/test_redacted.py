@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from agents.world import Heard, Outcome, play, request
-from weft.adapters.tools.mcp_config import McpServer
-from weft.adapters.tools.toolbox import ToolSettings
-from weft.agents.redacted import RedactedRunner
-from weft.events.model import ModelFailedOver, ToolEnded
-from weft.ports.runner import (
+from stretto.adapters.tools.mcp_config import McpServer
+from stretto.adapters.tools.toolbox import ToolSettings
+from stretto.agents.redacted import RedactedRunner
+from stretto.events.model import ModelFailedOver, ToolEnded
+from stretto.ports.runner import (
     AttemptRequest,
     AttemptResult,
     Failure,
@@ -22,15 +22,15 @@ from weft.ports.runner import (
     Success,
     Witness,
 )
-from weft.problems.errors import WeftError
-from weft.testing.clock import VirtualClock
-from weft.testing.openai_script import Said, ToolCall
-from weft.testing.runner import ScriptedRunner
-from weft.testing.script import read_script
-from weft.text.redaction import Redactor
-from weft.workspaces.admission import inadmissible
-from weft.workspaces.diff import find_changes
-from weft.workspaces.isolate import isolate
+from stretto.problems.errors import StrettoError
+from stretto.testing.clock import VirtualClock
+from stretto.testing.openai_script import Said, ToolCall
+from stretto.testing.runner import ScriptedRunner
+from stretto.testing.script import read_script
+from stretto.text.redaction import Redactor
+from stretto.workspaces.admission import inadmissible
+from stretto.workspaces.diff import find_changes
+from stretto.workspaces.isolate import isolate
 
 SECRET = "canary-5f3a9c04d1"
 ENVIRON = {"SERVICE_TOKEN": SECRET, "PATH": "/usr/bin"}
@@ -143,10 +143,10 @@ def test_whatever_a_runner_gives_is_redacted(result: AttemptResult) -> None:
     assert SECRET not in repr(given) + repr(heard.events)
 
 
-@pytest.mark.parametrize("error", [WeftError("no", hint=SECRET), ValueError(SECRET)])
+@pytest.mark.parametrize("error", [StrettoError("no", hint=SECRET), ValueError(SECRET)])
 def test_what_a_runner_raises_is_redacted(error: Exception) -> None:
     runner = RedactedRunner(_Saying(error), Redactor(ENVIRON))
-    with pytest.raises(WeftError) as raised:
+    with pytest.raises(StrettoError) as raised:
         asyncio.run(runner.run(request(), Heard()))
     assert SECRET not in raised.value.with_hint
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from adapters.tools.bench import longest_pause
-from weft.adapters.models.named import NamedModels
-from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
-from weft.agents.subagent import Choice, Subagents
-from weft.events.model import Happening, ModelRetried, ToolEnded
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success
-from weft.testing.openai_server import OpenAIServer
-from weft.text.redaction import Redactor
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.usage import Usage
+from stretto.adapters.models.named import NamedModels
+from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
+from stretto.agents.subagent import Choice, Subagents
+from stretto.events.model import Happening, ModelRetried, ToolEnded
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success
+from stretto.testing.openai_server import OpenAIServer
+from stretto.text.redaction import Redactor
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.usage import Usage
 
 
 @dataclass

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from schedule.drive import Driven, plan_of
-from weft.assembly import Weft
-from weft.events.model import MergeFailed, RunStarted
-from weft.problems.errors import NotFound
-from weft.run.history import History
-from weft.vocabulary.ids import StepId
+from stretto.assembly import Stretto
+from stretto.events.model import MergeFailed, RunStarted
+from stretto.problems.errors import NotFound
+from stretto.run.history import History
+from stretto.vocabulary.ids import StepId
 
 WRITER = """
 name: t
@@ -25,7 +25,7 @@ def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is(tmp_path
     run.see(MergeFailed(run.now, StepId("a"), "", why))
     assert isinstance(run.journal[0], RunStarted)
     history = History(run.journal[0], tuple(run.journal), len(run.journal), run.state)
-    weft = Weft(tmp_path, environ={"WEFT_HOME": str(tmp_path / "home")})
+    stretto = Stretto(tmp_path, environ={"STRETTO_HOME": str(tmp_path / "home")})
     with pytest.raises(NotFound, match=r"No space left .*the copy: /kept-1") as caught:
-        weft.change(history, "a")
-    assert caught.value.hint == "weft retry run-1 does the step anew"
+        stretto.change(history, "a")
+    assert caught.value.hint == "stretto retry run-1 does the step anew"

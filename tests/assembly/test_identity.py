@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from weft.assembly.identity import MachineIdentities
-from weft.config.settings import BashSettings, Search, Settings, load_settings
+from stretto.assembly.identity import MachineIdentities
+from stretto.config.settings import BashSettings, Search, Settings, load_settings
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return load_settings(tmp_path, {"WEFT_HOME": str(tmp_path / "home")})
+    return load_settings(tmp_path, {"STRETTO_HOME": str(tmp_path / "home")})
 
 
 def model(name: str, settings: Settings, **environ: str) -> str:

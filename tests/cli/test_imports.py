@@ -19,7 +19,7 @@ steps:
 PROBE = """\
 import sys
 before = set(sys.modules)
-from weft.cli.main import main
+from stretto.cli.main import main
 try:
     main(sys.argv[1:])
 except SystemExit as exit:
@@ -77,7 +77,7 @@ NOT_FOR_THE_VERSION = HEAVY | {
     "inspect",
     "json",
     "pathlib",
-    "weft.assembly",
+    "stretto.assembly",
     "yaml",
 }
 
@@ -87,7 +87,7 @@ def loaded(folder: Path, *words: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *words],
         cwd=folder,
-        env={**environ, "WEFT_HOME": str(folder / "home")},
+        env={**environ, "STRETTO_HOME": str(folder / "home")},
         capture_output=True,
         text=True,
         check=True,
@@ -110,8 +110,8 @@ def folder(tmp_path: Path) -> Path:
 def test_the_version_loads_next_to_nothing(folder: Path) -> None:
     modules = loaded(folder, "--version")
     assert among(modules, NOT_FOR_THE_VERSION) == set()
-    ours = {name for name in modules if name.split(".")[0] == "weft"}
-    assert ours <= {"weft", "weft.cli", "weft.cli.main", "weft.cli.streams"}
+    ours = {name for name in modules if name.split(".")[0] == "stretto"}
+    assert ours <= {"stretto", "stretto.cli", "stretto.cli.main", "stretto.cli.streams"}
 
 
 def test_validating_a_good_file_loads_nothing_heavy(folder: Path) -> None:
@@ -121,12 +121,12 @@ def test_validating_a_good_file_loads_nothing_heavy(folder: Path) -> None:
 def test_validating_loads_no_other_command_and_no_room_it_does_not_need(folder: Path) -> None:
     modules = loaded(folder, "validate", "good.yaml")
     rooms = {"adapters", "run", "schedule", "server", "report", "events", "testing", "goals"}
-    assert among(modules, {f"weft.{room}" for room in rooms}) == set()
+    assert among(modules, {f"stretto.{room}" for room in rooms}) == set()
     # Nor what only a plan, a saved recipe, an expression or a set of files needs.
     parts = {"plan.model", "plan.globs", "plan.waves", "registry.workflows", "templates.expression"}
-    assert among(modules, {"hashlib", *(f"weft.{part}" for part in parts)}) == set()
+    assert among(modules, {"hashlib", *(f"stretto.{part}" for part in parts)}) == set()
     others = {"init", "new", "plan", "run", "explain", "graph", "list_", "show", "schema"}
-    assert among(modules, {f"weft.cli.{name}" for name in others}) == set()
+    assert among(modules, {f"stretto.cli.{name}" for name in others}) == set()
 
 
 @pytest.mark.parametrize(
@@ -158,6 +158,6 @@ def test_plans_and_drawings_load_no_network_no_database_no_loop(
 
 def test_help_loads_no_command(folder: Path) -> None:
     modules = loaded(folder, "--help")
-    assert "weft.assembly" not in modules
+    assert "stretto.assembly" not in modules
     # click itself asks how wide the terminal is, and wraps the text.
     assert among(modules, HEAVY - {"shutil", "textwrap"}) == set()

@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 
 from schedule.drive import Driven, Fail, Give, Hang, plan_of
-from weft.cli.changes import Changes
-from weft.cli.live.frame import cut, dollars, elapsed, short_count
-from weft.cli.live.view import LiveView
-from weft.events.model import Approved, CancelRequested, RunResumed
-from weft.report.diagrams.words import columns
-from weft.schedule.state import StepState
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.limits import Limits
-from weft.vocabulary.usage import Usage
+from stretto.cli.changes import Changes
+from stretto.cli.live.frame import cut, dollars, elapsed, short_count
+from stretto.cli.live.view import LiveView
+from stretto.events.model import Approved, CancelRequested, RunResumed
+from stretto.report.diagrams.words import columns
+from stretto.schedule.state import StepState
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.usage import Usage
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -108,7 +108,7 @@ def test_a_step_that_waits_for_a_person_says_so_and_how_to_decide():
     watched = Watched(steps(step("a", more=", gate: human")), {"a": Hang()})
     assert "waiting" in watched.lines()[0]
     assert watched.line("a").rstrip() == "? a awaiting approval"
-    assert watched.lines()[-1].startswith("weft approve run-1 a (or reject)")
+    assert watched.lines()[-1].startswith("stretto approve run-1 a (or reject)")
     watched.see(Approved(1.0, StepId("a")))
     assert watched.line("a").startswith("▶ a running")
 
@@ -401,6 +401,6 @@ def test_figures_are_short():
 
 
 def test_the_view_is_imported_without_rich():
-    code = "import sys, weft.cli.live.view, weft.cli.run; print('rich' in sys.modules)"
+    code = "import sys, stretto.cli.live.view, stretto.cli.run; print('rich' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

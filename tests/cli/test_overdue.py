@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from run.stage import RUN, Stage
-from weft.cli.left_off import say_why_left
-from weft.cli.runs import _status
-from weft.problems.errors import InvalidUsage
-from weft.vocabulary.ids import StepId
+from stretto.cli.left_off import say_why_left
+from stretto.cli.runs import _status
+from stretto.problems.errors import InvalidUsage
+from stretto.vocabulary.ids import StepId
 
 GATE = "name: t\nsteps: [{id: g, subagent: worker, prompt: go, gate: human%s}]\n"
 
@@ -26,7 +26,7 @@ def test_runs_says_that_a_deadline_has_passed(
     assert say_why_left(state) == 3
     said = capsys.readouterr().err
     assert ("deadline of g has passed" in said) == (word == "overdue")
-    assert ("weft approve" in said) == (word == "waiting")
+    assert ("stretto approve" in said) == (word == "waiting")
 
 
 def test_a_decision_after_the_deadline_is_refused() -> None:

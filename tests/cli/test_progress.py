@@ -1,8 +1,8 @@
 """A run as lines: one a change, whatever models say."""
 
 from schedule.drive import Driven, Fail, Hang, plan_of
-from weft.cli.progress import Lines
-from weft.events.model import RunResumed
+from stretto.cli.progress import Lines
+from stretto.events.model import RunResumed
 
 
 def steps(*written):

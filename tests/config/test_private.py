@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.config.private import make_private
-from weft.config.settings import load_settings
+import stretto
+from stretto.config.private import make_private
+from stretto.config.settings import load_settings
 
 FIRST = [
     ["trust"],
@@ -27,16 +27,16 @@ FIRST = [
 def test_whatever_comes_first_makes_a_home_that_nobody_else_reads(
     words: list[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "weft.yaml").write_text("permission: auto\n")
+    (tmp_path / "stretto.yaml").write_text("permission: auto\n")
     (tmp_path / "r.yaml").write_text(
         "name: r\nsteps:\n  - id: a\n    agent: writer\n    input: hi\n"
     )
     (tmp_path / "s.yaml").write_text("default: hello\n")
     home = tmp_path / "user" / "deep" / "home"
-    environ = {"PATH": os.defpath, "HOME": str(tmp_path / "user"), "WEFT_HOME": str(home)}
+    environ = {"PATH": os.defpath, "HOME": str(tmp_path / "user"), "STRETTO_HOME": str(home)}
     before = os.umask(0o022)
     try:
-        command = [sys.executable, "-m", "weft", *words]
+        command = [sys.executable, "-m", "stretto", *words]
         done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True)
     finally:
         os.umask(before)
@@ -47,7 +47,7 @@ def test_whatever_comes_first_makes_a_home_that_nobody_else_reads(
 
 
 def test_nobody_makes_a_private_folder_in_another_way() -> None:
-    for file in Path(weft.__file__).parent.rglob("*.py"):
+    for file in Path(stretto.__file__).parent.rglob("*.py"):
         for call in re.findall(r"mkdir\([^)]*\)", file.read_text()):
             assert not ("parents" in call and "0o700" in call), (file, call)
 
@@ -71,9 +71,9 @@ def test_a_home_and_what_holds_it_are_known(
     for folder in ("user/work", "else"):
         (tmp_path / folder).mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
-    settings = load_settings(tmp_path / project, {"WEFT_HOME": str(tmp_path / "else" / "home")})
+    settings = load_settings(tmp_path / project, {"STRETTO_HOME": str(tmp_path / "else" / "home")})
     assert settings.is_in_home is is_in_home
 
 
 def test_our_own_folder_is_no_workspace(tmp_path: Path) -> None:
-    assert load_settings(tmp_path, {"WEFT_HOME": str(tmp_path)}).is_in_home
+    assert load_settings(tmp_path, {"STRETTO_HOME": str(tmp_path)}).is_in_home

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.config.settings import Settings, find_project, load_settings
-from weft.problems.errors import InvalidConfig
-from weft.vocabulary.limits import DEFAULT_LIMITS
+from stretto.config.settings import Settings, find_project, load_settings
+from stretto.problems.errors import InvalidConfig
+from stretto.vocabulary.limits import DEFAULT_LIMITS
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def project(tmp_path):
 
 
 def loaded(project: Path, home: Path, **environ: str) -> Settings:
-    return load_settings(project, {"WEFT_HOME": str(home), "WEFT_TRUST": "1", **environ})
+    return load_settings(project, {"STRETTO_HOME": str(home), "STRETTO_TRUST": "1", **environ})
 
 
 def problems(project: Path, home: Path, **environ: str) -> list[tuple[str, str, int]]:
@@ -53,37 +53,39 @@ def test_everything_has_a_default(project, home):
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n"])
 def test_an_empty_file_says_nothing(project, home, text):
-    (project / "weft.yaml").write_text(text)
+    (project / "stretto.yaml").write_text(text)
     assert loaded(project, home) == loaded(project, home)
     assert loaded(project, home).max_concurrency == 4
 
 
 def test_the_project_comes_before_the_user_and_the_environment_before_both(project, home):
-    (home / "weft.yaml").write_text(
+    (home / "stretto.yaml").write_text(
         "model: u:1\nsubagents: {max_concurrency: 2}\npermission: ask\n"
     )
     settings = loaded(project, home)
     assert (settings.model, settings.max_concurrency, settings.permission) == ("u:1", 2, "ask")
-    (project / "weft.yaml").write_text("model: p:1\nsubagents: {max_concurrency: 3}\n")
+    (project / "stretto.yaml").write_text("model: p:1\nsubagents: {max_concurrency: 3}\n")
     settings = loaded(project, home)
     assert (settings.model, settings.max_concurrency, settings.permission) == ("p:1", 3, "ask")
-    settings = loaded(project, home, WEFT_MODEL="e:1", WEFT_MAX_CONCURRENCY="9")
+    settings = loaded(project, home, STRETTO_MODEL="e:1", STRETTO_MAX_CONCURRENCY="9")
     assert (settings.model, settings.max_concurrency, settings.permission) == ("e:1", 9, "ask")
 
 
 def test_folders_are_relative_to_the_file_that_names_them(project, home):
-    (home / "weft.yaml").write_text("agents: {dirs: mine}\n")
-    (project / "weft.yaml").write_text("workflows: {dir: flows}\nagents: {dirs: [a, /b]}\n")
+    (home / "stretto.yaml").write_text("agents: {dirs: mine}\n")
+    (project / "stretto.yaml").write_text("workflows: {dir: flows}\nagents: {dirs: [a, /b]}\n")
     settings = loaded(project, home)
     assert settings.workflows_dir == project / "flows"
     assert settings.agents_dirs[1] == home / "mine"  # the user's own come before the project's
     assert settings.agents_dirs[4:] == (project / "a", Path("/b"))
-    settings = loaded(project, home, WEFT_WORKFLOWS_DIR="other")
+    settings = loaded(project, home, STRETTO_WORKFLOWS_DIR="other")
     assert settings.workflows_dir == project / "other"
 
 
 def test_an_empty_variable_says_nothing(project, home):
-    settings = loaded(project, home, WEFT_MODEL="", WEFT_MAX_CONCURRENCY="", WEFT_WORKFLOWS_DIR="")
+    settings = loaded(
+        project, home, STRETTO_MODEL="", STRETTO_MAX_CONCURRENCY="", STRETTO_WORKFLOWS_DIR=""
+    )
     assert settings == loaded(project, home)
 
 
@@ -91,14 +93,14 @@ def test_the_project_is_the_nearest_folder_with_a_file(project):
     inner = project / "a" / "b"
     inner.mkdir(parents=True)
     assert find_project(inner) == inner
-    (project / "weft.yaml").touch()
+    (project / "stretto.yaml").touch()
     assert find_project(inner) == project
-    (project / "a" / "weft.yaml").touch()
+    (project / "a" / "stretto.yaml").touch()
     assert find_project(inner) == project / "a"
 
 
 def test_every_documented_key_is_accepted(project, home):
-    (project / "weft.yaml").write_text(
+    (project / "stretto.yaml").write_text(
         "model: a:b\nworkflows: {dir: w, enabled: false}\nsubagents: {max_concurrency: 2}\n"
         "permission: read_only\nagents: {dirs: [x]}\nplaybooks: {dirs: y}\nmcp_servers: {s: {}}\n"
         "budget: {tokens: 1, usd: 2, agents: 3}\nengine: temporal\nstore: runs.db\nserver: {port: 1}\n"
@@ -110,19 +112,19 @@ def test_every_documented_key_is_accepted(project, home):
 
 
 def test_the_user_may_change_any_limit(project, home):
-    (home / "weft.yaml").write_text("limits: {steps: 9000, branches: 64, text_bytes: 5000000}\n")
+    (home / "stretto.yaml").write_text("limits: {steps: 9000, branches: 64, text_bytes: 5000000}\n")
     limits = loaded(project, home).limits
     assert (limits.steps, limits.branches, limits.text_bytes) == (9000, 64, 5_000_000)
     assert limits.depth == DEFAULT_LIMITS.depth
 
 
 def test_a_project_may_not(project, home):
-    (project / "weft.yaml").write_text("model: a:b\nlimits: {steps: 9000}\n")
+    (project / "stretto.yaml").write_text("model: a:b\nlimits: {steps: 9000}\n")
     assert problems(project, home) == [("CFG001", "project", 2)]
 
 
 def test_the_user_s_own_folder_is_not_a_project_without_rights(home):
-    (home / "weft.yaml").write_text("limits: {steps: 9000}\n")
+    (home / "stretto.yaml").write_text("limits: {steps: 9000}\n")
     assert loaded(home, home).limits.steps == 9000
 
 
@@ -130,7 +132,7 @@ def test_the_user_s_own_folder_is_not_a_project_without_rights(home):
     "limit", ["steps: 0", "depth: 201", "nodes: -1", "branches: many", "dept: 5"]
 )
 def test_a_limit_has_bounds_and_a_name(project, home, limit):
-    (home / "weft.yaml").write_text(f"limits:\n  {limit}\n")
+    (home / "stretto.yaml").write_text(f"limits:\n  {limit}\n")
     ((code, folder, line),) = problems(project, home)
     assert code in ("RCP101", "RCP103", "RCP111")
     assert (folder, line) == ("home", 2)
@@ -159,24 +161,24 @@ def test_a_limit_has_bounds_and_a_name(project, home, limit):
     ],
 )
 def test_a_mistake_is_told_with_its_place(project, home, text, code, line):
-    (project / "weft.yaml").write_text(text)
+    (project / "stretto.yaml").write_text(text)
     assert problems(project, home) == [(code, "project", line)]
 
 
 def test_mistakes_of_all_files_and_variables_are_told_at_once(project, home):
-    (home / "weft.yaml").write_text("modle: a\npermission: no\n")
-    (project / "weft.yaml").write_text("engine: x\n")
-    told = problems(project, home, WEFT_MAX_CONCURRENCY="lots")
+    (home / "stretto.yaml").write_text("modle: a\npermission: no\n")
+    (project / "stretto.yaml").write_text("engine: x\n")
+    told = problems(project, home, STRETTO_MAX_CONCURRENCY="lots")
     assert [code for code, _, _ in told] == ["CFG002", "RCP101", "RCP109", "RCP109"]
 
 
 @pytest.mark.parametrize("width", ["0", "1001", "-1", "four", "4.5", " "])
 def test_a_width_in_the_environment_is_a_number_from_1_to_1000(project, home, width):
-    assert problems(project, home, WEFT_MAX_CONCURRENCY=width) == [("CFG002", "", 0)]
+    assert problems(project, home, STRETTO_MAX_CONCURRENCY=width) == [("CFG002", "", 0)]
 
 
 def test_an_invalid_config_has_exit_code_2(project, home):
-    (project / "weft.yaml").write_bytes(b"model: \xff")
+    (project / "stretto.yaml").write_bytes(b"model: \xff")
     with pytest.raises(InvalidConfig) as raised:
         loaded(project, home)
     assert raised.value.exit_code == 2

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from weft.config.settings import Settings, load_settings
-from weft.config.trust import TrustStore, told
-from weft.documents.regular_file import NotRegular, TooLarge, read_regular
-from weft.problems.errors import WeftError
+from stretto.config.settings import Settings, load_settings
+from stretto.config.trust import TrustStore, told
+from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
+from stretto.problems.errors import StrettoError
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     (folder / "agents").mkdir(parents=True)
-    (folder / "weft.yaml").write_text("model: openai:theirs\n")
+    (folder / "stretto.yaml").write_text("model: openai:theirs\n")
     (folder / "agents" / "helper.md").write_text("Be helpful.\n")
     return folder
 
 
 def load(project: Path, **environ: str) -> Settings:
-    return load_settings(project, {"WEFT_HOME": str(project.parent / "home"), **environ})
+    return load_settings(project, {"STRETTO_HOME": str(project.parent / "home"), **environ})
 
 
 def trust(project: Path) -> None:
@@ -36,7 +36,7 @@ def test_nothing_of_an_untrusted_folder_is_used(project: Path) -> None:
     assert not settings.is_trusted
     assert settings.model is None
     assert project / "agents" not in settings.agents_dirs
-    assert told(settings.steering, project) == "weft.yaml and 1 agent file"
+    assert told(settings.steering, project) == "stretto.yaml and 1 agent file"
 
 
 def test_a_trusted_folder_is_used(project: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_trusted_folder_is_used(project: Path) -> None:
     assert project / "agents" in settings.agents_dirs
 
 
-@pytest.mark.parametrize("file", ["weft.yaml", "agents/helper.md", "agents/new.md"])
+@pytest.mark.parametrize("file", ["stretto.yaml", "agents/helper.md", "agents/new.md"])
 def test_any_change_asks_again(project: Path, file: str) -> None:
     trust(project)
     (project / file).write_text("model: openai:other\n")
@@ -58,7 +58,7 @@ def test_any_change_asks_again(project: Path, file: str) -> None:
 
 
 def test_agents_in_a_configured_folder_and_of_other_tools_are_watched_too(project: Path) -> None:
-    (project / "weft.yaml").write_text("agents: {dirs: more}\n")
+    (project / "stretto.yaml").write_text("agents: {dirs: more}\n")
     for folder in (project / "more", project / ".claude" / "agents"):
         folder.mkdir(parents=True)
         (folder / "a.md").write_text("One.\n")
@@ -69,13 +69,13 @@ def test_agents_in_a_configured_folder_and_of_other_tools_are_watched_too(projec
 
 
 def test_a_broken_config_of_an_untrusted_folder_is_nobodys_problem(project: Path) -> None:
-    (project / "weft.yaml").write_text("modle: x\n")
+    (project / "stretto.yaml").write_text("modle: x\n")
     assert not load(project).is_trusted
 
 
 def test_the_environment_may_trust(project: Path) -> None:
-    assert load(project, WEFT_TRUST="1").is_trusted
-    assert not load(project, WEFT_TRUST="0").is_trusted
+    assert load(project, STRETTO_TRUST="1").is_trusted
+    assert not load(project, STRETTO_TRUST="0").is_trusted
 
 
 def test_a_folder_that_brings_nothing_needs_no_trust(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_trust_of_one_folder_is_not_that_of_another(project: Path, tmp_path: Pat
     trust(project)
     other = tmp_path / "other"
     other.mkdir()
-    (other / "weft.yaml").write_text("model: openai:theirs\n")
+    (other / "stretto.yaml").write_text("model: openai:theirs\n")
     assert not load(other).is_trusted
 
 
@@ -100,7 +100,7 @@ def test_agents_outside_the_project_are_watched_if_the_project_names_them(projec
     outside = project.parent / "shared-agents"
     outside.mkdir()
     (outside / "a.md").write_text("One.\n")
-    (project / "weft.yaml").write_text("agents: {dirs: ../shared-agents}\n")
+    (project / "stretto.yaml").write_text("agents: {dirs: ../shared-agents}\n")
     trust(project)
     assert load(project).is_trusted
     (outside / "a.md").write_text("Two.\n")
@@ -117,7 +117,7 @@ def test_the_users_own_agents_are_nobody_elses_trust(project: Path) -> None:
 
 def test_many_at_once_are_all_kept(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from weft.config.trust import TrustStore\n"
+        "import sys; from pathlib import Path; from stretto.config.trust import TrustStore\n"
         "TrustStore(Path(sys.argv[1])).trust(Path(sys.argv[2]), 'd')"
     )
     started = [
@@ -154,7 +154,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path)
 def test_a_folder_of_more_agents_than_anybody_reads_is_refused(project: Path) -> None:
     for number in range(2_001):
         (project / "agents" / f"a{number}.md").touch()
-    with pytest.raises(WeftError, match="more than 2,000 files"):
+    with pytest.raises(StrettoError, match="more than 2,000 files"):
         load(project)
 
 
@@ -174,7 +174,7 @@ USERS = "permission: ask\nsubagents: {max_concurrency: 3}\nbudget: {tokens: 500}
 def users_own(project: Path, text: str) -> None:
     home = project.parent / "home"
     home.mkdir(exist_ok=True)
-    (home / "weft.yaml").write_text(text)
+    (home / "stretto.yaml").write_text(text)
 
 
 @pytest.mark.parametrize("was_trusted", [False, True])
@@ -182,7 +182,7 @@ def test_what_only_narrows_counts_without_trust(project: Path, was_trusted: bool
     users_own(project, USERS)
     if was_trusted:
         trust(project)
-    (project / "weft.yaml").write_text(NARROW)  # an edit takes the trust away
+    (project / "stretto.yaml").write_text(NARROW)  # an edit takes the trust away
     settings = load(project)
     assert not settings.is_trusted
     assert (settings.permission, settings.max_concurrency) == ("read_only", 2)
@@ -194,7 +194,7 @@ def test_what_only_narrows_counts_without_trust(project: Path, was_trusted: bool
 
 def test_nothing_is_widened_without_trust(project: Path) -> None:
     users_own(project, USERS)
-    (project / "weft.yaml").write_text(WIDE)
+    (project / "stretto.yaml").write_text(WIDE)
     settings = load(project)
     assert (settings.permission, settings.max_concurrency) == ("ask", 3)
     # A budget where the user has none is narrower than none.

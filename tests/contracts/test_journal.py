@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.stores.memory import MemoryJournal
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import (
+from stretto.adapters.stores.memory import MemoryJournal
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import (
     Approved,
     AttemptSucceeded,
     CancelRequested,
@@ -20,11 +20,11 @@ from weft.events.model import (
     RunStarted,
     TimerFired,
 )
-from weft.ports.cache import KeptOutput
-from weft.ports.journal import Fenced, Journal, Leased, RunRow
-from weft.run.keeper import Store as Everything
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.values import JsonText
+from stretto.ports.cache import KeptOutput
+from stretto.ports.journal import Fenced, Journal, Leased, RunRow
+from stretto.run.keeper import Store as Everything
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.values import JsonText
 
 RUN = RunId("run-1")
 OTHER = RunId("run-2")

@@ -9,13 +9,13 @@ from urllib.parse import unquote
 import pytest
 
 from docs.pages import DOCS, ROOT, Block, all_pages, anchors_of, blocks_of, prose_of
-from weft.agents.catalog import load_catalog
-from weft.documents.document import read_text
-from weft.plan.build import Problems, build
-from weft.problems.render import as_text
-from weft.recipe.read import read_recipe
-from weft.report.report import report_as_json, report_of
-from weft.testing.recipes import run_recipe
+from stretto.agents.catalog import load_catalog
+from stretto.documents.document import read_text
+from stretto.plan.build import Problems, build
+from stretto.problems.render import as_text
+from stretto.recipe.read import read_recipe
+from stretto.report.report import report_as_json, report_of
+from stretto.testing.recipes import run_recipe
 
 CATALOG = load_catalog((), Path("."))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

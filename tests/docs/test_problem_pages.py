@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from docs.pages import DOCS, ROOT, Block, blocks_of
-from weft.agents.catalog import load_catalog
-from weft.cli.printing import print_problems, print_warnings
-from weft.plan.build import Problems, build
-from weft.plan.model import Plan
-from weft.problems.codes import TITLES
-from weft.recipe.read import read_recipe
+from stretto.agents.catalog import load_catalog
+from stretto.cli.printing import print_problems, print_warnings
+from stretto.plan.build import Problems, build
+from stretto.plan.model import Plan
+from stretto.problems.codes import TITLES
+from stretto.recipe.read import read_recipe
 
 PAGES = DOCS / "problems"
 CATALOG = load_catalog((), ROOT)
-SOURCES = [path for path in (ROOT / "src/weft").rglob("*.py") if path.name != "codes.py"]
+SOURCES = [path for path in (ROOT / "src/stretto").rglob("*.py") if path.name != "codes.py"]
 NO_EXAMPLE = re.compile(r"<!-- example: none, \S.* -->")
 
 
@@ -138,9 +138,9 @@ class Console:
         self.folder.mkdir(parents=True)
         programs = tmp_path / "bin"
         programs.mkdir()
-        weft = programs / "weft"
-        weft.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m weft "$@"\n')
-        weft.chmod(0o755)
+        stretto = programs / "stretto"
+        stretto.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m stretto "$@"\n')
+        stretto.chmod(0o755)
         self.environ = {
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self.home),

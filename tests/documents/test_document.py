@@ -5,9 +5,9 @@ from hashlib import sha256
 
 import pytest
 
-from weft.documents.document import Document, read_bytes, read_file, read_text
-from weft.documents.node import plain
-from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.documents.document import Document, read_bytes, read_file, read_text
+from stretto.documents.node import plain
+from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 
 def codes(document: Document) -> list[str]:

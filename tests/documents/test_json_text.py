@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from weft.documents.document import read_text
-from weft.documents.node import MapNode, plain
+from stretto.documents.document import read_text
+from stretto.documents.node import MapNode, plain
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
-from weft.documents.document import read_text
-from weft.documents.node import MapNode, describe, spell
+from stretto.documents.document import read_text
+from stretto.documents.node import MapNode, describe, spell
 
 
 @pytest.mark.parametrize(

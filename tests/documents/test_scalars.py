@@ -1,6 +1,6 @@
 import pytest
 
-from weft.documents.scalars import plain_scalar
+from stretto.documents.scalars import plain_scalar
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import pytest
 
-from weft.documents.document import read_text
-from weft.documents.node import ScalarNode
-from weft.documents.source import Source, find, find_key
-from weft.problems import Place
+from stretto.documents.document import read_text
+from stretto.documents.node import ScalarNode
+from stretto.documents.source import Source, find, find_key
+from stretto.problems import Place
 
 
 @pytest.mark.parametrize("text", ["a\nb\nc", "a\r\nb\r\nc", "a\rb\rc"])

@@ -1,7 +1,7 @@
 import pytest
 
-from weft.documents.document import read_text
-from weft.documents.node import ListNode, MapNode, ScalarNode, plain
+from stretto.documents.document import read_text
+from stretto.documents.node import ListNode, MapNode, ScalarNode, plain
 
 
 def value(text: str) -> object:

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from weft.events.codec import UnknownEvent, decode, encode
-from weft.events.model import (
+from stretto.events.codec import UnknownEvent, decode, encode
+from stretto.events.model import (
     AttemptFailed,
     AttemptSucceeded,
     RunStarted,
     TimerFired,
 )
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import JsonText
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import JsonText
 
 SUCCEEDED = AttemptSucceeded(5.5, StepId("a"), "", 1, "fine", Usage(1, 2, 0.5, 3), ("odd",), "m")
 
@@ -69,7 +69,7 @@ def test_unknown_fields_are_passed_over() -> None:
         ("{}", "has no version"),
         ('{"v":true,"type":"run_resumed","at":1}', "has no version"),
         ('{"v":3,"type":"run_resumed","at":1}', "has version 3"),
-        ('{"v":1,"type":"run_paused","at":1}', "'run_paused', which this Weft does not know"),
+        ('{"v":1,"type":"run_paused","at":1}', "'run_paused', which this Stretto does not know"),
         ('{"v":1,"type":["x"],"at":1}', "does not know"),
         ('{"v":1,"type":"run_resumed"}', "lacks 'at'"),
         ('{"v":1,"type":"run_resumed","at":"now"}', "'at' is not a number"),

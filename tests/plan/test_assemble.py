@@ -3,7 +3,7 @@
 import pytest
 
 from make import catalog_of, flat, plan_of, problems_of, step_of
-from weft.plan.model import Choose, Delegate, Each, Fan, Plan, PlannedStep, Refine, Route, briefs
+from stretto.plan.model import Choose, Delegate, Each, Fan, Plan, PlannedStep, Refine, Route, briefs
 
 AGENTS = """\
 agents:

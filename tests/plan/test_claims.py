@@ -3,10 +3,10 @@ from itertools import product
 
 import pytest
 
-from weft.plan import claims as claims_module
-from weft.plan.claims import Claims, ConflictIndex
-from weft.plan.glob_meeting import PathWord, any_meet
-from weft.plan.globs import Glob, parse_glob
+from stretto.plan import claims as claims_module
+from stretto.plan.claims import Claims, ConflictIndex
+from stretto.plan.glob_meeting import PathWord, any_meet
+from stretto.plan.globs import Glob, parse_glob
 
 
 def globs(*texts: str) -> tuple[Glob, ...]:

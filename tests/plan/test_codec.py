@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.build import build
-from weft.plan.catalog import Catalog
-from weft.plan.claims import ConflictIndex
-from weft.plan.codec import plan_from_json, plan_to_text
-from weft.plan.model import Plan
-from weft.problems.errors import WeftError
-from weft.recipe.model import Agent
-from weft.recipe.read import read_recipe, read_recipe_file
-from weft.templates.template import Template
-from weft.vocabulary.ids import AgentId
-from weft.vocabulary.values import Json
+from stretto.plan.build import build
+from stretto.plan.catalog import Catalog
+from stretto.plan.claims import ConflictIndex
+from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.plan.model import Plan
+from stretto.problems.errors import StrettoError
+from stretto.recipe.model import Agent
+from stretto.recipe.read import read_recipe, read_recipe_file
+from stretto.templates.template import Template
+from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.values import Json
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RECIPES = [
@@ -128,7 +128,7 @@ def test_a_step_is_read_as_it_was_stored_then_and_now(stored: str) -> None:
         ((), [], "must be an object, not a list"),
         (("name",), 3, "name: must be text, not 3"),
         (("width",), True, "width: must be a whole number, not True"),
-        (("colour",), "red", "unknown here: colour; is it from a newer Weft?"),
+        (("colour",), "red", "unknown here: colour; is it from a newer Stretto?"),
         (("dialect",), "loud", "dialect: must be one of flat, wrapped, structural, not 'loud'"),
         (("steps", 0, "is_gated"), "no", "steps[0].is_gated: must be true or false, not 'no'"),
         (("steps", 0, "timeout_seconds"), "1", "steps[0].timeout_seconds: must be a number"),
@@ -151,12 +151,12 @@ def test_what_is_no_plan_is_refused_and_says_where(
     for key in ("plan", *path)[:-1]:
         part = part[key]  # type: ignore[index]
     part[("plan", *path)[-1]] = value  # type: ignore[index]
-    with pytest.raises(WeftError, match="this stored plan cannot be read: ") as refused:
+    with pytest.raises(StrettoError, match="this stored plan cannot be read: ") as refused:
         plan_from_json(root["plan"])
     assert says in str(refused.value)
 
 
 def test_importing_the_codec_builds_nothing() -> None:
-    code = "import weft.plan.codec as c; print(c._form.cache_info().currsize)"
+    code = "import stretto.plan.codec as c; print(c._form.cache_info().currsize)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"

@@ -1,8 +1,8 @@
 import json
 
 from make import RECIPES, flat, plan_of
-from weft.plan.dry_run import dry_run
-from weft.plan.inputs import bind
+from stretto.plan.dry_run import dry_run
+from stretto.plan.inputs import bind
 
 
 def steps_of(text: str, **inputs: object) -> dict[str, dict[str, object]]:

@@ -3,8 +3,8 @@
 import pytest
 
 from make import edges_of, flat, plan_of, step_of
-from weft.plan.catalog import Catalog
-from weft.recipe.model import Agent
+from stretto.plan.catalog import Catalog
+from stretto.recipe.model import Agent
 
 
 def wrapped(*steps: str, head: str = "") -> str:

@@ -2,9 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from weft.plan import glob_meeting, glob_overlap
-from weft.plan.glob_overlap import CharSet, Letters
-from weft.plan.globs import Glob, GlobFault, overlap, parse_glob, sets_overlap, witness
+from stretto.plan import glob_meeting, glob_overlap
+from stretto.plan.glob_overlap import CharSet, Letters
+from stretto.plan.globs import Glob, GlobFault, overlap, parse_glob, sets_overlap, witness
 
 
 def glob(text: str) -> Glob:

@@ -3,8 +3,8 @@
 import pytest
 
 from make import flat, plan_of, problem_of, problems_of
-from weft.plan.inputs import Misfit, bind, convert, missing
-from weft.recipe.model import Input
+from stretto.plan.inputs import Misfit, bind, convert, missing
+from stretto.recipe.model import Input
 
 STEP = "{id: a, subagent: writer, prompt: x}"
 

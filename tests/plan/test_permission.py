@@ -3,10 +3,10 @@
 import pytest
 
 from make import flat, plan_of
-from weft.plan.codec import plan_from_json, plan_to_text
-from weft.plan.model import Plan
-from weft.plan.permission import permitted
-from weft.problems.errors import PermissionDenied
+from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.plan.model import Plan
+from stretto.plan.permission import permitted
+from stretto.problems.errors import PermissionDenied
 
 PLAN = plan_of(
     flat(

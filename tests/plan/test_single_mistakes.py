@@ -7,7 +7,7 @@ stands there instead, and then the problem: code, line, the words under the care
 import pytest
 
 from make import problem_of, problems_of, under_caret
-from weft.problems.render import as_text
+from stretto.problems.render import as_text
 
 FLAT = """\
 name: good
@@ -83,7 +83,7 @@ ROWS = [
     ("    gate: human", "    needs: gather", "RCP101", 60, "needs", "write depends_on"),
     ("    gate: human", "    tools: [Read]", "RCP101", 60, "tools", "under agents:"),
     ("    gate: human", "    zzz: 1", "RCP101", 60, "zzz", "known keys: id, type, agent"),
-    ("budget: {tokens", "limits: {tokens", "RCP101", 5, "limits", "weft.yaml"),
+    ("budget: {tokens", "limits: {tokens", "RCP101", 5, "limits", "stretto.yaml"),
     ("tokens: 1000", "token: 1000", "RCP101", 5, "token", "did you mean 'tokens'?"),
     ("backoff: linear", "back_off: linear", "RCP101", 19, "back_off", "did you mean 'backoff'?"),
     ("store_as: spare", "stores_as: spare", "RCP101", 62, "stores_as", "'store_as'?"),
@@ -153,7 +153,7 @@ ROWS = [
     ("    wait: 2", "    wait: 3", "RCP112", 34, "3", "a number from 1 to 2"),
     ("    wait: 2", "    wait: most", "RCP112", 34, "most", "all, any, or a number"),
     ("    wait: 2", "    wait: 0", "RCP112", 34, "0", "all, any, or a number"),
-    ("max_items: 5", "max_items: 10001", "RCP118", 49, "10001", "weft.yaml may raise it"),
+    ("max_items: 5", "max_items: 10001", "RCP118", 49, "10001", "stretto.yaml may raise it"),
     # --- types that disagree, words that say the same twice
     ("type: sequential", "type: loop", "RCP113", 54, "loop", "write type: sequential"),
     ("    wait: 2\n", "    wait: 2\n    agent: writer\n", "RCP113", 35, "agent", "each branch"),

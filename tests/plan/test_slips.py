@@ -5,15 +5,15 @@ import warnings
 import pytest
 
 from make import flat, plan_of, problem_of, problems_of, under_caret
-from weft.agents.definition import read_agent_file
-from weft.config.settings import load_settings
-from weft.documents.document import read_bytes, read_text
-from weft.plan.inputs import bind
-from weft.problems import Place, Problem
-from weft.problems.errors import InvalidConfig
-from weft.problems.render import as_text
-from weft.recipe.model import Input
-from weft.vocabulary.durations import parse_duration
+from stretto.agents.definition import read_agent_file
+from stretto.config.settings import load_settings
+from stretto.documents.document import read_bytes, read_text
+from stretto.plan.inputs import bind
+from stretto.problems import Place, Problem
+from stretto.problems.errors import InvalidConfig
+from stretto.problems.render import as_text
+from stretto.recipe.model import Input
+from stretto.vocabulary.durations import parse_duration
 
 S = "steps:\n  - {id: a, subagent: writer, prompt: x}\n"
 GOOD = "name: t\n" + S
@@ -191,7 +191,9 @@ def test_a_registered_agent_cannot_have_unknown_or_delegating_tools(tmp_path):
 
 def test_a_huge_width_in_the_environment_is_a_problem(tmp_path):
     with pytest.raises(InvalidConfig):
-        load_settings(tmp_path, {"WEFT_HOME": str(tmp_path), "WEFT_MAX_CONCURRENCY": "9" * 5000})
+        load_settings(
+            tmp_path, {"STRETTO_HOME": str(tmp_path), "STRETTO_MAX_CONCURRENCY": "9" * 5000}
+        )
 
 
 def test_the_caret_stands_right_behind_an_ideographic_space():

@@ -3,7 +3,7 @@
 import pytest
 
 from make import flat, plan_of
-from weft.plan.waves import DEFAULT_MAX_TURNS, max_delegations, max_model_calls, waves
+from stretto.plan.waves import DEFAULT_MAX_TURNS, max_delegations, max_model_calls, waves
 
 
 def reader(id: str, *after: str, extra: str = "") -> str:

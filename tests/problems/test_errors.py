@@ -1,13 +1,13 @@
 import pytest
 
-from weft.problems import Place, Problem
-from weft.problems import errors as module
-from weft.problems.errors import InvalidRecipe, WeftError
+from stretto.problems import Place, Problem
+from stretto.problems import errors as module
+from stretto.problems.errors import InvalidRecipe, StrettoError
 
 ALL = [
     each
     for each in vars(module).values()
-    if isinstance(each, type) and issubclass(each, WeftError) and each is not WeftError
+    if isinstance(each, type) and issubclass(each, StrettoError) and each is not StrettoError
 ]
 
 

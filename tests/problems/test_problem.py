@@ -1,4 +1,4 @@
-from weft.problems import Place, Problem
+from stretto.problems import Place, Problem
 
 
 def test_problems_sort_by_file_line_column_and_code():

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from weft.problems import Place, Problem
-from weft.problems.errors import InvalidRecipe, NotFound
-from weft.problems.render import as_json, as_text, count, error_as_json, error_as_text
+from stretto.problems import Place, Problem
+from stretto.problems.errors import InvalidRecipe, NotFound
+from stretto.problems.render import as_json, as_text, count, error_as_json, error_as_text
 
 
 def problem(line: str, column: int, width: int = 1, **more: str) -> Problem:

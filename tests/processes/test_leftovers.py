@@ -12,8 +12,8 @@ import pytest
 
 SEARCH = """
 import asyncio, pathlib, sys
-from weft.adapters.tools import grep_worker
-from weft.adapters.tools.worker import run_worker
+from stretto.adapters.tools import grep_worker
+from stretto.adapters.tools.worker import run_worker
 
 async def feed():
     yield b'{"pattern": "(a+)+$", "mode": "count", "context": 0, "ignore_case": false, '
@@ -24,7 +24,7 @@ asyncio.run(run_worker(pathlib.Path(grep_worker.__file__), feed(), 600, 1000))
 """
 SERVER = """
 import asyncio, pathlib, sys
-from weft.adapters.tools.mcp_stdio import Ending, stdio_transport
+from stretto.adapters.tools.mcp_stdio import Ending, stdio_transport
 
 SCRIPT = 'trap "" TERM HUP PIPE; setsid sleep 612 & sleep 611 & echo x; wait'
 
@@ -37,7 +37,7 @@ asyncio.run(main())
 """
 AGENT = """
 import asyncio, pathlib
-from weft.adapters.models.cli.process import Start, running
+from stretto.adapters.models.cli.process import Start, running
 
 SCRIPT = 'trap "" TERM HUP PIPE; setsid sleep 612 & sleep 611 & wait'
 
@@ -49,8 +49,8 @@ asyncio.run(main())
 """
 COMMAND = """
 import asyncio, pathlib, sys
-from weft.workspaces.sandbox.confinement import Confinement
-from weft.workspaces.sandbox.find import find_sandbox
+from stretto.workspaces.sandbox.confinement import Confinement
+from stretto.workspaces.sandbox.find import find_sandbox
 
 asyncio.run(find_sandbox().run("setsid sleep 612 & sleep 611 & wait", Confinement(pathlib.Path(sys.argv[1]))))
 """
@@ -125,7 +125,7 @@ sys.stdin.read()  # a server ends with its input; what it has left behind does n
 """
 SERVED = """
 import asyncio, pathlib, sys
-from weft.adapters.tools.mcp_stdio import Ending, stdio_transport
+from stretto.adapters.tools.mcp_stdio import Ending, stdio_transport
 
 async def main(server, pid_file):
     argv = [sys.executable, server, pid_file]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.processes.programs import Writable, find_command, find_program, with_safe_path
+from stretto.processes.programs import Writable, find_command, find_program, with_safe_path
 
 
 @pytest.fixture

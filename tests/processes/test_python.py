@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.adapters.models.cli.process import Start, running
-from weft.adapters.models.local import child, wheels
-from weft.adapters.models.local.catalog import SMOLLM2
-from weft.adapters.tools import grep_worker, html_text
-from weft.adapters.tools.worker import run_worker
-from weft.processes import python
-from weft.smoke.reading import read_elsewhere
+import stretto
+from stretto.adapters.models.cli.process import Start, running
+from stretto.adapters.models.local import child, wheels
+from stretto.adapters.models.local.catalog import SMOLLM2
+from stretto.adapters.tools import grep_worker, html_text
+from stretto.adapters.tools.worker import run_worker
+from stretto.processes import python
+from stretto.smoke.reading import read_elsewhere
 
-SOURCE = Path(weft.__file__).parent
-NAMES = ("click", "yaml", "json", "re", "weft", "pip", "sitecustomize", "asyncio")
+SOURCE = Path(stretto.__file__).parent
+NAMES = ("click", "yaml", "json", "re", "stretto", "pip", "sitecustomize", "asyncio")
 EVIL = "import os\nopen(os.environ.get('EVIL_MARK', {mark!r}), 'a').write(__name__ + ' ')\n"
 
 
@@ -33,8 +33,8 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     for name in NAMES:
         (folder / f"{name}.py").write_text(EVIL.format(mark=str(mark)))
-    (folder / "weft").mkdir()
-    (folder / "weft" / "__init__.py").write_text(EVIL.format(mark=str(mark)))
+    (folder / "stretto").mkdir()
+    (folder / "stretto" / "__init__.py").write_text(EVIL.format(mark=str(mark)))
     monkeypatch.chdir(folder)
     # As careless as some are.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([".", "", os.environ.get("PYTHONPATH", "")]))
@@ -44,9 +44,9 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_the_trap_works(planted: Path) -> None:
     mark = planted.parent / "mark"
-    words = [sys.executable, "-m", "weft", "--version"]
+    words = [sys.executable, "-m", "stretto", "--version"]
     subprocess.run(words, capture_output=True, check=False)
-    assert "weft" in mark.read_text()
+    assert "stretto" in mark.read_text()
     mark.unlink()
 
 
@@ -109,13 +109,13 @@ def test_a_detached_run_runs_our_code(planted: Path, tmp_path: Path) -> None:
     )
     (planted / "s.yaml").write_text("default: hello\n")
     environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environ |= {"WEFT_HOME": str(tmp_path / "home")}
-    weft_program = Path(sys.executable).with_name("weft")
-    words = [weft_program, "run", "r.yaml", "--detach", "--json", "--model", "scripted:s.yaml"]
+    environ |= {"STRETTO_HOME": str(tmp_path / "home")}
+    stretto_program = Path(sys.executable).with_name("stretto")
+    words = [stretto_program, "run", "r.yaml", "--detach", "--json", "--model", "scripted:s.yaml"]
     done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
     assert json.loads(done.stdout)["ok"], done.stdout + done.stderr
     run = json.loads(done.stdout)["run_id"]
-    _until_ended(weft_program, run, environ)
+    _until_ended(stretto_program, run, environ)
 
 
 def _until_ended(program: Path, run: str, environ: dict[str, str]) -> None:

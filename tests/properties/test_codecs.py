@@ -8,18 +8,18 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.events.codec import UnknownEvent, decode, encode
-from weft.events.model import Event
-from weft.plan.build import build
-from weft.plan.catalog import Catalog
-from weft.plan.codec import plan_from_json, plan_to_text
-from weft.plan.model import Plan
-from weft.problems.errors import WeftError
-from weft.recipe.model import Agent
-from weft.recipe.read import read_recipe
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json, JsonText
+from stretto.events.codec import UnknownEvent, decode, encode
+from stretto.events.model import Event
+from stretto.plan.build import build
+from stretto.plan.catalog import Catalog
+from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.plan.model import Plan
+from stretto.problems.errors import StrettoError
+from stretto.recipe.model import Agent
+from stretto.recipe.read import read_recipe
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json, JsonText
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 json_values: st.SearchStrategy[Json] = st.recursive(
@@ -201,7 +201,7 @@ def test_a_damaged_plan_is_read_or_refused_but_never_breaks_the_reader(
             part[key] = data.draw(json_values)
             break
         part = part[key]
-    with suppress(WeftError):
+    with suppress(StrettoError):
         plan_from_json(whole)
 
 
@@ -210,7 +210,7 @@ def test_a_damaged_plan_is_read_or_refused_but_never_breaks_the_reader(
 def test_no_value_but_a_plan_is_read_as_one(value: Json) -> None:
     try:
         plan_from_json(value)
-    except WeftError:
+    except StrettoError:
         return
     raise AssertionError("this is no plan")
 

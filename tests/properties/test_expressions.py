@@ -7,12 +7,12 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.templates.evaluate import Undecided, decide, evaluate
-from weft.templates.expression import DEEPEST_EXPRESSION, Expression, parse_expression
-from weft.templates.fault import Fault
-from weft.templates.reference import Reference
-from weft.templates.scope import Scope, StepValue
-from weft.templates.tree import (
+from stretto.templates.evaluate import Undecided, decide, evaluate
+from stretto.templates.expression import DEEPEST_EXPRESSION, Expression, parse_expression
+from stretto.templates.fault import Fault
+from stretto.templates.reference import Reference
+from stretto.templates.scope import Scope, StepValue
+from stretto.templates.tree import (
     Binary,
     Constant,
     Items,

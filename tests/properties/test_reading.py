@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from make import CATALOG, RECIPES
-from weft.documents.document import read_bytes, read_text
-from weft.documents.node import plain
-from weft.plan.build import Problems, build
-from weft.plan.dry_run import dry_run
-from weft.plan.model import Plan
-from weft.problems import Place, Problem
-from weft.problems.render import as_json, as_text
-from weft.recipe.read import read_recipe
-from weft.vocabulary.durations import parse_duration
+from stretto.documents.document import read_bytes, read_text
+from stretto.documents.node import plain
+from stretto.plan.build import Problems, build
+from stretto.plan.dry_run import dry_run
+from stretto.plan.model import Plan
+from stretto.problems import Place, Problem
+from stretto.problems.render import as_json, as_text
+from stretto.recipe.read import read_recipe
+from stretto.vocabulary.durations import parse_duration
 
 PRINTED = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.iterdir())}
 # One of everything that has rules of its own.

@@ -20,20 +20,20 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from make import plan_of
-from weft.adapters.stores.memory import MemoryJournal
-from weft.events.codec import UnknownEvent
-from weft.events.model import AttemptSucceeded, Event
-from weft.plan.model import Each, Fan, Plan
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from weft.run.reuse import NOTHING, downstream, reusable
-from weft.run.runs import Runs, Start
-from weft.schedule.advance import advance
-from weft.schedule.commands import StartAttempt
-from weft.schedule.state import RunState, begin
-from weft.testing.clock import VirtualClock
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.setup import Setup
-from weft.vocabulary.values import Json
+from stretto.adapters.stores.memory import MemoryJournal
+from stretto.events.codec import UnknownEvent
+from stretto.events.model import AttemptSucceeded, Event
+from stretto.plan.model import Each, Fan, Plan
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.run.reuse import NOTHING, downstream, reusable
+from stretto.run.runs import Runs, Start
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import StartAttempt
+from stretto.schedule.state import RunState, begin
+from stretto.testing.clock import VirtualClock
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.values import Json
 
 WORLDS = 100
 RUNS_A_WORLD = 5

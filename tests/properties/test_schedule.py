@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schedule.any_plan import CALM_POLICIES, plans
-from weft.events.model import (
+from stretto.events.model import (
     Approved,
     AttemptCancelled,
     AttemptFailed,
@@ -25,9 +25,9 @@ from weft.events.model import (
     RunStarted,
     TimerFired,
 )
-from weft.plan.model import Delegate, Plan, PlannedStep, RetryPolicy
-from weft.schedule.advance import advance
-from weft.schedule.commands import (
+from stretto.plan.model import Delegate, Plan, PlannedStep, RetryPolicy
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import (
     AskApproval,
     CancelAttempt,
     ClearTimer,
@@ -36,12 +36,12 @@ from weft.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
-from weft.schedule.result import output_of
-from weft.schedule.state import RunState, begin
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus, StepStatus
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json, JsonText
+from stretto.schedule.result import output_of
+from stretto.schedule.state import RunState, begin
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus, StepStatus
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json, JsonText
 
 MOST_EVENTS = 3_000
 NO_PLAN = JsonText("{}")  # the scheduler is given its plan, and does not look

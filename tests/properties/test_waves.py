@@ -3,9 +3,9 @@
 from hypothesis import given
 
 from schedule.any_plan import plans
-from weft.plan.model import Plan, PlannedStep
-from weft.plan.waves import waves
-from weft.vocabulary.ids import StepId
+from stretto.plan.model import Plan, PlannedStep
+from stretto.plan.waves import waves
+from stretto.vocabulary.ids import StepId
 
 
 def plainly(plan: Plan) -> tuple[tuple[StepId, ...], ...]:

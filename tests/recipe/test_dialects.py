@@ -5,10 +5,10 @@ import json
 import pytest
 
 from make import catalog_of, edges_of, plan_of, problem_of, problems_of, recipe_of, step_of
-from weft.documents.document import read_text
-from weft.documents.node import plain
-from weft.plan.dry_run import dry_run
-from weft.plan.model import Delegate, Plan
+from stretto.documents.document import read_text
+from stretto.documents.node import plain
+from stretto.plan.dry_run import dry_run
+from stretto.plan.model import Delegate, Plan
 
 FLAT = """\
 name: three

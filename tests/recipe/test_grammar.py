@@ -3,11 +3,11 @@
 import pytest
 
 from make import problem_of, problems_of, recipe_of
-from weft.documents.document import read_text
-from weft.documents.node import ListNode, MapNode, Node
-from weft.documents.shapes import Shape
-from weft.recipe import grammar
-from weft.recipe.model import (
+from stretto.documents.document import read_text
+from stretto.documents.node import ListNode, MapNode, Node
+from stretto.documents.shapes import Shape
+from stretto.recipe import grammar
+from stretto.recipe.model import (
     Agent,
     Branch,
     Budget,
@@ -25,10 +25,10 @@ from weft.recipe.model import (
     Switch,
     Validation,
 )
-from weft.recipe.read import read_recipe
+from stretto.recipe.read import read_recipe
 
 EVERYTHING = """\
-$schema: https://example.org/weft.json
+$schema: https://example.org/stretto.json
 name: everything
 description: All keys at once
 version: 2

@@ -1,4 +1,4 @@
-"""What `weft schema` prints agrees with what is read."""
+"""What `stretto schema` prints agrees with what is read."""
 
 import json
 
@@ -6,9 +6,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from make import RECIPES
-from weft.documents.document import read_file, read_text
-from weft.documents.node import plain
-from weft.recipe.schema import recipe_schema
+from stretto.documents.document import read_file, read_text
+from stretto.documents.node import plain
+from stretto.recipe.schema import recipe_schema
 
 VALIDATOR = Draft7Validator(recipe_schema())
 GOOD = "name: x\nsteps:\n  - {id: a, subagent: writer, prompt: y}\n"

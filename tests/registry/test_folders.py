@@ -1,4 +1,4 @@
-from weft.registry.folders import Folder, files_in, signature
+from stretto.registry.folders import Folder, files_in, signature
 
 
 def test_files_come_in_a_stable_order(tmp_path):

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from make import CATALOG, catalog_of
-from weft.agents.catalog import load_catalog
-from weft.registry.folders import Folder
-from weft.registry.workflows import BUNDLED, Entry, Workflows
-from weft.vocabulary.limits import Limits
+from stretto.agents.catalog import load_catalog
+from stretto.registry.folders import Folder
+from stretto.registry.workflows import BUNDLED, Entry, Workflows
+from stretto.vocabulary.limits import Limits
 
 
 def text(name: str = "news", prompt: str = "x", agent: str = "writer") -> str:

@@ -4,10 +4,10 @@ import pytest
 
 from report.runs import GATED, NEW_YEAR, Give, driven, reported
 from schedule.drive import Driven, Hang, plan_of
-from weft.events.model import Approved, AttemptStarted, CancelRequested, Rejected, RunResumed
-from weft.report.markdown import as_markdown
-from weft.report.report import report_of
-from weft.vocabulary.ids import AgentId, StepId
+from stretto.events.model import Approved, AttemptStarted, CancelRequested, Rejected, RunResumed
+from stretto.report.markdown import as_markdown
+from stretto.report.report import report_of
+from stretto.vocabulary.ids import AgentId, StepId
 
 _DIAMOND = """
 name: diamond

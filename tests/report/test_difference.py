@@ -1,6 +1,6 @@
 from report.runs import EVIL, Fail, Give, driven, priced
-from weft.report.difference import difference, difference_as_text
-from weft.report.report import report_of
+from stretto.report.difference import difference, difference_as_text
+from stretto.report.report import report_of
 
 _RECIPE = """
 name: brief

@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 import pytest
 
 from report.runs import CHAIN, EVIL, GATED, Fail, Give, driven, reported
-from weft.report.html import as_html
-from weft.report.report import report_of
+from stretto.report.html import as_html
+from stretto.report.report import report_of
 
 _VOID = {"meta", "br"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -149,4 +149,4 @@ def test_a_page_of_large_outputs_is_cut_and_says_where_the_rest_is():
     report = reported(recipe, {f"s{n}": "y" * 400_000 for n in range(30)})
     page = as_html(report)
     assert len(page) < 6_000_000
-    assert page.count("characters more: weft output") == 31  # each step, and the final output
+    assert page.count("characters more: stretto output") == 31  # each step, and the final output

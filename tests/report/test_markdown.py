@@ -1,7 +1,7 @@
 import re
 
 from report.runs import CHAIN, EVIL, GATED, Fail, Give, priced, reported
-from weft.report.markdown import as_markdown
+from stretto.report.markdown import as_markdown
 
 
 def _section(text, title):
@@ -56,7 +56,7 @@ def test_a_run_that_waits_says_so():
     text = as_markdown(reported(GATED))
     assert "- Status: WAITING" in text
     assert "- Steps not ended: 1" in text
-    assert "- publish: awaits approval: weft approve run-1 publish" in text
+    assert "- publish: awaits approval: stretto approve run-1 publish" in text
 
 
 def test_cost_is_unknown_unless_somebody_said_it():

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from make import plan_of
-from weft.report.markdown import as_markdown
-from weft.report.model import ChangesReport, Report
-from weft.report.patches import with_patches
-from weft.report.report import report_of
-from weft.schedule.state import begin
+from stretto.report.markdown import as_markdown
+from stretto.report.model import ChangesReport, Report
+from stretto.report.patches import with_patches
+from stretto.report.report import report_of
+from stretto.schedule.state import begin
 
 PATCH = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two \x1b[2J```\n"
 
@@ -29,7 +29,7 @@ def test_the_patch_stands_in_its_own_fence_without_control_codes() -> None:
 def test_a_long_patch_is_cut_and_says_so() -> None:
     text = as_markdown(with_patches(changed(), lambda step: b"+x\n" * 5_000))
     assert text.count("+x") == 200
-    assert "lines more: weft diff shows them" in text
+    assert "lines more: stretto diff shows them" in text
 
 
 def test_a_patch_that_is_gone_is_left_out() -> None:

@@ -11,7 +11,7 @@ from report.runs import (
     reported,
     step_of,
 )
-from weft.events.model import (
+from stretto.events.model import (
     Approved,
     AttemptStarted,
     AttemptSucceeded,
@@ -20,11 +20,11 @@ from weft.events.model import (
     RunResumed,
     RunStarted,
 )
-from weft.report.report import report_as_json, report_as_json_text, report_of
-from weft.schedule.advance import advance
-from weft.schedule.state import begin
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.values import JsonText
+from stretto.report.report import report_as_json, report_as_json_text, report_of
+from stretto.schedule.advance import advance
+from stretto.schedule.state import begin
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.values import JsonText
 
 _KEYS = ["type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"]
 _STEP_KEYS = [
@@ -154,7 +154,7 @@ def test_a_run_that_waits_says_for_whom_and_what_to_do():
     assert report.status == "waiting"
     assert not report.is_ok
     assert report.warnings == (
-        "publish: awaits approval: weft approve run-1 publish, or weft reject run-1 publish",
+        "publish: awaits approval: stretto approve run-1 publish, or stretto reject run-1 publish",
     )
 
 

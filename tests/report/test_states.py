@@ -7,14 +7,14 @@ import pytest
 
 from docs.pages import DOCS
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
-from weft.cli.live.frame import _STYLES
-from weft.cli.stages import ASCII_SIGNS, SIGNS
-from weft.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
-from weft.report.html import as_html
-from weft.report.report import report_of
-from weft.schedule.standing import run_word, word_of
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.statuses import RUN_WORDS, STEP_WORDS, RunStatus, StepStatus, StepWord
+from stretto.cli.live.frame import _STYLES
+from stretto.cli.stages import ASCII_SIGNS, SIGNS
+from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
+from stretto.report.html import as_html
+from stretto.report.report import report_of
+from stretto.schedule.standing import run_word, word_of
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.statuses import RUN_WORDS, STEP_WORDS, RunStatus, StepStatus, StepWord
 
 A = StepId("a")
 ONE = "name: t\nsteps: [{id: a, subagent: worker, prompt: go}]\n"
@@ -107,8 +107,8 @@ def test_a_gate_whose_deadline_has_passed_says_so(recipe: str):
     assert (late.status, late.steps[0].status) == ("overdue", "overdue")
     (issue,) = [issue for issue in late.issues if issue.kind == "waiting"]
     assert "deadline has passed" in issue.says
-    assert "weft resume" in issue.says
-    assert "weft approve" not in issue.says
+    assert "stretto resume" in issue.says
+    assert "stretto approve" not in issue.says
     # Whoever drives the run sees to its deadlines.
     assert seen(11, is_interrupted=False).steps[0].status == "awaiting approval"
 

@@ -4,22 +4,22 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from make import plan_of
-from weft.adapters.stores.memory import MemoryJournal
-from weft.events.codec import UnknownEvent, encode
-from weft.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
-from weft.plan.model import Plan
-from weft.ports.runner import AttemptRequest, AttemptResult, Witness
-from weft.run.driver import Listener
-from weft.run.reuse import NOTHING, Reusable
-from weft.run.runs import Runs, Start
-from weft.schedule.state import RunState
-from weft.testing.clock import VirtualClock
-from weft.testing.runner import ScriptedRunner
-from weft.testing.script import read_script
-from weft.vocabulary.ids import RunId
-from weft.vocabulary.large import Large
-from weft.vocabulary.setup import Setup
-from weft.vocabulary.values import Json
+from stretto.adapters.stores.memory import MemoryJournal
+from stretto.events.codec import UnknownEvent, encode
+from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
+from stretto.plan.model import Plan
+from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
+from stretto.run.driver import Listener
+from stretto.run.reuse import NOTHING, Reusable
+from stretto.run.runs import Runs, Start
+from stretto.schedule.state import RunState
+from stretto.testing.clock import VirtualClock
+from stretto.testing.runner import ScriptedRunner
+from stretto.testing.script import read_script
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.large import Large
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.values import Json
 
 T = TypeVar("T")
 RUN = RunId("run-1")

@@ -7,7 +7,7 @@ import pytest
 
 from make import flat, plan_of
 from run.stage import RUN, Counting, Stage, after_a_crash, statuses
-from weft.events.model import (
+from stretto.events.model import (
     ApprovalRequested,
     Approved,
     AttemptStarted,
@@ -15,13 +15,13 @@ from weft.events.model import (
     RunResumed,
     TimerFired,
 )
-from weft.plan.model import Plan
-from weft.problems.errors import InvalidUsage
-from weft.run.reuse import downstream, reusable
-from weft.schedule.result import output_of
-from weft.schedule.state import RunState
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.plan.model import Plan
+from stretto.problems.errors import InvalidUsage
+from stretto.run.reuse import downstream, reusable
+from stretto.schedule.result import output_of
+from stretto.schedule.state import RunState
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.statuses import RunStatus
 
 G, AGAIN = StepId("g"), RunId("run-2")
 SEND = '{id: g, subagent: writer, gate: human, prompt: "send to {{inputs.t}}"}'

@@ -7,8 +7,8 @@ import pytest
 
 from make import flat
 from run.stage import RUN, Stage, places, statuses
-from weft.adapters.stores.memory import MemoryJournal
-from weft.events.model import (
+from stretto.adapters.stores.memory import MemoryJournal
+from stretto.events.model import (
     AttemptCancelled,
     AttemptStarted,
     AttemptSucceeded,
@@ -17,19 +17,19 @@ from weft.events.model import (
     RunEnded,
     RunStarted,
 )
-from weft.ports.journal import Fenced, JournalFull
-from weft.ports.runner import AttemptRequest, AttemptResult, Witness
-from weft.run.driver import Driver
-from weft.run.journaling import RunJournal
-from weft.run.keeper import Lease
-from weft.run.runs import Runs, Start
-from weft.schedule.state import RunState, begin
-from weft.testing.clock import VirtualClock
-from weft.testing.runner import ScriptedRunner
-from weft.testing.script import read_script
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.statuses import RunStatus
-from weft.vocabulary.values import JsonText
+from stretto.ports.journal import Fenced, JournalFull
+from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
+from stretto.run.driver import Driver
+from stretto.run.journaling import RunJournal
+from stretto.run.keeper import Lease
+from stretto.run.runs import Runs, Start
+from stretto.schedule.state import RunState, begin
+from stretto.testing.clock import VirtualClock
+from stretto.testing.runner import ScriptedRunner
+from stretto.testing.script import read_script
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.values import JsonText
 
 CHAIN = flat(
     "{id: a, subagent: researcher, prompt: look}",

@@ -4,11 +4,11 @@ import pytest
 
 from make import flat
 from run.stage import RUN, Stage
-from weft.events.codec import UnknownEvent
-from weft.ports.journal import StoredEvent
-from weft.problems.errors import WeftError
-from weft.run.history import fold, load
-from weft.vocabulary.statuses import RunStatus
+from stretto.events.codec import UnknownEvent
+from stretto.ports.journal import StoredEvent
+from stretto.problems.errors import StrettoError
+from stretto.run.history import fold, load
+from stretto.vocabulary.statuses import RunStatus
 
 RECIPE = flat("{id: a, subagent: researcher, prompt: x}", "{id: b, subagent: writer, prompt: y}")
 
@@ -37,5 +37,5 @@ def test_a_journal_without_its_start_is_an_error_that_says_so() -> None:
     stage = Stage(RECIPE)
     stage.start()
     rows = stage.do(stage.store.read(RUN))
-    with pytest.raises(WeftError, match="does not begin with its start"):
+    with pytest.raises(StrettoError, match="does not begin with its start"):
         fold(rows[1:], RUN)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from weft.adapters.stores.memory import MemoryJournal
-from weft.events.model import Approved, CancelRequested, Event, MessageDropped, RunEnded
-from weft.ports.journal import JournalFull
-from weft.ports.post import Message, Sayable
-from weft.problems.errors import WeftError
-from weft.run.keeper import LEASE_SECONDS, Keeper, Lease
-from weft.testing.clock import VirtualClock
-from weft.vocabulary.ids import RunId, StepId
+from stretto.adapters.stores.memory import MemoryJournal
+from stretto.events.model import Approved, CancelRequested, Event, MessageDropped, RunEnded
+from stretto.ports.journal import JournalFull
+from stretto.ports.post import Message, Sayable
+from stretto.problems.errors import StrettoError
+from stretto.run.keeper import LEASE_SECONDS, Keeper, Lease
+from stretto.testing.clock import VirtualClock
+from stretto.vocabulary.ids import RunId, StepId
 
 RUN = RunId("run-1")
 
@@ -20,7 +20,7 @@ RUN = RunId("run-1")
 class Told:
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.lost: list[WeftError] = []
+        self.lost: list[StrettoError] = []
 
     def now(self) -> float:
         return 5.0
@@ -28,7 +28,7 @@ class Told:
     def tell(self, event: Event) -> None:
         self.events.append(event)
 
-    def lose(self, error: WeftError) -> None:
+    def lose(self, error: StrettoError) -> None:
         self.lost.append(error)
 
 
@@ -46,7 +46,7 @@ def test_leases_are_renewed_for_as_long_as_a_run_is_driven() -> None:
             outcomes = await asyncio.gather(
                 *(store.lease(id, "you", 1) for id in ids), return_exceptions=True
             )
-            assert all(isinstance(each, WeftError) for each in outcomes)
+            assert all(isinstance(each, StrettoError) for each in outcomes)
         for id in ids:
             keeper.remove(id)
         await asyncio.sleep(LEASE_SECONDS)
@@ -130,7 +130,7 @@ class Unreadable(MemoryJournal):
 
     async def posted(self) -> list[Message]:
         if self.is_broken:
-            raise WeftError("it cannot be read now")
+            raise StrettoError("it cannot be read now")
         return await super().posted()
 
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:

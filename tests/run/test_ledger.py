@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import pytest
 
-from weft.ports.allowance import CallEstimate, NothingLeft, Reservation
-from weft.recipe.model import Budget
-from weft.run.ledger import Account, Ledger
-from weft.vocabulary.usage import Usage
+from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
+from stretto.recipe.model import Budget
+from stretto.run.ledger import Account, Ledger
+from stretto.vocabulary.usage import Usage
 
 T = TypeVar("T")
 

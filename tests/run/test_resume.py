@@ -4,7 +4,7 @@ import pytest
 
 from make import flat
 from run.stage import RUN, Stage, after_a_crash, places, statuses
-from weft.events.model import (
+from stretto.events.model import (
     Approved,
     AttemptFailed,
     AttemptStarted,
@@ -14,10 +14,10 @@ from weft.events.model import (
     RunResumed,
     TimerFired,
 )
-from weft.report.report import report_as_json, report_of
-from weft.schedule.result import output_of
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.report.report import report_as_json, report_of
+from stretto.schedule.result import output_of
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
 
 EVERYTHING = flat(
     "{id: a, subagent: researcher, prompt: x, retry: {max_attempts: 3, backoff: exponential}}",

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 from make import flat, plan_of
 from run.stage import RUN, Counting, Stage, after_a_crash
-from weft.events.model import AttemptStarted, RunStarted
-from weft.plan.model import Plan
-from weft.ports.runner import AttemptRequest, AttemptResult, Witness
-from weft.run.reuse import downstream, reusable
-from weft.run.runs import Start
-from weft.schedule.result import output_of
-from weft.schedule.state import RunState
-from weft.testing.runner import ScriptedRunner
-from weft.testing.script import read_script
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.statuses import RunStatus, StepStatus
+from stretto.events.model import AttemptStarted, RunStarted
+from stretto.plan.model import Plan
+from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
+from stretto.run.reuse import downstream, reusable
+from stretto.run.runs import Start
+from stretto.schedule.result import output_of
+from stretto.schedule.state import RunState
+from stretto.testing.runner import ScriptedRunner
+from stretto.testing.script import read_script
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 A = "{id: a, subagent: researcher, prompt: look}"
 B = '{id: b, subagent: writer, prompt: "b {{steps.a.output}}"}'

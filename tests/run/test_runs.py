@@ -9,14 +9,14 @@ import pytest
 
 from make import flat
 from run.stage import RUN, Stage, statuses
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import Approved, CancelRequested, Rejected, RunEnded
-from weft.ports.journal import Leased
-from weft.problems.errors import InvalidUsage, NotFound
-from weft.run.runs import Runs, is_interrupted
-from weft.schedule.state import RunState
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded
+from stretto.ports.journal import Leased
+from stretto.problems.errors import InvalidUsage, NotFound
+from stretto.run.runs import Runs, is_interrupted
+from stretto.schedule.state import RunState
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.statuses import RunStatus
 
 SLOW = flat(
     "{id: a, subagent: researcher, prompt: x}",
@@ -31,8 +31,8 @@ GATED = flat(
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from weft.adapters.processes import name_of_this_process
-from weft.adapters.stores.sqlite import SqliteJournal
+from stretto.adapters.processes import name_of_this_process
+from stretto.adapters.stores.sqlite import SqliteJournal
 
 async def hold():
     store = await SqliteJournal.open(Path(sys.argv[1]))
@@ -249,7 +249,7 @@ def test_of_many_who_find_a_dead_lease_at_once_one_gets_the_run() -> None:
 
 
 def _name_of_a_dead_process() -> str:
-    say = "from weft.adapters.processes import name_of_this_process as n; print(n())"
+    say = "from stretto.adapters.processes import name_of_this_process as n; print(n())"
     return subprocess.run(
         [sys.executable, "-c", say], check=True, capture_output=True, text=True
     ).stdout.strip()

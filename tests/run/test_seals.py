@@ -7,14 +7,14 @@ import pytest
 
 from make import plan_of
 from run.stage import RUN, Stage, statuses
-from weft.events.codec import decode, encode
-from weft.events.model import ApprovalRequested, Approved, Rejected, RunStarted
-from weft.plan.codec import plan_to_text
-from weft.problems.errors import PlanNotAccepted
-from weft.run.runs import Runs
-from weft.run.seals import Seals
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.values import JsonText
+from stretto.events.codec import decode, encode
+from stretto.events.model import ApprovalRequested, Approved, Rejected, RunStarted
+from stretto.plan.codec import plan_to_text
+from stretto.problems.errors import PlanNotAccepted
+from stretto.run.runs import Runs
+from stretto.run.seals import Seals
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.values import JsonText
 
 GATED = """\
 name: gated

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from weft.run.timers import Timers
-from weft.testing.clock import VirtualClock
+from stretto.run.timers import Timers
+from stretto.testing.clock import VirtualClock
 
 
 def fired(set_up: dict[str, float], clear: tuple[str, ...] = ()) -> list[tuple[str, float]]:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from schedule.drive import plan_of
-from weft.plan.model import Plan
+from stretto.plan.model import Plan
 
 _SETS = (["x"], ["y"], ["x", "y"], ["x/a"], ["**"])
 _TELLS = {"flat": "prompt", "wrapped": "input", "structural": "task"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
 
-from weft.events.model import (
+from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
     AttemptStarted,
@@ -24,13 +24,13 @@ from weft.events.model import (
     RunStarted,
     TimerFired,
 )
-from weft.plan.build import Problems, build
-from weft.plan.catalog import Catalog
-from weft.plan.model import Plan
-from weft.recipe.model import Agent
-from weft.recipe.read import read_recipe
-from weft.schedule.advance import advance
-from weft.schedule.commands import (
+from stretto.plan.build import Problems, build
+from stretto.plan.catalog import Catalog
+from stretto.plan.model import Plan
+from stretto.recipe.model import Agent
+from stretto.recipe.read import read_recipe
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import (
     AskApproval,
     CancelAttempt,
     ClearTimer,
@@ -40,13 +40,13 @@ from weft.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
-from weft.schedule.result import output_of
-from weft.schedule.state import NO_USAGE, RunState, begin
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.limits import DEFAULT_LIMITS, Limits
-from weft.vocabulary.statuses import RunStatus
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json, JsonText
+from stretto.schedule.result import output_of
+from stretto.schedule.state import NO_USAGE, RunState, begin
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json, JsonText
 
 NO_PLAN = JsonText("{}")  # the scheduler is given its plan, and does not look
 AGENTS = Catalog({AgentId(name): Agent(AgentId(name)) for name in ("worker", "default", "other")})

@@ -1,9 +1,9 @@
 """Budgets stop a run before the call that would exceed them (RECIPES §8)."""
 
 from schedule.drive import Fail, Give, drive
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
-from weft.vocabulary.usage import Usage
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.usage import Usage
 
 THREE = """
 name: t

@@ -1,7 +1,7 @@
 """An isolated writer's changes are collected before anybody builds on them (RECIPES §9)."""
 
 from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
-from weft.events.model import (
+from stretto.events.model import (
     Approved,
     AttemptCancelled,
     CancelRequested,
@@ -13,9 +13,9 @@ from weft.events.model import (
     RunEnded,
     RunResumed,
 )
-from weft.schedule.commands import AskApproval, CollectChanges, EndRun, StartAttempt
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.schedule.commands import AskApproval, CollectChanges, EndRun, StartAttempt
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
 
 A = StepId("a")
 

@@ -3,9 +3,9 @@
 import pytest
 
 from schedule.drive import Driven, Fail, Give, Hang, Reply, Script, drive, plan_of
-from weft.schedule.commands import CancelAttempt
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.schedule.commands import CancelAttempt
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
 
 MAP = """
 workflow:

@@ -3,12 +3,12 @@
 import pytest
 
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
-from weft.events.model import AttemptCancelled, FailureKind
-from weft.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
-from weft.schedule.delays import chance_of, retry_delay, wait_asked_for
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
-from weft.vocabulary.usage import Usage
+from stretto.events.model import AttemptCancelled, FailureKind
+from stretto.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
+from stretto.schedule.delays import chance_of, retry_delay, wait_asked_for
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.usage import Usage
 
 TWO = """
 name: t

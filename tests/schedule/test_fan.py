@@ -3,11 +3,11 @@
 import pytest
 
 from schedule.drive import Driven, Fail, Give, Hang, Script, drive, plan_of
-from weft.events.model import AttemptCancelled, AttemptStarted, AttemptSucceeded
-from weft.schedule.commands import CancelAttempt
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
-from weft.vocabulary.usage import Usage
+from stretto.events.model import AttemptCancelled, AttemptStarted, AttemptSucceeded
+from stretto.schedule.commands import CancelAttempt
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.usage import Usage
 
 FAN = """
 workflow:

@@ -5,13 +5,13 @@ from dataclasses import fields
 import pytest
 
 from schedule.drive import NO_PLAN, plan_of
-from weft.events.model import RunStarted
-from weft.ports.runner import AttemptRequest
-from weft.schedule.advance import advance
-from weft.schedule.commands import StartAttempt
-from weft.schedule.state import begin
-from weft.schedule.terms import Terms
-from weft.vocabulary.setup import Setup, setup_to_json
+from stretto.events.model import RunStarted
+from stretto.ports.runner import AttemptRequest
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import StartAttempt
+from stretto.schedule.state import begin
+from stretto.schedule.terms import Terms
+from stretto.vocabulary.setup import Setup, setup_to_json
 
 SETUP = Setup({"": "openai:small at https://one", "big": "openai:big at https://one"})
 TOOLS = "tools: [Read, Bash]"

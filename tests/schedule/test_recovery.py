@@ -1,7 +1,7 @@
 """What a new process takes up from one that died, and how runs are called off."""
 
 from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
-from weft.events.model import (
+from stretto.events.model import (
     Approved,
     AttemptStarted,
     AttemptSucceeded,
@@ -10,9 +10,9 @@ from weft.events.model import (
     RunEnded,
     RunResumed,
 )
-from weft.schedule.commands import AskApproval, CancelAttempt, EndRun, SetTimer, StartAttempt
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.schedule.commands import AskApproval, CancelAttempt, EndRun, SetTimer, StartAttempt
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
 
 A = StepId("a")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from schedule.drive import Fail, drive
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
 
 LOOP = """
 workflow:

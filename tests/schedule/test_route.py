@@ -3,9 +3,9 @@
 import pytest
 
 from schedule.drive import Fail, drive, plan_of
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.limits import Limits
-from weft.vocabulary.statuses import RunStatus
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.limits import Limits
+from stretto.vocabulary.statuses import RunStatus
 
 ROUTE = """
 name: t

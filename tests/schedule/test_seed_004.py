@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from schedule.drive import AGENTS, Driven, Fail, Hang, drive, plan_of
-from weft.plan.build import Problems, build
-from weft.recipe.read import read_recipe
-from weft.schedule.commands import CancelAttempt
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
-from weft.vocabulary.values import Json
+from stretto.plan.build import Problems, build
+from stretto.recipe.read import read_recipe
+from stretto.schedule.commands import CancelAttempt
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.values import Json
 
 HEAD = """
 workflow:

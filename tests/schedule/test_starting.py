@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
-from weft.events.model import (
+from stretto.events.model import (
     Approved,
     AttemptCancelled,
     AttemptStarted,
@@ -13,11 +13,11 @@ from weft.events.model import (
     RunResumed,
     TimerFired,
 )
-from weft.plan.codec import plan_from_json, plan_to_text
-from weft.schedule.commands import AskApproval, StartAttempt
-from weft.schedule.waits import why_waiting
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.schedule.commands import AskApproval, StartAttempt
+from stretto.schedule.waits import why_waiting
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.statuses import RunStatus
 
 DIAMOND = """
 name: diamond
@@ -277,7 +277,7 @@ def test_a_step_that_ends_while_it_waits_for_a_place_takes_none_along() -> None:
     assert run.state.startable.running == 0
 
 
-def test_a_run_that_an_older_weft_began_is_read_as_it_was_driven() -> None:
+def test_a_run_that_an_older_stretto_began_is_read_as_it_was_driven() -> None:
     plan = plan_of(steps(f"id: a, {RETRIES}", "id: b"), width=1)
     old = replace(plan, retry_keeps_place=True)
     assert plan_from_json(json.loads(plan_to_text(plan))) == plan

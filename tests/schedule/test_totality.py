@@ -3,7 +3,7 @@
 from itertools import product
 
 from schedule.drive import NO_PLAN, Driven, Hang, drive, plan_of
-from weft.events.model import (
+from stretto.events.model import (
     Approved,
     AttemptCancelled,
     AttemptFailed,
@@ -17,11 +17,11 @@ from weft.events.model import (
     RunStarted,
     TimerFired,
 )
-from weft.schedule.advance import advance
-from weft.schedule.state import begin
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.statuses import RunStatus
-from weft.vocabulary.usage import Usage
+from stretto.schedule.advance import advance
+from stretto.schedule.state import begin
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.usage import Usage
 
 PLAN = plan_of("name: t\nsteps: [{id: a, subagent: worker, prompt: go}]")
 

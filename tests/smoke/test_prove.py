@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from weft.events.model import AttemptStarted, AttemptSucceeded
-from weft.plan.build import Problems
-from weft.ports.journal import StoredEvent
-from weft.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from weft.smoke import verdicts
-from weft.smoke.check import Check
-from weft.smoke.prove import prove
-from weft.smoke.reading import ReadBack, read_elsewhere
-from weft.smoke.scenes import BAD_RECIPE, built, plan_of, scenes
-from weft.smoke.timeline import told
+from stretto.events.model import AttemptStarted, AttemptSucceeded
+from stretto.plan.build import Problems
+from stretto.ports.journal import StoredEvent
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.smoke import verdicts
+from stretto.smoke.check import Check
+from stretto.smoke.prove import prove
+from stretto.smoke.reading import ReadBack, read_elsewhere
+from stretto.smoke.scenes import BAD_RECIPE, built, plan_of, scenes
+from stretto.smoke.timeline import told
 
 NAMES = [
     "structure",

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from weft.events.codec import UnknownEvent
-from weft.events.model import (
+from stretto.events.codec import UnknownEvent
+from stretto.events.model import (
     AttemptFailed,
     AttemptStarted,
     AttemptSucceeded,
@@ -13,10 +13,10 @@ from weft.events.model import (
     RunEnded,
     RunStarted,
 )
-from weft.ports.journal import StoredEvent
-from weft.smoke import verdicts
-from weft.smoke.timeline import spans
-from weft.vocabulary.ids import AgentId, StepId
+from stretto.ports.journal import StoredEvent
+from stretto.smoke import verdicts
+from stretto.smoke.timeline import spans
+from stretto.vocabulary.ids import AgentId, StepId
 
 STEPS = ("a", "b")
 

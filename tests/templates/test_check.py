@@ -1,8 +1,8 @@
 import pytest
 
-from weft.templates.check import Known, KnownStep, check_reference
-from weft.templates.fault import Fault
-from weft.templates.reference import Reference, parse_reference
+from stretto.templates.check import Known, KnownStep, check_reference
+from stretto.templates.fault import Fault
+from stretto.templates.reference import Reference, parse_reference
 
 SCHEMA = {
     "type": "object",

@@ -1,8 +1,8 @@
 import pytest
 
-from weft.templates.evaluate import Undecided, decide, evaluate
-from weft.templates.expression import Expression, parse_expression
-from weft.templates.scope import Scope, StepValue
+from stretto.templates.evaluate import Undecided, decide, evaluate
+from stretto.templates.expression import Expression, parse_expression
+from stretto.templates.scope import Scope, StepValue
 
 SCOPE = Scope(
     inputs={"n": 3, "text": "abc", "flag": "True\n", "nothing": None, "tags": ["a", 1]},

@@ -1,9 +1,9 @@
 import pytest
 
-from weft.templates.expression import DEEPEST_EXPRESSION, Expression, parse_expression
-from weft.templates.fault import Fault
-from weft.templates.reference import Reference
-from weft.templates.tree import Binary, Constant, Items, Logic, Unary, written
+from stretto.templates.expression import DEEPEST_EXPRESSION, Expression, parse_expression
+from stretto.templates.fault import Fault
+from stretto.templates.reference import Reference
+from stretto.templates.tree import Binary, Constant, Items, Logic, Unary, written
 
 
 def parsed(text: str) -> Expression:

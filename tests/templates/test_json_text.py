@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from weft.templates.json_text import DEEPEST_JSON, find_json
-from weft.templates.value import MISSING
+from stretto.templates.json_text import DEEPEST_JSON, find_json
+from stretto.templates.value import MISSING
 
 
 @pytest.mark.parametrize(

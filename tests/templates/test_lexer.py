@@ -1,6 +1,6 @@
 import pytest
 
-from weft.templates.lexer import END, Refused, tokens_of
+from stretto.templates.lexer import END, Refused, tokens_of
 
 
 @pytest.mark.parametrize(

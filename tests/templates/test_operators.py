@@ -1,6 +1,6 @@
 import pytest
 
-from weft.templates.operators import LONGEST_TEXT, MOST_PAIRS, Undecided, apply, size, truth
+from stretto.templates.operators import LONGEST_TEXT, MOST_PAIRS, Undecided, apply, size, truth
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
-from weft.templates.fault import Fault
-from weft.templates.reference import Reference, parse_reference
+from stretto.templates.fault import Fault
+from stretto.templates.reference import Reference, parse_reference
 
 
 @pytest.mark.parametrize(

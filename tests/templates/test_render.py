@@ -1,8 +1,8 @@
 import pytest
 
-from weft.templates.render import as_text, render, render_known, whole_value
-from weft.templates.scope import MISSING, Scope, StepValue
-from weft.templates.template import Template, parse_template
+from stretto.templates.render import as_text, render, render_known, whole_value
+from stretto.templates.scope import MISSING, Scope, StepValue
+from stretto.templates.template import Template, parse_template
 
 SCOPE = Scope(
     inputs={"topic": "tides", "list": [1, {"ä": None}], "evil": "{{inputs.topic}} \\{{x}}"},

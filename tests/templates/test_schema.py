@@ -1,6 +1,6 @@
 import pytest
 
-from weft.templates.schema import closed_at
+from stretto.templates.schema import closed_at
 
 NEWS = {
     "type": "object",

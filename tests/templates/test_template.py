@@ -1,6 +1,6 @@
 import pytest
 
-from weft.templates.template import MOST_FAULTS, Template, parse_template
+from stretto.templates.template import MOST_FAULTS, Template, parse_template
 
 
 def texts(template: Template) -> list[str]:

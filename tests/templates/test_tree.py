@@ -1,7 +1,7 @@
 import pytest
 
-from weft.templates.expression import Expression, parse_expression
-from weft.templates.tree import Constant, Items, Logic, Unary, height, written
+from stretto.templates.expression import Expression, parse_expression
+from stretto.templates.tree import Constant, Items, Logic, Unary, height, written
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import copy
 
 import pytest
 
-from weft.templates.value import MISSING, Missing, kind_of
+from stretto.templates.value import MISSING, Missing, kind_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from weft.testing.clock import START, VirtualClock
+from stretto.testing.clock import START, VirtualClock
 
 
 def test_an_hour_takes_no_time() -> None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from weft.testing.openai_script import (
+from stretto.testing.openai_script import (
     Asked,
     Cut,
     ErrorInStream,
@@ -32,7 +32,7 @@ from weft.testing.openai_script import (
     rate_limited,
     rate_limited_until,
 )
-from weft.testing.openai_server import OpenAIServer, serving
+from stretto.testing.openai_server import OpenAIServer, serving
 
 HELLO = [{"role": "user", "content": "Hello?"}]
 
@@ -306,7 +306,7 @@ def test_it_serves_a_hundred_at_once() -> None:
 
 
 def test_it_runs_as_a_process_of_its_own() -> None:
-    command = [sys.executable, "-m", "weft.testing.openai_server", "--latency", "0.01"]
+    command = [sys.executable, "-m", "stretto.testing.openai_server", "--latency", "0.01"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

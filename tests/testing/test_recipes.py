@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from make import RECIPES, flat
-from weft.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage
-from weft.schedule.result import output_of
-from weft.testing.recipes import run_recipe
-from weft.testing.script import Reply, Script
-from weft.vocabulary.ids import StepId
-from weft.vocabulary.statuses import RunStatus
+from stretto.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage
+from stretto.schedule.result import output_of
+from stretto.testing.recipes import run_recipe
+from stretto.testing.script import Reply, Script
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus
 
 
 def test_a_recipe_runs_with_the_default_answer() -> None:

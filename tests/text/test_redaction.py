@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from weft.text.redaction import MASK, Redactor
-from weft.text.secrets import secret_values
+from stretto.text.redaction import MASK, Redactor
+from stretto.text.secrets import secret_values
 
 KEY = "sk-Test-4f9aB2c7D1e8+/=x"
 OURS = Redactor({"OPENAI_API_KEY": KEY})

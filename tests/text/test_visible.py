@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.text.visible import escaped, one_line, visible, visible_line
+from stretto.text.visible import escaped, one_line, visible, visible_line
 
-CLI = Path(__file__).parents[2] / "src" / "weft" / "cli"
+CLI = Path(__file__).parents[2] / "src" / "stretto" / "cli"
 HARMFUL = [
     "\x00", "\x07", "\x08", "\x0b", "\x0c", "\x0e", "\r", "\x1b", "\x7f", "\x80", "\x85", "\x90",
     "\x9b", "\x9d", "\u00ad", "\u061c", "\u115f", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f",
@@ -77,7 +77,7 @@ def test_commands_print_in_one_place() -> None:
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and _prints(node.func)
     ]
-    # `weft --version` and the word about a signal, before anything is imported, and what the system
+    # `stretto --version` and the word about a signal, before anything is imported, and what the system
     # says of a full disk.
     assert found == ["main.py", "main.py", "streams.py"]
 

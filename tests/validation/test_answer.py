@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from weft.validation.answer import NoJson, read_json
+from stretto.validation.answer import NoJson, read_json
 
 
 @pytest.mark.parametrize(

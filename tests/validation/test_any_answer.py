@@ -5,13 +5,13 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.validation.answer import read_json
-from weft.validation.judge import judge_prompt, read_verdicts
-from weft.validation.rules.decide import decide
-from weft.validation.rules.understand import understand
-from weft.validation.rules.verdict import Failed, Passed, Unsure
-from weft.validation.schema import schema_errors
-from weft.validation.validate import Accepted, NotAccepted, check_answer, check_value
+from stretto.validation.answer import read_json
+from stretto.validation.judge import judge_prompt, read_verdicts
+from stretto.validation.rules.decide import decide
+from stretto.validation.rules.understand import understand
+from stretto.validation.rules.verdict import Failed, Passed, Unsure
+from stretto.validation.schema import schema_errors
+from stretto.validation.validate import Accepted, NotAccepted, check_answer, check_value
 
 # A machine with much to do is slow now and then; that is no fault of an example.
 unhurried = settings(deadline=None)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from weft.validation.implied import implied_schema
-from weft.validation.validate import Accepted, check_value
-from weft.vocabulary.values import Json
+from stretto.validation.implied import implied_schema
+from stretto.validation.validate import Accepted, check_value
+from stretto.vocabulary.values import Json
 
 CASES: list[tuple[list[str], Json]] = [
     (["Output must include company_overview field"], {"company_overview": "x"}),

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from weft.validation.judge import (
+from stretto.validation.judge import (
     LONGEST_CANDIDATE,
     VERDICT_SCHEMA,
     RuleVerdict,
     judge_prompt,
     read_verdicts,
 )
-from weft.validation.schema import schema_errors, schema_fault
+from stretto.validation.schema import schema_errors, schema_fault
 
 RULES = ("must be persuasive", "must not include personal data")
 BOTH = {

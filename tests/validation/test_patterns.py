@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.validation.patterns import MOST_WORK, TooMuch, Unmatchable, Work, occurs
+from stretto.validation.patterns import MOST_WORK, TooMuch, Unmatchable, Work, occurs
 
 # A machine with much to do is slow now and then; that is no fault of an example.
 unhurried = settings(deadline=None)

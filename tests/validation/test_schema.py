@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from weft.validation.schema import BadSchema, schema_errors, schema_fault
+from stretto.validation.schema import BadSchema, schema_errors, schema_fault
 
 REVIEW = {
     "type": "object",
@@ -198,7 +198,7 @@ def test_many_unique_objects_are_compared_quickly():
 
 def test_errors_come_in_the_same_order_in_every_process():
     code = (
-        "from weft.validation.schema import schema_errors\n"
+        "from stretto.validation.schema import schema_errors\n"
         "value = {f'k{n}': 'x' for n in range(40)}\n"
         "print(schema_errors(value, {'additionalProperties': {'type': 'number'}}))\n"
     )
@@ -216,7 +216,7 @@ def test_errors_come_in_the_same_order_in_every_process():
 
 def test_the_schema_package_is_imported_only_when_a_schema_is_checked():
     code = (
-        "import sys; from weft.validation.validate import check_answer\n"
+        "import sys; from stretto.validation.validate import check_answer\n"
         "check_answer('x', None, None, ('must not be empty',))\n"
         "assert 'jsonschema' not in sys.modules\n"
     )

@@ -1,6 +1,6 @@
 import pytest
 
-from weft.validation.validate import Accepted, NotAccepted, check_answer, check_value
+from stretto.validation.validate import Accepted, NotAccepted, check_answer, check_value
 
 SCHEMA = {"type": "object", "required": ["score"], "properties": {"score": {"type": "number"}}}
 

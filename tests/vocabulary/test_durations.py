@@ -1,6 +1,6 @@
 import pytest
 
-from weft.vocabulary.durations import LONGEST_SECONDS, format_duration, parse_duration
+from stretto.vocabulary.durations import LONGEST_SECONDS, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from weft.vocabulary.usage import Usage
+from stretto.vocabulary.usage import Usage
 
 
 def test_usages_add_up():

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.glob_overlap import ANY, Pattern
-from weft.plan.globs import Glob, overlap, parse_glob
-from weft.workspaces.aliases import EVERYTHING, aliases
-from weft.workspaces.folding import ignores_case
-from weft.workspaces.glob_text import text_of
+from stretto.plan.glob_overlap import ANY, Pattern
+from stretto.plan.globs import Glob, overlap, parse_glob
+from stretto.workspaces.aliases import EVERYTHING, aliases
+from stretto.workspaces.folding import ignores_case
+from stretto.workspaces.glob_text import text_of
 from workspaces.trees import Tree, write_tree
 
 TREE: Tree = {

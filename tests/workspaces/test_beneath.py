@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.globs import Glob, parse_glob
-from weft.workspaces import openat2
-from weft.workspaces.beneath import Beneath
-from weft.workspaces.refusals import PathRefused
+from stretto.plan.globs import Glob, parse_glob
+from stretto.workspaces import openat2
+from stretto.workspaces.beneath import Beneath
+from stretto.workspaces.refusals import PathRefused
 from workspaces.trees import read_tree, removing, write_tree
 
 WAYS = [
@@ -182,7 +182,7 @@ def test_a_hard_link_from_outside_is_never_written_through(
         ("src/.GIT/hooks/x", "protected"),
         (".git\u200b/config", "protected"),
         ("git~1/config", "protected"),
-        (".weft-merge-1/new/0", "protected"),
+        (".stretto-merge-1/new/0", "protected"),
         ("src", "kind"),
         ("", "kind"),
         ("missing/new.txt", "missing"),

@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 from schedule.drive import plan_of
-from weft.plan.codec import plan_from_json, plan_to_text
-from weft.plan.model import Plan
-from weft.workspaces.claiming import with_aliases
+from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.plan.model import Plan
+from stretto.workspaces.claiming import with_aliases
 from workspaces.trees import Tree, write_tree
 
 TREE: Tree = {"src/a.py": b"", "docs/b.md": b"", "link": "src"}

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.plan.globs import Glob, parse_glob
-from weft.problems.errors import NotFound
-from weft.workspaces.blobs import BlobLost, Blobs
-from weft.workspaces.diff import find_changes, open_changes, outside
-from weft.workspaces.entries import Changes
-from weft.workspaces.isolate import isolate, remove_tree
-from weft.workspaces.limits import TooLarge, WorkspaceLimits
-from weft.workspaces.patch import LARGEST_BINARY, Summary, render_patch, summarize
+from stretto.plan.globs import Glob, parse_glob
+from stretto.problems.errors import NotFound
+from stretto.workspaces.blobs import BlobLost, Blobs
+from stretto.workspaces.diff import find_changes, open_changes, outside
+from stretto.workspaces.entries import Changes
+from stretto.workspaces.isolate import isolate, remove_tree
+from stretto.workspaces.limits import TooLarge, WorkspaceLimits
+from stretto.workspaces.patch import LARGEST_BINARY, Summary, render_patch, summarize
 from workspaces.trees import Tree, git, read_tree, write_tree
 
 LINES = b"".join(b"line %d\n" % number for number in range(60))

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.globs import Glob, parse_glob
-from weft.workspaces.apply import Merged
-from weft.workspaces.diff import find_changes, open_changes
-from weft.workspaces.entries import Changes
-from weft.workspaces.isolate import isolate, open_isolated, why_lost
-from weft.workspaces.left_out import find_left_out
-from weft.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
-from weft.workspaces.merge_back import merge_back
+from stretto.plan.globs import Glob, parse_glob
+from stretto.workspaces.apply import Merged
+from stretto.workspaces.diff import find_changes, open_changes
+from stretto.workspaces.entries import Changes
+from stretto.workspaces.isolate import isolate, open_isolated, why_lost
+from stretto.workspaces.left_out import find_left_out
+from stretto.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
+from stretto.workspaces.merge_back import merge_back
 from workspaces.trees import Tree, git, read_tree, repository, write_tree
 
 FILES: Tree = {".gitignore": b"out/\n*.log\n", "a.txt": b"a\n", "src/a.c": b"int a;\n"}

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft.workspaces.beneath import Beneath
-from weft.workspaces.ignoring import MOST_BYTES, MOST_RULES, read_rules
-from weft.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
-from weft.workspaces.listing import Selection, list_workspace
-from weft.workspaces.refusals import PathRefused
+from stretto.workspaces.beneath import Beneath
+from stretto.workspaces.ignoring import MOST_BYTES, MOST_RULES, read_rules
+from stretto.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
+from stretto.workspaces.listing import Selection, list_workspace
+from stretto.workspaces.refusals import PathRefused
 from workspaces.trees import git, write_tree
 
 PATHS = [

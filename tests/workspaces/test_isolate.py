@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.globs import Glob, parse_glob
-from weft.problems.errors import NotFound
-from weft.workspaces.git import GitFailed
-from weft.workspaces.isolate import isolate, open_isolated, remove_tree
-from weft.workspaces.limits import TooLarge, WorkspaceLimits
+from stretto.plan.globs import Glob, parse_glob
+from stretto.problems.errors import NotFound
+from stretto.workspaces.git import GitFailed
+from stretto.workspaces.isolate import isolate, open_isolated, remove_tree
+from stretto.workspaces.limits import TooLarge, WorkspaceLimits
 from workspaces.trees import Tree, git, read_tree, repository, write_tree
 
 FILES: Tree = {
@@ -297,13 +297,13 @@ def test_a_copy_that_does_not_fit_is_no_copy(tmp_path: Path) -> None:
     limited = """
 import resource, signal, sys
 from pathlib import Path
-from weft.problems.errors import WeftError
-from weft.workspaces.isolate import isolate
+from stretto.problems.errors import StrettoError
+from stretto.workspaces.isolate import isolate
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
     isolate(Path(sys.argv[1]), Path(sys.argv[2]))
-except (WeftError, OSError) as error:
+except (StrettoError, OSError) as error:
     print("refused")
 """
     command = [sys.executable, "-c", limited, str(tmp_path / "ws"), str(tmp_path / "home")]
@@ -321,7 +321,7 @@ def test_a_pipe_in_a_repository_is_not_waited_for(tmp_path: Path, file: str) -> 
     (project / file).unlink(missing_ok=True)
     os.mkfifo(project / file)
     code = (
-        "import sys; from pathlib import Path; from weft.workspaces.isolate import isolate\n"
+        "import sys; from pathlib import Path; from stretto.workspaces.isolate import isolate\n"
         "isolate(Path(sys.argv[1]), Path(sys.argv[2]))"
     )
     words = [sys.executable, "-c", code, str(project), str(tmp_path / "copy")]

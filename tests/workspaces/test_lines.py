@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.workspaces.lines import shared_runs, split_lines
-from weft.workspaces.three_way import Clashes, merge_text
+from stretto.workspaces.lines import shared_runs, split_lines
+from stretto.workspaces.three_way import Clashes, merge_text
 
 LETTERS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e\n"]), max_size=30)
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.apply import Merged, WorkspaceMoved, apply_merge
-from weft.workspaces.diff import find_changes, open_changes
-from weft.workspaces.entries import Changes
-from weft.workspaces.isolate import isolate, remove_tree
-from weft.workspaces.locks import WorkspaceBusy, merge_lock
-from weft.workspaces.merge import Conflict, MergePlan, plan_merge, stays_inside
-from weft.workspaces.merge_back import is_merged, merge_back
-from weft.workspaces.refusals import PathRefused
-from weft.workspaces.undo import recover_merges
+from stretto.workspaces.apply import Merged, WorkspaceMoved, apply_merge
+from stretto.workspaces.diff import find_changes, open_changes
+from stretto.workspaces.entries import Changes
+from stretto.workspaces.isolate import isolate, remove_tree
+from stretto.workspaces.locks import WorkspaceBusy, merge_lock
+from stretto.workspaces.merge import Conflict, MergePlan, plan_merge, stays_inside
+from stretto.workspaces.merge_back import is_merged, merge_back
+from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.undo import recover_merges
 from workspaces.trees import Tree, git, read_tree, repository, write_tree
 
 LINES = b"".join(b"line %d\n" % number for number in range(20))
@@ -408,8 +408,8 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(writing: Writing) -> None
 DYING = """
 import os, sys
 from pathlib import Path
-from weft.workspaces.diff import open_changes
-from weft.workspaces.merge_back import merge_back
+from stretto.workspaces.diff import open_changes
+from stretto.workspaces.merge_back import merge_back
 
 artifact, workspace, home = map(Path, sys.argv[1:])
 die = lambda point: os._exit(0) if point == "synced" else None
@@ -430,7 +430,7 @@ def test_what_was_edited_between_a_crash_and_its_recovery_is_not_lost(writing: W
     assert (writing.workspace / "b.txt").read_bytes() == b"edited since"
     assert recovered.kept is not None
     assert (recovered.kept / "b.txt").read_bytes() == b"b\n"
-    assert list(writing.workspace.glob(".weft-merge-*")) == []
+    assert list(writing.workspace.glob(".stretto-merge-*")) == []
     assert recover_merges(writing.workspace, writing.home) == ()
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.apply import Merged
-from weft.workspaces.diff import find_changes
-from weft.workspaces.entries import Changes
-from weft.workspaces.isolate import isolate
-from weft.workspaces.merge import Conflict, Settlement
-from weft.workspaces.merge_back import merge_back
-from weft.workspaces.refusals import spelt
+from stretto.workspaces.apply import Merged
+from stretto.workspaces.diff import find_changes
+from stretto.workspaces.entries import Changes
+from stretto.workspaces.isolate import isolate
+from stretto.workspaces.merge import Conflict, Settlement
+from stretto.workspaces.merge_back import merge_back
+from stretto.workspaces.refusals import spelt
 from workspaces.trees import Tree, read_tree, write_tree
 
 FILES: Tree = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.watching import Snapshot, differences, look
+from stretto.workspaces.watching import Snapshot, differences, look
 from workspaces.trees import Tree, write_tree
 
 TREE: Tree = {

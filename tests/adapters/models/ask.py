@@ -9,10 +9,10 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, User
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from weft.adapters.models.openai_compatible import OpenAICompatibleModel
-from weft.adapters.models.openai_endpoint import Endpoint
-from weft.testing.openai_script import Asked, Script
-from weft.testing.openai_server import OpenAIServer
+from stretto.adapters.models.openai_compatible import OpenAICompatibleModel
+from stretto.adapters.models.openai_endpoint import Endpoint
+from stretto.testing.openai_script import Asked, Script
+from stretto.testing.openai_server import OpenAIServer
 
 KEY = "sk-not-a-real-key-0123456789"
 HELLO: list[ModelMessage] = [ModelRequest([UserPromptPart("Hello?")])]

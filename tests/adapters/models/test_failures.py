@@ -7,10 +7,10 @@ from pydantic_ai import exceptions as theirs
 from pydantic_ai.settings import ModelSettings
 
 from adapters.models.ask import asked_once
-from weft.adapters.models.failures import fault_of
-from weft.ports.model import ModelFault
-from weft.problems.errors import InvalidConfig
-from weft.testing.openai_script import (
+from stretto.adapters.models.failures import fault_of
+from stretto.ports.model import ModelFault
+from stretto.problems.errors import InvalidConfig
+from stretto.testing.openai_script import (
     Cut,
     ErrorInStream,
     Hang,
@@ -20,7 +20,7 @@ from weft.testing.openai_script import (
     WrongType,
     rate_limited,
 )
-from weft.text.redaction import Redactor
+from stretto.text.redaction import Redactor
 
 
 def met(script: Script) -> ModelFault:

@@ -10,8 +10,8 @@ import pytest
 from pydantic_ai.exceptions import ModelConnectionError
 
 from adapters.models.ask import ask, model_at
-from weft.testing.openai_script import Hang, Said
-from weft.testing.openai_server import OpenAIServer
+from stretto.testing.openai_script import Hang, Said
+from stretto.testing.openai_server import OpenAIServer
 
 x509 = pytest.importorskip("cryptography.x509", reason="cryptography makes the certificate")
 
@@ -22,7 +22,7 @@ def certificate(tmp_path: Path) -> Path:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "weft")])
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "stretto")])
     now = datetime.datetime.now(datetime.UTC)
     built = (
         x509.CertificateBuilder()

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from weft.adapters.models.model_names import Fault, Meant, check_name, meaning
-from weft.adapters.models.provider_table import ALIASES, BY_NAME, PREFIXES, PROVIDERS
+from stretto.adapters.models.model_names import Fault, Meant, check_name, meaning
+from stretto.adapters.models.provider_table import ALIASES, BY_NAME, PREFIXES, PROVIDERS
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "a"}
 
@@ -107,8 +107,8 @@ def test_nothing_is_wrong_with_these(name: str, environ: dict[str, str]) -> None
 
 def test_checking_a_name_imports_no_pydantic() -> None:
     program = (
-        "import sys; from weft.adapters.models.providers import check_name; "
-        "import weft.adapters.models.named, weft.adapters.models.resolve, weft.adapters.models.prices; "
+        "import sys; from stretto.adapters.models.providers import check_name; "
+        "import stretto.adapters.models.named, stretto.adapters.models.resolve, stretto.adapters.models.prices; "
         "check_name('gpt-4o', {}); "
         "sys.exit(', '.join({'pydantic', 'pydantic_ai', 'openai', 'genai_prices'} & sys.modules.keys()))"
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weft.adapters.models.openai_calls import Calls, Piece
+from stretto.adapters.models.openai_calls import Calls, Piece
 
 
 def sent(

@@ -30,9 +30,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from adapters.models.ask import BOTH, HELLO, KEY, ask, asked_once, model_at
-from weft.testing.openai_script import Asked, Said, Tokens, ToolCall, WrongType
-from weft.testing.openai_server import OpenAIServer
-from weft.testing.openai_wire import completion
+from stretto.testing.openai_script import Asked, Said, Tokens, ToolCall, WrongType
+from stretto.testing.openai_server import OpenAIServer
+from stretto.testing.openai_wire import completion
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 LOOK = ToolDefinition(name="look", description="Looks.", parameters_json_schema=SCHEMA)
@@ -159,7 +159,7 @@ def test_a_schema_is_asked_for_natively(stream: bool) -> None:
 def test_settings_are_sent_by_their_own_names() -> None:
     settings = ModelSettings(
         max_tokens=9, temperature=0.5, top_p=0.9, seed=7, stop_sequences=["END"],
-        parallel_tool_calls=False, extra_body={"think": False}, extra_headers={"X-Title": "weft"},
+        parallel_tool_calls=False, extra_body={"think": False}, extra_headers={"X-Title": "stretto"},
     )  # fmt: skip
     parameters = ModelRequestParameters(function_tools=[LOOK])
     _, asked = asked_once(Said(), settings=settings, parameters=parameters)
@@ -169,7 +169,7 @@ def test_settings_are_sent_by_their_own_names() -> None:
         "max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "seed": 7, "stop": ["END"],
         "parallel_tool_calls": False, "think": False,
     }  # fmt: skip
-    assert asked.headers["x-title"] == "weft"
+    assert asked.headers["x-title"] == "stretto"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pydantic_ai import exceptions as errors
 from pydantic_ai.settings import ModelSettings
 
 from adapters.models.ask import BOTH, HELLO, KEY, PLAIN, ask, asked_once, model_at
-from weft.adapters.models.openai_endpoint import Endpoint
-from weft.problems.errors import InvalidConfig
-from weft.testing.openai_script import (
+from stretto.adapters.models.openai_endpoint import Endpoint
+from stretto.problems.errors import InvalidConfig
+from stretto.testing.openai_script import (
     Cut,
     ErrorInStream,
     Hang,
@@ -25,7 +25,7 @@ from weft.testing.openai_script import (
     rate_limited,
     rate_limited_until,
 )
-from weft.testing.openai_server import OpenAIServer
+from stretto.testing.openai_server import OpenAIServer
 
 
 def failure(script: Script, stream: bool = True, **how: Any) -> BaseException:

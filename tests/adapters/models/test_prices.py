@@ -3,9 +3,9 @@
 import pytest
 from pydantic_ai.usage import RequestUsage
 
-from weft.adapters.models.prices import is_priced, price
-from weft.adapters.models.provider_table import PROVIDERS, TIERS
-from weft.vocabulary.usage import Usage
+from stretto.adapters.models.prices import is_priced, price
+from stretto.adapters.models.provider_table import PROVIDERS, TIERS
+from stretto.vocabulary.usage import Usage
 
 MILLION = Usage(1_000_000, 1_000_000)
 

@@ -12,16 +12,16 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from adapters.models.ask import ask
-from weft.adapters.models.endpoints import endpoint_of
-from weft.adapters.models.named import NamedModels
-from weft.adapters.models.openai_compatible import OpenAICompatibleModel
-from weft.adapters.models.openai_messages import request_body
-from weft.adapters.models.provider_table import BY_NAME, PROVIDERS
-from weft.adapters.models.providers import make_model
-from weft.ports.model import Models
-from weft.problems.errors import InvalidConfig
-from weft.testing.openai_script import Said
-from weft.testing.openai_server import OpenAIServer
+from stretto.adapters.models.endpoints import endpoint_of
+from stretto.adapters.models.named import NamedModels
+from stretto.adapters.models.openai_compatible import OpenAICompatibleModel
+from stretto.adapters.models.openai_messages import request_body
+from stretto.adapters.models.provider_table import BY_NAME, PROVIDERS
+from stretto.adapters.models.providers import make_model
+from stretto.ports.model import Models
+from stretto.problems.errors import InvalidConfig
+from stretto.testing.openai_script import Said
+from stretto.testing.openai_server import OpenAIServer
 
 
 def lean(name: str, environ: dict[str, str]) -> OpenAICompatibleModel:

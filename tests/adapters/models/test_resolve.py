@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from weft.adapters.models.resolve import Resolved, resolve
-from weft.problems.errors import InvalidConfig
-from weft.testing.openai_server import OpenAIServer
+from stretto.adapters.models.resolve import Resolved, resolve
+from stretto.problems.errors import InvalidConfig
+from stretto.testing.openai_server import OpenAIServer
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}  # nothing listens there
 

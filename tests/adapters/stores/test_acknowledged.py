@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.stores.acknowledged import check, losses
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import TimerFired
-from weft.ports.journal import Loss
-from weft.problems.errors import WeftError
-from weft.vocabulary.ids import RunId
+from stretto.adapters.stores.acknowledged import check, losses
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import TimerFired
+from stretto.ports.journal import Loss
+from stretto.problems.errors import StrettoError
+from stretto.vocabulary.ids import RunId
 
 # Appends to its runs until it is killed, and prints how far each has come.
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import TimerFired
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import TimerFired
 
 async def main(path, runs):
     journal = await SqliteJournal.open(Path(path))
@@ -111,7 +111,7 @@ def test_what_a_damaged_wal_has_lost_is_said_and_its_files_are_kept(
     killed_writer(path, "a", "b")
     damage(path)
     before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
-    with caplog.at_level(logging.WARNING, "weft.journal"):
+    with caplog.at_level(logging.WARNING, "stretto.journal"):
         lost, held = opened(path, "a", "b")
     assert {loss.run_id for loss in lost} == {"a", "b"}
     for loss in lost:
@@ -209,7 +209,9 @@ def test_a_copy_that_cannot_be_kept_stops_whoever_would_write(path: Path) -> Non
     was = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, was[1]))
     try:
-        with pytest.raises(WeftError, match="has lost events of a, and no copy of it can be kept"):
+        with pytest.raises(
+            StrettoError, match="has lost events of a, and no copy of it can be kept"
+        ):
             check(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, was)

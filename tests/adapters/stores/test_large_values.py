@@ -10,19 +10,19 @@ from typing import TypeVar
 import pytest
 
 from schedule.drive import plan_of
-from weft.adapters.clock import SystemClock
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.codec import decode, encode
-from weft.events.model import AttemptSucceeded, ModelSpoke, TimerFired
-from weft.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from weft.problems.errors import WeftError
-from weft.run.history import load
-from weft.run.reuse import reusable
-from weft.run.runs import Runs, Start
-from weft.schedule.state import RunState
-from weft.vocabulary.ids import RunId, StepId
-from weft.vocabulary.large import LARGE_BYTES, Large, loaded
-from weft.vocabulary.values import Json
+from stretto.adapters.clock import SystemClock
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.codec import decode, encode
+from stretto.events.model import AttemptSucceeded, ModelSpoke, TimerFired
+from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
+from stretto.problems.errors import StrettoError
+from stretto.run.history import load
+from stretto.run.reuse import reusable
+from stretto.run.runs import Runs, Start
+from stretto.schedule.state import RunState
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.large import LARGE_BYTES, Large, loaded
+from stretto.vocabulary.values import Json
 
 T = TypeVar("T")
 RUN, OTHER = RunId("run-1"), RunId("run-2")
@@ -108,7 +108,7 @@ def test_equal_outputs_of_several_runs_lie_there_once_and_know_who_uses_them(pat
 def test_an_append_that_is_refused_leaves_no_value_behind(path: Path) -> None:
     async def story(journal: SqliteJournal) -> None:
         fence = await journal.lease(RUN, "me", 60)
-        with pytest.raises(WeftError):
+        with pytest.raises(StrettoError):
             await journal.append(RUN, [ended(BIG)], fence=fence + 1)
 
     told(path, story)
@@ -126,7 +126,7 @@ def test_a_value_that_is_gone_or_changed_is_said_to_be(path: Path, damage: str, 
         with closing(sqlite3.connect(path)) as db:
             db.execute(damage)
             db.commit()
-        with pytest.raises(WeftError, match=says):
+        with pytest.raises(StrettoError, match=says):
             kept.value()
 
     told(path, story)

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.stores import sqlite_file, sqlite_writer
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.adapters.stores.sqlite_file import MIGRATIONS
-from weft.adapters.stores.sqlite_ledger import Ledger
-from weft.events.codec import UnknownEvent, encode
-from weft.events.model import AttemptSucceeded, TimerFired
-from weft.ports.journal import Fenced, JournalFull, Leased
-from weft.problems.errors import WeftError
-from weft.vocabulary.ids import RunId, StepId
+from stretto.adapters.stores import sqlite_file, sqlite_writer
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.adapters.stores.sqlite_file import MIGRATIONS
+from stretto.adapters.stores.sqlite_ledger import Ledger
+from stretto.events.codec import UnknownEvent, encode
+from stretto.events.model import AttemptSucceeded, TimerFired
+from stretto.ports.journal import Fenced, JournalFull, Leased
+from stretto.problems.errors import StrettoError
+from stretto.vocabulary.ids import RunId, StepId
 
 RUN = RunId("run-1")
 
@@ -130,31 +130,31 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
         assert db.execute("SELECT name FROM sqlite_schema WHERE name = 'more'").fetchall() == []
 
 
-def test_a_file_of_a_newer_weft_is_refused(path: Path) -> None:
+def test_a_file_of_a_newer_stretto_is_refused(path: Path) -> None:
     told(path, three_events)
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
-    with pytest.raises(WeftError, match="newer Weft"):
+    with pytest.raises(StrettoError, match="newer Stretto"):
         told(path, three_events)
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("These are my notes. " * 100)
-    with pytest.raises(WeftError, match="not a database"):
+    with pytest.raises(StrettoError, match="not a database"):
         told(path, three_events)
     assert path.read_text().startswith("These are my notes.")
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WeftError, match="cannot be written"):
+    with pytest.raises(StrettoError, match="cannot be written"):
         told(tmp_path / "file" / "journal.db", three_events)
 
 
 def test_a_path_that_is_a_directory_is_told_at_once(tmp_path: Path) -> None:
     begun = time.monotonic()
-    with pytest.raises(WeftError, match="cannot be written"):
+    with pytest.raises(StrettoError, match="cannot be written"):
         told(tmp_path, three_events)
     assert time.monotonic() - begun < 9  # and not the 10 of a lock
 
@@ -243,9 +243,9 @@ def test_when_the_file_may_not_grow_nothing_acknowledged_is_lost_and_nothing_is_
 RUNS_OUT_OF_SPACE = """
 import asyncio, resource, sys
 from pathlib import Path
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import AttemptSucceeded
-from weft.ports.journal import JournalFull
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import AttemptSucceeded
+from stretto.ports.journal import JournalFull
 
 async def main():
     journal = await SqliteJournal.open(Path(sys.argv[1]))
@@ -285,8 +285,8 @@ def test_a_full_disk_refuses_and_goes_on_once_there_is_space(path: Path) -> None
 WRITES_UNTIL_KILLED = """
 import asyncio, sys
 from pathlib import Path
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import TimerFired
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import TimerFired
 
 async def main():
     journal = await SqliteJournal.open(Path(sys.argv[1]))
@@ -332,9 +332,9 @@ def test_killing_a_writer_loses_nothing_that_it_acknowledged(path: Path) -> None
 DRIVES_UNTIL_FENCED = """
 import asyncio, sys
 from pathlib import Path
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import TimerFired
-from weft.ports.journal import Fenced
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import TimerFired
+from stretto.ports.journal import Fenced
 
 async def main():
     journal = await SqliteJournal.open(Path(sys.argv[1]))
@@ -382,8 +382,8 @@ def test_a_process_whose_run_was_taken_over_is_fenced_in_the_middle_of_its_writi
 OPENS_AND_WRITES = """
 import asyncio, sys
 from pathlib import Path
-from weft.adapters.stores.sqlite import SqliteJournal
-from weft.events.model import TimerFired
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.model import TimerFired
 
 async def main():
     print("ready", flush=True)
@@ -502,7 +502,7 @@ def test_a_name_that_is_no_text_fails_alone(path: Path) -> None:
 
 def test_closing_ends_the_thread_and_leaves_one_file(path: Path) -> None:
     told(path, three_events)
-    assert [thread for thread in threading.enumerate() if thread.name == "weft-journal"] == []
+    assert [thread for thread in threading.enumerate() if thread.name == "stretto-journal"] == []
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
@@ -510,7 +510,7 @@ def test_who_forgets_to_close_may_still_exit(path: Path) -> None:
     code = """if True:
         import asyncio, sys
         from pathlib import Path
-        from weft.adapters.stores.sqlite import SqliteJournal
+        from stretto.adapters.stores.sqlite import SqliteJournal
         async def main():
             journal = await SqliteJournal.open(Path(sys.argv[1]))
             print(await journal.lease("run-1", "me", 60))

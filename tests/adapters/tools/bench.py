@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from weft.adapters.tools.files import Files
-from weft.plan.globs import Glob, parse_glob
-from weft.ports.tool import Reach, Tool, ToolOutcome
-from weft.vocabulary.values import Json
-from weft.workspaces.isolate import isolate
+from stretto.adapters.tools.files import Files
+from stretto.plan.globs import Glob, parse_glob
+from stretto.ports.tool import Reach, Tool, ToolOutcome
+from stretto.vocabulary.values import Json
+from stretto.workspaces.isolate import isolate
 
 T = TypeVar("T")
 WRITES = ("out/**", "src/*.py")

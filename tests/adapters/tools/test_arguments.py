@@ -4,7 +4,7 @@ import jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.adapters.tools.arguments import (
+from stretto.adapters.tools.arguments import (
     Flag,
     Given,
     OneOf,
@@ -14,7 +14,7 @@ from weft.adapters.tools.arguments import (
     Text,
     Whole,
 )
-from weft.vocabulary.values import Json
+from stretto.vocabulary.values import Json
 
 TAKES = Parameters(
     Parameter("path", Text(1, 100), "the file", is_required=True),

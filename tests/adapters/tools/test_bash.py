@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.bench import call, copy_of, reach_of, tree
-from weft.adapters.tools.bash import BashSettings, bash
-from weft.adapters.tools.command_filter import CommandFilter, read_filter
-from weft.ports.tool import Reach, ToolOutcome
-from weft.workspaces.sandbox.find import NoSandbox, find_sandbox
-from weft.workspaces.sandbox.reasons import not_installed
+from stretto.adapters.tools.bash import BashSettings, bash
+from stretto.adapters.tools.command_filter import CommandFilter, read_filter
+from stretto.ports.tool import Reach, ToolOutcome
+from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
+from stretto.workspaces.sandbox.reasons import not_installed
 
 SANDBOX = find_sandbox("auto")
 needs_sandbox = pytest.mark.skipif(isinstance(SANDBOX, NoSandbox), reason=str(SANDBOX))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.adapters.tools.command_filter import CommandFilter, forbidden_because, read_filter
-from weft.adapters.tools.shell_words import NotPlain, simple_commands
+from stretto.adapters.tools.command_filter import CommandFilter, forbidden_because, read_filter
+from stretto.adapters.tools.shell_words import NotPlain, simple_commands
 
 
 def filters(*texts: str) -> list[CommandFilter]:

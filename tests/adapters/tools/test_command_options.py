@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.adapters.tools.command_filter import CommandFilter, forbidden_because, read_filter
+from stretto.adapters.tools.command_filter import CommandFilter, forbidden_because, read_filter
 
 
 def allowed(command: str, *written: str) -> bool:

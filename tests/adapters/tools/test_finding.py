@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.bench import called, opened, reach_of
-from weft.adapters.tools.files import Files
-from weft.adapters.tools.finding import MOST_PATHS, glob
-from weft.adapters.tools.grep import grep
-from weft.ports.tool import Tool
-from weft.vocabulary.values import Json
+from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.finding import MOST_PATHS, glob
+from stretto.adapters.tools.grep import grep
+from stretto.ports.tool import Tool
+from stretto.vocabulary.values import Json
 
 
 @pytest.fixture

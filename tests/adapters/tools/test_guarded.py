@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.bench import called, reach_of
-from weft.adapters.tools.editing import edit
-from weft.adapters.tools.finding import glob
-from weft.adapters.tools.grep import grep
-from weft.adapters.tools.reading import read
-from weft.adapters.tools.writing import write
-from weft.config.settings import load_settings
-from weft.ports.tool import Reach
+from stretto.adapters.tools.editing import edit
+from stretto.adapters.tools.finding import glob
+from stretto.adapters.tools.grep import grep
+from stretto.adapters.tools.reading import read
+from stretto.adapters.tools.writing import write
+from stretto.config.settings import load_settings
+from stretto.ports.tool import Reach
 
 
 @pytest.mark.parametrize("folder", ["", "sub/", "sub/r.git/"])
@@ -61,7 +61,7 @@ def test_a_bare_repository_is_as_closed_as_a_git_folder(tmp_path: Path) -> None:
 
 def own(workspace: Path, home: Path) -> Reach:
     """As a run has it, whose home is that."""
-    settings = load_settings(workspace, {"WEFT_HOME": str(home)})
+    settings = load_settings(workspace, {"STRETTO_HOME": str(home)})
     return Reach(
         workspace,
         may_write=True,
@@ -77,7 +77,7 @@ def test_our_folder_in_the_workspace_is_nobodys(tmp_path: Path, home: str) -> No
     (tmp_path / home / "trust.json").write_text("hush")
     (tmp_path / "way").symlink_to(home)
     reach = own(tmp_path, tmp_path / home)
-    for path in (f"{home}/weft.yaml", f"{home}/agents/x.md", f"{home}/new/deeper", home.upper()):
+    for path in (f"{home}/stretto.yaml", f"{home}/agents/x.md", f"{home}/new/deeper", home.upper()):
         assert called(write, reach, file_path=path, content="sandbox: off").verdict == "refused"
     for path in (f"{home}/trust.json", "way/trust.json", f"{tmp_path}/{home}/trust.json"):
         told = called(read, reach, file_path=path)
@@ -91,7 +91,7 @@ def test_the_usual_home_is_closed_even_where_another_is_set(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     reach = own(tmp_path, tmp_path.parent / "another")
-    assert called(write, reach, file_path=".weft/weft.yaml", content="x").verdict == "refused"
+    assert called(write, reach, file_path=".stretto/stretto.yaml", content="x").verdict == "refused"
 
 
 def test_the_interpreter_and_what_is_installed_for_it_are_no_steps_to_change(
@@ -120,8 +120,8 @@ def test_a_prefix_that_is_the_workspace_leaves_the_rest_of_it_writable(
 
 def test_this_package_is_no_steps_to_change() -> None:
     repository = Path(__file__).parents[3]
-    settings = load_settings(repository, {"WEFT_HOME": "/nowhere"})
-    assert "src/weft" in settings.protected
+    settings = load_settings(repository, {"STRETTO_HOME": "/nowhere"})
+    assert "src/stretto" in settings.protected
 
 
 # --- keys

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from adapters.tools.bench import reach_of, tree
 from adapters.tools.web_server import names
-from weft.adapters.tools.dialing import Dialer
-from weft.adapters.tools.editing import edit, multi_edit
-from weft.adapters.tools.files import Files
-from weft.adapters.tools.finding import glob
-from weft.adapters.tools.grep import grep
-from weft.adapters.tools.notebook import notebook_edit
-from weft.adapters.tools.reading import read
-from weft.adapters.tools.web_fetch import web_fetch
-from weft.adapters.tools.writing import write
-from weft.ports.tool import Tool, ToolOutcome
-from weft.vocabulary.values import Json
+from stretto.adapters.tools.dialing import Dialer
+from stretto.adapters.tools.editing import edit, multi_edit
+from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.finding import glob
+from stretto.adapters.tools.grep import grep
+from stretto.adapters.tools.notebook import notebook_edit
+from stretto.adapters.tools.reading import read
+from stretto.adapters.tools.web_fetch import web_fetch
+from stretto.adapters.tools.writing import write
+from stretto.ports.tool import Tool, ToolOutcome
+from stretto.vocabulary.values import Json
 
 CANARY = "canary-5bd1e995"
 

@@ -1,6 +1,6 @@
 """An agent's list of tools, read."""
 
-from weft.adapters.tools.listed_tools import ListedTool, read_listed
+from stretto.adapters.tools.listed_tools import ListedTool, read_listed
 
 
 def test_names_and_filters_are_told_apart() -> None:

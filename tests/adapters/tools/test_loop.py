@@ -13,15 +13,15 @@ from adapters.tools.bench import longest_pause, opened, reach_of
 from adapters.tools.test_mcp import calling, plain, script
 from adapters.tools.test_mcp import serving as serving_mcp
 from adapters.tools.web_server import page, serving
-from weft.adapters.tools.charsets import codec_of
-from weft.adapters.tools.dialing import Dialer
-from weft.adapters.tools.editing import edit, multi_edit
-from weft.adapters.tools.mcp import McpServers
-from weft.adapters.tools.notebook import notebook_edit
-from weft.adapters.tools.reading import read
-from weft.adapters.tools.web_fetch import web_fetch
-from weft.ports.tool import ToolOutcome
-from weft.vocabulary.values import Json
+from stretto.adapters.tools.charsets import codec_of
+from stretto.adapters.tools.dialing import Dialer
+from stretto.adapters.tools.editing import edit, multi_edit
+from stretto.adapters.tools.mcp import McpServers
+from stretto.adapters.tools.notebook import notebook_edit
+from stretto.adapters.tools.reading import read
+from stretto.adapters.tools.web_fetch import web_fetch
+from stretto.ports.tool import ToolOutcome
+from stretto.vocabulary.values import Json
 
 # Far more than a busy machine needs between two beats; what is tested here blocks for longer.
 PAUSE_SECONDS = 10.0

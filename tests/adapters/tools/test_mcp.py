@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import pytest
 
-from weft.adapters.tools.mcp import McpServers
-from weft.adapters.tools.mcp_config import McpServer
-from weft.ports.tool import Tool, ToolOutcome
-from weft.vocabulary.values import Json
+from stretto.adapters.tools.mcp import McpServers
+from stretto.adapters.tools.mcp_config import McpServer
+from stretto.ports.tool import Tool, ToolOutcome
+from stretto.vocabulary.values import Json
 
 HERE = Path(__file__).parent
 ENVIRON = {"PATH": os.environ["PATH"], "SECRET": "s3cret", "TOKEN": "t0ken"}

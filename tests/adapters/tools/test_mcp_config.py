@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.adapters.tools.mcp_config import McpServer, filled, read_servers
-from weft.vocabulary.values import Json
+from stretto.adapters.tools.mcp_config import McpServer, filled, read_servers
+from stretto.vocabulary.values import Json
 
 
 def test_a_program_and_an_address_are_read() -> None:

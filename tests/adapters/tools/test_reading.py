@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.bench import called, reach_of
-from weft.adapters.tools.reading import read
+from stretto.adapters.tools.reading import read
 
 
 def test_lines_come_numbered(tmp_path: Path) -> None:

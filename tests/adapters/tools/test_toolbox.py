@@ -11,16 +11,16 @@ from typing import TypeVar
 import pytest
 
 from adapters.tools.bench import tree
-from weft.adapters.tools.mcp_config import McpServer
-from weft.adapters.tools.toolbox import StandardToolbox, ToolSettings
-from weft.adapters.tools.web_search import SearchEndpoint
-from weft.plan.catalog import KNOWN_TOOLS, tool_fault
-from weft.ports.runner import AttemptRequest
-from weft.ports.tool import Tool, Toolbox, ToolOutcome
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.values import Json
-from weft.workspaces.sandbox.find import NoSandbox, find_sandbox
-from weft.workspaces.sandbox.reasons import not_installed
+from stretto.adapters.tools.mcp_config import McpServer
+from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
+from stretto.adapters.tools.web_search import SearchEndpoint
+from stretto.plan.catalog import KNOWN_TOOLS, tool_fault
+from stretto.ports.runner import AttemptRequest
+from stretto.ports.tool import Tool, Toolbox, ToolOutcome
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.values import Json
+from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
+from stretto.workspaces.sandbox.reasons import not_installed
 
 SANDBOX = find_sandbox("auto")
 needs_sandbox = pytest.mark.skipif(isinstance(SANDBOX, NoSandbox), reason=str(SANDBOX))
@@ -253,7 +253,7 @@ def test_every_tool_says_how_it_recovers(tmp_path: Path) -> None:
 
 def test_importing_the_toolbox_imports_nothing_slow() -> None:
     code = (
-        "import sys, weft.adapters.tools.toolbox\n"
+        "import sys, stretto.adapters.tools.toolbox\n"
         "print([m for m in ('mcp', 'httpx2', 'httpcore2', 'pydantic', 'anyio') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.test_toolbox import needs_sandbox, request, using
-from weft.adapters.tools.toolbox import StandardToolbox
-from weft.assembly.subagents import tool_settings
-from weft.config.settings import Settings, load_settings
-from weft.config.trust import TrustStore
-from weft.ports.tool import Tool
-from weft.workspaces.admission import inadmissible
-from weft.workspaces.diff import find_changes
-from weft.workspaces.isolate import isolate
-from weft.workspaces.protected import Protected
+from stretto.adapters.tools.toolbox import StandardToolbox
+from stretto.assembly.subagents import tool_settings
+from stretto.config.settings import Settings, load_settings
+from stretto.config.trust import TrustStore
+from stretto.ports.tool import Tool
+from stretto.workspaces.admission import inadmissible
+from stretto.workspaces.diff import find_changes
+from stretto.workspaces.isolate import isolate
+from stretto.workspaces.protected import Protected
 
 SERVER = Path(__file__).with_name("plain_mcp.py")
 TAMPERED = "import pathlib; pathlib.Path('PWNED').touch()\n"
@@ -35,13 +35,13 @@ def project(tmp_path: Path) -> Path:
     servers = (
         f"mcp_servers:\n  mail: {{command: {sys.executable}, args: [-ISu, servers/mail.py]}}\n"
     )
-    (folder / "weft.yaml").write_text(servers)
+    (folder / "stretto.yaml").write_text(servers)
     TrustStore(load(folder).home).trust(folder, load(folder).digest)
     return folder
 
 
 def load(project: Path) -> Settings:
-    return load_settings(project, {"WEFT_HOME": str(project.parent / "home")})
+    return load_settings(project, {"STRETTO_HOME": str(project.parent / "home")})
 
 
 def call(project: Path, tool: str, **arguments: str) -> str:
@@ -84,7 +84,7 @@ def test_a_server_whose_script_changed_during_the_run_is_not_started(project: Pa
 
 @pytest.mark.parametrize(
     "path",
-    ["servers/mail.py", "servers/new.py", "weft.yaml", "agents/b.md", "SERVERS/mail.py", "./weft.yaml"],
+    ["servers/mail.py", "servers/new.py", "stretto.yaml", "agents/b.md", "SERVERS/mail.py", "./stretto.yaml"],
 )  # fmt: skip
 def test_the_file_tools_refuse_it(project: Path, path: str) -> None:
     assert "trusted" in call(project, "Write", file_path=path, content="x")
@@ -100,7 +100,7 @@ def test_the_file_tools_refuse_it(project: Path, path: str) -> None:
         "rm servers/mail.py",
         "rm -r servers",
         "mv servers old",
-        "echo x >> weft.yaml",
+        "echo x >> stretto.yaml",
         "rm agents/a.md; echo x > agents/b.md",
     ],
 )
@@ -139,7 +139,7 @@ def test_a_change_of_it_is_not_merged(project: Path) -> None:
     ],
 )
 def test_however_a_server_names_its_files_they_are_watched(project: Path, words: str) -> None:
-    (project / "weft.yaml").write_text(f"mcp_servers:\n  mail: {{{words}}}\n")
+    (project / "stretto.yaml").write_text(f"mcp_servers:\n  mail: {{{words}}}\n")
     before = load(project).digest
     (project / "servers" / "mail.py").write_text(TAMPERED)
     assert load(project).digest != before
@@ -147,7 +147,7 @@ def test_however_a_server_names_its_files_they_are_watched(project: Path, words:
 
 def test_the_users_own_server_does_not_run_a_strangers_file(project: Path) -> None:
     home = project.parent / "home"
-    (home / "weft.yaml").write_text((project / "weft.yaml").read_text())
+    (home / "stretto.yaml").write_text((project / "stretto.yaml").read_text())
     stranger = project.parent / "stranger"
     shutil.copytree(project / "servers", stranger / "servers")
     settings = load(stranger)

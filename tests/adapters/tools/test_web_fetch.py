@@ -11,9 +11,9 @@ import pytest
 
 from adapters.tools.bench import call
 from adapters.tools.web_server import Answer, Asked, Site, names, page, redirect, serving
-from weft.adapters.tools.dialing import Dialer
-from weft.adapters.tools.web_fetch import MOST_BYTES, web_fetch
-from weft.ports.tool import ToolOutcome
+from stretto.adapters.tools.dialing import Dialer
+from stretto.adapters.tools.web_fetch import MOST_BYTES, web_fetch
+from stretto.ports.tool import ToolOutcome
 
 
 def fetched(

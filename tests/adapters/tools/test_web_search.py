@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from adapters.tools.web_server import Answer, Site, page, serving
-from weft.adapters.tools.search_hosts import hosts_search, search_fault
-from weft.adapters.tools.web_search import SearchEndpoint, SearchKind, web_search
-from weft.ports.tool import ToolOutcome
-from weft.vocabulary.values import Json
+from stretto.adapters.tools.search_hosts import hosts_search, search_fault
+from stretto.adapters.tools.web_search import SearchEndpoint, SearchKind, web_search
+from stretto.ports.tool import ToolOutcome
+from stretto.vocabulary.values import Json
 
 
 def searched(
@@ -21,7 +21,7 @@ def searched(
         async with serving(answer) as site:
             endpoint = SearchEndpoint(f"http://{site.place()}/search", kind, key_variable)
             tool = web_search(endpoint, environ or {})
-            return await tool.call({"query": "weft & loom", **arguments}, "k"), site
+            return await tool.call({"query": "stretto & loom", **arguments}, "k"), site
 
     return asyncio.run(run())
 
@@ -36,7 +36,7 @@ def results(count: int, snippet: str) -> list[dict[str, str]]:
 def test_a_searxng_is_asked_and_its_results_are_listed() -> None:
     body = json.dumps({"results": results(30, "content")})
     told, site = searched(lambda asked: page(body, "application/json"), max_results=2)
-    assert site.asked[0].target == "/search?q=weft+%26+loom&format=json"
+    assert site.asked[0].target == "/search?q=stretto+%26+loom&format=json"
     first, second = told.text.split("\n\n")
     assert first.startswith("1. Title 0\n   https://x.test/0\n   some text some text")
     assert first.endswith("…")
@@ -48,13 +48,13 @@ def test_a_key_goes_where_the_kind_of_endpoint_wants_it() -> None:
     told, site = searched(
         lambda asked: page(brave), "brave", "BRAVE_KEY", {"BRAVE_KEY": "s3cret"}, max_results=3
     )
-    assert site.asked[0].target == "/search?q=weft+%26+loom&count=3"
+    assert site.asked[0].target == "/search?q=stretto+%26+loom&count=3"
     assert site.asked[0].headers["x-subscription-token"] == "s3cret"
     assert "Title 0" in told.text
     tavily = json.dumps({"results": results(1, "content")})
     told, site = searched(lambda asked: page(tavily), "tavily", "K", {"K": "s3cret"})
     assert site.asked[0].headers["authorization"] == "bearer s3cret"
-    assert json.loads(site.asked[0].body) == {"query": "weft & loom", "max_results": 10}
+    assert json.loads(site.asked[0].body) == {"query": "stretto & loom", "max_results": 10}
     assert "s3cret" not in told.text
 
 

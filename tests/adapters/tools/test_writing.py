@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.bench import called, copy_of, reach_of, tree
-from weft.adapters.tools.editing import edit, multi_edit
-from weft.adapters.tools.files import Files
-from weft.adapters.tools.notebook import notebook_edit
-from weft.adapters.tools.writing import write
-from weft.ports.tool import Tool
-from weft.vocabulary.values import Json
+from stretto.adapters.tools.editing import edit, multi_edit
+from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.notebook import notebook_edit
+from stretto.adapters.tools.writing import write
+from stretto.ports.tool import Tool
+from stretto.vocabulary.values import Json
 
 
 def test_a_file_is_made_with_its_folders_and_replaced(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ CALLS: list[tuple[Callable[[Files], Tool], dict[str, Json]]] = [
 
 @pytest.mark.parametrize(("make", "arguments"), CALLS)
 @pytest.mark.parametrize(
-    "path", ["secret.txt", "../outside.txt", "/etc/weft", ".git/config", "out/.git/hooks/x", "a\0b",
+    "path", ["secret.txt", "../outside.txt", "/etc/stretto", ".git/config", "out/.git/hooks/x", "a\0b",
              "out/link.txt", "out/up/secret.txt", "", "out/\ud800"],
 )  # fmt: skip
 def test_nothing_is_written_outside_the_write_set(

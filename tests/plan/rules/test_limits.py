@@ -3,8 +3,8 @@
 import pytest
 
 from make import flat, plan_of, problem_of, problems_of
-from weft.plan.model import Each
-from weft.vocabulary.limits import Limits
+from stretto.plan.model import Each
+from stretto.vocabulary.limits import Limits
 
 
 def many_steps(count: int) -> str:
@@ -29,7 +29,7 @@ def test_the_501st_step_is_a_problem():
     assert problem.code == "RCP118"
     assert problem.message == "the recipe has 501 steps; at most 500 are allowed"
     assert problem.place.line == 3 + 500
-    assert "weft.yaml" in problem.hint
+    assert "stretto.yaml" in problem.hint
 
 
 def test_there_may_be_16_branches():
@@ -74,7 +74,7 @@ def test_the_user_may_change_what_a_map_has_when_it_says_nothing():
 def test_a_recipe_may_not_set_limits():
     problem = problem_of(flat("{id: a, subagent: writer, prompt: x}", head="limits: {steps: 9}"))
     assert problem.code == "RCP101"
-    assert "weft.yaml may set limits" in problem.hint
+    assert "stretto.yaml may set limits" in problem.hint
 
 
 @pytest.mark.parametrize(

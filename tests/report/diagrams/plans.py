@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.plan.build import Problems, build
-from weft.plan.catalog import Catalog
-from weft.plan.claims import Claims
-from weft.plan.model import Brief, Delegate, Edge, Plan, PlannedStep, PlannedWork, StepType
-from weft.recipe.model import Agent, Budget, Output
-from weft.recipe.read import read_recipe
-from weft.vocabulary.ids import AgentId, StepId
+from stretto.plan.build import Problems, build
+from stretto.plan.catalog import Catalog
+from stretto.plan.claims import Claims
+from stretto.plan.model import Brief, Delegate, Edge, Plan, PlannedStep, PlannedWork, StepType
+from stretto.recipe.model import Agent, Budget, Output
+from stretto.recipe.read import read_recipe
+from stretto.vocabulary.ids import AgentId, StepId
 
 _AGENTS = [
     "researcher",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from report.diagrams.plans import brief, graph
-from weft.plan.model import (
+from stretto.plan.model import (
     Choose,
     Delegate,
     Each,
@@ -22,11 +22,11 @@ from weft.plan.model import (
     StepType,
     Target,
 )
-from weft.report.diagrams import FORMATS, draw
-from weft.report.diagrams.words import columns
-from weft.templates.expression import Expression, parse_expression
-from weft.templates.template import parse_template
-from weft.vocabulary.ids import StepId
+from stretto.report.diagrams import FORMATS, draw
+from stretto.report.diagrams.words import columns
+from stretto.templates.expression import Expression, parse_expression
+from stretto.templates.template import parse_template
+from stretto.vocabulary.ids import StepId
 
 HOSTILE = '"]<script>`end`&amp;\\N %%{init}%% #quot; --> | \x00\u202e\ud800 翻訳'
 NAMES = st.one_of(st.text(max_size=12), st.just("n" * 200), st.just("a-b"), st.just(HOSTILE))

@@ -1,10 +1,10 @@
-"""What `weft graph` prints, to the letter."""
+"""What `stretto graph` prints, to the letter."""
 
 from textwrap import dedent
 
 from report.diagrams.plans import example, flat, graph
-from weft.plan.model import Plan
-from weft.report.diagrams import draw
+from stretto.plan.model import Plan
+from stretto.report.diagrams import draw
 
 
 def looks(plan: Plan, drawing: str, width: int = 80) -> bool:

@@ -4,7 +4,7 @@ import subprocess
 import pytest
 
 from report.diagrams.plans import example, flat, graph
-from weft.report.diagrams import draw
+from stretto.report.diagrams import draw
 
 EXAMPLES = (
     "multi-criteria-lead-scoring",

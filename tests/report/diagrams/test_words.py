@@ -1,6 +1,6 @@
 import pytest
 
-from weft.report.diagrams.words import columns, plain, shorten
+from stretto.report.diagrams.words import columns, plain, shorten
 
 
 def test_anything_becomes_one_printable_line():

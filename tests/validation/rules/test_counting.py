@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from weft.validation.rules.counting import Counted, count, titles
+from stretto.validation.rules.counting import Counted, count, titles
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from weft.validation.rules.decide import decide
-from weft.validation.rules.understand import understand
-from weft.validation.rules.verdict import Unsure
+from stretto.validation.rules.decide import decide
+from stretto.validation.rules.understand import understand
+from stretto.validation.rules.verdict import Unsure
 
 NOT_UNDERSTOOD = [
     "",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.validation.rules.decide import decide
-from weft.validation.rules.verdict import Failed, Passed
+from stretto.validation.rules.decide import decide
+from stretto.validation.rules.verdict import Failed, Passed
 
 THREE = ["x", "y", "z"]
 PAINS = [{"problem": 1, "impact": 2, "solution": 3}] * 3

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from weft.validation.rules.checks import (
+from stretto.validation.rules.checks import (
     ANY_ITEM,
     Amount,
     Between,
@@ -23,7 +23,7 @@ from weft.validation.rules.checks import (
     On,
     Whole,
 )
-from weft.validation.rules.understand import understand
+from stretto.validation.rules.understand import understand
 
 
 def field(text):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.globs import Glob, parse_glob
-from weft.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement, Limits
-from weft.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
-from weft.workspaces.sandbox.outcome import Ran
-from weft.workspaces.sandbox.sandbox import Sandbox
+from stretto.plan.globs import Glob, parse_glob
+from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement, Limits
+from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
+from stretto.workspaces.sandbox.outcome import Ran
+from stretto.workspaces.sandbox.sandbox import Sandbox
 
 QUICK = Limits(wall_seconds=20)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.sandbox.find import Setting
+from stretto.workspaces.sandbox.find import Setting
 from workspaces.sandbox.boxes import find
 
 ESCAPE = Path(__file__).parents[3] / "benchmarks" / "escape.py"

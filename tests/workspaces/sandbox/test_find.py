@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.sandbox import reasons
-from weft.workspaces.sandbox.confinement import Limits
-from weft.workspaces.sandbox.find import NoSandbox, _find, find_sandbox
-from weft.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox import reasons
+from stretto.workspaces.sandbox.confinement import Limits
+from stretto.workspaces.sandbox.find import NoSandbox, _find, find_sandbox
+from stretto.workspaces.sandbox.sandbox import Sandbox
 from workspaces.sandbox.boxes import confined, find, run
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.workspaces import LocalWorkspaces
-from weft.ports.workspace import Plot, Strays
-from weft.workspaces.protected import Protected
-from weft.workspaces.sandbox.confinement import Confinement
-from weft.workspaces.sandbox.find import Setting
-from weft.workspaces.sandbox.outcome import Ran, Refused
-from weft.workspaces.sandbox.repository_guard import TopGuard
-from weft.workspaces.sandbox.sandbox import Sandbox
+from stretto.adapters.workspaces import LocalWorkspaces
+from stretto.ports.workspace import Plot, Strays
+from stretto.workspaces.protected import Protected
+from stretto.workspaces.sandbox.confinement import Confinement
+from stretto.workspaces.sandbox.find import Setting
+from stretto.workspaces.sandbox.outcome import Ran, Refused
+from stretto.workspaces.sandbox.repository_guard import TopGuard
+from stretto.workspaces.sandbox.sandbox import Sandbox
 from workspaces.sandbox.boxes import confined, find, globs, run
 
 
@@ -243,7 +243,9 @@ def test_what_is_hidden_is_neither_read_nor_replaced(sandbox: Sandbox, workspace
     (workspace / "a/home").mkdir(parents=True)
     (workspace / "a/home/trust.json").write_text("hush")
     confinement = kept(workspace, "**", hidden=("a/home",))
-    command = "cat a/home/trust.json; echo x > a/home/weft.yaml; mv a b; mkdir -p a/home; ls a/home"
+    command = (
+        "cat a/home/trust.json; echo x > a/home/stretto.yaml; mv a b; mkdir -p a/home; ls a/home"
+    )
     assert "hush" not in run(sandbox, command, confinement).output
     assert os.listdir(workspace / "a/home") == ["trust.json"]
 

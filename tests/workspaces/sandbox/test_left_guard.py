@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.sandbox.repository_guard import TopGuard, remove_left_guard
+from stretto.workspaces.sandbox.repository_guard import TopGuard, remove_left_guard
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from weft.workspaces.sandbox.output import Output
+from stretto.workspaces.sandbox.output import Output
 
 
 def said(most_bytes: int, *chunks: bytes) -> tuple[str, int]:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.sandbox import stage
-from weft.workspaces.sandbox.confinement import Limits
-from weft.workspaces.sandbox.find import Setting
-from weft.workspaces.sandbox.outcome import Limit, Refused
-from weft.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox import stage
+from stretto.workspaces.sandbox.confinement import Limits
+from stretto.workspaces.sandbox.find import Setting
+from stretto.workspaces.sandbox.outcome import Limit, Refused
+from stretto.workspaces.sandbox.sandbox import Sandbox
 from workspaces.sandbox.boxes import confined, find, run
 
 
@@ -165,9 +165,9 @@ def test_the_environment_is_what_was_given(
 def test_the_command_has_a_private_place_for_temporary_files(
     sandbox: Sandbox, workspace: Path
 ) -> None:
-    ran = run(sandbox, "echo x > $TMPDIR/weft-a && echo y > ~/b && ls /tmp", confined(workspace))
-    assert "weft-a" in ran.output.splitlines()
-    assert not Path("/tmp/weft-a").exists()
+    ran = run(sandbox, "echo x > $TMPDIR/stretto-a && echo y > ~/b && ls /tmp", confined(workspace))
+    assert "stretto-a" in ran.output.splitlines()
+    assert not Path("/tmp/stretto-a").exists()
 
 
 def test_a_path_outside_can_be_shown(sandbox: Sandbox, workspace: Path) -> None:
@@ -292,7 +292,7 @@ def test_commands_can_run_side_by_side(sandbox: Sandbox, workspace: Path) -> Non
 
 def test_no_descriptor_and_no_file_is_left_behind(sandbox: Sandbox, workspace: Path) -> None:
     def state() -> tuple[int, int]:
-        stages = list(Path("/tmp").glob("weft-stage-*"))
+        stages = list(Path("/tmp").glob("stretto-stage-*"))
         return len(os.listdir("/proc/self/fd")), len(stages)
 
     confinement = confined(workspace, "src", "docs/*.md", "README.md")

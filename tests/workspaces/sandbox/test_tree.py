@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from weft.workspaces.sandbox import tree
+from stretto.workspaces.sandbox import tree
 
 PROGRAM = """
 import os, sys, threading, time

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.sandbox import tree
-from weft.workspaces.sandbox.confinement import Limits
-from weft.workspaces.sandbox.disk import DiskWatch
-from weft.workspaces.sandbox.find import Setting
-from weft.workspaces.sandbox.outcome import Limit, Ran
-from weft.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox import tree
+from stretto.workspaces.sandbox.confinement import Limits
+from stretto.workspaces.sandbox.disk import DiskWatch
+from stretto.workspaces.sandbox.find import Setting
+from stretto.workspaces.sandbox.outcome import Limit, Ran
+from stretto.workspaces.sandbox.sandbox import Sandbox
 from workspaces.sandbox.boxes import confined, find, run
 
 _MIB = 1 << 20

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.globs import Glob, parse_glob
-from weft.workspaces.sandbox.survey import find_repositories
-from weft.workspaces.sandbox.write_set import Layout, lay_out
+from stretto.plan.globs import Glob, parse_glob
+from stretto.workspaces.sandbox.survey import find_repositories
+from stretto.workspaces.sandbox.write_set import Layout, lay_out
 
 
 def globs(*texts: str) -> tuple[Glob, ...]:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weft.adapters.models.cli.runner import CliRunner
-from weft.events.model import Happening, ModelSpoke, ToolEnded
-from weft.ports.runner import AttemptRequest, AttemptResult
-from weft.vocabulary.ids import AgentId, StepId
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json
+from stretto.adapters.models.cli.runner import CliRunner
+from stretto.events.model import Happening, ModelSpoke, ToolEnded
+from stretto.ports.runner import AttemptRequest, AttemptResult
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
 
 READING = ("Read", "Glob", "Grep")
 WRITING = ("Read", "Glob", "Grep", "Write", "Edit", "Bash")

@@ -16,11 +16,11 @@ from adapters.models.cli.cli_stage import (
     pids_in,
     run,
 )
-from weft.adapters.models.cli.acp_permission import answer
-from weft.adapters.models.cli.runner import CliRunner
-from weft.ports.runner import AttemptResult, Failure, Success
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json
+from stretto.adapters.models.cli.acp_permission import answer
+from stretto.adapters.models.cli.runner import CliRunner
+from stretto.ports.runner import AttemptResult, Failure, Success
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
 
 AGENT = Path(__file__).with_name("acp_agent.py")
 

@@ -19,8 +19,8 @@ from adapters.models.cli.cli_stage import (
     script,
     wait_until,
 )
-from weft.adapters.models.cli.runner import CliRunner
-from weft.ports.runner import AttemptResult, Failure, Success
+from stretto.adapters.models.cli.runner import CliRunner
+from stretto.ports.runner import AttemptResult, Failure, Success
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="needs /proc to see who is alive"
@@ -204,7 +204,7 @@ ASKING = """
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
 from adapters.models.cli.cli_stage import Watching, attempt
-from weft.adapters.models.cli.runner import CliRunner
+from stretto.adapters.models.cli.runner import CliRunner
 from pathlib import Path
 request = attempt(sys.argv[2], Path(sys.argv[3]))
 asyncio.run(CliRunner(lambda _: True).run(request, Watching()))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.adapters.models.cli.failing import failure
+from stretto.adapters.models.cli.failing import failure
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 import pytest
 
 from adapters.models.cli.cli_stage import Watching, attempt
-from weft.adapters.models.cli.claude import CLAUDE
-from weft.adapters.models.cli.described import Cli
-from weft.adapters.models.cli.hearing import Hearing
-from weft.adapters.models.cli.opencode import OPENCODE
-from weft.adapters.models.cli.said import (
+from stretto.adapters.models.cli.claude import CLAUDE
+from stretto.adapters.models.cli.described import Cli
+from stretto.adapters.models.cli.hearing import Hearing
+from stretto.adapters.models.cli.opencode import OPENCODE
+from stretto.adapters.models.cli.said import (
     Answered,
     CallBegan,
     CallEnded,
@@ -16,11 +16,11 @@ from weft.adapters.models.cli.said import (
     SpentInAll,
     Spoke,
 )
-from weft.events.model import ModelSpoke, ToolEnded
-from weft.ports.runner import Failure, Success
-from weft.text.redaction import NOTHING_SECRET, Redactor
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json
+from stretto.events.model import ModelSpoke, ToolEnded
+from stretto.ports.runner import Failure, Success
+from stretto.text.redaction import NOTHING_SECRET, Redactor
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
 
 
 class Clock:

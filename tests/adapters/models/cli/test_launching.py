@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from adapters.models.cli.cli_stage import READING, WRITING, attempt, run
-from weft.adapters.models.cli.described import Launch, Order, Refused
-from weft.adapters.models.cli.environment import for_cli
-from weft.adapters.models.cli.known import KNOWN
-from weft.ports.runner import AttemptRequest, Failure
-from weft.vocabulary.values import Json
+from stretto.adapters.models.cli.described import Launch, Order, Refused
+from stretto.adapters.models.cli.environment import for_cli
+from stretto.adapters.models.cli.known import KNOWN
+from stretto.ports.runner import AttemptRequest, Failure
+from stretto.vocabulary.values import Json
 
 STRICT: dict[str, Json] = {
     "type": "object",
@@ -168,7 +168,7 @@ def test_gemini_trusts_a_workspace_that_has_nothing_to_obey(tmp_path: Path) -> N
 def test_opencode_gets_an_agent_that_may_do_what_is_listed() -> None:
     launch = _launched("opencode", attempt("cli:opencode", max_turns=4), "a/b")
     settings = json.loads(launch.sets["OPENCODE_CONFIG_CONTENT"])
-    agent = settings["agent"]["weft"]
+    agent = settings["agent"]["stretto"]
     assert agent["permission"] == {"*": "deny", "glob": "allow", "grep": "allow", "read": "allow"}
     assert next(iter(agent["permission"])) == "*"  # the last rule that fits decides
     assert agent["steps"] == 4
@@ -179,7 +179,7 @@ def test_opencode_gets_an_agent_that_may_do_what_is_listed() -> None:
 def test_opencode_over_acp_gets_the_same_agent_and_model() -> None:
     launch = _launched("opencode", attempt("cli:opencode"), "a/b", speaks_acp=True)
     settings = json.loads(launch.sets["OPENCODE_CONFIG_CONTENT"])
-    assert (settings["default_agent"], settings["model"]) == ("weft", "a/b")
+    assert (settings["default_agent"], settings["model"]) == ("stretto", "a/b")
     assert launch.words == ("acp",)
 
 

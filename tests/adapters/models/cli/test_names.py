@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
+from stretto.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
 
 
 @pytest.mark.parametrize(

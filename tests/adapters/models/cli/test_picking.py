@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.adapters.models.cli.picking import count_at, json_line, number_at, text_at, words_of
+from stretto.adapters.models.cli.picking import count_at, json_line, number_at, text_at, words_of
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import pytest
 
 from adapters.models.cli.cli_stage import Watching, attempt
-from weft.adapters.models.cli.hearing import Hearing
-from weft.adapters.models.cli.known import KNOWN
-from weft.adapters.models.cli.picking import json_line
-from weft.ports.runner import AttemptResult, Failure, Success
-from weft.text.redaction import NOTHING_SECRET
-from weft.vocabulary.usage import Usage
-from weft.vocabulary.values import Json
+from stretto.adapters.models.cli.hearing import Hearing
+from stretto.adapters.models.cli.known import KNOWN
+from stretto.adapters.models.cli.picking import json_line
+from stretto.ports.runner import AttemptResult, Failure, Success
+from stretto.text.redaction import NOTHING_SECRET
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
 
 CLAUDE = (
     '{"type":"system","subtype":"init","model":"claude-opus-4-8","tools":["Read"]}',

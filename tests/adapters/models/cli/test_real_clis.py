@@ -14,8 +14,8 @@ import pytest
 
 from adapters.models.cli.cli_stage import READING, WRITING, Watching, attempt, run
 from adapters.models.cli.fake_apis import FakeApi, serving
-from weft.ports.runner import AttemptResult, Failure, Success
-from weft.vocabulary.usage import Usage
+from stretto.ports.runner import AttemptResult, Failure, Success
+from stretto.vocabulary.usage import Usage
 
 HERE = Path(__file__).parents[4] / ".venv/clis/node_modules/.bin"
 PATH = f"{HERE}{os.pathsep}{os.environ.get('PATH', '')}"

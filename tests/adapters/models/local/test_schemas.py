@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from weft.adapters.models.local.actions import (
+from stretto.adapters.models.local.actions import (
     Answered,
     Called,
     action_schema,
@@ -25,10 +25,10 @@ from weft.adapters.models.local.actions import (
     read_action,
     tool_words,
 )
-from weft.adapters.models.local.catalog import QWEN_CODER, SMOLLM2
-from weft.adapters.models.local.prompting import chat
-from weft.adapters.models.local.schemas import any_object, ladder
-from weft.vocabulary.values import Json
+from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2
+from stretto.adapters.models.local.prompting import chat
+from stretto.adapters.models.local.schemas import any_object, ladder
+from stretto.vocabulary.values import Json
 
 TINY = SMOLLM2.traits
 TEXT: dict[str, Json] = {"type": "string"}

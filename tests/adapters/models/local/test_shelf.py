@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from adapters.models.local.pulls import BYTES, weights
-from weft.adapters.models.local import shelf as room
-from weft.adapters.models.local.catalog import (
+from stretto.adapters.models.local import shelf as room
+from stretto.adapters.models.local.catalog import (
     CATALOG,
     SMOLLM2,
     is_local,
@@ -15,9 +15,9 @@ from weft.adapters.models.local.catalog import (
     own_file,
     weights_named,
 )
-from weft.adapters.models.local.ensuring import ensure_weights
-from weft.adapters.models.local.shelf import Shelf, models_folder
-from weft.problems.errors import NotFound, PermissionDenied, WeftError
+from stretto.adapters.models.local.ensuring import ensure_weights
+from stretto.adapters.models.local.shelf import Shelf, models_folder
+from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_a_changed_file_is_hashed_again_and_refused(shelf: Shelf) -> None:
     # As whoever hides a change would do it: same size, same inode, the old time put back.
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert shelf.state(weights()) == "unchecked"
-    with pytest.raises(WeftError, match="its sha256 is") as no:
+    with pytest.raises(StrettoError, match="its sha256 is") as no:
         shelf.take(weights())
-    assert no.value.hint == "delete it, then weft models pull toy"
+    assert no.value.hint == "delete it, then stretto models pull toy"
 
 
 @pytest.mark.parametrize("record", ["", "[]", "{", '{"toy.gguf": 1}'])
@@ -63,7 +63,7 @@ def test_a_broken_record_only_means_hashing_again(shelf: Shelf, record: str) -> 
 
 def test_the_models_lie_in_the_users_home_unless_the_environment_says_else(tmp_path: Path) -> None:
     assert models_folder(tmp_path, {}) == tmp_path / "models"
-    assert models_folder(tmp_path, {"WEFT_MODELS_DIR": "/elsewhere"}) == Path("/elsewhere")
+    assert models_folder(tmp_path, {"STRETTO_MODELS_DIR": "/elsewhere"}) == Path("/elsewhere")
 
 
 def test_names_of_local_models() -> None:
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:
 def test_where_nobody_can_be_asked_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NotFound) as no:
         ensure_weights("embedded", Shelf(tmp_path), may_ask=False, may_name_a_file=False)
-    assert no.value.hint == "weft models pull smollm2"
+    assert no.value.hint == "stretto models pull smollm2"
     assert list(tmp_path.iterdir()) == []
 
 

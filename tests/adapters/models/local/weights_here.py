@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.models.local.catalog import SMOLLM2, Loadable
-from weft.adapters.models.local.model import LocalModel
-from weft.adapters.models.local.shelf import Shelf
+from stretto.adapters.models.local.catalog import SMOLLM2, Loadable
+from stretto.adapters.models.local.model import LocalModel
+from stretto.adapters.models.local.shelf import Shelf
 
-FOLDER = Path(os.environ.get("WEFT_TEST_MODELS") or Path(__file__).parents[4] / ".venv/models")
+FOLDER = Path(os.environ.get("STRETTO_TEST_MODELS") or Path(__file__).parents[4] / ".venv/models")
 
 
 @cache
@@ -20,7 +20,9 @@ def smollm2() -> Loadable:
         pytest.skip("xllamacpp is not installed")
     shelf = Shelf(FOLDER)
     if shelf.state(SMOLLM2) == "absent":
-        pytest.skip(f"no weights in {FOLDER}: WEFT_MODELS_DIR={FOLDER} weft models pull smollm2")
+        pytest.skip(
+            f"no weights in {FOLDER}: STRETTO_MODELS_DIR={FOLDER} stretto models pull smollm2"
+        )
     return shelf.take(SMOLLM2)
 
 

@@ -1,0 +1,3 @@
+from stretto.cli.main import main
+
+main()

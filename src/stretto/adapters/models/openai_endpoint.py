@@ -1,0 +1,77 @@
+"""Where an OpenAI-compatible model is reached. In: a base URL and a key. Out: an Endpoint."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from stretto.problems.errors import InvalidConfig
+
+_IDLE_SECONDS = 180.0  # a reasoning model may think for minutes before its first byte
+_CONNECT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Checked when it is made, so that no error later on needs to show a URL or a key."""
+
+    provider: str  # as pydantic-ai and the price list call it: openai, ollama, groq …
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    max_tokens_key: str = "max_tokens"  # OpenAI itself has renamed it
+    idle_seconds: float = _IDLE_SECONDS  # no byte for so long: given up
+    connect_seconds: float = _CONNECT_SECONDS
+
+    def __post_init__(self) -> None:
+        of = f"the base URL of {self.provider}"
+        try:
+            parts = urlsplit(self.base_url)
+            _ = parts.port, (parts.hostname or "").encode("idna")
+        except ValueError:  # a UnicodeError is one
+            raise InvalidConfig(f"{of} has no valid host or port") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidConfig(f"{of} must begin with http:// or https://")
+        if parts.username or parts.password:
+            raise InvalidConfig(f"{of} holds a password", hint="give the key in the environment")
+        if not _is_printable(parts.path + parts.query):
+            raise InvalidConfig(f"{of} has characters that need escaping")
+        # h11 would quote the key in its error.
+        if self.api_key is not None and not _is_printable(self.api_key):
+            raise InvalidConfig(f"the key of {self.provider} has characters that no key has")
+
+    @cached_property
+    def origin(self) -> str:
+        """For messages: without path and query."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    def target(self, path: str) -> str:
+        parts = urlsplit(self.base_url)
+        query = f"?{parts.query}" if parts.query else ""  # Azure's api-version
+        return f"{parts.path.rstrip('/')}/{path}{query}"
+
+    @cached_property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        headers = [
+            (b"Host", _host(self.base_url)),
+            (b"User-Agent", b"stretto"),
+            (b"Content-Type", b"application/json"),
+        ]
+        if self.api_key:
+            headers.append((b"Authorization", b"Bearer " + self.api_key.encode()))
+        return headers
+
+    def redacted(self, text: str) -> str:
+        """A server may quote the key that it refuses."""
+        return text.replace(self.api_key, "***") if self.api_key else text
+
+
+def _is_printable(text: str) -> bool:
+    return all(" " < letter <= "~" for letter in text)
+
+
+def _host(url: str) -> bytes:
+    parts = urlsplit(url)
+    if parts.netloc.isascii():
+        return parts.netloc.encode()
+    host = (parts.hostname or "").encode("idna")
+    return b"%b:%d" % (host, parts.port) if parts.port else host

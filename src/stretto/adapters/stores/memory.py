@@ -1,0 +1,155 @@
+"""A store of journals in memory, for tests and trials. In: events. Out: the same, until the end.
+
+It keeps the rows as text, as the one on disk does: what cannot be written there fails here too,
+and nobody can change an event after it was appended.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from stretto.events.codec import decode, encode
+from stretto.events.model import Event, ModelSpoke, RunEnded, RunResumed, RunStarted
+from stretto.ports.cache import KeptOutput
+from stretto.ports.journal import Fenced, JournalFull, Leased, Loss, RunRow, StoredEvent
+from stretto.ports.post import Message, Sayable
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.large import Large
+from stretto.vocabulary.statuses import RunStatus
+
+
+@dataclass(slots=True)
+class _Run:
+    rows: list[str] = field(default_factory=list)
+    listed: RunRow | None = None
+    fence: int = 0
+    owner: str | None = None
+    leased_until: float = 0.0
+
+
+class MemoryJournal:
+    """`capacity` is how many characters fit, for tests of what happens when no more do."""
+
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, capacity: int | None = None
+    ) -> None:
+        self._now = now
+        self._capacity = capacity
+        self._runs: dict[RunId, _Run] = {}
+        self._post: dict[int, Message] = {}
+        self._last_number = 0
+        self._kept: dict[str, KeptOutput] = {}
+        self._is_closed = False
+
+    async def append(
+        self, run_id: RunId, events: Sequence[Event], *, fence: int
+    ) -> Mapping[int, Large]:
+        rows = [encode(event) for event in events]
+        run = self._held(run_id, fence)
+        if self._capacity is not None:
+            self._capacity -= self._fitting(rows)
+        run.rows += rows
+        for event in events:
+            run.listed = _listed(run.listed, event, run_id)
+            if isinstance(event, RunEnded):
+                self._post = {n: m for n, m in self._post.items() if m.run_id != run_id}
+        return {}  # nothing lies anywhere else
+
+    async def read(
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+    ) -> list[StoredEvent]:
+        self._check_open()
+        run = self._runs.get(run_id, _Run())
+        rows = enumerate(run.rows[max(after, 0) :], max(after, 0) + 1)
+        events = [StoredEvent(seq, decode(row)) for seq, row in rows]
+        return [e for e in events if with_speech or not isinstance(e.event, ModelSpoke)]
+
+    async def runs(self, limit: int = 50) -> list[RunRow]:
+        self._check_open()
+        listed = [
+            replace(
+                run.listed,
+                leased_by=run.owner if run.leased_until > self._now() else None,
+                is_let_go=run.owner is None,
+            )
+            for run in reversed(self._runs.values())
+            if run.listed
+        ]
+        return sorted(listed, key=lambda run: run.started_at, reverse=True)[:limit]
+
+    async def run(self, run_id: RunId) -> RunRow | None:
+        return next((row for row in await self.runs(len(self._runs)) if row.run_id == run_id), None)
+
+    async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
+        self._check_open()
+        run, now = self._runs.get(run_id, _Run()), self._now()
+        if run.owner not in (None, owner) and run.leased_until > now:
+            raise Leased(run_id, str(run.owner), run.leased_until - now)
+        run.fence, run.owner, run.leased_until = run.fence + 1, owner, now + seconds
+        self._runs[run_id] = run
+        return run.fence
+
+    async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
+        self._held(run_id, fence).leased_until = self._now() + seconds
+
+    async def release(self, run_id: RunId, *, fence: int) -> None:
+        self._check_open()
+        run = self._runs.get(run_id)
+        if run is not None and run.fence == fence:
+            run.owner = None
+
+    async def post(self, run_id: RunId, event: Sayable) -> None:
+        self._check_open()
+        self._last_number += 1
+        self._post[self._last_number] = Message(self._last_number, run_id, event)
+
+    async def posted(self) -> list[Message]:
+        self._check_open()
+        return list(self._post.values())
+
+    async def taken(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._post.pop(number, None)
+
+    async def keep(self, key: str, kept: KeptOutput) -> None:
+        self._check_open()
+        self._kept[key] = kept
+
+    async def kept(self, key: str) -> KeptOutput | None:
+        self._check_open()
+        return self._kept.get(key)
+
+    def losses(self) -> Sequence[Loss]:
+        return ()
+
+    async def close(self) -> None:
+        self._is_closed = True
+
+    def _held(self, run_id: RunId, fence: int) -> _Run:
+        self._check_open()
+        run = self._runs.get(run_id)
+        if run is None or run.owner is None or run.fence != fence:
+            raise Fenced(run_id, fence)
+        return run
+
+    def _fitting(self, rows: Sequence[str]) -> int:
+        size = sum(map(len, rows))
+        if size > (self._capacity or 0):
+            raise JournalFull("the journal cannot be written: no space is left")
+        return size
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("this journal is closed")
+
+
+def _listed(row: RunRow | None, event: Event, run_id: RunId) -> RunRow | None:
+    match event:
+        case RunStarted():
+            return RunRow(run_id, event.workflow, RunStatus.RUNNING, event.at, None)
+        case RunResumed() if row:
+            return replace(row, status=RunStatus.RUNNING, ended_at=None)
+        case RunEnded() if row:
+            return replace(row, status=event.status, ended_at=event.at)
+        case _:
+            return row

@@ -1,0 +1,189 @@
+"""A store of journals in one SQLite file. In: events. Out: the same, after a crash too.
+
+Writing goes through one thread (sqlite_writer). Reading needs no queue, for in WAL mode readers
+and the writer never wait for each other.
+"""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from stretto.adapters.stores.large_values import LargeValues
+from stretto.adapters.stores.sqlite_file import connect
+from stretto.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
+from stretto.adapters.stores.sqlite_writer import Writer
+from stretto.events.codec import UnknownEvent, decode, encode, encode_apart
+from stretto.events.model import AttemptSucceeded, Event
+from stretto.ports.cache import KeptOutput
+from stretto.ports.journal import Loss, RunRow, StoredEvent
+from stretto.ports.post import Message, Sayable
+from stretto.problems.errors import StrettoError
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.large import Large
+
+_T = TypeVar("_T")
+_SPEECH = '{"type":"model_spoke"'  # how such a row begins
+
+
+class SqliteJournal:
+    """Open it with `await SqliteJournal.open(path)`; it belongs to the loop it was opened in."""
+
+    def __init__(
+        self, path: Path, writer: Writer, lease_time: Callable[[], float] | None = None
+    ) -> None:
+        self._path = path
+        self._writer = writer
+        self._lease_time = lease_time or writer.lease_time
+        self._large = LargeValues(path)
+        self._looking = asyncio.Lock()
+        self._next_look: asyncio.Task[list[Message]] | None = None
+
+    @classmethod
+    async def open(
+        cls, path: Path, lease_time: Callable[[], float] | None = None
+    ) -> "SqliteJournal":
+        writer = Writer(path)
+        await writer.start()
+        return cls(path, writer, lease_time)
+
+    async def append(
+        self, run_id: RunId, events: Sequence[Event], *, fence: int
+    ) -> Mapping[int, Large]:
+        # Here and not in the thread: what is not JSON fails before it meets its neighbours.
+        encoded = [encode_apart(event) for event in events]
+        rows = [row for row, _, _ in encoded]
+        large = {place: kept for place, (_, kept, _) in enumerate(encoded) if kept}
+        values = [(kept.digest, encoded[place][2]) for place, kept in large.items()]
+        await self._writer.submit(Ledger.append, run_id, fence, events, rows, values)
+        return {place: replace(kept, read=self._large) for place, kept in large.items()}
+
+    async def read(
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+    ) -> list[StoredEvent]:
+        return await self._in_reader(lambda db: _read(db, run_id, after, with_speech, self._large))
+
+    async def runs(self, limit: int = 50) -> list[RunRow]:
+        return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit))
+
+    async def run(self, run_id: RunId) -> RunRow | None:
+        return await self._in_reader(lambda db: _run(db, self._lease_time(), run_id))
+
+    async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
+        return await self._writer.submit(Ledger.lease, run_id, owner, self._lease_time(), seconds)
+
+    async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
+        await self._writer.submit(Ledger.renew, run_id, fence, self._lease_time() + seconds)
+
+    async def release(self, run_id: RunId, *, fence: int) -> None:
+        await self._writer.submit(Ledger.release, run_id, fence)
+
+    async def post(self, run_id: RunId, event: Sayable) -> None:
+        await self._writer.submit(Ledger.post, run_id, encode(event))
+
+    async def posted(self) -> list[Message]:
+        # Who asks while one look is under way shares the next: ten thousand runs that start
+        # together need two looks.
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look())
+        return list(await asyncio.shield(self._next_look))
+
+    async def taken(self, numbers: Sequence[int]) -> None:
+        await self._writer.submit(Ledger.taken, numbers)
+
+    async def keep(self, key: str, kept: KeptOutput) -> None:
+        output = json.dumps(kept.output, separators=(",", ":"))
+        await self._writer.submit(Ledger.keep, key, kept.run_id, output)
+
+    async def kept(self, key: str) -> KeptOutput | None:
+        return await self._in_reader(lambda db: _kept(db, key))
+
+    def losses(self) -> Sequence[Loss]:
+        return self._writer.losses
+
+    async def close(self) -> None:
+        await self._writer.close()
+
+    async def _look(self) -> list[Message]:
+        async with self._looking:
+            self._next_look = None
+            return await self._in_reader(_posted)
+
+    async def _in_reader(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        self._writer.check_open()
+
+        def read() -> _T:
+            # A connection of its own each time costs 0.2 ms, and there is none to be shared by
+            # readers or left behind by them.
+            try:
+                with closing(connect(self._path)) as db:
+                    return work(db)
+            except sqlite3.Error as error:
+                raise StrettoError(f"the journal {self._path} cannot be read: {error}") from error
+
+        return await asyncio.to_thread(read)
+
+
+def _read(
+    db: sqlite3.Connection, run_id: RunId, after: int, with_speech: bool, large: LargeValues
+) -> list[StoredEvent]:
+    db.text_factory = bytes  # a torn row may not even be text
+    silent = "" if with_speech else f"AND substr(event, 1, {len(_SPEECH)}) != '{_SPEECH}'"
+    sql = f"""
+        SELECT seq, event FROM events
+        WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq > ? {silent} ORDER BY seq
+        """
+    rows = db.execute(sql, (run_id, after))
+    return [StoredEvent(seq, _decoded(raw, large)) for seq, raw in rows]
+
+
+def _decoded(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
+    event = _text_decoded(raw)
+    if isinstance(event, AttemptSucceeded) and event.output_at:
+        return replace(event, output=Large(event.output_at, event.output_bytes, large))
+    return event
+
+
+def _text_decoded(raw: bytes) -> Event | UnknownEvent:
+    try:
+        return decode(raw.decode())
+    except UnicodeDecodeError:
+        return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
+
+
+_ROWS_OF_RUNS = f"""
+    SELECT run_id, workflow, status, started_at, ended_at,
+        CASE WHEN {IN_FORCE} THEN owner END, owner IS NULL FROM runs
+    WHERE started_at IS NOT NULL
+    """
+
+
+def _runs(db: sqlite3.Connection, now: float, limit: int) -> list[RunRow]:
+    sql = f"{_ROWS_OF_RUNS} ORDER BY started_at DESC, id DESC LIMIT :limit"
+    found = db.execute(sql, {"now": now, "limit": limit})
+    return [RunRow(*row) for row in found]
+
+
+def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
+    sql = f"{_ROWS_OF_RUNS} AND run_id = :run_id"
+    found = db.execute(sql, {"now": now, "run_id": run_id}).fetchall()
+    return next((RunRow(*row) for row in found), None)
+
+
+def _posted(db: sqlite3.Connection) -> list[Message]:
+    db.text_factory = bytes  # what cannot be read must not hide what can
+    rows = db.execute("SELECT number, run_id, event FROM post ORDER BY number")
+    return [
+        Message(number, RunId(run_id.decode(errors="replace")), _text_decoded(event))
+        for number, run_id, event in rows
+    ]
+
+
+def _kept(db: sqlite3.Connection, key: str) -> KeptOutput | None:
+    sql = "SELECT output, run_id FROM kept_outputs WHERE key = ?"
+    row = db.execute(sql, (key,)).fetchone()
+    return KeptOutput(json.loads(row[0]), row[1]) if row else None

@@ -1,0 +1,128 @@
+"""Bash. In: a command. Out: what it said, from inside a sandbox; without one it is refused."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from stretto.adapters.tools.arguments import Given, Parameter, Parameters, Text, Whole
+from stretto.adapters.tools.bounded import outcome
+from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
+from stretto.adapters.tools.command_filter import CommandFilter, forbidden_because
+from stretto.plan.globs import Glob, parse_glob
+from stretto.ports.tool import Reach, ToolOutcome, Verdict
+from stretto.vocabulary.names import listed
+from stretto.workspaces.isolate import is_real_folder
+from stretto.workspaces.protected import Protected
+from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Carried, Confinement, Limits
+from stretto.workspaces.sandbox.find import NoSandbox
+from stretto.workspaces.sandbox.outcome import Ran
+from stretto.workspaces.sandbox.outcome import Refused as NotRun
+from stretto.workspaces.secret_files import naming
+
+DEFAULT_SECONDS = 120
+MOST_SECONDS = 600
+
+_SAYS = (
+    "Run a shell command in the workspace, in a sandbox: {network}, and files change only where"
+    " this step may write. Every call is a new shell."
+)
+_TAKES = Parameters(
+    Parameter("command", Text(1, 100_000), "the command", is_required=True),
+    Parameter(
+        "timeout_seconds",
+        Whole(1, MOST_SECONDS),
+        f"after so long it is stopped; {DEFAULT_SECONDS} by default",
+    ),
+    Parameter("description", Text(0, 1_000), "what it is for, in a few words"),
+)
+
+
+class Shell(Protocol):
+    async def run(self, command: str, confinement: Confinement) -> Ran | NotRun:
+        """Cancelling it ends the command with all that it started."""
+        ...
+
+
+FindShell: TypeAlias = Callable[[], Shell | NoSandbox]
+
+
+@dataclass(frozen=True, slots=True)
+class BashSettings:
+    find_shell: FindShell
+    environment: Mapping[str, str] = field(default_factory=dict)  # more than the plain one
+    network: bool = False
+
+
+def bash(
+    reach: Reach, settings: BashSettings, filters: Sequence[CommandFilter] = ()
+) -> CheckedTool:
+    """Without filters every command may run."""
+
+    async def work(given: Given, key: str) -> ToolOutcome:
+        command = given.text("command")
+        if not command.isascii() and any("\ud800" <= letter <= "\udfff" for letter in command):
+            raise Failed("the command holds a lone surrogate, which no shell can be given")
+        if filters and (why := forbidden_because(command, filters)):
+            raise Refused(why)
+        # It may be the first call, and then a sandbox is tried out.
+        shell = await asyncio.to_thread(settings.find_shell)
+        if isinstance(shell, NoSandbox):
+            fixes = "; ".join(each.fix for each in shell.missing)
+            raise Refused(f"{shell}. What the user can do: {fixes}")
+        seconds = given.whole("timeout_seconds", DEFAULT_SECONDS)
+        ran = await shell.run(command, _confinement(reach, settings, seconds))
+        if isinstance(ran, NotRun):
+            raise Refused(f"{ran.says}. {ran.fix}".strip())
+        return _told(ran, reach)
+
+    allowed = f" You may run: {listed((one.text for one in filters), 40)}." if filters else ""
+    says = _SAYS.format(network="with network" if settings.network else "no network")
+    return checked("Bash", says + allowed, _TAKES, work, changes_files=True, recovery="in_doubt")
+
+
+def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinement:
+    globs = map(parse_glob, reach.write_set if reach.may_write else ())
+    return Confinement(
+        reach.workspace,
+        writes=tuple(glob for glob in globs if isinstance(glob, Glob)),
+        limits=Limits(wall_seconds=seconds, cpu_seconds=seconds),
+        environment={**PLAIN_ENVIRONMENT, **settings.environment},
+        network=settings.network,
+        protected=Protected(reach.protected),
+        carried=tuple(
+            Carried(reach.origin / path, path)
+            for path in reach.carried
+            if reach.origin is not None and is_real_folder(reach.origin, path)
+        ),
+        hidden=reach.hidden,
+        named_secrets=naming(it for it in map(parse_glob, reach.read_set) if isinstance(it, Glob)),
+    )
+
+
+def _told(ran: Ran, reach: Reach) -> ToolOutcome:
+    notes = list[str]()
+    if ran.limit_hit is not None:
+        notes.append(f"it was stopped at its limit: {ran.limit_hit}")
+    if ran.exit_code != 0:
+        notes.append(f"exit code {ran.exit_code}")
+    if ran.kept_out:
+        may = listed(reach.write_set, 20) if reach.may_write else ""
+        where = f"outside what this step may write ({may or 'nothing'})"
+        notes.append(f"not kept, for it is {where}: {listed(ran.kept_out, 20)}")
+    if ran.new_repositories:
+        made = listed(ran.new_repositories, 20)
+        notes.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
+    said = ran.output if ran.output.strip() else "(no output)"
+    text = "\n".join([said.rstrip("\n"), *(f"[{note}]" for note in notes)])
+    verdict: Verdict = (
+        "refused"
+        if ran.kept_out or ran.new_repositories
+        else "error"
+        if ran.exit_code or ran.limit_hit
+        else "ok"
+    )
+    told = outcome(text, verdict)
+    if not ran.dropped_bytes:
+        return told
+    return ToolOutcome(told.text, verdict, told.size + ran.dropped_bytes)

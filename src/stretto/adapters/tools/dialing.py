@@ -1,0 +1,119 @@
+"""Fetch over HTTP from checked addresses. In: a Url. Out: Page, or a refusal.
+
+The name is resolved once; the address that was checked is the one that is dialled. TLS and the
+Host header still go by the name.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import httpcore2
+
+from stretto.adapters.tools.addresses import closed_because
+from stretto.adapters.tools.checked import Failed, Refused
+from stretto.adapters.tools.urls import Url
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+
+_HEADERS = [
+    ("User-Agent", "stretto"),
+    ("Accept", "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.1"),
+    # What is not packed cannot unpack to a thousand times its size.
+    ("Accept-Encoding", "identity"),
+]
+_ONE_OF_MANY_SECONDS = 5.0  # for an address while there are more to try
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    status: int
+    headers: dict[str, str]  # names in lower case
+    body: bytes
+    is_whole: bool
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Dialer:
+    resolve: Resolve = resolve
+    allow_private: frozenset[str] = frozenset()  # host:port
+    trust: ssl.SSLContext | None = None  # None: the authorities that this machine trusts
+
+    async def fetch(self, url: Url, most_bytes: int) -> Page:
+        """Raises Refused, Failed. Follows no redirect."""
+        backend = _Checked(await self._checked_addresses(url))
+        target = httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target)
+        headers = [("Host", _host_header(url)), *_HEADERS]
+        try:
+            async with (
+                httpcore2.AsyncConnectionPool(self.trust, network_backend=backend) as pool,
+                pool.stream("GET", target, headers=headers) as response,
+            ):
+                body, is_whole = await _read(response, most_bytes)
+        except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as no:
+            raise Failed(f"{url} could not be fetched: {str(no) or type(no).__name__}") from None
+        named = {name.decode().lower(): v.decode("latin-1") for name, v in response.headers}
+        return Page(response.status, named, body, is_whole)
+
+    async def _checked_addresses(self, url: Url) -> Sequence[str]:
+        try:
+            addresses = await self.resolve(url.host, url.port)
+        except (OSError, UnicodeError):
+            raise Failed(f"the name {url.host} has no address") from None
+        if not addresses:
+            raise Failed(f"the name {url.host} has no address")
+        if url.place not in self.allow_private:
+            # All of them: a name with one address inside is up to something.
+            for address in addresses:
+                if why := closed_because(address):
+                    raise Refused(
+                        f"{url.host} is {address}, which is {why}; only public addresses can be"
+                        f" fetched (the user may list {url.place} under web.allow_private)"
+                    )
+        return addresses
+
+
+class _Checked(httpcore2.AsyncNetworkBackend):
+    """Dials what was checked, whatever name it is asked for."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+        self._real = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        *first, last = self._addresses
+        for address in first:
+            with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                return await self._real.connect_tcp(address, port, _ONE_OF_MANY_SECONDS)
+        return await self._real.connect_tcp(last, port, timeout)
+
+
+def _host_header(url: Url) -> str:
+    default = {"http": 80, "https": 443}[url.scheme]
+    return url.place.removesuffix(f":{default}")
+
+
+async def _read(response: httpcore2.Response, most_bytes: int) -> tuple[bytes, bool]:
+    body = bytearray()
+    async for piece in response.aiter_stream():
+        body += piece
+        if len(body) > most_bytes:
+            return bytes(body[:most_bytes]), False
+    return bytes(body), True

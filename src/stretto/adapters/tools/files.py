@@ -1,0 +1,244 @@
+"""The files that one attempt may touch. In: its Reach. Out: bytes and names, or a refusal.
+
+A path is judged by the sets, then opened beneath the workspace. Nothing is read through a link:
+what it leads to is judged by its own path, and opened by that.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event
+from types import TracebackType
+from typing import BinaryIO, Self, TypeVar
+
+from stretto.adapters.tools.bounds import Bounds
+from stretto.adapters.tools.checked import Failed, Refused
+from stretto.adapters.tools.spelling import real_name
+from stretto.plan.globs import Glob
+from stretto.ports.tool import Reach
+from stretto.workspaces.beneath import Beneath
+from stretto.workspaces.isolate import why_lost
+from stretto.workspaces.places import Found, kind_of, wrong_kind
+from stretto.workspaces.refusals import PathRefused, shown
+from stretto.workspaces.repositories import PARTS, is_repository
+
+_T = TypeVar("_T")
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+# These are rules of ours; the others are what the world is like.
+_RULES = frozenset({"outside", "link", "protected"})
+
+
+class Files:
+    """Held open for one attempt."""
+
+    def __init__(self, reach: Reach, only: Sequence[Glob] = ()) -> None:
+        """`only`: of what the sets allow, what one of these covers too."""
+        self._workspace = reach.workspace
+        self._origin = reach.origin
+        self._carried = reach.carried
+        self._bounds = Bounds(reach, only)
+        self._beneath = Beneath(reach.workspace)
+        self._is_closed = False
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._beneath.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def aside(self, work: Callable[[], _T], stop: Event) -> _T:
+        """Do it in a thread. Cancelled, it ends first: nothing may use what is closed by then."""
+        running = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.set()
+            while not running.done():
+                with suppress(asyncio.CancelledError):  # once is enough
+                    await asyncio.wait([running])
+            raise
+
+    # Reading
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[tuple[str, BinaryIO]]:
+        """The file's own path, and the file."""
+        with _judging():
+            where = self._readable_path(path)
+            try:
+                file = self._open(where)
+            except PathRefused as refused:
+                if refused.why != "link":
+                    raise
+                where = self._readable_path(self._led_to(where))
+                file = self._open(where)
+            with file:
+                yield where, file
+
+    def read(self, path: str, most_bytes: int) -> bytes:
+        with self.reading(path) as (where, file):
+            content = file.read(most_bytes + 1)
+        if len(content) > most_bytes:
+            raise Failed(f"{shown(where)} has more than {most_bytes:,} bytes")
+        return content
+
+    def read_found(self, found: Found, most_bytes: int) -> bytes:
+        """At most so much of a file that a walk has found."""
+        with _judging(), self._open(found.path) as file:
+            return file.read(most_bytes)
+
+    def folder(self, path: str) -> str:
+        """A folder's own path, for a walk. That of a file is fine too."""
+        self._check_open()
+        where = self._bounds.relative(path)
+        with _judging():
+            self._check_spelling(where)
+            try:
+                with self._beneath.place(where, follow=False) as place:
+                    is_link = place.link_target() is not None
+                    is_there = place.status() is not None
+            except PathRefused as refused:
+                if refused.why != "link":
+                    raise
+                is_link = is_there = True
+            if not is_there:
+                raise Failed(f"{shown(where)} does not exist")
+            return self._bounds.relative(self._led_to(where)) if is_link else where
+
+    def walk(self, under: str, stop: Event, globs: Sequence[Glob] = ()) -> Iterator[Found]:
+        """Files that may be read and that a glob covers, by name. PathRefused ends it at a limit."""
+        found = self._beneath.stat(under) if under else None
+        if found is not None and found.kind != "folder":
+            walked: Iterator[Found] = iter([found])
+        else:
+            walked = self._beneath.walk(under, self._bounds.readable)
+        for each in walked:
+            if stop.is_set():
+                return
+            is_covered = not globs or any(glob.matches(each.path) for glob in globs)
+            if is_covered and self._bounds.may_read(each.path):
+                yield each
+
+    # Writing
+
+    def write(self, path: str, content: bytes) -> tuple[str, bool]:
+        """Where it was written, and whether the file is new."""
+        where = self.writable_path(path)
+        with _judging():
+            try:
+                is_new = False
+                self._beneath.stat(where, follow=False)
+            except PathRefused as refused:
+                if refused.why != "missing":
+                    raise
+                is_new = True
+            folder = where.rpartition("/")[0]
+            if folder and is_new:
+                self._beneath.mkdir(folder)
+            self._beneath.write_bytes(where, content)
+        return where, is_new
+
+    def writable_path(self, path: str) -> str:
+        self._check_open()
+        where = self._bounds.to_write(path)
+        with _judging():
+            self._check_spelling(where)
+            self._check_repository(where)
+        if self._origin is not None and (why := self._why_lost(self._origin, where)):
+            raise Refused(f"{shown(where)} {why}")
+        return where
+
+    def _why_lost(self, origin: Path, where: str) -> str | None:
+        """Why a file of this name would be no part of the step's change."""
+        for path in self._carried:
+            if f"{where}/".startswith(f"{path}/"):
+                return f"is in {shown(path)}, which is carried into this copy to be read only"
+        return why_lost(self._workspace, origin, where)
+
+    # Paths
+
+    def _readable_path(self, path: str) -> str:
+        self._check_open()
+        where = self._bounds.to_read(path)
+        self._check_spelling(where)
+        return where
+
+    def _check_open(self) -> None:
+        # Its descriptor may be somebody else's by now.
+        if self._is_closed:
+            raise Failed("the attempt that this tool was made for has ended")
+
+    def _check_spelling(self, where: str) -> None:
+        names = where.split("/")
+        for depth, name in enumerate(names):
+            try:
+                with self._beneath.folder("/".join(names[:depth]), follow=False) as folder_fd:
+                    real = real_name(folder_fd, name)
+            except PathRefused:
+                return  # not there, or behind a link, whose own path is checked
+            if real is not None:
+                raise Refused(f"{shown(name)} in {shown(where)} is really called {shown(real)}")
+
+    def _check_repository(self, where: str) -> None:
+        """Its config names programs, which run for whoever asks git anything there."""
+        names = where.split("/")
+        for depth, name in enumerate(names):
+            folder = "/".join(names[:depth])
+            try:
+                with self._beneath.folder(folder, follow=False) as fd:
+                    there = [part for part in PARTS if _is_in(fd, part)]
+            except PathRefused:
+                return  # not there yet: one file makes no repository of it
+            if is_repository([*there, name]):
+                is_old = is_repository(there)
+                what = "is in a git repository" if is_old else "would make a git repository"
+                raise Refused(f"{shown(where)} {what} of {shown(folder or '.')}: no tool does that")
+
+    def _open(self, where: str) -> BinaryIO:
+        """Without following a link anywhere. Regular files only: a pipe would wait."""
+        with self._beneath.place(where, follow=False) as place:
+            fd = os.open(place.name, _READ, dir_fd=place.folder_fd)
+        try:
+            kind = kind_of(os.fstat(fd).st_mode)
+            if kind != "file":
+                raise wrong_kind(where, kind)
+            return open(fd, "rb")
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def _led_to(self, where: str) -> str:
+        """Where a link leads to, as a path to be judged: what is there is opened without links."""
+        root = self._workspace.resolve()
+        target = Path(os.path.realpath(root / where))
+        if not target.is_relative_to(root):
+            raise Refused(f"{shown(where)} is a link out of the workspace")
+        return str(target.relative_to(root))
+
+
+def _is_in(folder_fd: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _judging() -> Iterator[None]:
+    try:
+        yield
+    except PathRefused as refused:
+        said = f"{refused.message}; {refused.hint}" if refused.hint else refused.message
+        raise (Refused(said) if refused.why in _RULES else Failed(said)) from None

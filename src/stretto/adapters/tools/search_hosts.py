@@ -1,0 +1,41 @@
+"""Who searches the web for a model? In: `provider:name`, settings. Out: its provider, or a fault.
+
+Asked when a recipe is checked, so nothing of a provider is imported here. The providers are those
+whose model class in pydantic-ai takes its `WebSearchTool`.
+"""
+
+from collections.abc import Mapping
+
+from stretto.adapters.tools.web_search import SearchEndpoint
+
+_HOSTS = frozenset({
+    "anthropic", "azure-responses", "google", "google-cloud", "meta", "openai-chatgpt",
+    "openai-responses",
+})  # fmt: skip
+# These search only with some of their models.
+_SOME = {"openai-chat": "-search-preview"}
+
+
+def hosts_search(model: str | None, environ: Mapping[str, str]) -> bool:
+    """Whether the model's provider searches by itself, so that no endpoint is needed."""
+    provider, _, name = (model or "").removeprefix("gateway/").partition(":")
+    # A server that speaks OpenAI's language does not thereby search like it.
+    if provider.startswith("openai") and environ.get("OPENAI_BASE_URL"):
+        return False
+    return provider in _HOSTS or _SOME.get(provider, "\0") in name
+
+
+def search_fault(
+    model: str | None, endpoint: SearchEndpoint | None, environ: Mapping[str, str]
+) -> str | None:
+    """Why an agent with this model cannot have WebSearch, said when the recipe is checked."""
+    if hosts_search(model, environ):
+        return None
+    if endpoint is None:
+        return (
+            f"WebSearch has nothing to search with: the provider of {model or 'this model'} does"
+            " not search by itself; set search.url in stretto.yaml"
+        )
+    if endpoint.key_variable and not environ.get(endpoint.key_variable):
+        return f"WebSearch needs a key: set the environment variable {endpoint.key_variable}"
+    return None

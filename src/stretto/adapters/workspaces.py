@@ -1,0 +1,292 @@
+"""Workspaces on this machine. In: a Plot. Out: a copy for its writer, and the change merged back.
+
+HOME/workspaces/RUN/STEP/copy-N/    the writer's copy, until what became of it is on record
+HOME/workspaces/RUN/STEP/kept-N/    a copy whose change could not be kept (a full disk, say)
+HOME/workspaces/RUN/STEP/change/    the change, for `stretto diff` and `stretto apply`
+HOME/workspaces/RUN/STEP/written.json    what a shared writer left in the workspace
+HOME/workspaces/trash/              what is being removed; a crash may leave some of it
+HOME/merges/                        what undoes a merge that a crash cut off
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from stretto.config.private import make_private
+from stretto.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms, Undone
+from stretto.problems.errors import NotFound, StrettoError
+from stretto.text.redaction import NOTHING_SECRET, Redactor
+from stretto.workspaces.admission import doubt_about, globs_of, inadmissible
+from stretto.workspaces.diff import DRAFT, find_changes, is_complete, open_changes, take_over
+from stretto.workspaces.durable import write_durably
+from stretto.workspaces.entries import Changes
+from stretto.workspaces.isolate import discard_tree, empty_trash, isolate, open_isolated
+from stretto.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
+from stretto.workspaces.merge import Conflict, plan_merge
+from stretto.workspaces.merge_back import merge_back
+from stretto.workspaces.patch import render_patch, summarize
+from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
+from stretto.workspaces.refusals import spelt
+from stretto.workspaces.sandbox.repository_guard import (
+    disarm_new,
+    look_for_repositories,
+    remove_left_guard,
+)
+from stretto.workspaces.sandbox.survey import Survey
+from stretto.workspaces.stored import Unreadable
+from stretto.workspaces.undo import recover_merges, unfinished_merges
+from stretto.workspaces.watching import Snapshot, differences, look
+from stretto.workspaces.written import is_still_written, note_written
+
+_TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"
+_MOST_SAID = 20  # warnings of one step
+# Of a change, in the journal and in prompts. All of it is in the artifact.
+_LONGEST_DIFF = 100_000
+_MOST_PATHS = 1_000
+
+
+class ChangeLost(StrettoError):
+    """A change could not be kept, or is gone."""
+
+    kind = "change_lost"
+
+
+class LocalWorkspaces:
+    def __init__(
+        self,
+        home: Path,
+        protected: Protected = NOTHING_PROTECTED,
+        limits: WorkspaceLimits = DEFAULT_LIMITS,
+        carry: Sequence[str] = (),
+        redactor: Redactor = NOTHING_SECRET,
+    ) -> None:
+        self._home = home
+        self._protected = protected
+        self._limits = limits
+        self._carry = carry
+        self._redactor = redactor
+        self._opening: dict[Plot, asyncio.Lock] = {}
+        self._looks: dict[Plot, Snapshot] = {}
+        self._surveys: dict[Plot, Survey] = {}
+
+    async def recover(self, workspace: Path) -> tuple[Undone, ...]:
+        return await asyncio.to_thread(self._recover, workspace)
+
+    async def unfinished(self) -> tuple[Path, ...]:
+        return await asyncio.to_thread(unfinished_merges, self._home)
+
+    async def watch(self, plot: Plot) -> None:
+        if plot not in self._looks:
+            self._looks[plot] = await asyncio.to_thread(look, plot.workspace)
+            self._surveys[plot] = await asyncio.to_thread(look_for_repositories, plot.workspace)
+
+    async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
+        before = self._looks.pop(plot, None)
+        if before is None:  # another process began it
+            return Strays(())
+        survey = self._surveys.pop(plot)
+        made = await asyncio.to_thread(disarm_new, plot.workspace, survey, self._home)
+        after = await asyncio.to_thread(look, plot.workspace)
+        # Our own folder may lie in the workspace, and we write all the time.
+        own = os.path.relpath(self._home.resolve(), plot.workspace.resolve())
+        strays = differences(before, after, declared)
+        elsewhere = set(differences(before, after, plot.write_set))
+        changed = [path for path in differences(before, after, ()) if path not in elsewhere]
+        is_unchanged = before.is_whole and after.is_whole and not changed
+        if before.is_whole and after.is_whole:
+            written = [it for it in differences(before, after, ()) if not it.startswith(f"{own}/")]
+            note = self._note(plot.run_id, plot.step)
+            await asyncio.to_thread(note_written, note, plot.workspace, written)
+        paths = tuple(path for path in strays if not path.startswith(f"{own}/"))
+        return Strays(paths, is_unchanged, repositories=made, own=tuple(changed))
+
+    async def open(self, plot: Plot) -> Path:
+        # The parts of a fan start together and share one copy: the first makes it.
+        async with self._opening.setdefault(plot, asyncio.Lock()):
+            return await asyncio.to_thread(self._open, plot)
+
+    async def collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
+        # Shielded: whoever stops waiting does not stop a merge halfway.
+        return await asyncio.shield(asyncio.to_thread(self._collect, plot, terms))
+
+    async def can_reuse(self, plot: Plot, terms: Terms) -> bool:
+        return await asyncio.to_thread(self._can_reuse, plot, terms)
+
+    async def can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
+        return await asyncio.to_thread(self._can_reuse_shared, plot, run_id)
+
+    async def discard(self, plot: Plot) -> None:
+        await asyncio.to_thread(discard_tree, self._copy(plot), self._trash)
+
+    async def release(self, run_id: str) -> None:
+        await asyncio.to_thread(self._release, run_id)
+
+    async def leftovers(self) -> dict[str, tuple[Path, ...]]:
+        return await asyncio.to_thread(self._leftovers)
+
+    async def empty_trash(self) -> None:
+        await asyncio.to_thread(empty_trash, self._trash)
+
+    def _recover(self, workspace: Path) -> tuple[Undone, ...]:
+        remove_left_guard(workspace)
+        recovered = recover_merges(workspace, self._home)
+        return tuple(Undone(each.disturbed, str(each.kept)) for each in recovered if each.disturbed)
+
+    def artifact(self, run_id: str, step: str) -> Path:
+        return self._home / "workspaces" / run_id / step / "change"
+
+    def _open(self, plot: Plot) -> Path:
+        home = self._copy(plot)
+        try:
+            isolated = open_isolated(home)
+            if isolated.may_be_torn:
+                # Parts that have ended worked in it: another copy would lack what they did.
+                raise ChangeLost(_TORN, hint=f"it is {home}; stretto retry does the step anew")
+            return isolated.root
+        except NotFound:
+            writes = globs_of(plot.write_set)
+            return isolate(
+                plot.workspace,
+                home,
+                self._limits,
+                asked=(*writes, *globs_of(plot.read_set)),
+                writes=writes,
+                carry=self._carry,
+                engine_home=self._home,
+            ).root
+
+    def _collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
+        changes = self._changes(plot, terms)
+        if changes is None:
+            return Collected("")  # nobody worked there
+        artifact = str(changes.artifact)
+        figures = summarize(changes)
+        counts = (len(changes.changes), figures.added, figures.removed)
+        said = _said(changes)
+        half_done = terms.half_done if changes.changes else ""
+        if refused := inadmissible(changes, terms.write_set, self._protected, self._redactor):
+            return NotMerged(
+                artifact, refused.error, refused.paths, *counts, True,
+                is_whole=not half_done, warnings=said,
+            )  # fmt: skip
+        shows = _shown(changes)  # not of what was refused: it may hold a secret
+        is_explained = terms.may_remove or changes.is_explained
+        doubt = half_done or ("" if is_explained else doubt_about(changes))
+        if not terms.is_merged:
+            return Collected(artifact, *counts, False, said, doubt, *shows, not half_done)
+        if doubt:
+            return Held(artifact, doubt, *counts, not half_done, said)
+        merged = merge_back(changes, plot.workspace, self._home)
+        if isinstance(merged, Conflict):
+            clashes = "; ".join(f"{spelt(clash.path)}: {clash.why}" for clash in merged.clashes[:5])
+            error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
+            return NotMerged(artifact, error, merged.paths, *counts, False, *shows, warnings=said)
+        kept = (f"{spelt(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
+        return Collected(artifact, *counts, True, (*said, *kept), "", *shows)
+
+    def _can_reuse(self, plot: Plot, terms: Terms) -> bool:
+        earlier = self._earlier(plot, terms)
+        if earlier is None or inadmissible(earlier, terms.write_set, self._protected):
+            return False
+        if not is_complete(earlier) or (doubt_about(earlier) and not earlier.is_explained):
+            return False
+        return not (terms.is_merged and isinstance(plan_merge(earlier, plot.workspace), Conflict))
+
+    def _can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
+        earlier, own = self._note(run_id, plot.step), self._note(plot.run_id, plot.step)
+        if not is_still_written(earlier, plot.workspace):
+            return False
+        make_private(own.parent)
+        write_durably(own, earlier.read_bytes())  # this run may be retried in its turn
+        return True
+
+    def _note(self, run_id: str, step: str) -> Path:
+        return self._home / "workspaces" / run_id / step / "written.json"
+
+    def _earlier(self, plot: Plot, terms: Terms) -> Changes | None:
+        """The change of the run that the answer comes from, wherever the step stood in it."""
+        if terms.reused_from is None or not terms.key:
+            return None
+        run = self._home / "workspaces" / terms.reused_from
+        own = self.artifact(terms.reused_from, plot.step)
+        for artifact in dict.fromkeys((own, *sorted(run.glob("*/change")))):
+            with suppress(NotFound, Unreadable):
+                changes = open_changes(artifact)
+                if changes.key == terms.key:
+                    return changes
+        return None
+
+    def _changes(self, plot: Plot, terms: Terms) -> Changes | None:
+        """The artifact, once there is one: what is left of the copy then says nothing any more."""
+        artifact = self.artifact(plot.run_id, plot.step)
+        with suppress(NotFound):
+            return open_changes(artifact)
+        discard_tree(artifact, self._trash)  # one that is not whole, of an older Stretto
+        if terms.reused_from is not None:
+            earlier = self._earlier(plot, terms)
+            if earlier is None:
+                raise ChangeLost(f"the change that run {terms.reused_from} made is gone")
+            return take_over(earlier, artifact)
+        copy, kept = self._copy(plot), self._copy(plot, "kept")
+        try:
+            isolated = open_isolated(kept if kept.exists() else copy)
+        except NotFound:
+            if terms.has_worked:
+                raise ChangeLost(f"the copy that it was made in is gone: {copy}") from None
+            return None
+        try:
+            if isolated.may_be_torn:
+                raise ChangeLost(_TORN)
+            return find_changes(
+                isolated, artifact, self._limits, key=terms.key, is_explained=terms.may_remove
+            )
+        except (OSError, StrettoError) as error:
+            if isolated.home == copy:
+                copy.rename(kept)
+            raise ChangeLost(str(error), hint=f"all that the step wrote is in {kept}") from error
+
+    def _release(self, run_id: str) -> None:
+        for folder in _copies(self._home / "workspaces" / run_id):
+            discard_tree(folder, self._trash)
+
+    def _leftovers(self) -> dict[str, tuple[Path, ...]]:
+        runs = self._home / "workspaces"
+        if not runs.is_dir():
+            return {}
+        found = {run.name: _copies(run) for run in sorted(runs.iterdir()) if run != self._trash}
+        found[""] = tuple(sorted(self._trash.glob("*")))
+        return {run: folders for run, folders in found.items() if folders}
+
+    def _copy(self, plot: Plot, kind: str = "copy") -> Path:
+        return self._home / "workspaces" / plot.run_id / plot.step / f"{kind}-{plot.copy}"
+
+    @property
+    def _trash(self) -> Path:
+        return self._home / "workspaces" / "trash"
+
+
+def _shown(changes: Changes) -> tuple[str, tuple[str, ...]]:
+    """The change as a prompt may show it, and its paths. A binary file is only named."""
+    paths = tuple(spelt(change.path) for change in changes.changes[:_MOST_PATHS])
+    patch = render_patch(changes, largest_binary=0).decode("utf-8", "replace")
+    if len(patch) <= _LONGEST_DIFF:
+        return patch, paths
+    cut = patch[: patch.rfind("\n", 0, _LONGEST_DIFF) + 1]
+    left = f"… {len(patch) - len(cut):,} more characters of this diff are left out\n"
+    return cut + left, paths
+
+
+def _said(changes: Changes) -> tuple[str, ...]:
+    lines = [
+        *(f"{spelt(each.path)} is no part of its change: {each.why}" for each in changes.left),
+        *(f"{spelt(each.path)} was refused: {each.why}" for each in changes.refused),
+    ]
+    more = len(lines) - _MOST_SAID
+    return (*lines[:_MOST_SAID], *((f"and {more:,} more paths",) if more > 0 else ()))
+
+
+def _copies(run: Path) -> tuple[Path, ...]:
+    """Of writers, and of changes that were cut off before they were whole."""
+    return tuple(sorted((*run.glob("*/copy-*"), *run.glob(f"*/change{DRAFT}*"))))

@@ -1,0 +1,165 @@
+"""Carry out what a model calls for. In: its calls and the tools it has. Out: what it is told.
+
+Every call ends in one ToolEnded, also one that is refused. A call that a crash would leave in
+doubt is on record before it is made.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from json import dumps
+
+from stretto.events.model import ToolEnded, ToolStarted
+from stretto.plan.catalog import DELEGATING_ALIASES, DELEGATING_TOOLS
+from stretto.ports.runner import AttemptRequest, Witness
+from stretto.ports.tool import Tool, ToolOutcome
+from stretto.text.redaction import Redactor
+from stretto.vocabulary.names import listed
+from stretto.vocabulary.values import Json
+
+_LONGEST_ARGUMENT = 2_000
+_LONGEST_MESSAGE = 500
+_LONGEST_RESULT = 1_000  # in the journal; the model is told all of it
+_MOST_CALLS_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    id: str  # the model's own name for it
+    tool: str
+    arguments: Mapping[str, Json] | None  # None: what came is not a JSON object
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the model is told of its call."""
+
+    call: Call
+    outcome: ToolOutcome
+
+
+class Calling:
+    """The calls of one attempt, numbered through."""
+
+    def __init__(
+        self,
+        request: AttemptRequest,
+        witness: Witness,
+        tools: Mapping[str, Tool],
+        redactor: Redactor,
+    ) -> None:
+        self._request = request
+        self._witness = witness
+        self._tools = tools
+        self._redactor = redactor
+        self._made = 0
+
+    async def carry_out(self, calls: Sequence[Call]) -> list[Told]:
+        """In the model's order; side by side when none of them changes anything."""
+        if len(calls) > 1 and all(self._is_harmless(call) for call in calls):
+            told: list[Told] = []
+            for first in range(0, len(calls), _MOST_CALLS_AT_ONCE):
+                some = calls[first : first + _MOST_CALLS_AT_ONCE]
+                told += await asyncio.gather(*map(self._one, some))
+            return told
+        return [await self._one(call) for call in calls]
+
+    def refuse(self, calls: Sequence[Call], why: str) -> None:
+        for call in calls:
+            self._end(call, self._number(), ToolOutcome(why, "refused"), self._witness.now())
+
+    async def _one(self, call: Call) -> Told:
+        number, began = self._number(), self._witness.now()
+        outcome = self._refusal(call) or await self._made_call(call, number)
+        outcome = ToolOutcome(
+            self._redactor.text(outcome.text), outcome.verdict, outcome.result_bytes
+        )
+        self._end(call, number, outcome, began)
+        return Told(call, outcome)
+
+    async def _made_call(self, call: Call, number: int) -> ToolOutcome:
+        tool, request = self._tools[call.tool], self._request
+        arguments = dict(call.arguments or {})
+        if tool.spec.recovery != "idempotent":
+            started = ToolStarted(
+                self._witness.now(),
+                request.step,
+                request.part,
+                request.attempt,
+                number,
+                call.tool,
+                self._shown(call),
+                tool.spec.recovery,
+            )
+            await self._witness.record(started)
+        await self._witness.confirm()
+        try:
+            return await tool.call(arguments, f"{request.name}/{number}")
+        except Exception as error:  # a bug in a tool is the tool's failure, not the run's
+            return ToolOutcome(f"{type(error).__name__}: {error}", "error")
+
+    def _refusal(self, call: Call) -> ToolOutcome | None:
+        if call.tool in DELEGATING_TOOLS or call.tool in DELEGATING_ALIASES:
+            return ToolOutcome(f"{call.tool}: a subagent cannot delegate", "refused")
+        if call.tool not in self._tools:
+            known = listed(sorted(self._tools), 20) if self._tools else "none"
+            return ToolOutcome(f"you have no tool '{call.tool}'; your tools: {known}", "refused")
+        if call.arguments is None:
+            return ToolOutcome(f"the arguments of {call.tool} are not a JSON object", "error")
+        # A tool takes its arguments to files, commands, servers and hosts.
+        if names := self._redactor.named(dumps(dict(call.arguments))):
+            said = f"the arguments of {call.tool} hold the value of {listed(names)}"
+            return ToolOutcome(f"{said}, which no tool is given; write its name instead", "refused")
+        return None
+
+    def _is_harmless(self, call: Call) -> bool:
+        tool = self._tools.get(call.tool)
+        if tool is None:
+            return True
+        return tool.spec.recovery == "idempotent" and not tool.spec.changes_files
+
+    def _number(self) -> int:
+        self._made += 1
+        return self._made
+
+    def _end(self, call: Call, number: int, outcome: ToolOutcome, began: float) -> None:
+        request, now = self._request, self._witness.now()
+        is_ok = outcome.verdict == "ok"
+        self._witness.note(
+            ToolEnded(
+                now,
+                request.step,
+                request.part,
+                request.attempt,
+                number,
+                call.tool,
+                self._shown(call),
+                outcome.verdict,
+                outcome.size,
+                now - began,
+                "" if is_ok else shortened(outcome.text, _LONGEST_MESSAGE),
+                shortened(outcome.text, _LONGEST_RESULT) if is_ok else "",
+            )
+        )
+
+    def _shown(self, call: Call) -> dict[str, Json]:
+        # First redacted, then shortened: half a secret would not be known as one.
+        redacted = self._redactor.arguments(call.arguments or {})
+        return {name: _short(value) for name, value in redacted.items()}
+
+
+def shortened(text: str, longest: int) -> str:
+    left_out = len(text) - longest
+    return text if left_out <= 0 else f"{text[:longest]} … ({left_out} characters more)"
+
+
+def _short(value: Json) -> Json:
+    match value:
+        case str():
+            return shortened(value, _LONGEST_ARGUMENT)
+        case list():
+            return [_short(each) for each in value[:100]]
+        case dict():
+            return {key: _short(each) for key, each in list(value.items())[:100]}
+        case _:
+            return value

@@ -1,0 +1,122 @@
+"""Keep secrets on this machine and out of the journal. In: a Runner, tools. Out: the same, hidden.
+
+Whatever does the work, its events and its result pass here, so the journal, the report and the live
+view never see a secret; and what a provider is told of a tool passes here too.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+from stretto.events.model import Happening
+from stretto.ports.runner import AttemptRequest, AttemptResult, Identified, Runner, Witness
+from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
+from stretto.problems.errors import StrettoError
+from stretto.text.redaction import MASK, Redactor
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+
+# Names of steps, runs and files: the engine finds its way by them.
+_STRUCTURE = frozenset({"run_id", "step", "part", "attempt", "agent", "workspace", "at", "kind"})
+_LARGE = (
+    100_000  # characters; how long it takes depends on the answer, and others wait for the loop
+)
+
+T = TypeVar("T")
+
+
+class RedactedRunner:
+    def __init__(self, runner: Runner, redactor: Redactor) -> None:
+        self._runner = runner
+        self._redactor = redactor
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        if not isinstance(self._runner, Identified):
+            raise TypeError(f"{type(self._runner).__name__} cannot say who answers")
+        return self._runner.identify(models, tools)
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        try:
+            result = await self._runner.run(request, _RedactedWitness(witness, self._redactor))
+        except StrettoError as error:
+            raise _hidden_error(error.with_hint, error, self._redactor) from None
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise _hidden_error(said, error, self._redactor) from None
+        if len(str(getattr(result, "output", ""))) < _LARGE:
+            return without_secrets(result, self._redactor)
+        return await asyncio.to_thread(without_secrets, result, self._redactor)
+
+
+class _RedactedWitness:
+    def __init__(self, witness: Witness, redactor: Redactor) -> None:
+        self._witness = witness
+        self._redactor = redactor
+
+    def now(self) -> float:
+        return self._witness.now()
+
+    def note(self, event: Happening) -> None:
+        self._witness.note(without_secrets(event, self._redactor))
+
+    async def record(self, event: Happening) -> None:
+        await self._witness.record(without_secrets(event, self._redactor))
+
+    async def confirm(self) -> None:
+        await self._witness.confirm()
+
+    def spend(self, usage: Usage) -> None:
+        self._witness.spend(usage)
+
+
+def without_secrets(value: T, redactor: Redactor) -> T:
+    """A dataclass with every text in it redacted, but for those that are names of ours."""
+    changed: dict[str, Any] = {}
+    for field in fields(value):  # type: ignore[arg-type]
+        if field.name in _STRUCTURE:
+            continue
+        was = getattr(value, field.name)
+        now = _hidden(was, redactor)
+        if now is not was and now != was:
+            changed[field.name] = now
+    return replace(value, **changed) if changed else value  # type: ignore[type-var]
+
+
+def _hidden(value: Any, redactor: Redactor) -> Any:
+    match value:
+        case str():
+            return redactor.text(value)
+        case dict() | list():
+            return redactor.json(value)
+        case tuple():
+            return tuple(_hidden(each, redactor) for each in value)
+        case _:
+            return value
+
+
+def _hidden_error(said: str, error: Exception, redactor: Redactor) -> Exception:
+    return StrettoError(redactor.text(said)) if redactor.named(said) else error
+
+
+@dataclass(frozen=True, slots=True)
+class _RedactedTool:
+    spec: ToolSpec
+    tool: Tool
+
+    async def call(self, arguments: Mapping[str, Json], key: str) -> ToolOutcome:
+        return await self.tool.call(arguments, key)
+
+
+def redacted_tools(tools: Mapping[str, Tool], redactor: Redactor) -> dict[str, Tool]:
+    """As a provider may see them: names, descriptions and schemas are a server's own words."""
+    return {hidden.spec.name: hidden for hidden in (_redacted(t, redactor) for t in tools.values())}
+
+
+def _redacted(tool: Tool, redactor: Redactor) -> Tool:
+    spec = without_secrets(tool.spec, redactor)
+    if spec is tool.spec:
+        return tool
+    # Providers take letters, digits, '-' and '_' in a name.
+    return _RedactedTool(replace(spec, name=spec.name.replace(MASK, "redacted")), tool)

@@ -1,0 +1,45 @@
+"""A reply as it streams in. In: pieces of text. Out: ModelSpoke events, a few a second.
+
+A model sends a piece for every word; a row for each would cost more than the words.
+"""
+
+from stretto.events.model import ModelSpoke
+from stretto.ports.runner import AttemptRequest, Witness
+from stretto.text.redaction import NOTHING_SECRET, Redactor
+
+_EVERY_SECONDS = 0.5
+_AT_MOST_CHARACTERS = 4_000
+
+
+class Speaking:
+    def __init__(
+        self, request: AttemptRequest, witness: Witness, redactor: Redactor = NOTHING_SECRET
+    ) -> None:
+        self._request = request
+        self._witness = witness
+        self._redactor = redactor
+        self._pieces: list[str] = []
+        self._length = 0
+        self._told_at = witness.now()
+
+    def hear(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self._length += len(piece)
+        is_due = self._witness.now() - self._told_at >= _EVERY_SECONDS
+        if is_due or self._length >= _AT_MOST_CHARACTERS:
+            text = "".join(self._pieces)
+            # A secret may be cut in two; what could be the first half of one waits.
+            self._tell(text, self._redactor.safe_length(text))
+
+    def tell(self) -> None:
+        """All that was heard."""
+        text = "".join(self._pieces)
+        self._tell(text, len(text))
+
+    def _tell(self, text: str, length: int) -> None:
+        if length:
+            said, request = self._redactor.text(text[:length]), self._request
+            at = self._witness.now()
+            self._witness.note(ModelSpoke(at, request.step, request.part, request.attempt, said))
+            self._told_at = at
+        self._pieces, self._length = [text[length:]], len(text) - length

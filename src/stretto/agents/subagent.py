@@ -1,0 +1,328 @@
+"""The one function through which all work goes. In: AttemptRequest. Out: AttemptResult.
+
+    request ─→ a model, with tools ─┐
+            ─→ or another agent ────┴→ Answer ─→ validation, judge ─→ Success | Failure
+
+A step, a branch, an element of a map, a judge: nothing else calls a model (seed 003).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+from typing import Protocol, TypeAlias
+
+from stretto.agents.call_size import estimate_of, tokens_in
+from stretto.agents.calling import Calling
+from stretto.agents.conversation import (
+    Answer,
+    Conversation,
+    Wanted,
+    fail_over,
+    json_words,
+    retry_later,
+)
+from stretto.agents.judging import Judgement, judged
+from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
+from stretto.agents.redacted import redacted_tools
+from stretto.events.model import FailureKind, Happening, ToolEnded, ToolStarted
+from stretto.plan.catalog import tool_name
+from stretto.ports.allowance import NothingLeft
+from stretto.ports.model import ModelFault, Models
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
+from stretto.ports.tool import Toolbox
+from stretto.problems.errors import StrettoError
+from stretto.text.redaction import NOTHING_SECRET, Redactor
+from stretto.validation.implied import implied_schema
+from stretto.validation.validate import Accepted, Checked, NotAccepted, check_answer
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+
+CLI = "cli:"
+_SMALL_ANSWER = 10_000  # characters that are checked sooner than a thread is woken
+# What a report must say of such an attempt, whatever came of it: no sandbox, no search.
+Loud: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]
+# What the validator of a loop says (RECIPES §4).
+_VERDICT: dict[str, Json] = {
+    "type": "object",
+    "properties": {"passed": {"type": "boolean"}, "feedback": {"type": "string"}},
+    "required": ["passed", "feedback"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which model answers whom."""
+
+    default: str  # for those who name none
+    override: str | None = None  # the user's flag: everybody's
+    judge: str | None = None  # for rules that code cannot decide
+    means: Callable[[str], str | None] = str  # a name as it is written; None: the default
+
+    def names(self, request: AttemptRequest) -> tuple[str, ...]:
+        return self.names_for(request.model, request.fallback_models)
+
+    def names_for(self, model: str | None, fallbacks: Sequence[str]) -> tuple[str, ...]:
+        if self.override:
+            return (self.override,)
+        own = self.means(model) if model else None
+        others = (self.means(name) or self.default for name in fallbacks)
+        return tuple(dict.fromkeys((own or self.default, *others)))
+
+
+class Identities(Protocol):
+    """Who is behind a name here, and how a tool is configured: for what makes work equal."""
+
+    def of_model(self, name: str) -> str: ...
+
+    def of_tool(self, name: str) -> str: ...
+
+
+class AsNamed:
+    """Names that mean the same everywhere."""
+
+    def of_model(self, name: str) -> str:
+        return name
+
+    def of_tool(self, name: str) -> str:
+        return ""
+
+
+class Subagents:
+    def __init__(
+        self,
+        choice: Choice,
+        models: Models,
+        toolbox: Toolbox,
+        cli: Runner | None = None,
+        redactor: Redactor = NOTHING_SECRET,
+        loud: Loud = lambda request, model: (),
+        retries: int = DEFAULT_RETRIES,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        identities: Identities | None = None,
+    ) -> None:
+        """`retries`: how often a request is sent again where a provider fails for a moment."""
+        self._choice = choice
+        self._models = models
+        self._toolbox = toolbox
+        self._cli = cli
+        self._redactor = redactor
+        self._loud = loud
+        self._retries = retries
+        self._sleep = sleep
+        self._identities = identities or AsNamed()
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        asked = {name: self._choice.names_for(name or None, ())[0] for name in models}
+        return Setup(
+            {name: self._identities.of_model(model) for name, model in asked.items()},
+            {name: self._identities.of_tool(name) for name in map(tool_name, tools)},
+            self._identities.of_model(self._choice.judge) if self._choice.judge else "",
+        )
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        result = await self._run(request, witness)
+        # The toolbox and the machine may both tell of one tool: it is said once.
+        warnings = dict.fromkeys((*result.warnings, *self._loud(request, result.model)))
+        return replace(result, warnings=tuple(warnings))
+
+    async def _run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        request = self._without_secrets(request)
+        answer = await self._answer(request, witness)
+        if isinstance(answer, Failure):
+            return replace(answer, error=self._redactor.text(answer.error))
+        answer = replace(answer, text=self._redactor.text(answer.text))
+        return await self._accepted(answer, request, witness)
+
+    async def _answer(self, request: AttemptRequest, witness: Witness) -> Answer | Failure:
+        spent = Usage()
+        asked = _asked_together(self._choice.names(request))
+        for names, then in zip(asked, (*asked[1:], ()), strict=True):
+            answer = await self._asked(names, request, witness)
+            answer = replace(answer, usage=spent + answer.usage)
+            if isinstance(answer, Answer) or not then or answer.kind in ("empty", "budget"):
+                return answer
+            spent = answer.usage
+            fail_over(request, witness, names[-1], then[0], self._redactor.text(answer.error))
+        raise AssertionError("somebody is always asked")
+
+    async def _asked(
+        self, names: Sequence[str], request: AttemptRequest, witness: Witness
+    ) -> Answer | Failure:
+        if names[0].startswith(CLI):
+            return await self._asked_elsewhere(names[0], request, witness)
+        wanted = _wanted(request)
+        try:
+            async with self._toolbox.open(replace(request, model=names[0])) as made:
+                tools = redacted_tools(made, self._redactor)
+                faults = {
+                    name: self._redactor.text(f"{name} cannot be used: {tool.spec.fault}")
+                    for name, tool in tools.items()
+                    if tool.spec.fault
+                }
+                if faults and len(faults) == len(tools):
+                    # Whatever a model says without them, it made up.
+                    said = f"it can use none of its tools ({'; '.join(faults.values())})"
+                    return Failure("unavailable", said, model=names[0])
+                return await Conversation(
+                    request=request,
+                    witness=witness,
+                    models=self._models,
+                    names=names,
+                    tools=tools,
+                    calling=Calling(request, witness, tools, self._redactor),
+                    wanted=wanted,
+                    instructions=request.instructions,
+                    redactor=self._redactor,
+                    warnings=dict.fromkeys(faults.values()),
+                    retries=self._retries,
+                    sleep=self._sleep,
+                ).hold(_prompt(request, wanted))
+        except StrettoError as error:
+            return Failure("error", error.with_hint, model=names[0])
+
+    async def _asked_elsewhere(
+        self, name: str, request: AttemptRequest, witness: Witness
+    ) -> Answer | Failure:
+        """Another tool's agent, which has a loop and tools of its own."""
+        if self._cli is None:
+            return Failure("error", f"{name}: no CLI agents here", model=name)
+        prompt = _prompt(request, _wanted(request))
+        asked = replace(request, model=name, prompt=prompt)
+        result = await self._run_patiently(self._cli, asked, witness)
+        if isinstance(result, Failure):
+            return result
+        text = result.output if isinstance(result.output, str) else dumps(result.output)
+        return Answer(text, result.usage, result.model or name, result.warnings)
+
+    async def _run_patiently(
+        self, cli: Runner, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        """Again where its provider failed for a moment, as long as it has done nothing yet."""
+        spent, retried, loop = Usage(), 0, asyncio.get_running_loop()
+        left = request.seconds_left
+        ends_at = None if left is None else loop.time() + left
+        while True:
+            await witness.confirm()
+            watched = _Watched(witness)
+            result = await self._run_reserved(cli, request, watched)
+            result = replace(result, usage=spent + result.usage)
+            if isinstance(result, Success) or watched.has_effects:
+                return result
+            fault = ModelFault(result.kind, result.error, result.retry_after_seconds)
+            seconds_left = None if ends_at is None else ends_at - loop.time()
+            delay = delay_before_retry(fault, retried, self._retries, seconds_left)
+            if delay is None:
+                return result
+            spent, retried = result.usage, retried + 1
+            name = request.model or ""
+            retry_later(request, witness, name, fault, (retried, self._retries), delay)
+            await self._sleep(delay)
+
+    async def _run_reserved(
+        self, cli: Runner, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        """Its first call is reserved; those that it makes then are counted as it tells of them."""
+        allowance = request.allowance
+        if allowance is None:
+            return await cli.run(request, witness)
+        tokens = tokens_in(request.instructions, request.prompt)
+        reserved = await allowance.reserve(estimate_of(self._models, request.model or "", tokens))
+        if isinstance(reserved, NothingLeft):
+            return Failure("budget", reserved.says, model=request.model or "")
+        result = await cli.run(request, witness)
+        allowance.settle(reserved, result.usage)
+        return result
+
+    async def _accepted(
+        self, answer: Answer, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        checked = await _checked(answer.text, request)
+        if isinstance(checked, NotAccepted):
+            # What no answer could mend is no reason to ask again.
+            kind = checked.kind if checked.is_mendable else "refused"
+            return _not_accepted(kind, checked.reason, answer.usage, answer)
+        verdict = await self._judged(checked, request, witness)
+        usage = answer.usage + verdict.usage
+        if verdict.failed:
+            return _not_accepted("validation", verdict.failed, usage, answer)
+        warnings = (*answer.warnings, *verdict.warnings)
+        return Success(checked.output, usage, warnings, answer.model)
+
+    async def _judged(
+        self, checked: Accepted, request: AttemptRequest, witness: Witness
+    ) -> Judgement:
+        rules, judge = checked.undecided, self._choice.judge
+        if not rules:
+            return Judgement()
+        if judge is None:
+            return Judgement(warnings=tuple(f"nobody checked the rule '{rule}'" for rule in rules))
+        return await judged(
+            judge, self._models, rules, checked.output, request, witness, self._retries, self._sleep
+        )
+
+    def _without_secrets(self, request: AttemptRequest) -> AttemptRequest:
+        hide = self._redactor.text
+        return replace(
+            request, prompt=hide(request.prompt), instructions=hide(request.instructions)
+        )
+
+
+async def _checked(text: str, request: AttemptRequest) -> Checked:
+    asked = (request.format, request.schema, request.rules)
+    if len(text) <= _SMALL_ANSWER and not request.schema:
+        return check_answer(text, *asked)
+    # How much work it is depends on the answer, and others wait for the loop.
+    return await asyncio.to_thread(check_answer, text, *asked)
+
+
+def _not_accepted(kind: FailureKind, why: str, usage: Usage, answer: Answer) -> Failure:
+    return Failure(kind, why, usage, model=answer.model, warnings=answer.warnings)
+
+
+class _Watched:
+    """A witness that knows whether an agent has called a tool: that is not done twice."""
+
+    def __init__(self, witness: Witness) -> None:
+        self._witness = witness
+        self.has_effects = False
+        self.now, self.spend, self.confirm = witness.now, witness.spend, witness.confirm
+
+    def note(self, event: Happening) -> None:
+        self._see(event)
+        self._witness.note(event)
+
+    async def record(self, event: Happening) -> None:
+        self._see(event)
+        await self._witness.record(event)
+
+    def _see(self, event: Happening) -> None:
+        self.has_effects |= isinstance(event, ToolStarted | ToolEnded)
+
+
+def _wanted(request: AttemptRequest) -> Wanted:
+    implied = implied_schema(request.rules) if request.rules else None
+    if implied is None and request.part.startswith("check."):
+        implied = _VERDICT
+    return Wanted(request.format == "json", request.schema, implied)
+
+
+def _prompt(request: AttemptRequest, wanted: Wanted) -> str:
+    """What was rendered, byte for byte; where JSON is wanted, that is said after it."""
+    hint = json_words(wanted)
+    if not hint:
+        return request.prompt
+    return f"{request.prompt}\n\n{hint}" if request.prompt.strip() else hint
+
+
+def _asked_together(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Models that take over from each other share one conversation; other tools' agents cannot."""
+    groups: list[tuple[str, ...]] = []
+    for name in names:
+        is_alone = name.startswith(CLI) or not groups or groups[-1][0].startswith(CLI)
+        if is_alone:
+            groups.append((name,))
+        else:
+            groups[-1] = (*groups[-1], name)
+    return groups

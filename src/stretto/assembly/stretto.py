@@ -1,0 +1,405 @@
+"""One project as one user sees it. In: a folder and an environment. Out: recipes, plans, runs."""
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stretto.agents.catalog import agent_files, load_catalog
+from stretto.agents.definition import AgentFile
+from stretto.assembly.chosen import Ask, Chosen
+from stretto.config.settings import DEFAULT_COPIES, Settings, WorkspaceSettings, load_settings
+from stretto.plan.catalog import Catalog
+from stretto.plan.check import Checked, Problems, check
+from stretto.plan.costs import stricter
+from stretto.plan.inputs import bind
+from stretto.problems.errors import (
+    InvalidInputs,
+    InvalidRecipe,
+    InvalidUsage,
+    NotFound,
+    NotReady,
+    NotTrusted,
+    StrettoError,
+)
+from stretto.problems.render import count
+from stretto.recipe.model import Recipe
+from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
+from stretto.registry.folders import Folder
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.values import Json
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pydantic_ai.models import Model
+
+    from stretto.plan.model import Plan
+    from stretto.ports.runner import Runner
+    from stretto.registry.workflows import Entry, Workflows
+    from stretto.report.model import Report
+    from stretto.run.driver import Listener
+    from stretto.run.history import History
+    from stretto.run.runs import Runs, Start
+    from stretto.schedule.state import RunState
+    from stretto.text.redaction import Redactor
+    from stretto.workspaces.entries import Changes
+
+SCRIPTED = "scripted:"
+
+
+class Stretto:
+    """One project as one user sees it."""
+
+    def __init__(self, start: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
+        self.environ: Mapping[str, str] = os.environ if environ is None else environ
+        self.settings: Settings = load_settings(start or Path.cwd(), self.environ)
+        # Fingerprints of stored plans that the user has read and takes as they are.
+        self.accepted: frozenset[str] = frozenset()
+
+    @cached_property
+    def workflows(self) -> "Workflows":
+        from stretto.registry.workflows import Workflows  # not for a recipe that is named as a file
+
+        return Workflows(
+            (
+                Folder(self.settings.user_workflows_dir, "user"),
+                Folder(self.settings.workflows_dir, "project", self._may_shadow),
+            ),
+            self.catalog,
+            self.settings.limits,
+            self.settings.max_concurrency,
+            self.shown,
+        )
+
+    @property
+    def _may_shadow(self) -> bool:
+        # Another folder than the usual one is named by the user, or by settings that are trusted.
+        is_users_choice = self.settings.workflows_dir != self.settings.project / "workflows"
+        return self.settings.may_shadow or is_users_choice
+
+    def catalog(self) -> Catalog:
+        return load_catalog(self.settings.agents_dirs, self.settings.project)
+
+    def agents(self) -> dict[AgentId, AgentFile]:
+        return agent_files(self.settings.agents_dirs, self.settings.project)
+
+    def shown(self, file: Path) -> str:
+        """A path as a person would type it here."""
+        try:
+            return str(file.resolve().relative_to(Path.cwd()))
+        except ValueError:
+            return str(file)
+
+    def recipe(self, name_or_file: str) -> Recipe:
+        """A saved recipe by its name, or any file. Its problems, if any, are inside it."""
+        if (entry := self.saved(name_or_file)) is not None:
+            return entry.recipe
+        path = Path(name_or_file)
+        if _is_named_as_file(name_or_file) or _is_there(path):
+            return read_recipe_file(path, self.settings.limits, name_or_file)
+        known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
+        hint = did_you_mean(name_or_file, known) or f"stretto list shows them: {listed(known)}"
+        raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
+
+    def saved(self, name: str) -> "Entry | None":
+        """The saved recipe of that name, if it is a name."""
+        return None if _is_named_as_file(name) else self.workflows.get(name)
+
+    def recipe_from_text(self, text: str | bytes, shown_as: str = "") -> Recipe:
+        return read_recipe(text, shown_as, self.settings.limits)
+
+    def check(self, recipe: Recipe) -> Checked | Problems:
+        return check(recipe, self.catalog(), self.settings.limits)
+
+    def plan(self, recipe: Recipe) -> "Plan":
+        from stretto.plan.build import build  # checking needs none of what a plan is made of
+
+        limits, width = self.settings.limits, self.settings.max_concurrency
+        built = build(recipe, self.catalog(), limits, width)
+        if isinstance(built, Problems):
+            message = f"{recipe.source.file or recipe.name} has {count(built.problems)}"
+            raise InvalidRecipe(message, built.problems)
+        return replace(built, budget=stricter(built.budget, self.settings.budget))
+
+    def with_copy_warnings(self, plan: "Plan", model: str | None) -> "Plan":
+        """The plan, with a warning for what the copies of its writers will leave out."""
+        if not self.workspace(model):
+            return plan
+        from stretto.assembly.copies import LEFT_OUT, copy_warnings
+
+        # A stored plan has those of its first run.
+        before = (each for each in plan.warnings if each.code != LEFT_OUT)
+        warnings = copy_warnings(plan, self.settings, model)
+        return replace(plan, warnings=(*before, *warnings))
+
+    async def run(
+        self,
+        plan: "Plan",
+        inputs: Mapping[str, Json],
+        model: str | None = None,
+        listener: "Listener | None" = None,
+    ) -> "RunState":
+        model, plan = self.model(model), self.permit(plan)
+        plan = self.with_copy_warnings(plan, model)
+        start = self.start(plan, inputs, model)
+        chosen = await self.choose(plan, model)
+        async with self.runs() as runs, self.runner(chosen) as runner:
+            return await runs.start(start, runner, listener)
+
+    @asynccontextmanager
+    async def runs(self) -> "AsyncIterator[Runs]":
+        """The runs of this user; whoever opens it may drive them."""
+        settings = self.settings
+        protected, copies = settings.protected, settings.workspace
+        async with open_runs(
+            settings.home, self.accepted, protected, copies, self.redactor
+        ) as runs:
+            yield runs
+
+    def readmit(self, history: "History") -> str:
+        """Hold what a run began with to the permission and the trust of today.
+
+        Gives the permission with which the run goes on. Raises PermissionDenied and NotTrusted.
+        """
+        self.check_trust(history)
+        state = history.state
+        left = [step for step in state.plan.steps if state.steps[step.id].ended_at is None]
+        self.permit(replace(state.plan, steps=tuple(left)))
+        return self.settings.permission
+
+    def check_trust(self, history: "History") -> None:
+        """Raises NotTrusted when a run began with what this folder brought and is no longer trusted."""
+        if history.started.trusted and not self.settings.is_trusted:
+            raise NotTrusted(
+                f"run {history.started.run_id} began with the settings and agents of "
+                f"{self.settings.project}, which changed since you trusted them",
+                hint=f"read them, then: stretto trust {self.settings.project}",
+            )
+
+    def model(self, named: str | None) -> str | None:
+        """What a flag says, as a journal keeps it: it means the same wherever the run is resumed.
+
+        A flag is everybody's model, and so is a script; the one of the settings is only for
+        agents that name none.
+        """
+        model = named or self.settings.model
+        if model is not None and model.startswith(SCRIPTED):
+            return f"{SCRIPTED}{Path(model.removeprefix(SCRIPTED)).resolve()}"
+        return named
+
+    @cached_property
+    def redactor(self) -> "Redactor":
+        from stretto.text.redaction import Redactor
+
+        return Redactor(self.environ)
+
+    def start(self, plan: "Plan", inputs: Mapping[str, Json], model: str | None) -> "Start":
+        """A new run of this project. No secret of the environment gets into its journal."""
+        from stretto.run.runs import Start
+
+        return Start(
+            self._without_secrets(plan),
+            {name: self.redactor.json(value) for name, value in inputs.items()},
+            model=model,
+            workspace=self.workspace(model),
+            project=str(self.settings.project),
+            trusted=self.settings.digest if self.settings.is_trusted else "",
+        )
+
+    def _without_secrets(self, plan: "Plan") -> "Plan":
+        from stretto.plan.codec import plan_from_json, plan_to_text
+
+        text = plan_to_text(plan)
+        if not self.redactor.named(text):
+            return plan
+        return plan_from_json(json.loads(self.redactor.text(text)))
+
+    def workspace(self, model: str | None) -> str:
+        """The folder that a run works on. A scripted model touches nothing, so it needs none."""
+        is_scripted = model is not None and model.startswith(SCRIPTED)
+        return "" if is_scripted else str(self.settings.project)
+
+    async def choose(self, plan: "Plan", model: str | None) -> Chosen:
+        """Which models a run asks. Raises NotReady with all that would keep it from running."""
+        if model is not None and model.startswith(SCRIPTED):
+            from stretto.testing.script import check_names, read_script
+
+            check_names(read_script(Path(model.removeprefix(SCRIPTED))), plan)
+            return Chosen(model, model)
+        from stretto.adapters.models.local.catalog import TINY_NOTICE
+        from stretto.adapters.models.resolve import EMBEDDED, Resolved, resolve
+        from stretto.assembly.readiness import first_models, needs_default, readiness
+        from stretto.assembly.tool_check import check_tools
+
+        named = model or self.settings.model
+        is_asked = named is not None or needs_default(plan, self.environ)
+        if not is_asked:
+            named = EMBEDDED  # a name that says nothing: nobody will ask it
+        found = Resolved(named, "") if named else await resolve(self.environ, pulled=self._pulled)
+        ready = readiness(plan, found.name, model, self.settings, self.environ)
+        problems, warnings = ready.problems, ready.warnings
+        if not problems:
+            models = first_models(plan, found.name, model, self.environ)
+            tools = await check_tools(plan, models, self.settings, self.environ)
+            problems, warnings = tools.problems, (*warnings, *tools.warnings)
+        if problems:
+            raise NotReady(f"{plan.name} cannot run here: {count(problems)}", problems)
+        lines = (
+            found.why,
+            TINY_NOTICE if is_asked and found.name == EMBEDDED else "",
+            *warnings,
+        )
+        return Chosen(found.name, model, tuple(filter(None, lines)))
+
+    async def language_model(self, name: str) -> "Model":
+        """One model by its name, for those who want to ask it themselves."""
+        from stretto.assembly.subagents import named_models
+
+        return await named_models(Chosen(name, name), self.settings, self.environ).model(name)
+
+    @asynccontextmanager
+    async def runner(self, chosen: Chosen, ask: Ask | None = None) -> "AsyncIterator[Runner]":
+        """What does the work, while it is open."""
+        from stretto.agents.redacted import RedactedRunner
+
+        if chosen.default.startswith(SCRIPTED):
+            from stretto.adapters.clock import SystemClock
+            from stretto.testing.runner import ScriptedRunner
+            from stretto.testing.script import read_script
+
+            script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
+            yield RedactedRunner(ScriptedRunner(script, SystemClock()), self.redactor)
+            return
+        from stretto.assembly.subagents import open_subagents
+
+        async with open_subagents(chosen, self.settings, self.environ, ask) as subagents:
+            yield RedactedRunner(subagents, self.redactor)
+
+    def permit(self, plan: "Plan", permission: str | None = None) -> "Plan":
+        """The plan as this permission lets it run. Raises PermissionDenied (seed 002)."""
+        from stretto.plan.permission import permitted
+
+        return permitted(plan, permission or self.settings.permission)
+
+    def _pulled(self) -> str | None:
+        from stretto.adapters.models.local.catalog import QWEN_CODER
+        from stretto.adapters.models.local.shelf import Shelf, models_folder
+
+        shelf = Shelf(models_folder(self.settings.home, self.environ))
+        return None if shelf.state(QWEN_CODER) == "absent" else QWEN_CODER.model
+
+    def with_patches(self, report: "Report", history: "History") -> "Report":
+        """The same report, with what each writer changed."""
+        from stretto.report.patches import with_patches
+        from stretto.workspaces.patch import LARGEST_BINARY, render_patch
+
+        def read(step: str) -> bytes | None:
+            try:
+                return self.hide_in_patch(render_patch(self.change(history, step), LARGEST_BINARY))
+            except StrettoError:  # the artifact was removed, or cannot be read any more
+                return None
+
+        return with_patches(report, read)
+
+    def hide_in_patch(self, patch: bytes) -> bytes:
+        """The same bytes, unless a secret is among them."""
+        text = patch.decode("utf-8", "surrogateescape")
+        return self.redactor.text(text).encode("utf-8", "surrogateescape")
+
+    def change(self, history: "History", step: str) -> "Changes":
+        """What an isolated writer changed. Raises NotFound."""
+        from stretto.workspaces.diff import open_changes
+
+        known = history.state.steps.get(StepId(step))
+        if known is None:
+            hint = (
+                did_you_mean(step, history.state.steps)
+                or f"its steps: {listed(history.state.steps)}"
+            )
+            raise NotFound(f"run {history.started.run_id} has no step '{step}'", hint=hint)
+        if known.changes is not None and not known.changes.artifact and known.error:
+            # The copy lies where the error says. Whoever makes room can take the files from there.
+            hint = f"stretto retry {history.started.run_id} does the step anew"
+            raise NotFound(f"the change of step '{step}' was not kept: {known.error}", hint=hint)
+        if known.changes is None or not known.changes.artifact:
+            if known.ended_at is None:
+                raise NotFound(f"step '{step}' has not ended, so it has no change yet")
+            hint = "only steps that write in a workspace of their own do (workspace_mode: isolated)"
+            raise NotFound(f"step '{step}' left no change", hint=hint)
+        return open_changes(Path(known.changes.artifact))
+
+    def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
+        values, problems = bind(plan.inputs, given, self.settings.project)
+        if problems:
+            words = "; ".join(problem.message for problem in problems)
+            raise InvalidInputs(f"{plan.name}: {words}", problems)
+        return values
+
+
+@asynccontextmanager
+async def open_runs(
+    home: Path,
+    accepted: frozenset[str] = frozenset(),
+    protected: tuple[str, ...] = (),
+    copies: WorkspaceSettings = DEFAULT_COPIES,
+    redactor: "Redactor | None" = None,
+) -> "AsyncIterator[Runs]":
+    """The runs of the user whose home this is, from whatever folder.
+
+    `protected`: what no writer's change may touch, from its workspace on. `redactor`: what no
+    writer's change may hold.
+    """
+    # Imported on use: checking a recipe needs no store and no event loop.
+    from stretto.adapters.clock import SystemClock
+    from stretto.adapters.stores.sqlite import SqliteJournal
+    from stretto.adapters.workspaces import LocalWorkspaces
+    from stretto.assembly.copies import copy_limits
+    from stretto.config.secret import user_secret
+    from stretto.run.keeper import LEASE_SECONDS
+    from stretto.run.runs import Runs
+    from stretto.run.seals import Seals
+    from stretto.text.redaction import NOTHING_SECRET
+    from stretto.workspaces.protected import Protected
+
+    lease = _number(os.environ, "STRETTO_LEASE_SECONDS", LEASE_SECONDS, 3600)
+    crashes = _number(os.environ, "STRETTO_MAX_CRASHES", 3, 1000)
+    store = await SqliteJournal.open(home / "runs.db")
+    workspaces = LocalWorkspaces(
+        home,
+        Protected(protected),
+        copy_limits(copies),
+        copies.carry,
+        redactor or NOTHING_SECRET,
+    )
+    seals = Seals(lambda: user_secret(home), accepted)
+    try:
+        yield Runs(store, SystemClock(), workspaces, seals, lease, crashes)
+    finally:
+        await store.close()
+
+
+def _number(environ: Mapping[str, str], name: str, default: float, most: int) -> int:
+    written = environ.get(name, "")
+    if not written:
+        return int(default)
+    if not (written.isdecimal() and len(written) <= 4 and 1 <= int(written) <= most):
+        said = f"{name} is '{written[:20]}'; it must be a number from 1 to {most:,}"
+        raise InvalidUsage(said)
+    return int(written)
+
+
+def _is_named_as_file(name: str) -> bool:
+    return Path(name).suffix in SUFFIXES or os.sep in name
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False

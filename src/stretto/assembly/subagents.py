@@ -1,0 +1,190 @@
+"""Wire the subagents: models, tools, other tools' agents. In: settings. Out: a Runner, while open."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from stretto.assembly.chosen import Ask, Chosen
+from stretto.assembly.identity import MachineIdentities
+from stretto.config.settings import Settings, is_true
+from stretto.plan.catalog import tool_name
+from stretto.problems.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from stretto.adapters.models.named import NamedModels
+    from stretto.adapters.tools.mcp_config import McpServer
+    from stretto.adapters.tools.toolbox import ToolSettings
+    from stretto.adapters.tools.web_search import SearchEndpoint
+    from stretto.ports.runner import AttemptRequest, Runner
+    from stretto.workspaces.sandbox.find import Setting
+
+
+@asynccontextmanager
+async def open_subagents(
+    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
+) -> AsyncIterator["Runner"]:
+    # Imported on use: pydantic-ai takes a second.
+    from stretto.adapters.models.cli.runner import CliRunner
+    from stretto.adapters.models.model_names import Meant, meaning
+    from stretto.adapters.tools.search_hosts import search_fault
+    from stretto.adapters.tools.toolbox import StandardToolbox
+    from stretto.agents.subagent import Choice, Subagents
+    from stretto.text.redaction import Redactor
+
+    def means(name: str) -> str | None:
+        meant = meaning(name, environ)
+        return meant.name if isinstance(meant, Meant) else name
+
+    def loud(request: "AttemptRequest", model: str) -> Iterator[str]:
+        names = {tool_name(tool) for tool in request.tools}
+        if "Bash" in names and settings.sandbox == "off":
+            yield "the sandbox is off: Bash ran with all the rights of this user"
+        if "WebSearch" in names and (said := search_fault(model, endpoint, environ)):
+            yield f"WebSearch cannot be used: {said}"
+
+    endpoint = search_endpoint(settings)
+    redactor = Redactor(environ)
+    toolbox = StandardToolbox(tool_settings(settings), environ)
+    cli = CliRunner(
+        lambda words: may_run_command(words, chosen, settings, environ),
+        environ,
+        passes=settings.bash.environment,
+        trusts_project=settings.is_trusted,
+        redactor=redactor,
+        writable=settings.steps_write,
+    )
+    choice = Choice(chosen.default, chosen.override, settings.judge, means)
+    async with open_models(chosen, settings, environ, ask) as models:
+        try:
+            yield Subagents(
+                choice,
+                models,
+                toolbox,
+                cli,
+                redactor,
+                loud,
+                retries=settings.model_retries,
+                identities=MachineIdentities(settings, environ),
+            )
+        finally:
+            await toolbox.close()
+
+
+@asynccontextmanager
+async def open_models(
+    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
+) -> AsyncIterator["NamedModels"]:
+    from stretto.adapters.models.http_client import close_clients
+
+    try:
+        yield named_models(chosen, settings, environ, ask)
+    finally:
+        await close_clients()
+        _close_local()
+
+
+def named_models(
+    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
+) -> "NamedModels":
+    from stretto.adapters.models.named import NamedModels
+
+    async def local(name: str) -> "Model":
+        # A path is the user's to name; a recipe names models, not files on this machine.
+        is_users_own = name in (chosen.override, chosen.default, settings.judge)
+        return await asyncio.to_thread(_local_model, name, settings, environ, is_users_own, ask)
+
+    return NamedModels(environ, {"embedded": local, "local": local})
+
+
+def may_run_command(
+    words: tuple[str, ...], chosen: Chosen, settings: Settings, environ: Mapping[str, str]
+) -> bool:
+    """Whether `cli:COMMAND` may be started. A recipe may be a stranger's, and the command is not
+    confined: so the user says it, by a flag, by settings, or by trusting all that is here."""
+    from shlex import join
+
+    if is_true(environ.get("STRETTO_TRUST")):
+        return True
+    named = (chosen.override, chosen.default, settings.judge)
+    if any(name and name.startswith("cli:") and _words(name) == words for name in named):
+        return True
+    return join(words) in settings.cli_commands or words[0] in settings.cli_commands
+
+
+def tool_settings(settings: Settings) -> "ToolSettings":
+    from stretto.adapters.tools.mcp_config import read_servers
+    from stretto.adapters.tools.toolbox import ToolSettings
+
+    servers, faults = read_servers(settings.mcp_servers)
+    if faults:
+        said = "; ".join(f"mcp_servers.{fault.server}: {fault.message}" for fault in faults)
+        raise InvalidConfig(said, hint=faults[0].hint)
+    servers = {name: _watched(server, settings) for name, server in servers.items()}
+    return ToolSettings(
+        project=settings.project,
+        protected=settings.protected,
+        hidden=settings.hidden,
+        writable=settings.steps_write,
+        search=search_endpoint(settings),
+        mcp_servers=servers,
+        allow_private=frozenset(settings.web_allow_private),
+        bash_environment=settings.bash.environment,
+        bash_network=settings.bash.network,
+        sandbox=cast("Setting", settings.sandbox),
+        carry=settings.workspace.carry,
+    )
+
+
+def _watched(server: "McpServer", settings: Settings) -> "McpServer":
+    """Not started once its files are other than when the settings were read."""
+    programs = settings.programs
+    if programs is None or server.name not in programs.places:
+        return server
+    trusted = programs.digest(server.name)
+    return replace(server, is_unchanged=lambda: programs.digest(server.name) == trusted)
+
+
+def search_endpoint(settings: Settings) -> "SearchEndpoint | None":
+    from stretto.adapters.tools.web_search import SearchEndpoint, SearchKind
+
+    search = settings.search
+    if search is None:
+        return None
+    return SearchEndpoint(search.url, cast(SearchKind, search.kind), search.key_variable)
+
+
+def _local_model(
+    name: str,
+    settings: Settings,
+    environ: Mapping[str, str],
+    is_users_own: bool,
+    ask: Ask | None,
+) -> "Model":
+    from stretto.adapters.models.local.ensuring import ensure_weights
+    from stretto.adapters.models.local.model import LocalModel
+    from stretto.adapters.models.local.shelf import Shelf, models_folder
+
+    shelf = Shelf(models_folder(settings.home, environ))
+    loadable = ensure_weights(
+        name, shelf, may_ask=ask is not None, may_name_a_file=is_users_own, ask=ask
+    )
+    return LocalModel(loadable)
+
+
+def _close_local() -> None:
+    import sys
+
+    # Only where a local model was used: importing it just to close nothing would cost time.
+    if (process := sys.modules.get("stretto.adapters.models.local.process")) is not None:
+        process.close_all()
+
+
+def _words(name: str) -> tuple[str, ...]:
+    from stretto.adapters.models.cli.names import AskedCommand, read_name
+
+    asked = read_name(name)
+    return asked.words if isinstance(asked, AskedCommand) else ()

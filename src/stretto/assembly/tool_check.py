@@ -1,0 +1,115 @@
+"""Whether the agents of a plan can use their tools here. In: a plan. Out: problems and warnings.
+
+The tools are made as an attempt would make them, so an MCP server that crashes, never gets ready
+or marks nothing as read-only is found before a model is paid.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from stretto.adapters.tools.listed_tools import read_listed
+from stretto.adapters.tools.search_hosts import hosts_search
+from stretto.adapters.tools.toolbox import StandardToolbox
+from stretto.assembly.subagents import tool_settings
+from stretto.config.settings import Settings
+from stretto.plan.model import Plan, PlannedStep, briefs
+from stretto.ports.runner import AttemptRequest
+from stretto.ports.tool import Toolbox
+from stretto.problems import Problem
+from stretto.vocabulary.ids import AgentId
+
+_NOT_IN_A_READER = "this step is read_only"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCheck:
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+async def check_tools(
+    plan: Plan, models: Mapping[AgentId, str], settings: Settings, environ: Mapping[str, str]
+) -> ToolCheck:
+    """`models`: whom each agent asks first."""
+    problems, warnings = dict[Problem, None](), dict[str, None]()
+    toolbox = StandardToolbox(tool_settings(settings), environ)
+    try:
+        for request in _requests(plan, models, str(settings.project)):
+            faults = await _faults(toolbox, request, environ)
+            listed = [each.name for each in read_listed(request.tools)]
+            if listed and len(faults) == len(listed):
+                problems[_problem(request.agent, request.step, faults)] = None
+                continue
+            for name, why in faults.items():
+                # Others speak of WebSearch, and a reader's lack of Write is what its author wrote.
+                if name != "WebSearch" and why != _NOT_IN_A_READER:
+                    warnings[f"agent '{request.agent}' goes without {name}: {why}"] = None
+    finally:
+        await toolbox.close()
+    return ToolCheck(tuple(problems), tuple(warnings))
+
+
+async def _faults(
+    toolbox: Toolbox, request: AttemptRequest, environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Why each of the listed tools that cannot be used cannot."""
+    async with toolbox.open(request) as tools:
+        faults = {}
+        for name in (each.name for each in read_listed(request.tools)):
+            # `mcp__server` stands for all the tools of that server.
+            made = [
+                tool for own, tool in tools.items()
+                if own == name or own.startswith(f"{name.removesuffix('*').rstrip('_')}__")
+            ]  # fmt: skip
+            if not made and name == "WebSearch" and hosts_search(request.model, environ):
+                continue
+            if not any(not tool.spec.fault for tool in made):
+                faults[name] = made[0].spec.fault if made else _NOT_IN_A_READER
+        return faults
+
+
+def _problem(agent: AgentId, step: str, faults: Mapping[str, str]) -> Problem:
+    reasons = "; ".join(f"{name}: {why}" for name, why in faults.items())
+    hint = "mend the tool, give the agent another, or give it none: it could only make things up"
+    if set(faults.values()) == {_NOT_IN_A_READER}:
+        hint = "write posture: writer, or give the agent a tool that reads"
+    message = f"step '{step}': agent '{agent}' can use none of its tools ({reasons})"
+    return Problem("RUN007", message, hint=hint)
+
+
+def _requests(
+    plan: Plan, models: Mapping[AgentId, str], workspace: str
+) -> Iterator[AttemptRequest]:
+    seen = set[tuple[AgentId, bool]]()
+    for step in plan.steps:
+        asked = [agent for brief in briefs(step.work) for agent in (brief.agent, brief.fallback)]
+        for agent in (each for each in asked if each is not None):
+            place = (agent, step.posture == "writer")
+            is_cli = models.get(agent, "").startswith("cli:")
+            if place not in seen and plan.agents[agent].tools and not is_cli:
+                seen.add(place)
+                yield _request(plan, step, agent, models.get(agent), workspace)
+
+
+def _request(
+    plan: Plan, step: PlannedStep, agent: AgentId, model: str | None, workspace: str
+) -> AttemptRequest:
+    return AttemptRequest(
+        run_id="",
+        step=step.id,
+        part="",
+        attempt=0,
+        agent=agent,
+        instructions="",
+        prompt="",
+        model=model,
+        tools=plan.agents[agent].tools,
+        max_turns=None,
+        format=None,
+        schema=None,
+        rules=(),
+        workspace=workspace,
+        may_write=step.posture == "writer",
+        read_set=step.read_set,
+        write_set=step.write_set,
+    )

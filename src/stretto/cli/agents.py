@@ -1,0 +1,162 @@
+"""`stretto agents`: who may be named in a recipe, where from, and whether they could work here."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.cli.agent_layers import Listed, all_agents
+from stretto.cli.agent_rows import HEAD, cells, lines, row
+from stretto.cli.opening import open_stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import columns, print_json, print_problems, say
+from stretto.problems.errors import InvalidRecipe, NotFound
+from stretto.problems.render import count, error_as_json
+from stretto.vocabulary.names import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from stretto.cli.agent_fitness import Lack
+
+
+class _FlagsAnywhere(click.Group):
+    """`stretto agents --json show x` means `stretto agents show --json x`; bare, it lists."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = next((i for i, word in enumerate(args) if not word.startswith("-")), None)
+        if at is not None:
+            args = [args[at], *args[:at], *args[at + 1 :]]
+        elif not {"--help", "-h"} & set(args):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("agents", cls=_FlagsAnywhere)
+def command() -> None:
+    """The agents that a recipe may name: bundled, your own, .claude/agents, the project's.
+
+    A later layer shadows an earlier one. Without a command they are listed; every command
+    takes --json.
+    """
+
+
+@command.command("list")
+@json_option
+def list_agents(as_json: bool) -> None:
+    """List every agent, broken files too."""
+    agents = all_agents(open_stretto().settings)
+    counting = [each for each in agents if each.shadowed_by is None]
+    if as_json:
+        print_json({"ok": True, "agents": [row(each, agents) for each in counting]})
+        return
+    say("\n".join(columns([HEAD, *map(cells, counting)])))
+    _print_shadows(agents)
+    if any(each.read.problems for each in counting):
+        say("\nstretto agents check shows what is wrong.")
+
+
+@command.command("show")
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> int:
+    """Show one agent with its prompt."""
+    agents = all_agents(open_stretto().settings)
+    found = _named(agents, name)[-1]
+    agent = found.read.agent
+    if agent is None:
+        said = f"{found.read.file} has {count(found.read.problems)}"
+        raise InvalidRecipe(said, found.read.problems)
+    if as_json:
+        print_json({"ok": True, "agent": {**row(found, agents), "prompt": agent.prompt}})
+        return 0
+    say("\n".join(columns(lines(found, agent))))
+    _print_shadows(_named(agents, name))
+    say(f"\n{agent.prompt}" if agent.prompt else "\nIt has no prompt.")
+    return 0
+
+
+@command.command("check")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@json_option
+def check(names: tuple[str, ...], as_json: bool) -> int:
+    """Check every file, and whether each agent could work here.
+
+    A broken file is an error. What is missing here (a key, a package, a sandbox) is a warning.
+    """
+    from stretto.cli.agent_fitness import Fitness  # a list needs no models, tools and sandboxes
+
+    stretto = open_stretto()
+    agents = all_agents(stretto.settings)
+    chosen = [each for name in names for each in _named(agents, name)] if names else agents
+    fitness = Fitness(stretto)
+    lacks = [
+        fitness.lacks(each.read.agent) if each.read.agent is not None else () for each in chosen
+    ]
+    problems = [problem for each in chosen for problem in each.read.problems]
+    if as_json:
+        _print_checked_json(chosen, agents, lacks)
+    else:
+        for each, missing in zip(chosen, lacks, strict=True):
+            _print_checked(each, missing)
+        broken = sum(bool(each.read.problems) for each in chosen)
+        files = "1 file" if len(chosen) == 1 else f"{len(chosen)} files"
+        say(f"{files}; broken: {broken}; warnings: {sum(map(len, lacks))}")
+    return InvalidRecipe.exit_code if problems else 0
+
+
+def _named(agents: Iterable[Listed], name: str) -> list[Listed]:
+    """All files of that name; the last one counts."""
+    found = [each for each in agents if each.name == name]
+    if not found:
+        known = list(dict.fromkeys(each.name for each in agents))
+        hint = did_you_mean(name, known) or f"stretto agents list shows them: {listed(known)}"
+        raise NotFound(f"there is no agent '{name}'", hint=hint)
+    return found
+
+
+def _print_shadows(agents: Iterable[Listed]) -> None:
+    said = [
+        f"{each.shadowed_by} shadows {each.read.file} ({each.layer})"
+        for each in agents
+        if each.shadowed_by is not None
+    ]
+    if said:
+        say("\n" + "\n".join(said))
+
+
+def _print_checked(each: Listed, lacks: Sequence["Lack"]) -> None:
+    where = f"{each.name} ({each.layer}: {each.read.file})"
+    if each.read.problems:
+        say(where, mark="broken", colour="red")
+        print_problems(each.read.problems)
+        return
+    ok = "warning" if lacks else "ok"
+    colour = "yellow" if lacks else "green"
+    shadowed = f", shadowed by {each.shadowed_by}" if each.shadowed_by else ""
+    say(f"{where}{shadowed}", mark=ok, colour=colour)
+    for lack in lacks:
+        say(f"  {lack.says}")
+        if lack.fix:
+            say(f"    = {lack.fix}")
+
+
+def _print_checked_json(
+    chosen: Sequence[Listed], agents: Sequence[Listed], lacks: Sequence[Sequence["Lack"]]
+) -> None:
+    rows = [
+        {
+            **row(each, agents),
+            "shadowed_by": each.shadowed_by,
+            "warnings": [{"message": lack.says, "hint": lack.fix} for lack in missing],
+        }
+        for each, missing in zip(chosen, lacks, strict=True)
+    ]
+    problems = [problem for each in chosen for problem in each.read.problems]
+    if problems:
+        broken = [each.read.file for each in chosen if each.read.problems]
+        said = error_as_json(InvalidRecipe(f"{', '.join(broken)}: {count(problems)}", problems))
+        error = said["error"]
+        assert isinstance(error, dict)
+        error["details"] |= {"agents": rows}
+        print_json(said)
+    else:
+        print_json({"ok": True, "agents": rows})

@@ -1,0 +1,28 @@
+"""`stretto cancel`: stop a run and keep what ended."""
+
+import asyncio
+
+import click
+
+from stretto.cli.opening import open_stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import print_json, say
+from stretto.vocabulary.ids import RunId
+
+
+@click.command("cancel")
+@click.argument("run")
+@click.option("--reason", default="", help="Kept in the journal.")
+@json_option
+def command(run: str, reason: str, as_json: bool) -> None:
+    """Stop a run. What had ended is kept."""
+    asyncio.run(_cancel(RunId(run), reason))
+    if as_json:
+        print_json({"ok": True, "run_id": run})
+    else:
+        say(f"asked {run} to stop; stretto report {run} shows what it had done")
+
+
+async def _cancel(run_id: RunId, reason: str) -> None:
+    async with open_stretto().runs() as runs:
+        await runs.cancel(run_id, reason)

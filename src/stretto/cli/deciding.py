@@ -1,0 +1,136 @@
+"""Ask the person at the terminal about steps that await approval. In: a run's state. Out: decisions.
+
+Nothing is decided by chance: Enter asks again, and Ctrl-C leaves the step as it is.
+"""
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass, field
+
+import click
+
+from stretto.assembly import Stretto
+from stretto.cli.approve import who
+from stretto.cli.printing import ask, page, say
+from stretto.problems.errors import InvalidUsage
+from stretto.processes.programs import find_program
+from stretto.report.gate import Gate, gate_as_text, gate_of
+from stretto.schedule.state import RunState
+from stretto.vocabulary.ids import RunId, StepId
+
+_QUESTION = "[y]es, [n]o, [e]dit, [v]iew, [l]ater (yes and no may be followed by a reason)"
+_WORDS = {"y": "yes", "n": "no", "e": "edit", "v": "view", "l": "later"}
+_MOST_LINES = 12
+_END = "."
+
+
+def can_ask(as_json: bool) -> bool:
+    return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def decide_here(stretto: Stretto, state: RunState, postponed: set[StepId]) -> bool:
+    """Whether the run can go on. Raises click.Abort or KeyboardInterrupt. Those that a person leaves for later are not asked about again."""
+    has_decided = False
+    for step in list(state.awaiting_approval.values()):
+        if step.id in postponed:
+            continue
+        verdict = _ask(gate_of(state, step))
+        if verdict is None:
+            postponed.add(step.id)
+            continue
+        try:
+            asyncio.run(_decide(stretto, state, step.id, verdict))
+        except InvalidUsage as error:  # somebody else was quicker: that stands, and the run goes on
+            say(error.with_hint, err=True)
+        has_decided = True
+    return has_decided
+
+
+@dataclass(slots=True)
+class _Verdict:
+    key: str
+    is_approved: bool = False
+    reason: str = ""
+    prompts: dict[str, str] = field(default_factory=dict)
+
+
+async def _decide(stretto: Stretto, state: RunState, step: StepId, said: _Verdict) -> None:
+    async with stretto.runs() as runs:
+        await runs.decide(
+            RunId(state.run_id), step, said.is_approved, who(), said.reason, said.prompts, said.key
+        )
+
+
+def _ask(gate: Gate) -> _Verdict | None:
+    """None: not now."""
+    say(f"\n{gate_as_text(gate, _MOST_LINES)}\n")
+    said = _Verdict(gate.key)
+    while True:
+        try:
+            word, reason = _answer()
+            if word == "view":
+                page(gate_as_text(gate))
+            elif word == "edit":
+                _edit(gate, said.prompts)
+            elif word in ("yes", "no"):
+                said.is_approved = word == "yes"
+                said.reason = reason or ("" if said.is_approved else _why())
+                return said
+            elif word == "later":
+                return None
+        except (click.Abort, KeyboardInterrupt):
+            say("\nnothing is decided: it still awaits approval")
+            raise
+
+
+def _answer() -> tuple[str, str]:
+    typed = ask(_QUESTION)
+    word, _, reason = typed.partition(" ")
+    return _WORDS.get(word.lower()[:1], "") if _is_answer(word) else "", reason.strip()
+
+
+def _is_answer(word: str) -> bool:
+    return any(meant.startswith(word.lower()) for meant in _WORDS.values()) and bool(word)
+
+
+def _why() -> str:
+    return ask("Why not? (Enter: no reason)")
+
+
+def _edit(gate: Gate, prompts: dict[str, str]) -> None:
+    part = _which(gate)
+    if part is None:
+        say("there is no prompt to edit here")
+        return
+    before = prompts.get(part, next(each.prompt for each in gate.parts if each.part == part))
+    after = _edited(before)
+    if after is None or after == before:
+        say("the prompt is unchanged")
+    elif not after.strip():
+        say("an empty prompt cannot run; the prompt is unchanged")
+    else:
+        prompts[part] = after
+        say(f"\nThis would run instead:\n\n{after}\n")
+
+
+def _which(gate: Gate) -> str | None:
+    parts = [each.part for each in gate.parts]
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    say(f"its prompts: {', '.join(parts)}")
+    typed = ask("Which one?")
+    return typed if typed in parts else None
+
+
+def _edited(text: str) -> str | None:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if editor and find_program(editor.split()[0]):
+        # An editor ends a file with a line break; the prompt had none.
+        saved = click.edit(text if text.endswith("\n") else f"{text}\n", extension=".md")
+        return saved.removesuffix("\n") if saved and not text.endswith("\n") else saved
+    say(f"Write the whole prompt. A line with a single {_END} ends it (or set EDITOR).")
+    lines: list[str] = []
+    while (line := ask("", "> ")) != _END:
+        lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,28 @@
+"""Which model a run would use for agents that name none. In: Stretto. Out: Resolved, and why."""
+
+import asyncio
+
+from stretto.adapters.models.http_client import close_clients
+from stretto.adapters.models.local.catalog import QWEN_CODER
+from stretto.adapters.models.local.shelf import Shelf, models_folder
+from stretto.adapters.models.resolve import Resolved, resolve
+from stretto.assembly import Stretto
+
+
+def default_model(stretto: Stretto) -> Resolved:
+    """Raises InvalidConfig when OPENAI_BASE_URL is set and does not say what it serves."""
+    if (named := stretto.settings.model) is not None:
+        return Resolved(named, f"using {named}: the settings or STRETTO_MODEL name it")
+    return asyncio.run(_resolve(stretto))
+
+
+async def _resolve(stretto: Stretto) -> Resolved:
+    shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
+
+    def pulled() -> str | None:
+        return None if shelf.state(QWEN_CODER) == "absent" else QWEN_CODER.model
+
+    try:
+        return await resolve(stretto.environ, pulled=pulled)
+    finally:
+        await close_clients()

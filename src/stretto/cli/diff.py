@@ -1,0 +1,56 @@
+"""`stretto diff RUN STEP`: what an isolated writer changed. `stretto diff RUN RUN`: what differed."""
+
+import click
+
+from stretto.assembly import Stretto
+from stretto.cli.opening import history_of, open_stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import print_bytes, print_json, say
+from stretto.report.difference import difference, difference_as_json, difference_as_text
+from stretto.run.history import History
+
+
+@click.command("diff")
+@click.argument("run")
+@click.argument("other", metavar="STEP|RUN")
+@json_option
+def command(run: str, other: str, as_json: bool) -> None:
+    """Show what a step changed, as a patch; or what differed between two runs, step by step."""
+    stretto = open_stretto()
+    first = history_of(stretto, run)
+    if other in first.state.steps:
+        _show_change(stretto, first, other, as_json)
+        return
+    second = history_of(stretto, other)
+    found = difference(first.state, second.state)
+    if as_json:
+        print_json(difference_as_json(found))
+    else:
+        say(difference_as_text(found))
+
+
+def _show_change(stretto: Stretto, history: History, step: str, as_json: bool) -> None:
+    from stretto.workspaces.patch import render_patch, summarize
+    from stretto.workspaces.refusals import spelt
+
+    changes = stretto.change(history, step)
+    made = render_patch(changes)
+    patch = stretto.hide_in_patch(made)
+    if patch != made:
+        say("the patch holds a secret's value, shown as [redacted]", err=True)
+    if not as_json:
+        print_bytes(patch)  # git apply reads it byte for byte
+        return
+    figures = summarize(changes)
+    print_json(
+        {
+            "ok": True,
+            "run_id": history.started.run_id,
+            "step": step,
+            "files": [spelt(change.path) for change in changes.changes],
+            "insertions": figures.added,
+            "deletions": figures.removed,
+            "refused": [{"path": spelt(each.path), "why": each.why} for each in changes.refused],
+            "patch": patch.decode("utf-8", "replace"),
+        }
+    )

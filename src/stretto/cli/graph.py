@@ -1,0 +1,38 @@
+"""`stretto graph`: a recipe as a drawing."""
+
+import shutil
+import sys
+
+import click
+
+from stretto.cli.opening import open_stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import print_json, say
+from stretto.cli.recipes import open_plan
+from stretto.report.diagrams import draw
+
+
+@click.command("graph")
+@click.argument("recipe", metavar="NAME|FILE")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["ascii", "mermaid", "dot", "svg"]),
+    default="ascii",
+    help="ascii is the default.",
+)
+@click.option("--width", type=click.IntRange(40, 1000), help="Columns of an ascii drawing.")
+@json_option
+def command(recipe: str, form: str, width: int | None, as_json: bool) -> None:
+    """Draw a recipe: ascii for the terminal, mermaid, dot or svg for documents."""
+    plan = open_plan(open_stretto(), recipe)
+    drawing = draw(plan, form, width or terminal_width())  # type: ignore[arg-type]
+    if as_json:
+        print_json({"ok": True, "workflow": plan.name, "format": form, "graph": drawing})
+    else:
+        say(drawing.rstrip("\n"))
+
+
+def terminal_width() -> int:
+    """Of the terminal; 80 columns for pipes and files, so that they are alike everywhere."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns) if sys.stdout.isatty() else 80

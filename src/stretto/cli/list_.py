@@ -1,0 +1,66 @@
+"""`stretto list`: the saved recipes, broken ones too."""
+
+import click
+
+from stretto.assembly import Stretto
+from stretto.cli.opening import open_stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import columns, print_json, say
+from stretto.cli.recipes import passed_over
+from stretto.problems.render import as_json as problem_as_json
+from stretto.problems.render import count
+from stretto.registry.workflows import Entry
+
+
+@click.command("list")
+@json_option
+def command(as_json: bool) -> None:
+    """List the saved recipes: the project's, your own and the bundled ones."""
+    stretto = open_stretto()
+    entries = stretto.workflows.entries()
+    if as_json:
+        print_json({"ok": True, "workflows": [_row(stretto, entry) for entry in entries]})
+        return
+    rows = [("NAME", "FROM", "STEPS", "DESCRIPTION"), *(_cells(entry) for entry in entries)]
+    say("\n".join(columns(rows)))
+    for entry in entries:
+        if entry.passed_over is not None:
+            say(f"\n{passed_over(stretto, entry)}", err=True)
+        elif entry.shadows and not entry.is_passed_over:
+            file = stretto.shown(entry.file)
+            say(f"\n{file} replaces the {entry.shadows} recipe '{entry.name}'", err=True)
+    if any(entry.problems for entry in entries):
+        say("\nstretto validate FILE shows what is wrong.")
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    if entry.problems:
+        return (
+            entry.name,
+            entry.layer,
+            "-",
+            f"{count(entry.problems)} in {entry.recipe.source.file}",
+        )
+    if entry.is_passed_over:
+        said = f"not used: this folder is not trusted; the {entry.shadows} recipe counts"
+        return (entry.name, entry.layer, "-", said)
+    lines = entry.recipe.description.strip().splitlines() or [""]
+    return (entry.name, entry.layer, str(len(entry.recipe.steps)), lines[0])
+
+
+def _row(stretto: Stretto, entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "layer": entry.layer,
+        "file": stretto.shown(entry.file),
+        "description": entry.recipe.description.strip(),
+        "version": entry.recipe.version,
+        "ok": not entry.problems,
+        "used": not entry.is_passed_over,
+        "shadows": entry.shadows or None,
+        "steps": len(entry.recipe.steps),
+        "inputs": [
+            {"name": i.name, "type": i.type, "required": i.is_required} for i in entry.recipe.inputs
+        ],
+        "problems": [problem_as_json(problem) for problem in entry.problems],
+    }

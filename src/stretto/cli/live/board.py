@@ -1,0 +1,174 @@
+"""What the live view knows of a run. In: events and the state after them. Out: a View that fits.
+
+Not thread-safe: whoever notes on one thread and looks on another holds a lock. Noting an event
+costs what it changed and a look at the steps that wait next; looking costs the lines it fills.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from stretto.cli.changes import Changes
+from stretto.cli.live.rows import Row, Tallies, one_line, row_of
+from stretto.cli.stages import Stage
+from stretto.events.model import (
+    AttemptCancelled,
+    AttemptFailed,
+    AttemptStarted,
+    AttemptSucceeded,
+    Event,
+)
+from stretto.plan.model import Plan
+from stretto.schedule.state import RunState
+from stretto.vocabulary.ids import StepId
+
+_ATTEMPT = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
+# Whoever needs a person is seen first, then what is about to go on, then what goes on.
+_ACTIVE: tuple[Stage, ...] = ("awaiting approval", "retrying", "merging", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The run as a whole."""
+
+    workflow: str
+    total: int
+    width: int
+    run_id: str = ""
+    status: str = "starting"
+    started_at: float | None = None
+    ended_at: float | None = None
+    ended: int = 0
+    running: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    head: Head
+    rows: Sequence[Row]  # in listing order
+    hidden: Mapping[Stage, int]  # how many steps of each stage have no row
+    asking: StepId | None  # the first step that awaits approval
+
+
+class Board:
+    def __init__(self, plan: Plan) -> None:
+        self._head = Head(one_line(plan.name), len(plan.steps), plan.width)
+        self._changes = Changes()
+        self._tallies = Tallies()
+        self._rows: dict[StepId, Row] = {}  # of every step that no longer just waits
+        # Not a dict: its first keys go first, and a dict walks over the holes they leave.
+        self._waiting = OrderedDict.fromkeys(step.id for step in plan.steps)
+        self._next: list[Row] = []  # the first that wait
+        self._seen: object = None
+        self._active: dict[Stage, dict[StepId, None]] = {stage: {} for stage in _ACTIVE}
+        self._failed: list[StepId] = []
+        self._done: list[StepId] = []  # ended, and not failed
+        self._counts: Counter[Stage] = Counter({"waiting": len(plan.steps)})
+
+    def note(self, event: Event, state: RunState, most_waiting: int) -> None:
+        part = event.part if isinstance(event, _ATTEMPT) else None
+        for step in self._changes.after(event, state):
+            self._place(row_of(state, step, self._tallies.count(step, part)))
+        self._head = _head(self._head, state)
+        # All events of a batch are told with the state after the last: one look is enough.
+        places = (
+            len(state.values),
+            len(state.running),
+            len(state.awaiting_approval),
+            state.open_attempts,
+        )
+        seen = (most_waiting, len(self._waiting), *places)
+        if seen != self._seen:
+            self._seen = seen
+            self._look_ahead(state, most_waiting)
+
+    def view(self, lines: int, is_last: bool = False) -> View:
+        """As many rows as there are lines, two of them kept for the counts of what has none.
+
+        The last view shows every failed step, however many there are.
+        """
+        total = self._head.total
+        room = total if total <= lines else max(1, lines - 2)
+        active = list(islice(chain.from_iterable(self._active.values()), room))
+        room -= len(active)
+        failed, waiting, done = _share(room, (len(self._failed), len(self._next), len(self._done)))
+        if is_last:
+            failed = len(self._failed)
+        shown = chain(active, _last(self._failed, failed), _last(self._done, done))
+        rows = [*(self._rows[id] for id in shown), *self._next[:waiting]]
+        hidden = Counter(self._counts)
+        hidden.subtract(row.stage for row in rows)
+        asking = next(iter(self._active["awaiting approval"]), None)
+        return View(self._head, sorted(rows, key=_index), +hidden, asking)
+
+    def _place(self, row: Row) -> None:
+        was = self._rows.get(row.id)
+        stage_before: Stage = was.stage if was else "waiting"
+        if row.stage != "waiting":
+            self._rows[row.id] = row
+        elif was:
+            del self._rows[row.id]  # a person allowed it, and it waits for a place
+        if row.stage == stage_before:
+            return
+        self._counts[stage_before] -= 1
+        self._counts[row.stage] += 1
+        if stage_before in self._active:
+            del self._active[stage_before][row.id]
+        if row.stage in self._active:
+            self._active[row.stage][row.id] = None
+        elif row.stage == "failed":
+            self._failed.append(row.id)
+        elif row.stage != "waiting":
+            self._done.append(row.id)
+        if row.stage == "waiting":
+            self._waiting[row.id] = None
+            self._waiting.move_to_end(row.id, last=False)  # it is ready: nobody is before it
+        else:
+            self._waiting.pop(row.id, None)
+
+    def _look_ahead(self, state: RunState, most: int) -> None:
+        self._next = [row_of(state, state.steps[id]) for id in islice(self._waiting, most)]
+
+
+def _head(head: Head, state: RunState) -> Head:
+    is_closing = state.closed_as is not None and not state.has_ended
+    return Head(
+        head.workflow,
+        head.total,
+        head.width,
+        one_line(state.run_id),
+        "stopping" if is_closing else state.status.value,
+        _since(state),
+        state.ended_at,
+        len(state.values),
+        # Those between two attempts are not at work.
+        sum(step.open_attempts > 0 or step.pending is not None for step in state.running.values()),
+        state.usage.tokens,
+        state.usage.usd,
+    )
+
+
+def _since(state: RunState) -> float | None:
+    """The start, moved by the time in which nobody drove the run."""
+    if state.started_at is None:
+        return None
+    return state.started_at + state.paused_seconds(state.started_at, state.now)
+
+
+def _share(room: int, wants: Sequence[int]) -> list[int]:
+    """An equal part for each that wants it; what is left goes to the first that wants more."""
+    given = [min(want, room // len(wants)) for want in wants]
+    for i, want in enumerate(wants):
+        given[i] += min(want - given[i], room - sum(given))
+    return given
+
+
+def _last(ids: Sequence[StepId], count: int) -> Iterable[StepId]:
+    return ids[len(ids) - count :]
+
+
+def _index(row: Row) -> int:
+    return row.index

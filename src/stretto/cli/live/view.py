@@ -1,0 +1,133 @@
+"""A run as it goes, on a terminal. In: events and the state after them. Out: a picture kept fresh.
+
+    driver's thread  __call__ → Board.note     what changed, copied out of the state
+    our own thread   _tick    → Board.view → Frame.lines → terminal, if a line is different
+
+The driver never waits for the terminal, and the drawing thread never sees the state, which the
+driver may be changing. rich is imported when a view is made: whoever pipes has no use for it.
+"""
+
+from collections.abc import Callable
+from threading import Event as Flag
+from threading import Lock, Thread
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from stretto.adapters.clock import SystemClock
+from stretto.cli.live.board import Board
+from stretto.cli.live.frame import Frame, Line, room_for
+from stretto.cli.printing import for_terminal
+from stretto.cli.progress import Lines
+from stretto.cli.stages import signs_for
+from stretto.events.model import Event
+from stretto.plan.model import Plan
+from stretto.schedule.standing import run_word
+from stretto.schedule.state import RunState
+from stretto.vocabulary.statuses import INTERRUPTED
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stretto.cli.live.screen import Screen
+
+_TICK_SECONDS = 1 / 8
+
+
+class LiveView:
+    """The driver's listener, inside its `with` block. A dumb terminal gets lines instead."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        console: "Console | None" = None,
+        now: Callable[[], float] | None = None,
+        is_watching: bool = False,
+    ) -> None:
+        """`is_watching`: another process drives the run."""
+        from rich.console import Console
+
+        self._console = console or Console()
+        self._now = now or SystemClock().now
+        self._is_watching = is_watching
+        self._board = Board(plan)
+        self._id_columns = max((len(step.id) for step in plan.steps), default=0)
+        self._lock = Lock()  # of the board, and held only while rows are noted or picked
+        self._height = self._console.height
+        self._latest = 0.0
+        self._word = ""  # how the run stands, should nobody drive it from here on
+        self._drawn: tuple[int, list[Line]] | None = None
+        self._screen: Screen | None = None
+        self._done = Flag()
+        self._ticks = Thread(target=self._tick, name="stretto-live", daemon=True)
+        can_redraw = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._lines = None if can_redraw else Lines(plan, self._say)
+
+    def __call__(self, event: Event, state: RunState) -> None:
+        if self._lines is not None:
+            self._lines(event, state)
+            return
+        with self._lock:
+            self._latest = state.now
+            self._word = run_word(state, is_driven=False)
+            self._board.note(event, state, self._height)
+
+    def __enter__(self) -> "LiveView":
+        if self._lines is None:
+            from stretto.cli.live.screen import Screen
+
+            self._screen = Screen(self._console)
+            self._screen.start()
+            self._ticks.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._screen is None:
+            return
+        self._done.set()
+        self._ticks.join()
+        try:
+            # Whoever drove the run has let it go.
+            left = INTERRUPTED if self._word == INTERRUPTED else ""
+            self._draw(stopped=_stopped(kind) or left, is_last=True)
+        finally:
+            self._screen.stop()
+
+    def frame(self, stopped: str = "", is_last: bool = False) -> list[Line]:
+        """What is to be seen now, in a window of the present size."""
+        width, height = self._console.size
+        with self._lock:
+            self._height = height
+            view = self._board.view(room_for(height), is_last)
+            now = max(self._latest, self._now())
+        signs = signs_for(self._console.encoding)
+        frame = Frame(width, height, signs, self._is_watching)
+        return frame.lines(view, now, self._id_columns, stopped)
+
+    def _tick(self) -> None:
+        while not self._done.wait(_TICK_SECONDS):
+            self._draw()
+
+    def _draw(self, stopped: str = "", is_last: bool = False) -> None:
+        lines = self.frame(stopped, is_last)
+        # A line that is written again flickers, and over a slow connection it costs.
+        drawn = (self._console.width, lines)
+        if self._screen is not None and drawn != self._drawn:
+            self._drawn = drawn
+            self._screen.show(lines)
+
+    def _say(self, line: str) -> None:
+        line = for_terminal(line)
+        self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def _stopped(kind: type[BaseException] | None) -> str:
+    if kind is None:
+        return ""
+    # Ctrl-C reaches a coroutine as its cancellation.
+    is_interrupted = kind.__name__ in ("KeyboardInterrupt", "CancelledError")
+    return "interrupted" if is_interrupted else "stopped"

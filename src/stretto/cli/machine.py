@@ -1,0 +1,144 @@
+"""What this machine has and what it lacks. In: Stretto. Out: Findings, each with its fix.
+
+Nothing is written, and nobody is asked but a server on this machine or the one that
+OPENAI_BASE_URL names. Of keys only the names are told.
+"""
+
+import platform
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import cast
+
+from stretto import __version__
+from stretto.adapters.stores.acknowledged import check, losses
+from stretto.adapters.stores.sqlite_file import MIGRATIONS, connect
+from stretto.assembly import Stretto
+from stretto.cli.finding import Finding
+from stretto.cli.machine_models import examine_models
+from stretto.config.settings import Settings
+from stretto.config.trust import told
+from stretto.problems.errors import StrettoError
+from stretto.processes.programs import find_program
+from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
+
+_OLDEST_PYTHON = (3, 11)
+_GIT_SECONDS = 10
+# Reading every page of a journal larger than this takes longer than anybody would wait.
+_MOST_CHECKED_BYTES = 256 * 1024 * 1024
+
+
+def examine(stretto: Stretto) -> Iterator[Finding]:
+    settings = stretto.settings
+    yield from (
+        _python(),
+        Finding("stretto", "ok", f"{__version__}, in {Path(__file__).parents[1]}"),
+    )
+    yield from (_home(settings.home), _journal(settings.home / "runs.db"), _folder(settings))
+    yield from (_git(settings), *_sandbox(settings))
+    yield from examine_models(stretto)
+
+
+def _python() -> Finding:
+    says = f"{platform.python_version()}, {sys.executable}"
+    if sys.version_info[:2] >= _OLDEST_PYTHON:
+        return Finding("python", "ok", says)
+    return Finding(
+        "python", "missing", says, "Stretto needs Python 3.11 or newer", is_essential=True
+    )
+
+
+def _home(home: Path) -> Finding:
+    # One that is not there yet is made in the nearest folder above it that is.
+    place = next((each for each in (home, *home.parents) if each.exists()), home)
+    try:
+        with TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        fix = "make it writable, or set STRETTO_HOME to a folder that is"
+        said = f"{home} cannot be written: {error.strerror or error}"
+        return Finding("home", "missing", said, fix, is_essential=True)
+    if place == home and home.stat().st_mode & 0o077:
+        says = f"{home} can be read by others, with prompts and answers in it"
+        return Finding("home", "warning", says, f"chmod 700 {home}")
+    says = f"{home} is writable" if place == home else f"{home} will be made by the first run"
+    return Finding("home", "ok", says)
+
+
+def _journal(file: Path) -> Finding:
+    if not file.exists():
+        return Finding("journal", "ok", f"{file} will be made by the first run")
+    try:
+        check(file)
+        with closing(connect(file)) as db:
+            db.execute("BEGIN IMMEDIATE")  # fails where nothing can be written
+            db.execute("ROLLBACK")
+            (kept,) = db.execute("PRAGMA user_version").fetchone()
+            (runs,) = db.execute("SELECT count(*) FROM runs").fetchone() if kept else (0,)
+            is_small = file.stat().st_size <= _MOST_CHECKED_BYTES
+            said = db.execute("PRAGMA quick_check(1)").fetchone()[0] if is_small else "ok"
+    except (sqlite3.Error, OSError) as error:
+        return _broken_journal(f"{file} cannot be opened: {error}")
+    except StrettoError as error:
+        return _broken_journal(error.message, error.hint)
+    if kept > len(MIGRATIONS):
+        says = f"{file} was written by a newer Stretto (version {kept})"
+        return _broken_journal(says, "update Stretto, or set STRETTO_HOME to another folder")
+    if said != "ok":
+        return _broken_journal(f"{file} is damaged: {said}")
+    if lost := losses(file):
+        fix = "runs that lack events can be retried; move the folder away when it is not needed"
+        return Finding("journal", "warning", "; ".join(loss.told for loss in lost), fix)
+    return Finding("journal", "ok", f"{file}: version {kept}, {runs} runs")
+
+
+def _broken_journal(says: str, fix: str = "") -> Finding:
+    fix = fix or "move it away (runs in it are lost), or put back a copy of it"
+    return Finding("journal", "missing", says, fix, is_essential=True)
+
+
+def _folder(settings: Settings) -> Finding:
+    if not settings.steering:
+        return Finding("folder", "ok", f"{settings.project} brings nothing to trust")
+    brings = told(settings.steering, settings.project)
+    if settings.is_trusted:
+        return Finding("folder", "ok", f"{settings.project} is trusted: {brings}")
+    return Finding("folder", "warning", f"{brings} of {settings.project} not used", "stretto trust")
+
+
+def _git(settings: Settings) -> Finding:
+    fix = "install git: without it what .gitignore and the index say is not known to copies"
+    program = find_program("git", writable=settings.steps_write)
+    if program is None:
+        return Finding("git", "missing", "not on PATH", fix)
+    try:
+        words = [program, "--version"]
+        done = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=_GIT_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("git", "missing", f"{program} does not run: {error}", fix)
+    return Finding("git", "ok", f"{done.stdout.strip()}, {program}")
+
+
+def _sandbox(settings: Settings) -> Iterator[Finding]:
+    """What Bash gets, and then each way by itself, with the reason where it does not work."""
+    if settings.sandbox == "off":
+        says = "switched off: Bash has all the rights of this user"
+        yield Finding("sandbox", "warning", says, "remove `sandbox: off` from stretto.yaml")
+    else:
+        found = find_sandbox(cast(Setting, settings.sandbox), settings.steps_write)
+        if isinstance(found, NoSandbox):
+            yield Finding("sandbox", "missing", "none works here, so Bash is refused", "see below")
+        else:
+            yield Finding("sandbox", "ok", f"Bash runs in {found.name}")
+    ways: tuple[Setting, ...] = ("bubblewrap", "landlock")
+    for name in ways:
+        found = find_sandbox(name, settings.steps_write)
+        if isinstance(found, NoSandbox):
+            (missing,) = found.missing
+            yield Finding(name, "missing", missing.says, missing.fix)
+        else:
+            yield Finding(name, "ok", "it confines a command here")

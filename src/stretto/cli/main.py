@@ -1,0 +1,97 @@
+"""The `stretto` command. In: argv. Out: an exit code; errors as text or, with --json, as JSON."""
+
+import os
+import sys
+
+from stretto.cli import streams
+
+TYPE_CHECKING = False  # as mypy understands it, and without importing typing
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stretto.problems.errors import StrettoError
+
+
+def main(argv: "Sequence[str] | None" = None) -> None:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    streams.make_safe()
+    if arguments in (["--version"], ["-V"]):
+        # Answered before anything is imported: scripts ask this more often than anything.
+        from stretto import __version__
+
+        print(f"stretto {__version__}")
+        sys.exit(streams.finish(None))
+    try:
+        streams.end_on_signals()
+        code = _run(arguments)
+    except KeyboardInterrupt as error:  # at any moment, also while modules are loaded
+        code = _say_interrupted(error)
+    sys.exit(streams.finish(code))
+
+
+def _run(arguments: list[str]) -> int | None:
+    """None: all that it does is print."""
+    import gc
+
+    # A start makes many objects and drops few: looking for rubbish among them finds none.
+    gc.set_threshold(50_000)
+    import click
+
+    from stretto.cli.commands import commands
+    from stretto.cli.printing import print_traceback
+    from stretto.problems.errors import InvalidUsage, StrettoError
+
+    sys.excepthook = print_traceback
+    wants_json = "--json" in arguments
+    if "--trust" in arguments:
+        # For every command, and for the processes it starts.
+        os.environ["STRETTO_TRUST"] = "1"
+        arguments = [word for word in arguments if word != "--trust"]
+    try:
+        words = _flags_last(arguments) or ["--help"]
+        code = commands.main(words, prog_name="stretto", standalone_mode=False)
+        return code if isinstance(code, int) else None
+    except StrettoError as error:
+        return _say(error, wants_json)
+    except click.UsageError as error:
+        usage = error.ctx.get_usage() if error.ctx else ""
+        return _say(InvalidUsage(error.format_message(), hint=usage), wants_json)
+    except click.ClickException as error:
+        return _say(InvalidUsage(error.format_message()), wants_json)
+    except click.Abort as error:  # click makes one of every interruption
+        return _say_interrupted(error.__cause__)
+
+
+def _say_interrupted(error: BaseException | None) -> int:
+    # Nothing is loaded for it: loading may be what was interrupted.
+    said = f"ended by {error}" if isinstance(error, streams.Terminated) else "interrupted"
+    print(said, file=sys.stderr)
+    return 130
+
+
+def _flags_last(arguments: list[str]) -> list[str]:
+    """`stretto --json validate x` means `stretto validate --json x`: flags are accepted anywhere."""
+    from stretto.cli.commands import COMMANDS
+
+    known = [i for i, word in enumerate(arguments) if word in COMMANDS]
+    words = [i for i, word in enumerate(arguments) if not word.startswith("-")]
+    # The first word is the command; behind a flag that takes a value, the first that is one.
+    at = next(iter(words if words[:1] == known[:1] or words[:1] == [0] else known or words), None)
+    if at is None or any(word in ("--help", "-h", "--version") for word in arguments[:at]):
+        return arguments
+    return [arguments[at], *arguments[:at], *arguments[at + 1 :]]
+
+
+def _say(error: "StrettoError", wants_json: bool) -> int:
+    from stretto.cli.printing import print_json, say
+    from stretto.problems.render import error_as_json, error_as_text
+
+    if wants_json:
+        print_json(error_as_json(error))
+    else:
+        say(error_as_text(error), err=True)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    main()

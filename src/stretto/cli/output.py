@@ -1,0 +1,36 @@
+"""`stretto output`: what a run, or one of its steps, gave. Nothing else is on stdout."""
+
+import click
+
+from stretto.cli.opening import history_of, open_stretto
+from stretto.cli.options import json_option
+from stretto.cli.printing import print_json, say
+from stretto.cli.steps import known_step
+from stretto.problems.errors import NotFound
+from stretto.schedule.result import lack_of_output, output_of
+from stretto.schedule.standing import word_of
+from stretto.templates.render import as_text
+from stretto.vocabulary.values import Json
+
+
+@click.command("output")
+@click.argument("run")
+@click.argument("step", required=False)
+@json_option
+def command(run: str, step: str | None, as_json: bool) -> None:
+    """Print the output of a run, or of one STEP: text as it is, everything else as JSON."""
+    history = history_of(open_stretto(), run)
+    state = history.state
+    value: Json
+    if step is None:
+        value = output_of(state)
+        why = lack_of_output(state) if state.has_ended else "the run has not ended"
+    else:
+        known = known_step(history, step)
+        value, why = known.output, f"step '{step}' is {word_of(known)} and has no output"
+    if value is None:
+        raise NotFound(why or "there is no output", hint=f"stretto report {run}")
+    if as_json:
+        print_json({"ok": True, "run_id": run, "step": step, "output": value})
+    else:
+        say(as_text(value))

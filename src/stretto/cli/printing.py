@@ -1,0 +1,149 @@
+"""What commands print. In: values. Out: text on stdout, one JSON object with --json.
+
+The one place that prints: whatever a command says passes here, without secrets and without
+characters that a terminal would obey. Only the live view draws by itself.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.problems import Problem
+from stretto.problems.render import as_text
+from stretto.text.visible import escaped, visible, visible_line
+
+if TYPE_CHECKING:
+    from stretto.report.model import Report
+    from stretto.text.redaction import Redactor
+
+
+def say(text: str = "", err: bool = False, mark: str = "", colour: str = "") -> None:
+    """`mark`: a word of ours in front of it, in a colour."""
+    shown = for_terminal(text, err)
+    if mark:
+        # click drops the colours when the output is not a terminal.
+        shown = f"{click.style(_encodable(mark, err), fg=colour or None, bold=True)} {shown}"
+    click.echo(shown, err=err)
+
+
+def for_terminal(text: str, err: bool = False) -> str:
+    return _encodable(visible(_redactor().text(text)), err)
+
+
+def confirm(question: str, default: bool = False, err: bool = False) -> bool:
+    return click.confirm(visible_line(_redactor().text(question)), default=default, err=err)
+
+
+def prompt(name: str, check: Callable[[str], str]) -> str:
+    """`check` raises click.UsageError for what cannot be taken, and is asked again."""
+
+    def checked(answer: str) -> str:
+        try:
+            return check(answer)
+        except click.UsageError as error:
+            raise click.UsageError(for_terminal(error.message, err=True)) from None
+
+    answer = click.prompt(visible_line(name), value_proc=checked, err=True)
+    assert isinstance(answer, str)
+    return answer
+
+
+def ask(question: str, suffix: str = ": ") -> str:
+    """What the person types, perhaps nothing. Raises click.Abort at Ctrl-C and Ctrl-D."""
+    shown = visible_line(_redactor().text(question))
+    return str(click.prompt(shown, default="", show_default=False, prompt_suffix=suffix)).strip()
+
+
+def page(text: str) -> None:
+    """A screenful at a time."""
+    click.echo_via_pager(for_terminal(text) + "\n")
+
+
+def print_json(value: object) -> None:
+    print_json_text(json.dumps(value, ensure_ascii=_wants_ascii()))
+
+
+def print_json_text(text: str) -> None:
+    """JSON that somebody else has written, such as an event."""
+    print(_safe_json(text), flush=True)
+
+
+def print_report_json(report: "Report") -> None:
+    """On one line, and never all of it in memory."""
+    from stretto.report.json_form import report_as_json_text
+
+    for piece in report_as_json_text(report, ensure_ascii=_wants_ascii()):
+        sys.stdout.write(_safe_json(piece))
+    print(flush=True)
+
+
+def _safe_json(text: str) -> str:
+    return escaped(_redactor().text(text))
+
+
+def _wants_ascii() -> bool:
+    """When the terminal cannot show more: JSON says the same either way."""
+    return (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+
+
+def print_bytes(content: bytes) -> None:
+    """For another program, byte for byte; a terminal gets what it can be trusted with."""
+    if sys.stdout.isatty():
+        say(content.decode("utf-8", "replace").rstrip("\n"))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+
+
+def print_traceback(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """A bug of ours still shows words from outside."""
+    from traceback import format_exception
+
+    say("".join(format_exception(kind, error, traceback)).rstrip("\n"), err=True)
+
+
+@cache
+def _redactor() -> "Redactor":
+    from stretto.text.redaction import Redactor
+
+    return Redactor(os.environ)
+
+
+def _encodable(text: str, err: bool) -> str:
+    # A terminal that cannot show an icon shows a question mark.
+    encoding = (sys.stderr if err else sys.stdout).encoding or "ascii"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def print_problems(problems: Iterable[Problem], to_stderr: bool = False) -> None:
+    for problem in problems:
+        code, _, rest = as_text(problem).partition(" ")
+        say(f"{rest}\n", err=to_stderr, mark=code, colour="red")
+
+
+def print_warnings(warnings: Iterable[Problem]) -> None:
+    for warning in warnings:
+        code, _, rest = as_text(warning).partition(" ")
+        say(f"warning: {rest}\n", err=True, mark=code, colour="yellow")
+
+
+def columns(rows: Sequence[tuple[str, ...]], gap: str = "  ") -> list[str]:
+    """Rows as aligned text; the last column runs free."""
+    if not rows:
+        return []
+    rows = [(*map(visible_line, row[:-1]), row[-1]) for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return [
+        gap.join(
+            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,68 @@
+"""`stretto run`: a recipe to its report."""
+
+from dataclasses import replace
+
+import click
+
+from stretto.cli.asking import ask_missing
+from stretto.cli.detaching import detach
+from stretto.cli.driving import choose, drive
+from stretto.cli.opening import open_stretto
+from stretto.cli.options import given_inputs, input_options, json_option, model_option
+from stretto.cli.plan import show_dry_run
+from stretto.cli.printing import print_warnings
+from stretto.cli.recipes import open_plan
+from stretto.vocabulary.ids import RunId
+
+
+@click.command("run")
+@click.argument("recipe", metavar="NAME|FILE")
+@input_options
+@model_option
+@click.option(
+    "--permission",
+    type=click.Choice(["read_only", "ask", "auto"]),
+    help="What it may do to files; auto unless the settings say otherwise.",
+)
+@click.option("--dry-run", is_flag=True, help="The same as stretto plan.")
+@click.option("--detach", "is_detached", is_flag=True, help="Leave it to a background process.")
+@click.option("--run-id", hidden=True)
+@json_option
+def command(
+    recipe: str,
+    pairs: tuple[str, ...],
+    input_json: str | None,
+    model: str | None,
+    permission: str | None,
+    dry_run: bool,
+    is_detached: bool,
+    run_id: str | None,
+    as_json: bool,
+) -> int:
+    """Run a recipe to its report.
+
+    Every event is kept in the journal before anything follows from it, so a run that is cut
+    off goes on with stretto resume.
+    """
+    if dry_run:
+        show_dry_run(recipe, pairs, input_json, as_json, full=False)
+        return 0
+    stretto = open_stretto()
+    plan = open_plan(stretto, recipe)
+    given = given_inputs(pairs, input_json)
+    inputs = stretto.inputs(
+        plan, given if as_json else ask_missing(plan.inputs, given, stretto.settings.project)
+    )
+    model = stretto.model(model)
+    plan = stretto.with_copy_warnings(stretto.permit(plan, permission), model)
+    if not as_json:
+        print_warnings(plan.warnings)
+    if is_detached:
+        choose(stretto, plan, model, as_json)  # what is missing is told here, not in a log
+        return detach(stretto, recipe, inputs, model, permission, as_json)
+    start = stretto.start(plan, inputs, model)
+    if run_id:
+        start = replace(start, run_id=RunId(run_id))
+    return drive(
+        stretto, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
+    )

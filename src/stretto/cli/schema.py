@@ -1,0 +1,21 @@
+"""`stretto schema`: the JSON Schema of recipes, for editors."""
+
+import json
+
+import click
+
+from stretto.cli.options import json_option
+from stretto.cli.printing import say
+from stretto.recipe.schema import recipe_schema
+
+
+@click.command("schema")
+@json_option
+def command(as_json: bool) -> None:
+    """Print the JSON Schema of recipes, for editors.
+
+    yaml-language-server reads it from the first line of a recipe:
+
+        # yaml-language-server: $schema=PATH
+    """
+    say(json.dumps(recipe_schema(), indent=None if as_json else 2, ensure_ascii=False))

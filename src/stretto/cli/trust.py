@@ -1,0 +1,43 @@
+"""`stretto trust`: let a folder's own settings and agents count."""
+
+from pathlib import Path
+
+import click
+
+from stretto.assembly import Stretto
+from stretto.cli.opening import trust
+from stretto.cli.options import json_option
+from stretto.cli.printing import print_json, say
+from stretto.config.trust import TrustStore, shown
+
+
+@click.command("trust")
+@click.argument(
+    "folder", default=".", type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
+@click.option("--forget", is_flag=True, help="Trust it no longer.")
+@click.option("--list", "is_list", is_flag=True, help="Only show what it would bring.")
+@json_option
+def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
+    """Trust a folder's own stretto.yaml, agents and MCP servers, as they are now.
+
+    Until then they are not used, and once one of them changes you are asked again.
+    """
+    settings = Stretto(folder).settings
+    if forget:
+        TrustStore(settings.home).forget(settings.project)
+    elif not is_list:
+        settings = trust(folder).settings
+    is_trusted = settings.is_trusted and not forget
+    files = [shown(file, settings.project) for file in settings.steering]
+    if as_json:
+        print_json(
+            {"ok": True, "folder": str(settings.project), "trusted": is_trusted, "files": files}
+        )
+        return
+    if not files:
+        say(f"{settings.project} brings no settings and no agents: nothing to trust")
+        return
+    say(f"{settings.project} is {'trusted' if is_trusted else 'not trusted'}:")
+    for file in files:
+        say(f"  {file}")

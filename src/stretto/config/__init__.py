@@ -1,0 +1,1 @@
+"""Settings: `stretto.yaml` of the user and of the project, the environment, defaults."""

@@ -1,0 +1,94 @@
+"""Every key that `stretto.yaml` may have."""
+
+from stretto.documents.kinds import AnyMap, Choice, Count, Flag, ListOf, ShapeOf, Text
+from stretto.documents.node import Node, Path
+from stretto.documents.shapes import Fields, Key, Reading, Shape
+from stretto.recipe.grammar import BUDGET
+from stretto.recipe.parts import make_budget
+
+_LINE = Text("one line of text", may_be_blank=False, one_line=True)
+
+
+class FolderInside(Text):
+    """A folder of the workspace: a plain path, and no glob."""
+
+    def __init__(self) -> None:
+        super().__init__("a folder of the workspace, such as node_modules", False, one_line=True)
+
+    def read(self, node: Node, at: Path, reading: Reading) -> str | None:
+        written = super().read(node, at, reading)
+        if written is None:
+            return None
+        names = [name for name in written.split("/") if name not in ("", ".")]
+        is_inside = names and ".." not in names and not written.startswith(("/", "~"))
+        if is_inside and not any(name.casefold() == ".git" for name in names):
+            return "/".join(names)
+        message = f"'{written[:60]}' is no folder that can be carried into a copy"
+        reading.say("RCP121", node, at, message, f"write {self.called}")
+        return None
+
+
+def _fields(fields: Fields, reading: Reading) -> Fields:
+    return fields
+
+
+WORKFLOWS = Shape("'workflows'", "Where recipes are kept.", (
+    Key("dir", _LINE, "the project's folder of recipes"),
+    Key("enabled", Flag(), "may agents run saved workflows?"),
+))  # fmt: skip
+SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
+    Key("max_concurrency", Count(1, 1000), "how many steps may run at once; 4 by default"),
+    Key("model_retries", Count(0, 10), "how often a request is sent again to a provider that fails "
+        "for a moment; 3 by default"),
+))  # fmt: skip
+FOLDERS = Shape("'dirs'", "More folders to look into.", (
+    Key("dirs", ListOf(_LINE, or_one=True), "folders, relative to this file"),
+))  # fmt: skip
+LIMITS = Shape("'limits'", "How much a recipe may ask for. Only the user's own file may say.", (
+    Key("text_bytes", Count(1, 2**30), "bytes of a recipe's text"),
+    Key("depth", Count(1, 200), "levels of nesting"),
+    Key("nodes", Count(1, 10**7), "values in a file"),
+    Key("steps", Count(1, 10**6), "steps of a recipe"),
+    Key("map_items", Count(1, 10**6), "elements of a map that says nothing itself"),
+    Key("map_items_ceiling", Count(1, 10**6), "elements that `max_items` may allow"),
+    Key("branches", Count(1, 10**4), "branches of a parallel step"),
+))  # fmt: skip
+SEARCH = Shape("'search'", "Where WebSearch asks, if the model's provider has no search.", (
+    Key("url", _LINE, "the endpoint; SearXNG's /search, for instance"),
+    Key("kind", Choice("searxng", "brave", "tavily"), "how it is asked; searxng by default"),
+    Key("key_variable", _LINE, "the environment variable that holds its key"),
+))  # fmt: skip
+BASH = Shape("'bash'", "The Bash tool.", (
+    Key("environment", ListOf(_LINE, or_one=True), "variables that commands may see"),
+    Key("network", Flag(), "may commands use the network? no by default"),
+))  # fmt: skip
+WORKSPACE = Shape("'workspace'", "The copies that isolated writers work in.", (
+    Key("carry", ListOf(FolderInside(), or_one=True), "folders that Bash sees in a copy, read-only"),
+    Key("max_files", Count(1, 10**7), "files that a copy may have; 50,000 by default"),
+    Key("max_mib", Count(1, 10**7), "MiB that a copy may have; 2,048 by default"),
+    Key("max_file_mib", Count(1, 10**7), "MiB that one file may have; 256 by default"),
+))  # fmt: skip
+WEB = Shape("'web'", "The WebFetch tool.", (
+    Key("allow_private", ListOf(_LINE, or_one=True), "host:port that may be private addresses"),
+))  # fmt: skip
+CONFIG = Shape("stretto.yaml", "Settings. Everything is optional.", (
+    Key("model", _LINE, "the model for agents that name none: provider:name"),
+    Key("workflows", ShapeOf(WORKFLOWS, _fields), "where recipes are kept"),
+    Key("subagents", ShapeOf(SUBAGENTS, _fields), "how subagents are run"),
+    Key("permission", Choice("read_only", "ask", "auto"), "what a run may do to files"),
+    Key("agents", ShapeOf(FOLDERS, _fields), "more folders with agents"),
+    Key("playbooks", ShapeOf(FOLDERS, _fields), "more folders with playbooks"),
+    Key("judge", _LINE, "the model that decides rules which code cannot: provider:name"),
+    Key("search", ShapeOf(SEARCH, _fields), "where WebSearch asks"),
+    Key("mcp_servers", AnyMap(), "MCP servers by name"),
+    Key("sandbox", Choice("auto", "bubblewrap", "landlock", "off"), "what confines Bash"),
+    Key("bash", ShapeOf(BASH, _fields), "the Bash tool"),
+    Key("workspace", ShapeOf(WORKSPACE, _fields), "the copies that isolated writers work in"),
+    Key("cli_commands", ListOf(_LINE, or_one=True), "what `cli:COMMAND` in a recipe may start"),
+    Key("web", ShapeOf(WEB, _fields), "the WebFetch tool"),
+    Key("budget", ShapeOf(BUDGET, make_budget), "what a run may cost"),
+    Key("engine", Choice("local", "temporal"), "what carries out runs"),
+    Key("store", _LINE, "where runs are kept"),
+    Key("server", AnyMap(), "the HTTP server"),
+    Key("limits", ShapeOf(LIMITS, _fields), "limits on recipes; the user's own file only"),
+))  # fmt: skip

@@ -1,0 +1,340 @@
+"""Find and read the settings. In: a folder and an environment. Out: Settings.
+
+Precedence: flag > environment (STRETTO_…) > project > user > default. Flags are the caller's.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from stretto.config.grammar import CONFIG
+from stretto.config.programs import Programs, programs_of
+from stretto.config.trust import TrustStore, digest_of, files_that_steer, shown
+from stretto.documents.document import read_file
+from stretto.documents.shapes import Fields, Reading
+from stretto.problems import Problem
+from stretto.problems.errors import InvalidConfig
+from stretto.problems.render import count
+from stretto.processes.programs import NOWHERE, Writable, find_command
+from stretto.processes.python import own_places
+from stretto.recipe.model import Budget
+from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.values import Json
+
+CONFIG_FILE = "stretto.yaml"
+_PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    url: str
+    kind: str = "searxng"
+    key_variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BashSettings:
+    environment: tuple[str, ...] = ()
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSettings:
+    """Of the copies that isolated writers work in."""
+
+    carry: tuple[str, ...] = ()  # folders of the workspace that Bash sees there, read-only
+    max_files: int = 50_000
+    max_mib: int = 2_048
+    max_file_mib: int = 256
+
+
+DEFAULT_COPIES = WorkspaceSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    project: Path  # the folder that relative paths start from: the workspace
+    home: Path  # the user's own: ~/.stretto
+    workflows_dir: Path
+    agents_dirs: tuple[Path, ...]
+    max_concurrency: int = 4
+    model_retries: int = 3  # of one request, where a provider fails for a moment
+    model: str | None = None
+    judge: str | None = None  # None: rules that code cannot decide are warnings
+    permission: str = "auto"
+    budget: Budget = Budget()
+    search: Search | None = None
+    mcp_servers: Mapping[str, Json] = field(default_factory=dict)
+    sandbox: str = "auto"
+    bash: BashSettings = BashSettings()
+    workspace: WorkspaceSettings = DEFAULT_COPIES
+    web_allow_private: tuple[str, ...] = ()
+    cli_commands: tuple[str, ...] = ()  # commands that `cli:COMMAND` in a recipe may start
+    limits: Limits = DEFAULT_LIMITS
+    steering: tuple[Path, ...] = ()  # the project's own settings and agents
+    digest: str = ""  # of those
+    is_trusted: bool = True  # and whether they are used
+    programs: Programs | None = None  # what its MCP servers run from inside it
+    protected: tuple[str, ...] = ()  # what no writer may change, from the project on
+    hidden: tuple[str, ...] = ()  # and what no tool may read: our own folder, if it lies there
+    may_shadow: bool = True  # whether its recipes come before the user's own of the same name
+
+    @property
+    def is_in_home(self) -> bool:
+        """Whether the workspace is the user's home folder, or holds it, or is our own folder."""
+        with suppress(RuntimeError):  # a user without a home
+            if Path.home().is_dir() and Path.home().resolve().is_relative_to(self.project):
+                return True
+        return self.home.resolve() == self.project
+
+    @property
+    def steps_write(self) -> Writable:
+        """Where no program of the host is taken from."""
+        return Writable((self.project,), own_places())
+
+    @property
+    def user_workflows_dir(self) -> Path:
+        return self.home / "workflows"
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder upwards with a stretto.yaml, else where we stand."""
+    start = start.resolve()
+    return next((f for f in (start, *start.parents) if (f / CONFIG_FILE).is_file()), start)
+
+
+def home_of(environ: Mapping[str, str]) -> Path:
+    """The user's own folder, which no project can move."""
+    return Path(environ.get("STRETTO_HOME") or Path.home() / ".stretto").expanduser()
+
+
+def load_settings(start: Path, environ: Mapping[str, str]) -> Settings:
+    """Of an untrusted folder only what it would bring is said, and what only narrows is used."""
+    home = home_of(environ)
+    project = find_project(start)
+    problems: list[Problem] = []
+    users_own = Settings(project, home, project / "workflows", (home / "agents",))
+    if (home / CONFIG_FILE).is_file():
+        users_own = _with_file(users_own, home / CONFIG_FILE, True, problems)
+    settings = _with_project(users_own, environ, problems)
+    settings = _with_environment(settings, environ, problems)
+    if problems:
+        raise InvalidConfig(f"stretto.yaml has {count(problems)}", problems)
+    return _with_own_places(settings)
+
+
+def _with_own_places(settings: Settings) -> Settings:
+    """What we run and what steers us is no step's to change, wherever it lies."""
+    hidden = tuple(_inside(settings.project, (settings.home, *_default_home())))
+    named = (find_command(word, Path.cwd(), "", NOWHERE) for word in settings.cli_commands)
+    fixed = _inside(settings.project, (*own_places(), *(Path(it) for it in named if it)))
+    protected = dict.fromkeys((*settings.protected, *hidden, *fixed))
+    return replace(settings, protected=tuple(protected), hidden=hidden)
+
+
+def _default_home() -> Iterator[Path]:
+    """Also where STRETTO_HOME names another: the next run may go without it."""
+    with suppress(RuntimeError):  # a user without a home
+        yield home_of({})
+
+
+def _inside(project: Path, places: Iterable[Path]) -> Iterator[str]:
+    """Those that lie in the project, by their own path and by where it leads, from it on."""
+    for place in places:
+        for path in (Path(os.path.abspath(place)), place.resolve()):
+            if path != project and path.is_relative_to(project):
+                yield path.relative_to(project).as_posix()
+
+
+def _with_project(
+    users_own: Settings, environ: Mapping[str, str], problems: list[Problem]
+) -> Settings:
+    project, home, config = users_own.project, users_own.home, users_own.project / CONFIG_FILE
+    if project == home:
+        return users_own
+    found: list[Problem] = []
+    folders = (project / ".claude" / "agents", project / "agents")
+    settings = replace(users_own, agents_dirs=(*users_own.agents_dirs, *folders))
+    if config.is_file():
+        settings = _with_file(settings, config, False, found)
+    # Also folders elsewhere, if this project is what names them.
+    named = [folder for folder in settings.agents_dirs if folder not in users_own.agents_dirs]
+    steering = files_that_steer(config, named)
+    programs = programs_of(settings.mcp_servers, project)
+    store, is_trusting = TrustStore(home), is_true(environ.get("STRETTO_TRUST"))
+    if not steering and not programs.places:
+        return replace(settings, may_shadow=is_trusting or store.was_trusted(project))
+    digests = [digest_of(steering, project), *map(programs.digest, sorted(programs.places))]
+    digest = digests[0] if len(digests) == 1 else ":".join(digests)
+    is_trusted = is_trusting or store.is_trusted(project, digest)
+    steering = [*steering, *(file for file in programs.files if file not in steering)]
+    if not is_trusted:
+        used = replace(
+            _narrowed(users_own, settings),
+            mcp_servers=_without(users_own.mcp_servers, programs),
+        )
+        return replace(used, steering=tuple(steering), digest=digest, is_trusted=False,
+                       may_shadow=False)  # fmt: skip
+    problems.extend(found)
+    protected = [shown(folder, project) for folder in named if folder.is_relative_to(project)]
+    return replace(
+        settings,
+        steering=tuple(steering),
+        digest=digest,
+        programs=programs,
+        protected=(CONFIG_FILE, *protected, *programs.protected),
+    )
+
+
+def _narrowed(users_own: Settings, project: Settings) -> Settings:
+    """The user's own settings, and what a folder's file only narrows: that needs no trust."""
+    ours, theirs = users_own.workspace, project.workspace
+    return replace(
+        users_own,
+        permission=max(users_own.permission, project.permission, key=_PERMISSIONS.index),
+        max_concurrency=min(users_own.max_concurrency, project.max_concurrency),
+        budget=_lower(users_own.budget, project.budget),
+        workspace=replace(
+            ours,
+            max_files=min(ours.max_files, theirs.max_files),
+            max_mib=min(ours.max_mib, theirs.max_mib),
+            max_file_mib=min(ours.max_file_mib, theirs.max_file_mib),
+        ),
+    )
+
+
+def _lower(ours: Budget, theirs: Budget) -> Budget:
+    def lower(name: str) -> Any:
+        known = [value for each in (ours, theirs) if (value := getattr(each, name)) is not None]
+        return min(known, default=None)
+
+    return Budget(**{field.name: lower(field.name) for field in fields(Budget)})
+
+
+def _without(servers: Mapping[str, Json], programs: Programs) -> dict[str, Json]:
+    """The user's own servers, but for those that would run files of a folder that is not trusted."""
+    return {name: entry for name, entry in servers.items() if name not in programs.places}
+
+
+def is_true(written: str | None) -> bool:
+    return (written or "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def _with_file(
+    settings: Settings, file: Path, is_users_own: bool, problems: list[Problem]
+) -> Settings:
+    document = read_file(file)
+    reading = Reading(document.source, list(document.problems))
+    is_blank = [problem.code for problem in document.problems] == ["RCP016"]
+    if is_blank:
+        return settings
+    written = CONFIG.read(document.root, (), reading) if document.root else None
+    if written is not None and written.written("limits") and not is_users_own:
+        reading.say("CFG001", written.key("limits"), ("limits",), "a project cannot set limits",
+                    f"move them to your own {settings.home / CONFIG_FILE}")  # fmt: skip
+    problems.extend(reading.problems)
+    return settings if written is None else _applied(settings, written, file.parent)
+
+
+def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
+    workflows = written.get("workflows", Fields)
+    subagents = written.get("subagents", Fields)
+    agents = written.get("agents", Fields)
+    limits = written.get("limits", Fields)
+    workflows_dir = workflows.get("dir", str) if workflows else None
+    more_agents = (agents.many("dirs") if agents else None) or ()
+    return replace(
+        settings,
+        workflows_dir=folder / Path(workflows_dir).expanduser()
+        if workflows_dir
+        else settings.workflows_dir,
+        agents_dirs=(*settings.agents_dirs, *(folder / Path(d).expanduser() for d in more_agents)),
+        max_concurrency=(subagents.get("max_concurrency", int) if subagents else None)
+        or settings.max_concurrency,
+        model_retries=_model_retries(subagents, settings),
+        model=written.get("model", str) or settings.model,
+        permission=written.get("permission", str) or settings.permission,
+        judge=written.get("judge", str) or settings.judge,
+        budget=written.get("budget", Budget) or settings.budget,
+        search=_search(written.get("search", Fields)) or settings.search,
+        mcp_servers={**settings.mcp_servers, **(written.get("mcp_servers", dict) or {})},
+        sandbox=written.get("sandbox", str) or settings.sandbox,
+        bash=_bash(written.get("bash", Fields)) or settings.bash,
+        workspace=_workspace(settings.workspace, written.get("workspace", Fields)),
+        cli_commands=(*settings.cli_commands, *(written.many("cli_commands") or ())),
+        web_allow_private=_allowed(written.get("web", Fields)) or settings.web_allow_private,
+        limits=_raised(settings.limits, limits) if limits else settings.limits,
+    )
+
+
+def _model_retries(written: Fields | None, settings: Settings) -> int:
+    retries = written.get("model_retries", int) if written else None
+    return settings.model_retries if retries is None else retries
+
+
+def _search(written: Fields | None) -> Search | None:
+    url = written.get("url", str) if written else None
+    if written is None or url is None:
+        return None
+    kind, key_variable = written.get("kind", str), written.get("key_variable", str)
+    return Search(url, kind or "searxng", key_variable or "")
+
+
+def _bash(written: Fields | None) -> BashSettings | None:
+    if written is None:
+        return None
+    environment = written.many("environment") or ()
+    return BashSettings(tuple(map(str, environment)), bool(written.get("network", bool)))
+
+
+def _workspace(settings: WorkspaceSettings, written: Fields | None) -> WorkspaceSettings:
+    if written is None:
+        return settings
+    sizes = ("max_files", "max_mib", "max_file_mib")
+    carry = (*settings.carry, *map(str, written.many("carry") or ()))
+    given = {name: size for name in sizes if (size := written.get(name, int)) is not None}
+    return replace(settings, carry=tuple(dict.fromkeys(carry)), **given)
+
+
+def _allowed(written: Fields | None) -> tuple[str, ...]:
+    return tuple(map(str, (written.many("allow_private") if written else None) or ()))
+
+
+def _raised(limits: Limits, written: Fields) -> Limits:
+    names = [field.name for field in fields(Limits)]
+    return replace(limits, **{n: v for n in names if (v := written.get(n, int)) is not None})
+
+
+def _with_environment(
+    settings: Settings, environ: Mapping[str, str], problems: list[Problem]
+) -> Settings:
+    if model := environ.get("STRETTO_MODEL"):
+        settings = replace(settings, model=model)
+    if judge := environ.get("STRETTO_JUDGE"):
+        settings = replace(settings, judge=judge)
+    if url := environ.get("STRETTO_SEARCH_URL"):
+        settings = replace(settings, search=Search(url))
+    if permission := environ.get("STRETTO_PERMISSION"):
+        if permission in ("read_only", "ask", "auto"):
+            settings = replace(settings, permission=permission)
+        else:
+            said = f"STRETTO_PERMISSION is '{permission}'; it must be read_only, ask or auto"
+            problems.append(Problem("CFG002", said))
+    if folder := environ.get("STRETTO_WORKFLOWS_DIR"):
+        settings = replace(settings, workflows_dir=settings.project / Path(folder).expanduser())
+    if width := environ.get("STRETTO_MAX_CONCURRENCY"):
+        if width.isdecimal() and len(width) <= 4 and 1 <= int(width) <= 1000:
+            settings = replace(settings, max_concurrency=int(width))
+        else:
+            message = f"STRETTO_MAX_CONCURRENCY is '{width}'; it must be a number from 1 to 1,000"
+            problems.append(Problem("CFG002", message))
+    if retries := environ.get("STRETTO_MODEL_RETRIES"):
+        if retries.isdecimal() and len(retries) <= 2 and int(retries) <= 10:
+            settings = replace(settings, model_retries=int(retries))
+        else:
+            message = f"STRETTO_MODEL_RETRIES is '{retries}'; it must be a number from 0 to 10"
+            problems.append(Problem("CFG002", message))
+    return settings

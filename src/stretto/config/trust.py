@@ -1,0 +1,139 @@
+"""Whether a folder's own settings and agents may be used. In: its files. Out: yes, or not yet.
+
+A repository that was just cloned may bring a stretto.yaml that starts programs (MCP servers) and
+agents that say what to do with your files. None of it counts until you have trusted the folder
+as it is; a change asks again (DESIGN, rule 9). Recipes are not meant: you name them yourself. Only
+one that has the name of a recipe of your own, or of a bundled one, needs the folder's trust.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from stretto.config.private import make_private
+from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
+from stretto.problems.errors import StrettoError
+
+_FILE = "trust.json"
+# Of settings and agents no more is ever read: what lies beyond steers nothing.
+MOST_TEXT_BYTES = 4 * 2**20
+_MOST_FILES = 2_000
+
+
+def digest_of(files: Iterable[Path], project: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
+    """Changes with every name and every byte."""
+    from hashlib import sha256  # most folders bring nothing, and a start should be quick
+
+    digest = sha256()
+    for file in sorted(files):
+        content = sha256(_bytes_of(file, most_bytes)).hexdigest()
+        digest.update(f"{shown(file, project)}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def files_that_steer(config: Path, folders: Iterable[Path]) -> list[Path]:
+    """What a folder brings along: its settings, and all that is in the folders of its agents."""
+    found = [config] if config.is_file() else []
+    for folder in folders:
+        found += files_below(folder)
+    return sorted(set(found))
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Raises StrettoError for a folder with more files than anybody can read before trusting them."""
+    count = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            file = Path(parent, name)
+            if not file.is_file():
+                continue
+            count += 1
+            if count > _MOST_FILES:
+                hint = "move them, or name another folder under agents.dirs"
+                raise StrettoError(f"{folder} holds more than {_MOST_FILES:,} files", hint=hint)
+            yield file
+
+
+def shown(file: Path, project: Path) -> str:
+    return str(file.relative_to(project)) if file.is_relative_to(project) else str(file)
+
+
+class TrustStore:
+    """The user's own list: which folders, and as they were then."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / _FILE
+
+    def is_trusted(self, project: Path, digest: str) -> bool:
+        return self._read().get(str(project)) == digest
+
+    def was_trusted(self, project: Path) -> bool:
+        """Once, though it may have changed since."""
+        return str(project) in self._read()
+
+    def trust(self, project: Path, digest: str) -> None:
+        with self._alone():
+            self._write({**self._read(), str(project): digest})
+
+    def forget(self, project: Path) -> bool:
+        with self._alone():
+            known = self._read()
+            was_known = known.pop(str(project), None) is not None
+            if was_known:
+                self._write(known)
+        return was_known
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Of two commands at once, the second reads what the first has written."""
+        try:
+            make_private(self._file.parent)
+            lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise StrettoError(f"{self._file} cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)  # and the lock with it
+
+    def _read(self) -> dict[str, str]:
+        import json
+
+        try:
+            known = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}  # what cannot be read trusts nobody
+        return known if isinstance(known, dict) else {}
+
+    def _write(self, known: dict[str, str]) -> None:
+        import json
+
+        try:
+            beside = self._file.with_suffix(".new")
+            beside.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+            beside.replace(self._file)
+        except OSError as error:
+            raise StrettoError(f"{self._file} cannot be written: {error.strerror}") from error
+
+
+def told(files: Sequence[Path], project: Path) -> str:
+    """`stretto.yaml and 2 agents`, for a person who is asked."""
+    names = [shown(file, project) for file in files]
+    agents = [name for name in names if name != "stretto.yaml"]
+    count = f"{len(agents)} agent file" + ("s" if len(agents) != 1 else "")
+    parts = (["stretto.yaml"] if len(agents) < len(names) else []) + ([count] if agents else [])
+    return " and ".join(parts)
+
+
+def _bytes_of(file: Path, most_bytes: int) -> bytes:
+    try:
+        return read_regular(file, most_bytes)
+    except TooLarge as error:
+        return f"{error.size} bytes, which nobody reads".encode()
+    except NotRegular:
+        return b"no regular file, which nobody reads"
+    except OSError:
+        return b""

@@ -1,0 +1,109 @@
+"""Bytes into nodes, within limits. In: a file or a text. Out: Document, its problems inside.
+
+Nothing here raises for bad input: a document that could not be read has problems and no root.
+"""
+
+import codecs
+import re
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+from stretto.documents.letters import FORBIDDEN, named
+from stretto.documents.node import Node
+from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
+from stretto.documents.source import Source
+from stretto.problems import Problem
+from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+
+_NAME_A_FILE = "name a recipe: a YAML or JSON file"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    source: Source
+    root: Node | None
+    problems: tuple[Problem, ...] = field(default=())
+
+
+def read_file(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: str = "") -> Document:
+    source = load(path, limits, shown_as)
+    return source if isinstance(source, Document) else compose(source, limits)
+
+
+def read_bytes(raw: bytes, file: str = "", limits: Limits = DEFAULT_LIMITS) -> Document:
+    source = _decoded(raw, file, limits)
+    return source if isinstance(source, Document) else compose(source, limits)
+
+
+def read_text(text: str, file: str = "", limits: Limits = DEFAULT_LIMITS) -> Document:
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.text_bytes:
+        return _too_large(file, size, limits)
+    source = _clean(Source(text.removeprefix("\ufeff"), file))
+    return source if isinstance(source, Document) else compose(source, limits)
+
+
+def load(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: str = "") -> Source | Document:
+    """The text alone, or a Document that says why there is none."""
+    file = shown_as or str(path)
+    try:
+        raw = read_regular(path, limits.text_bytes)
+    except TooLarge as error:
+        return _too_large(file, error.size, limits)
+    except NotRegular:
+        return _refused(file, "RCP001", f"{file} is not a regular file", _NAME_A_FILE)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return _refused(file, "RCP001", f"{file} cannot be read: {reason}", _NAME_A_FILE)
+    return _decoded(raw, file, limits)
+
+
+def compose(source: Source, limits: Limits = DEFAULT_LIMITS) -> Document:
+    # Imported on use: a JSON file does not need PyYAML, nor a YAML file the other reader.
+    if _is_json(source):
+        from stretto.documents.json_text import compose as compose_text
+    else:
+        from stretto.documents.yaml_text import compose as compose_text
+    root, problems = compose_text(source, limits)
+    return Document(source, root, tuple(problems))
+
+
+def _decoded(raw: bytes, file: str, limits: Limits) -> Source | Document:
+    if len(raw) > limits.text_bytes:
+        return _too_large(file, len(raw), limits)
+    raw = raw.removeprefix(codecs.BOM_UTF8)
+    try:
+        return _clean(Source(raw.decode("utf-8"), file))
+    except UnicodeDecodeError as error:
+        good = raw[: error.start].decode("utf-8", "replace")
+        source = Source(good + "\N{REPLACEMENT CHARACTER}", file)
+        message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        place = source.place_of_index(len(good))
+        problem = source.problem("RCP003", place, message, "save the file as UTF-8")
+        return Document(source, None, (problem,))
+
+
+def _clean(source: Source) -> Source | Document:
+    forbidden = FORBIDDEN.search(source.text)
+    if forbidden is None:
+        return source
+    place = source.place_of_index(forbidden.start())
+    message = f"{named(forbidden[0])} cannot stand in a recipe"
+    return Document(source, None, (source.problem("RCP004", place, message, "delete it"),))
+
+
+def _is_json(source: Source) -> bool:
+    if source.file.endswith((".yaml", ".yml", ".md")):
+        return False
+    # A text without a name that opens like JSON is JSON; `{name: x}` is YAML.
+    return source.file.endswith(".json") or re.match(r'\s*[\[{]\s*["\]}]', source.text) is not None
+
+
+def _too_large(file: str, size: int, limits: Limits) -> Document:
+    message = f"the text has {size:,} bytes; at most {limits.text_bytes:,} are read"
+    return _refused(file, "RCP002", message, "move long material into files that agents read")
+
+
+def _refused(file: str, code: str, message: str, hint: str = "") -> Document:
+    source = Source("", file)
+    return Document(source, None, (source.problem(code, None, message, hint),))

@@ -1,0 +1,185 @@
+"""Mappings with known keys. In: a MapNode. Out: typed fields, and a problem for whatever is off.
+
+A Shape is written once and used three times: to read a file, to print its JSON Schema, and to
+make the reference in the docs.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from stretto.documents.node import MapNode, Node, Path, RefusedNode, describe
+from stretto.documents.source import Source
+from stretto.problems import Place, Problem
+from stretto.vocabulary.names import closest, did_you_mean, listed
+
+T = TypeVar("T", covariant=True)
+V = TypeVar("V")
+JsonSchema = dict[str, object]
+
+
+@dataclass(slots=True)
+class Reading:
+    """One pass over one document: where problems are collected."""
+
+    source: Source
+    problems: list[Problem] = field(default_factory=list)
+
+    def say(
+        self, code: str, node: Node | Place, path: Path, message: str, hint: str | None = ""
+    ) -> None:
+        place = node if isinstance(node, Place) else self.source.place_of(node)
+        self.problems.append(self.source.problem(code, place, message, hint, path))
+
+
+class Kind(ABC, Generic[T]):
+    """What a value may be. `read` gives it or None, having said why."""
+
+    called: str = "a value"  # 'must be …' in messages
+    mend: str = ""  # the hint, where "write …" says too little
+
+    @abstractmethod
+    def read(self, node: Node, at: Path, reading: Reading) -> T | None: ...
+
+    @abstractmethod
+    def schema(self) -> JsonSchema: ...
+
+    def mistyped(self, node: Node, at: Path, reading: Reading, hint: str = "") -> T | None:
+        if isinstance(node, RefusedNode):
+            return None
+        name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else "this"
+        message = f"{name} must be {self.called}, not {describe(node)}"
+        reading.say("RCP103", node, at, message, hint or self.mend or f"write {self.called}")
+        return None
+
+
+@dataclass(frozen=True)
+class Key(Generic[T]):
+    name: str
+    kind: Kind[T]
+    about: str
+    is_required: bool = False
+    # Written `key:` with nothing behind it: an error for most, "not given" for a few.
+    may_be_empty: bool = False
+
+
+@dataclass(frozen=True)
+class Fields:
+    node: MapNode
+    at: Path
+    values: Mapping[str, object]
+
+    def get(self, name: str, kind: type[V]) -> V | None:
+        """The value of a key, None when it is not written or was not readable."""
+        value = self.values.get(name)
+        return value if isinstance(value, kind) else None
+
+    def many(self, name: str) -> tuple[Any, ...] | None:
+        return self.get(name, tuple)
+
+    def written(self, *names: str) -> tuple[str, ...]:
+        """Which of these keys stand in the file, readable or not."""
+        return tuple(name for name in names if name in self.node.entries)
+
+    def path(self, name: str) -> Path:
+        return (*self.at, name)
+
+    def key(self, name: str) -> Node:
+        return self.node.keys[name]
+
+
+@dataclass(frozen=True)
+class Shape:
+    called: str  # 'a step'
+    about: str
+    keys: tuple[Key[object], ...]
+    # Words of other tools, with what to write here instead.
+    foreign: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, node: Node, at: Path, reading: Reading) -> Fields | None:
+        if not isinstance(node, MapNode):
+            if not isinstance(node, RefusedNode):
+                name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else self.called
+                message = f"{name} must be a mapping, not {describe(node)}"
+                reading.say("RCP103", node, at, message, f"its keys: {self._names()}")
+            return None
+        node = self._mended(node, at, reading)
+        known = {key.name: key for key in self.keys}
+        values: dict[str, object] = {}
+        for name, value in node.entries.items():
+            key = known[name]
+            if not (key.may_be_empty and _is_empty(value)):
+                values[name] = key.kind.read(value, (*at, name), reading)
+        for key in self.keys:
+            if key.is_required and key.name not in node.entries:
+                reading.say(
+                    "RCP102",
+                    _first_word(node, reading.source),
+                    at,
+                    f"{self.called} needs '{key.name}'",
+                    f"{key.name}: {key.about}",
+                )
+        return Fields(node, at, values)
+
+    def _mended(self, node: MapNode, at: Path, reading: Reading) -> MapNode:
+        """Unknown keys are told and left out; a misspelt one is read as what was meant, so that
+        one slip is one problem and does not hide or cause others."""
+        known = {key.name for key in self.keys}
+        if known.issuperset(node.entries):
+            return node
+        mended = MapNode(node.start, node.end, node.line, node.column)
+        for name, value in node.entries.items():
+            meant: str | None = name
+            if name not in known:
+                free = known.difference(node.entries, mended.entries)
+                meant = self._unknown(name, sorted(free), node.keys[name], (*at, name), reading)
+            if meant is not None:
+                mended.entries[meant] = value
+                mended.keys[meant] = node.keys[name]
+        return mended
+
+    def _unknown(
+        self, name: str, free: list[str], key: Node, at: Path, reading: Reading
+    ) -> str | None:
+        message = f"{self.called} has no key '{name[:60]}'"
+        meant = None if name in self.foreign else closest(name, free)
+        hint = self.foreign.get(name) or (f"did you mean '{meant}'?" if meant else None)
+        hint = hint or did_you_mean(name, (key.name for key in self.keys))
+        reading.say("RCP101", key, at, message, hint or f"known keys: {self._names()}")
+        return meant
+
+    def _names(self) -> str:
+        return listed((key.name for key in self.keys), 40)
+
+    def schema(self) -> JsonSchema:
+        properties: JsonSchema = {}
+        for key in self.keys:
+            properties[key.name] = {**key.kind.schema(), "description": key.about}
+            if key.may_be_empty:
+                properties[key.name] = _or_null(properties[key.name])
+        schema: JsonSchema = {
+            "type": "object",
+            "description": self.about,
+            "properties": properties,
+            "additionalProperties": False,
+        }
+        required = [key.name for key in self.keys if key.is_required]
+        return {**schema, "required": required} if required else schema
+
+
+def _is_empty(node: Node) -> bool:
+    return getattr(node, "value", node) is None
+
+
+def _or_null(schema: object) -> JsonSchema:
+    assert isinstance(schema, dict)
+    about = {"description": schema.pop("description")} if "description" in schema else {}
+    return {"anyOf": [schema, {"type": "null"}], **about}
+
+
+def _first_word(node: MapNode, source: Source) -> Place:
+    """Where to point when something is missing: the mapping's first key, not all of it."""
+    for key in node.keys.values():
+        return source.place_of(key)
+    return source.place_of(node)

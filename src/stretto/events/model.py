@@ -1,0 +1,360 @@
+"""What happened. A run's journal is a list of these, and its state is their fold.
+
+Only facts from outside are events: that an attempt ended, a timer fired, a person decided.
+What follows from them is decided by `schedule.advance` and needs no row of its own, except
+AttemptStarted, which is written so that a crash can tell a started attempt from a planned one.
+`at` is seconds since the epoch, stamped by the driver: the scheduler has no clock.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.large import Large
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.value import value
+from stretto.vocabulary.values import Json, JsonText
+
+FailureKind: TypeAlias = Literal[
+    "error", "timeout", "empty", "truncated", "validation", "refused", "in_doubt", "unavailable",
+    "conflict",
+    "permanent", "budget",
+]  # fmt: skip
+# The same work would fail again: a content filter, a wrong key, nothing left to spend.
+NOT_RETRIED: frozenset[FailureKind] = frozenset({"refused", "permanent", "budget"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    type: ClassVar[str] = "run_started"
+    at: float
+    run_id: str
+    workflow: str
+    digest: str  # of the recipe's text
+    plan: JsonText  # an object; plan.codec reads it back: editing the file never changes a run
+    inputs: dict[str, Json]
+    seed: int  # the only chance there is: jitter follows from it
+    parent: str | None = None  # the run this one was forked or retried from
+    model: str | None = None  # what --model said; who resumes need not say it again
+    workspace: str = ""  # the folder it works on, wherever it is resumed from
+    project: str = ""  # the folder whose settings count, wherever it is resumed from
+    trusted: str = ""  # the digest of that folder's own settings and agents, if it used them
+    seal: str = ""  # a MAC of all of this with the user's secret; run.seals
+    setup: dict[str, Json] | None = None  # vocabulary.setup: who answers; None: it was not recorded
+
+
+@value
+class AttemptStarted:
+    type: ClassVar[str] = "attempt_started"
+    at: float
+    step: StepId
+    part: str  # which delegation of the step: "" | branch key | "try.2" | "item.7.stage.0" …
+    attempt: int  # from 1; goes on counting over retries and fallbacks of one part
+    agent: AgentId
+    key: str  # digest of agent, prompt, tools, model, schema: equal keys, equal work
+
+
+@value
+class AttemptSucceeded:
+    type: ClassVar[str] = "attempt_succeeded"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    output: Json | Large
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+    model: str = ""
+    reused_from: str | None = None  # a run whose equal attempt gave this output
+    output_at: str = ""  # digest of a large output, which the store keeps apart from the row
+    output_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    type: ClassVar[str] = "attempt_failed"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    kind: FailureKind
+    error: str
+    usage: Usage = Usage()
+    retry_after_seconds: float | None = None  # what a provider asked for
+    model: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@value
+class ModelSpoke:
+    """A piece of a reply, as it came in."""
+
+    type: ClassVar[str] = "model_spoke"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailedOver:
+    """A model could not answer, and the next of `fallback_models` is asked."""
+
+    type: ClassVar[str] = "model_failed_over"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    model: str
+    to: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRetried:
+    """A provider failed for a moment, and the same request is sent again after a delay. What the
+    model had said of this answer is void; what tools have done stands."""
+
+    type: ClassVar[str] = "model_retried"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    model: str
+    error: str
+    retry: int  # from 1, over one request
+    most: int
+    delay_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """Written before a call that a crash would leave in doubt."""
+
+    type: ClassVar[str] = "tool_started"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    call: int  # from 1, over all calls of the attempt
+    tool: str
+    arguments: dict[str, Json]
+    recovery: str  # keyed | in_doubt
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """Every call has one, also one that was refused."""
+
+    type: ClassVar[str] = "tool_ended"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    call: int
+    tool: str
+    arguments: dict[str, Json]  # long texts are shortened
+    verdict: str  # ok | error | refused
+    result_bytes: int
+    duration_seconds: float
+    message: str = ""  # why it was refused, or how it failed
+    result: str = ""  # the beginning of what the model was told, where the call worked
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCancelled:
+    """It was told to stop, and did. What it cost still counts."""
+
+    type: ClassVar[str] = "attempt_cancelled"
+    at: float
+    step: StepId
+    part: str
+    attempt: int
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesCollected:
+    """An isolated writer is done: what it changed is kept, and merged back if it should be."""
+
+    type: ClassVar[str] = "changes_collected"
+    at: float
+    step: StepId
+    artifact: str  # the folder that keeps the change
+    files: int
+    insertions: int
+    deletions: int
+    is_merged: bool
+    warnings: tuple[str, ...] = ()
+    question: str = ""  # what a person should know before they merge it
+    is_unchanged: bool = False  # somebody looked, and the step had changed no file
+    diff: str = ""  # as a patch, cut where it is long
+    changed: tuple[str, ...] = ()  # paths
+    is_whole: bool = True  # False: it may hold half-done files of parts that did not succeed
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFailed:
+    """The change is kept, and the workspace is as it was."""
+
+    type: ClassVar[str] = "merge_failed"
+    at: float
+    step: StepId
+    artifact: str
+    error: str
+    paths: tuple[str, ...] = ()
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    is_refused: bool = False  # whatever the workspace holds: it must not be merged
+    diff: str = ""
+    changed: tuple[str, ...] = ()
+    is_whole: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeHeld:
+    """The change is kept, and a person must say whether it is merged: Approved or Rejected."""
+
+    type: ClassVar[str] = "merge_held"
+    at: float
+    step: StepId
+    artifact: str
+    question: str
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    is_whole: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeUndone:
+    """A merge that a crash had cut off was undone, except where somebody had changed files since."""
+
+    type: ClassVar[str] = "merge_undone"
+    at: float
+    paths: tuple[str, ...]  # as somebody else left them
+    kept: str  # the folder that holds these files as they were before the merge
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesApplied:
+    """A person merged the change of a step that had ended."""
+
+    type: ClassVar[str] = "changes_applied"
+    at: float
+    step: StepId
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    type: ClassVar[str] = "timer_fired"
+    at: float
+    timer: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """A step goes no further until a person decides: Approved or Rejected, with the same key."""
+
+    type: ClassVar[str] = "approval_requested"
+    at: float
+    step: StepId
+    key: str  # digest of what would run: prompts, agents, tools, models, sets
+    about: str = "start"  # start | again (after an interruption) | merge (its change)
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    type: ClassVar[str] = "approved"
+    at: float
+    step: StepId
+    by: str = ""
+    reason: str = ""
+    key: str = ""  # what the person was shown; empty in journals from before approvals had keys
+    prompts: dict[str, Json] | None = None  # by part: what the person wrote to be run instead
+    decision: str = ""  # tells this decision from all others
+    seal: str = ""  # a MAC of all of this but its time, with the user's secret; run.seals
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    type: ClassVar[str] = "rejected"
+    at: float
+    step: StepId
+    by: str = ""
+    reason: str = ""
+    key: str = ""
+    decision: str = ""
+    seal: str = ""  # as that of Approved
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    type: ClassVar[str] = "cancel_requested"
+    at: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDropped:
+    """Something was left in the run's mailbox that does not count: forged, or not to be read."""
+
+    type: ClassVar[str] = "message_dropped"
+    at: float
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """A new process drives the run. Attempts that were under way are in doubt."""
+
+    type: ClassVar[str] = "run_resumed"
+    at: float
+    permission: str = "auto"  # what it may do to files from here on: auto | ask
+    setup: dict[str, Json] | None = None  # who answers from here on
+    is_after_crash: bool = False  # the process before this one died; it was not stopped
+    most_crashes: int = 3  # a step during which so many died is not tried again
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The driver's last row. It repeats what the fold says, for those who only list runs."""
+
+    type: ClassVar[str] = "run_ended"
+    at: float
+    status: str
+
+
+# What an attempt does while it is under way.
+Happening: TypeAlias = ModelSpoke | ModelFailedOver | ModelRetried | ToolStarted | ToolEnded
+
+Event: TypeAlias = (
+    RunStarted
+    | AttemptStarted
+    | AttemptSucceeded
+    | AttemptFailed
+    | AttemptCancelled
+    | ModelSpoke
+    | ModelFailedOver
+    | ModelRetried
+    | ToolStarted
+    | ToolEnded
+    | ChangesCollected
+    | MergeFailed
+    | MergeHeld
+    | MergeUndone
+    | ChangesApplied
+    | TimerFired
+    | ApprovalRequested
+    | Approved
+    | Rejected
+    | CancelRequested
+    | MessageDropped
+    | RunResumed
+    | RunEnded
+)

@@ -1,0 +1,342 @@
+"""Put the plan together from a draft without problems: defaults filled in, policies decided."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import cast
+
+from stretto.documents.node import Path
+from stretto.plan.branch_keys import branch_keys
+from stretto.plan.claims import Claims
+from stretto.plan.draft import Draft, DraftStep
+from stretto.plan.edges import Graph, stored_names
+from stretto.plan.globs import Glob, parse_glob
+from stretto.plan.model import (
+    Brief,
+    BriefStyle,
+    Choose,
+    Delegate,
+    Each,
+    Edge,
+    EdgeReason,
+    Fan,
+    FanBranch,
+    Plan,
+    PlannedAgent,
+    PlannedStep,
+    PlannedWork,
+    Refine,
+    RetryPolicy,
+    Route,
+    StepType,
+    Target,
+    briefs,
+)
+from stretto.plan.postures import posture_of, tools_of
+from stretto.plan.rules.lists import feedback_reference
+from stretto.recipe.model import (
+    ALL_PRIOR_CONTEXT,
+    Agent,
+    Backoff,
+    Condition,
+    Delegation,
+    Loop,
+    Map,
+    OnFailure,
+    Parallel,
+    Policy,
+    Posture,
+    Switch,
+)
+from stretto.templates.expression import Expression
+from stretto.templates.template import Template
+from stretto.vocabulary.ids import AgentId, StepId
+
+_TYPES: dict[type, StepType] = {
+    Delegation: "sequential",
+    Parallel: "parallel",
+    Condition: "conditional",
+    Switch: "conditional",
+    Loop: "loop",
+    Map: "map",
+}
+_EVERYTHING = ("**/*",)
+_MAX_ITERATIONS = 3
+_BATCH_SIZE = 20
+
+
+def assemble(draft: Draft, graph: Graph, width: int) -> Plan:
+    recipe = draft.recipe
+    shared = _SharedEdges(graph)
+    steps = tuple(_Assembly(draft, shared, i, step).step() for i, step in enumerate(draft.steps))
+    used = {
+        agent: None
+        for step in steps
+        for brief in briefs(step.work)
+        for agent in (brief.agent, brief.fallback)
+        if agent is not None
+    }
+    return Plan(
+        name=recipe.name,
+        description=recipe.description,
+        version=recipe.version,
+        dialect=recipe.dialect.name,
+        digest=recipe.source.digest,
+        file=recipe.source.file,
+        inputs=recipe.inputs,
+        agents={id: _agent(draft, id) for id in used},
+        steps=steps,
+        output=cast(Template, draft.output.parsed) if draft.output else None,
+        stored=stored_names(draft),
+        width=recipe.max_concurrency or recipe.dialect.width or width,
+        timeout_seconds=recipe.timeout_seconds,
+        budget=recipe.budget,
+        warnings=tuple(draft.warnings),
+        retry_keeps_place=False,
+    )
+
+
+def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
+    agent = _defined(draft, id)
+    # A registered agent's prompt is plain text: `{{` in it is nobody's reference.
+    prompt = draft.prompts.get(id) or Template(agent.prompt, (agent.prompt,))
+    return PlannedAgent(
+        id=id,
+        name=agent.name or id,
+        role=agent.role,
+        prompt=prompt,
+        tools=tools_of(agent),
+        model=agent.model,
+        fallback_models=agent.fallback_models,
+        max_turns=agent.max_turns,
+        max_output_tokens=agent.max_output_tokens,
+        timeout_seconds=agent.timeout_seconds,
+        validation=agent.validation,
+    )
+
+
+def _defined(draft: Draft, id: AgentId) -> Agent:
+    agent = draft.agent(id)
+    assert agent is not None, "the agents rule found every agent"
+    return agent
+
+
+class _SharedEdges:
+    """Steps that wait for the same have the same edges: of a dense layer, one tuple for all."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[tuple[tuple[StepId, EdgeReason], ...], tuple[Edge, ...]] = {}
+
+    def before(self, id: StepId) -> tuple[Edge, ...]:
+        pairs = tuple((edge.before, edge.reason) for edge in self._graph.before(id).values())
+        if pairs not in self._known:
+            self._known[pairs] = tuple(Edge(before, reason) for before, reason in pairs)
+        return self._known[pairs]
+
+
+class _Assembly:
+    """One step; its parts share the draft, so they are methods."""
+
+    def __init__(self, draft: Draft, edges: _SharedEdges, index: int, drafted: DraftStep) -> None:
+        self.draft = draft
+        self.edges = edges
+        self.index = index
+        self.written = drafted.step
+        self.dialect = draft.recipe.dialect
+
+    def step(self) -> PlannedStep:
+        written, work = self.written, self._work()
+        posture = self._posture(work)
+        is_writer = posture == "writer"
+        reads = written.read_set or _EVERYTHING
+        # An empty write-set of a writer is read as none: claiming everything is the safe side.
+        writes = (written.write_set or _EVERYTHING) if is_writer else ()
+        mode = written.workspace_mode or ("isolated" if is_writer else "shared")
+        return PlannedStep(
+            id=written.id,
+            index=self.index,
+            type=_TYPES[type(written.work)],
+            work=work,
+            edges=self.edges.before(written.id),
+            when=self._expression((*written.at, "when")) if written.when else None,
+            timeout_seconds=written.timeout_seconds,
+            on_failure=self._policy(work),
+            is_gated=written.is_gated,
+            posture=posture,
+            read_set=reads,
+            write_set=writes,
+            workspace_mode=mode,
+            merge_back=written.merge_back or "auto",
+            merge_after=written.merge_after,
+            merge_when=self._expression((*written.at, "merge_when"))
+            if written.merge_when
+            else None,
+            recovery=written.recovery or ("ask" if is_writer else "rerun"),
+            claims=_claims_of(reads, writes, is_writer, mode == "isolated"),
+            output=written.output,
+            is_cached=written.is_cached,
+            is_recovery_written=written.recovery is not None,
+            max_output_tokens=written.max_output_tokens,
+        )
+
+    def _work(self) -> PlannedWork:
+        at, work = self.written.at, self.written.work
+        match work:
+            case Delegation(agent):
+                named = agent or self.dialect.default_agent
+                assert named is not None
+                return Delegate(self._brief(named))
+            case Parallel(branches, wait):
+                keys = branch_keys(work)
+                return Fan(
+                    tuple(
+                        FanBranch(
+                            key,
+                            self._brief(branch.agent, branch.instruction, branch.instruction_at),
+                        )
+                        for key, branch in zip(keys, branches, strict=True)
+                        if branch.agent
+                    ),
+                    wait,
+                )
+            case Condition():
+                return Route(
+                    self._expression((*at, "condition", "eval")),
+                    self._target(work.if_true),
+                    self._target(work.if_false),
+                )
+            case Switch():
+                cases = tuple((case, self._target(name)) for case, name in work.cases.items())
+                return Choose(
+                    self._expression((*at, "switch", "value")),
+                    tuple((case, target) for case, target in cases if target),
+                    self._target(work.default),
+                )
+            case Loop():
+                return self._loop(work)
+            case Map():
+                return self._map(work)
+
+    def _loop(self, work: Loop) -> Refine:
+        assert work.agent is not None
+        at = (*self.written.at, "loop", "until")
+        return Refine(
+            producer=self._brief(work.agent),
+            validator=self._bare_brief(work.validator) if work.validator else None,
+            until=self._expression(at) if work.until else None,
+            max_iterations=work.max_iterations or _MAX_ITERATIONS,
+            feedback=feedback_reference(work.feedback_path) if work.feedback_path else None,
+        )
+
+    def _map(self, work: Map) -> Each:
+        over = self.draft.parsed[(*self.written.at, "map", "over")]
+        assert isinstance(over, Template)
+        if work.stages:
+            stages = tuple(
+                self._brief(stage.agent, stage.instruction, stage.instruction_at)
+                for stage in work.stages
+                if stage.agent
+            )
+        else:
+            assert work.agent is not None
+            stages = (self._brief(work.agent, work.instruction, work.instruction_at),)
+        return Each(
+            over=over,
+            stages=stages,
+            reducer=self._bare_brief(work.reduce) if work.reduce else None,
+            batch_size=work.batch_size or _BATCH_SIZE,
+            max_items=work.max_items or self.draft.limits.map_items,
+            on_item_failure=work.on_item_failure,
+        )
+
+    def _target(self, name: str | None) -> Target | None:
+        if name is None:
+            return None
+        if StepId(name) in self.draft.by_id:
+            return Target(step=StepId(name))
+        return Target(brief=self._brief(AgentId(name)))
+
+    def _brief(self, agent: AgentId, text: str | None = None, at: Path = ()) -> Brief:
+        """Told its own words, else the step's: a branch or stage without any shares them."""
+        if text is None:
+            text, at = self.written.instruction, self.written.instruction_at
+        return self._told(agent, text, at)
+
+    def _bare_brief(self, agent: AgentId) -> Brief:
+        """A validator or reducer: what it gets is the work of others."""
+        return self._told(agent, None, ())
+
+    def _told(self, agent: AgentId, text: str | None, at: Path) -> Brief:
+        defined = _defined(self.draft, agent)
+        gets_all = text is not None and text.strip() == ALL_PRIOR_CONTEXT
+        told = None if text is None or gets_all else self.draft.parsed[at]
+        step_retry, agent_retry = self.written.retry, defined.retry
+        nearest = self._nearest_on_failure(defined)
+        return Brief(
+            agent=agent,
+            told=cast(Template | None, told),
+            style=self._style(at),
+            gets_all_prior=gets_all,
+            model=self.written.model or defined.model,
+            retry=_retry(
+                step_retry.max_attempts or agent_retry.max_attempts or 1,
+                step_retry.backoff or agent_retry.backoff or "none",
+            ),
+            on_failure=nearest.policy if nearest else None,
+            fallback=nearest.fallback if nearest else None,
+        )
+
+    def _style(self, at: Path) -> BriefStyle:
+        is_written = at and at[-1] in ("prompt", "input", "task")
+        return cast(BriefStyle, at[-1] if is_written else self.dialect.instruction_key)
+
+    def _nearest_on_failure(self, agent: Agent) -> OnFailure | None:
+        return self.written.on_failure or self.written.retry.on_failure or agent.retry.on_failure
+
+    def _policy(self, work: PlannedWork) -> Policy:
+        """The step's, else its one agent's, else the dialect's (RECIPES §1, §6)."""
+        for written in (self.written.on_failure, self.written.retry.on_failure):
+            if written is not None:
+                # `fallback:x` says who takes over; if that fails too, the step aborts.
+                return written.policy or "abort"
+        if isinstance(work, Delegate | Refine):
+            brief = work.brief if isinstance(work, Delegate) else work.producer
+            if brief.on_failure or brief.fallback:
+                return brief.on_failure or "abort"
+        return self.dialect.on_failure
+
+    def _posture(self, work: PlannedWork) -> Posture:
+        if self.written.posture:
+            return self.written.posture
+        agents = [_defined(self.draft, brief.agent) for brief in briefs(work)]
+        for brief in briefs(work):
+            if brief.fallback:
+                agents.append(_defined(self.draft, brief.fallback))
+        return posture_of(agents)
+
+    def _expression(self, at: Path) -> Expression:
+        expression = self.draft.parsed[at]
+        assert isinstance(expression, Expression)
+        return expression
+
+
+# Kept, for most steps of a plan have the same: one value for all of them, and parsed once.
+
+
+@lru_cache(maxsize=256)
+def _claims_of(
+    reads: tuple[str, ...], writes: tuple[str, ...], is_writer: bool, is_isolated: bool
+) -> Claims:
+    return Claims(tuple(_globs(reads)), tuple(_globs(writes)), is_writer, is_isolated)
+
+
+@lru_cache(maxsize=256)
+def _retry(max_attempts: int, backoff: Backoff) -> RetryPolicy:
+    return RetryPolicy(max_attempts, backoff)
+
+
+def _globs(texts: tuple[str, ...]) -> Iterator[Glob]:
+    for text in texts:
+        glob = parse_glob(text)
+        assert isinstance(glob, Glob), "the sets rule read every glob"
+        yield glob

@@ -1,0 +1,310 @@
+"""A recipe on its way to a plan. In: Recipe and Catalog. Out: Draft, which the rules read.
+
+Here everything is parsed and looked up once. What cannot be is a problem, and the rest of the
+draft goes on without it, so that one mistake does not hide another.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stretto.documents.node import ListNode, Path, ScalarNode, spell
+from stretto.documents.source import find, find_key
+from stretto.plan.catalog import Catalog
+from stretto.problems import Place, Problem
+from stretto.recipe.model import (
+    ALL_PRIOR_CONTEXT,
+    Agent,
+    Condition,
+    Delegation,
+    Loop,
+    Map,
+    Parallel,
+    Recipe,
+    Step,
+    Switch,
+)
+from stretto.templates.fault import Fault
+from stretto.templates.reference import Reference
+from stretto.templates.template import Template, parse_template
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.limits import Limits
+
+if TYPE_CHECKING:
+    from stretto.templates.expression import Expression
+
+IN_MAP = frozenset({"item", "index"})
+IN_LOOP = frozenset({"feedback", "iteration"})
+NOWHERE: frozenset[str] = frozenset()
+EVERYWHERE = IN_MAP | IN_LOOP
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A template or an expression, where it stands, and which loop variables it may use."""
+
+    at: Path
+    parsed: "Template | Expression"
+    local: frozenset[str] = NOWHERE
+    may_name_itself: bool = False  # `until` and `feedback_path` look at their own step
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        return self.parsed.references
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An agent that a step names, and where."""
+
+    at: Path
+    agent: AgentId
+    local: frozenset[str] = NOWHERE
+
+
+@dataclass(slots=True)
+class DraftStep:
+    step: Step
+    uses: list[Use] = field(default_factory=list)
+    sayings: list[Saying] = field(default_factory=list)
+    targets: list[tuple[Path, str]] = field(default_factory=list)
+    later: list[Saying] = field(default_factory=list)  # decided once the step has ended
+
+    @property
+    def id(self) -> StepId:
+        return self.step.id
+
+
+@dataclass(slots=True)
+class Draft:
+    recipe: Recipe
+    catalog: Catalog
+    limits: Limits
+    steps: list[DraftStep] = field(default_factory=list)
+    by_id: dict[StepId, DraftStep] = field(default_factory=dict)
+    prompts: dict[AgentId, Template] = field(default_factory=dict)  # of the recipe's own agents
+    output: Saying | None = None
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    parsed: "dict[Path, Template | Expression]" = field(default_factory=dict)
+
+    def agent(self, id: AgentId) -> Agent | None:
+        """The recipe's own agent, or a registered one: the recipe's shadow the others."""
+        return self.recipe.agents.get(id) or self.catalog.agents.get(id)
+
+    def agent_ids(self) -> list[str]:
+        return [
+            *self.recipe.agents,
+            *(a for a in self.catalog.agents if a not in self.recipe.agents),
+        ]
+
+    def step_ids(self) -> list[StepId]:
+        return [id for id in self.by_id if not id.startswith("#")]
+
+    @property
+    def has_nameless_step(self) -> bool:
+        return any(id.startswith("#") for id in self.by_id)
+
+    def say(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
+        self.problems.append(self._problem(code, self._place(at), at, message, hint))
+
+    def warn(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
+        self.warnings.append(self._problem(code, self._place(at), at, message, hint))
+
+    def say_key(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
+        """The same, pointing at the key and not at what stands behind it."""
+        key = find_key(self.recipe.root, at) if self.recipe.root else None
+        place = self.recipe.source.place_of(key) if key else self._place(at)
+        self.problems.append(self._problem(code, place, at, message, hint))
+
+    def say_word(
+        self, code: str, at: Path, position: int, word: str, message: str, hint: str
+    ) -> None:
+        """A word of a list, however the list is written."""
+        many = find(self.recipe.root, at) if self.recipe.root else None
+        if isinstance(many, ScalarNode):  # `tools: Read, Bash`
+            place = self.recipe.source.place_inside_list(many, word)
+            self.problems.append(self._problem(code, place, at, message, hint))
+        else:
+            self.say(code, self.element(at, position, word), message, hint)
+
+    def say_inside(self, at: Path, text: str, fault: Fault) -> None:
+        """A fault within a text: at the very words, wherever the file has them."""
+        place = self._place(at)
+        if self.recipe.root is not None:
+            node = find(self.recipe.root, at)
+            piece = text[fault.offset : fault.offset + fault.width]
+            if isinstance(node, ScalarNode) and piece.strip():
+                place = self.recipe.source.place_inside(node, text, fault.offset, fault.width)
+        self.problems.append(self._problem(fault.code, place, at, fault.message, fault.hint))
+
+    def element(self, at: Path, position: int, text: str) -> Path:
+        """The path of a list's element; one before it may have been unreadable and left out."""
+        many = find(self.recipe.root, at) if self.recipe.root else None
+        if isinstance(many, ListNode):
+            for index, item in enumerate(many.items[position:], start=position):
+                if isinstance(item, ScalarNode) and item.written == text:
+                    return (*at, index)
+        return (*at, position)
+
+    def has_problem_below(self, *paths: Path) -> bool:
+        """Has something at or below one of these been told already? Then say no more."""
+        told = [problem.path for problem in (*self.recipe.problems, *self.problems)]
+        spelt = tuple(spell(path) for path in paths)
+        return any(path.startswith(spelt) for path in told)
+
+    def is_written(self, at: Path) -> bool:
+        return self.recipe.root is not None and find_key(self.recipe.root, at) is not None
+
+    def _place(self, at: Path) -> Place | None:
+        if self.recipe.root is None:
+            return None
+        return self.recipe.source.place_of(find(self.recipe.root, at))
+
+    def _problem(
+        self, code: str, place: Place | None, at: Path, message: str, hint: str | None
+    ) -> Problem:
+        return self.recipe.source.problem(code, place, message, hint, at)
+
+
+def make_draft(recipe: Recipe, catalog: Catalog, limits: Limits) -> Draft:
+    draft = Draft(recipe, catalog, limits)
+    for agent in recipe.agents.values():
+        draft.prompts[agent.id] = _template(draft, (*agent.at, "prompt"), agent.prompt)
+    for step in recipe.steps:
+        drafted = DraftStep(step)
+        drafted.uses.extend(_uses(draft, step))
+        drafted.sayings.extend(_sayings(draft, step))
+        drafted.later.extend(_decisions(draft, (*step.at, "merge_when"), step.merge_when))
+        drafted.targets.extend(_targets(step))
+        draft.steps.append(drafted)
+        draft.by_id.setdefault(step.id, drafted)
+    if recipe.output is not None:
+        at = (*recipe.at, "output")
+        draft.output = Saying(at, _template(draft, at, recipe.output))
+    return draft
+
+
+def _template(draft: Draft, at: Path, text: str) -> Template:
+    template, faults = parse_template(text)
+    for fault in faults:
+        draft.say_inside(at, text, fault)
+    draft.parsed[at] = template
+    return template
+
+
+def _expression(draft: Draft, at: Path, text: str | None) -> "Iterator[Expression]":
+    if text is None:
+        return
+    # Imported on use: most recipes have templates, and few have expressions.
+    from stretto.templates.expression import parse_expression
+
+    expression = parse_expression(text)
+    if isinstance(expression, Fault):
+        draft.say_inside(at, text, expression)
+    else:
+        draft.parsed[at] = expression
+        yield expression
+
+
+def _uses(draft: Draft, step: Step) -> Iterator[Use]:
+    at = step.at
+    match step.work:
+        case Delegation(agent):
+            named = agent or draft.recipe.dialect.default_agent
+            if named:
+                yield Use(_agent_at(draft, at), named)
+        case Parallel(branches):
+            for branch in branches:
+                if branch.agent:
+                    yield Use(_agent_at(draft, branch.at), branch.agent)
+        case Loop():
+            if step.work.agent:
+                yield Use((*at, "loop", "agent"), step.work.agent, IN_LOOP)
+            if step.work.validator:
+                yield Use((*at, "loop", "validator"), step.work.validator, IN_LOOP)
+        case Map():
+            if step.work.agent:
+                yield Use((*at, "map", "agent"), step.work.agent, IN_MAP)
+            for stage in step.work.stages:
+                if stage.agent:
+                    yield Use(_agent_at(draft, stage.at), stage.agent, IN_MAP)
+            if step.work.reduce:
+                yield Use((*at, "map", "reduce"), step.work.reduce)
+        case Condition() | Switch():
+            for target_at, name in _targets(step):
+                # A step's id wins over an agent's: steps are what conditions are for.
+                if name not in {s.id for s in draft.recipe.steps} and draft.agent(AgentId(name)):
+                    yield Use(target_at, AgentId(name))
+
+
+def _agent_at(draft: Draft, at: Path) -> Path:
+    return (*at, "subagent" if draft.is_written((*at, "subagent")) else "agent")
+
+
+def _sayings(draft: Draft, step: Step) -> Iterator[Saying]:
+    at, work = step.at, step.work
+    local = IN_LOOP if isinstance(work, Loop) else IN_MAP if isinstance(work, Map) else NOWHERE
+    yield from _told(draft, step.instruction, step.instruction_at, local)
+    for expression in _expression(draft, (*at, "when"), step.when):
+        yield Saying((*at, "when"), expression)
+    match work:
+        case Parallel(branches):
+            for branch in branches:
+                yield from _told(draft, branch.instruction, branch.instruction_at, NOWHERE)
+        case Condition():
+            yield from _decisions(draft, (*at, "condition", "eval"), work.eval)
+        case Switch():
+            yield from _decisions(draft, (*at, "switch", "value"), work.value)
+        case Loop():
+            until = (*at, "loop", "until")
+            for expression in _expression(draft, until, work.until):
+                yield Saying(until, expression, IN_LOOP, may_name_itself=True)
+            path = (*at, "loop", "feedback_path")
+            if work.feedback_path is not None and "{{" in work.feedback_path:
+                yield Saying(path, _template(draft, path, work.feedback_path), IN_LOOP, True)
+        case Map():
+            over = (*at, "map", "over")
+            if work.over is not None:
+                yield Saying(over, _template(draft, over, work.over))
+            yield from _told(draft, work.instruction, work.instruction_at, IN_MAP)
+            for stage in work.stages:
+                yield from _told(draft, stage.instruction, stage.instruction_at, IN_MAP)
+
+
+def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[Saying]:
+    return (Saying(at, expression) for expression in _expression(draft, at, text))
+
+
+def _told(draft: Draft, text: str | None, at: Path, local: frozenset[str]) -> Iterator[Saying]:
+    if text is not None and text.strip() != ALL_PRIOR_CONTEXT:
+        yield Saying(at, _template(draft, at, text), local)
+
+
+def _targets(step: Step) -> Iterator[tuple[Path, str]]:
+    match step.work:
+        case Condition():
+            for key, name in (("true", step.work.if_true), ("false", step.work.if_false)):
+                if name is not None:
+                    yield (*step.at, "condition", key), name
+        case Switch():
+            for case, name in step.work.cases.items():
+                yield (*step.at, "switch", "cases", case), name
+            if step.work.default is not None:
+                yield (*step.at, "switch", "default"), step.work.default
+        case _:
+            return
+
+
+def asks_for_all_prior(step: Step) -> Path | None:
+    """Where it says `all prior context`: the step itself, a branch, a map or one of its stages."""
+    said = [(step.instruction, step.instruction_at)]
+    match step.work:
+        case Parallel(branches):
+            said += [(branch.instruction, branch.instruction_at) for branch in branches]
+        case Map():
+            said.append((step.work.instruction, step.work.instruction_at))
+            said += [(stage.instruction, stage.instruction_at) for stage in step.work.stages]
+        case _:
+            pass
+    return next((at for text, at in said if text and text.strip() == ALL_PRIOR_CONTEXT), None)

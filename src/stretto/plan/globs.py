@@ -1,0 +1,209 @@
+"""Globs of read and write sets (RECIPES §9). In: text. Out: Glob, or GlobFault; do two overlap?"""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from unicodedata import normalize
+
+from stretto.plan.glob_meeting import PathWord, any_meet, word_of
+from stretto.plan.glob_overlap import (
+    ANY,
+    EVERY_CHAR,
+    EVERY_NAME,
+    CharSet,
+    Pattern,
+    Segment,
+    Wild,
+    intersect,
+    naming_forms,
+    shared_path,
+)
+
+MOST_CHARACTERS = 1024
+MOST_SEGMENTS = 64
+MOST_ALTERNATIVES = 64
+
+# Possessive, so that a ']' right after the opening is always a member: `[]` stays unclosed.
+_CLASS = r"\[[!^]?+\]?+[^\]/]*\]"
+_BRACE_TOKEN = re.compile(rf"{_CLASS}|[\[{{}},]|[^\[{{}},]+")
+_LETTER = re.compile(rf"{_CLASS}|\*+|.")
+_RANGE = re.compile(r"(.)-(.)|(.)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_OUTSIDE = re.compile(r"[/~]|[A-Za-z]:")
+
+
+@dataclass(frozen=True, slots=True)
+class GlobFault:
+    code: str  # RCP121 leaves the workspace, RCP122 is no glob
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)  # without slots, for the words it keeps
+class Glob:
+    text: str  # as written
+    patterns: tuple[Pattern, ...]  # one for each alternative of its braces
+
+    def matches(self, path: str) -> bool:
+        """Whether it covers this '/'-separated path, relative to the workspace."""
+        names = tuple(_names(normalize("NFC", path)))
+        if path.startswith("/") or ".." in names:
+            return False
+        return any_meet((word_of(names),), self.words)
+
+    @cached_property
+    def words(self) -> tuple[PathWord, ...]:
+        """The patterns, made ready to be compared."""
+        return tuple(map(word_of, self.patterns))
+
+    def stems(self) -> frozenset[tuple[str, ...]]:
+        """The plain names that each pattern begins with. Two globs may overlap only if a stem of
+        one begins a stem of the other."""
+        return frozenset(map(_stem, self.patterns))
+
+
+def parse_glob(text: str) -> Glob | GlobFault:
+    try:
+        patterns = map(_parse_path, _expand_braces(_checked(text)))
+        return Glob(text, tuple(dict.fromkeys(filter(_covers_anything, patterns))))
+    except _Refused as refused:
+        return refused.fault
+
+
+def overlap(a: Glob, b: Glob) -> bool:
+    """Whether any path is matched by both. Exact, code point by code point."""
+    return any_meet(a.words, b.words)
+
+
+def sets_overlap(a: Sequence[Glob], b: Sequence[Glob]) -> bool:
+    return any(overlap(x, y) for x in a for y in b)
+
+
+def witness(a: Glob, b: Glob) -> str | None:
+    """A path that both match, to show why they overlap."""
+    paths = (shared_path(x, y) for x in a.patterns for y in b.patterns)
+    return next((path for path in paths if path is not None), None)
+
+
+class _Refused(Exception):
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        self.fault = GlobFault(code, message, hint)
+
+
+def _no_glob(message: str, hint: str) -> _Refused:
+    return _Refused("RCP122", message, hint)
+
+
+def _checked(text: str) -> str:
+    if len(text) > MOST_CHARACTERS:
+        raise _no_glob(f"this glob has {len(text)} characters", f"{MOST_CHARACTERS} is the most")
+    if _CONTROL.search(text):
+        raise _no_glob(f"{text!r} holds a control character", "write '?' where one must stand")
+    return text
+
+
+def _expand_braces(text: str) -> list[str]:
+    """`{a,b}c` → `ac`, `bc`. Nested ones wait on a list, for a thousand must not recurse."""
+    outer: list[tuple[list[str], list[str]]] = []
+    ended, current = list[str](), [""]
+    for token in _BRACE_TOKEN.findall(text):
+        if token == "[":
+            raise _no_glob(f"'{text}' has a '[' without its ']'", "for the character, write '[[]'")
+        if token == "{":
+            outer.append((ended, current))
+            ended, current = [], [""]
+        elif token == "," and outer:
+            ended, current = ended + current, [""]
+        elif token == "}" and outer:
+            inner = ended + current
+            ended, current = outer.pop()
+            current = [head + tail for head in current for tail in inner]
+        else:
+            current = [head + token for head in current]
+        # No brace is empty, so what is too many here can only become more.
+        if len(ended) + len(current) > MOST_ALTERNATIVES:
+            raise _no_glob(
+                f"the braces of '{text}' stand for more than {MOST_ALTERNATIVES} globs",
+                "use '*', or list fewer",
+            )
+    if outer:
+        raise _no_glob(f"'{text}' has a '{{' without its '}}'", "for the character, write '[{]'")
+    return current
+
+
+def _parse_path(text: str) -> Pattern:
+    names = _names(normalize("NFC", text))
+    if not text:
+        raise _no_glob("a glob cannot be empty", "'**' is the whole workspace")
+    if _OUTSIDE.match(text) or ".." in names:
+        hint = "write it relative to the workspace, without '..'"
+        raise _Refused("RCP121", f"'{text}' leaves the workspace", hint)
+    if "\\" in text:
+        raise _no_glob(f"'{text}' holds a backslash", "use '/' between names")
+    if len(names) > MOST_SEGMENTS:
+        raise _no_glob(f"this glob has {len(names)} segments", f"{MOST_SEGMENTS} is the most")
+    pattern: list[Segment | Wild] = []
+    for name in names:
+        if name != "**":
+            pattern.append(_parse_segment(name))
+        elif pattern[-1:] != [ANY]:
+            pattern.append(ANY)
+    if all(isinstance(segment, str) for segment in pattern):
+        pattern.append(ANY)  # a plain path is everything below it too
+    # The default of readers and writers means the same as '**', so it had better be equal.
+    return (ANY,) if pattern == [ANY, EVERY_NAME] else tuple(pattern)
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name not in ("", ".")]
+
+
+def _parse_segment(text: str) -> Segment:
+    if not any(wildcard in text for wildcard in "*?["):
+        return text
+    return tuple(map(_parse_letter, _LETTER.findall(text)))
+
+
+def _parse_letter(text: str) -> CharSet | Wild:
+    if text.startswith("*"):
+        return ANY
+    if text == "?":
+        return EVERY_CHAR
+    return _parse_class(text) if len(text) > 1 else ((ord(text), ord(text)),)
+
+
+def _parse_class(text: str) -> CharSet:
+    is_negated = text[1] in "!^"
+    ranges = list[tuple[int, int]]()
+    for low, high, single in _RANGE.findall(text[1 + is_negated : -1]):
+        if low > high:
+            raise _no_glob(f"the range '{low}-{high}' runs backwards", f"write '{high}-{low}'")
+        ranges.append((ord(low or single), ord(high or single)))
+    others = _complement(ranges)
+    # Complemented twice, ranges come out sorted and merged.
+    return intersect(EVERY_CHAR, others if is_negated else _complement(others))
+
+
+def _complement(ranges: Sequence[tuple[int, int]]) -> CharSet:
+    gaps, begin = list[tuple[int, int]](), 0
+    for low, high in sorted(ranges):
+        if begin < low:
+            gaps.append((begin, low - 1))
+        begin = max(begin, high + 1)
+    return (*gaps, (begin, sys.maxunicode)) if begin <= sys.maxunicode else tuple(gaps)
+
+
+def _covers_anything(pattern: Pattern) -> bool:
+    # `[.]` is no mistake, but no file is called that.
+    return all(part is ANY or naming_forms(part) for part in pattern)
+
+
+def _stem(pattern: Pattern) -> tuple[str, ...]:
+    names = list[str]()
+    for part in pattern:
+        if not isinstance(part, str):
+            break
+        names.append(part)
+    return tuple(names)

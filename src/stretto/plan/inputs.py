@@ -1,0 +1,201 @@
+"""Inputs: their declarations checked, values bound. In: Inputs and what was given. Out: values.
+
+A value is checked and converted before the run exists (RECIPES §2). Text is converted too,
+since a terminal and a form have nothing else to give.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from stretto.problems import Problem
+from stretto.recipe.model import Input
+from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.values import Json
+
+_LARGEST = 10**300
+_BOOLEANS = {"true": True, "false": False}
+_CALLED = {
+    "string": "text",
+    "number": "a number",
+    "boolean": "true or false",
+    "json": "JSON",
+    "file_path": "the path of a file in the workspace",
+}
+_EXAMPLES = {
+    "string": "give one text",
+    "number": "for example 3 or 0.5",
+    "boolean": "write true or false",
+    "json": 'for example {"name": "Ada"}',
+    "file_path": "for example docs/notes.md",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a value is not one of this input."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+def convert(declared: Input, value: Json, workspace: FilePath | None = None) -> Json | Misfit:
+    converted = _converted(declared, value)
+    if isinstance(converted, Misfit):
+        return converted
+    # `enum: [1, 2]` of a string means the texts: its options are values of this type too.
+    options = [_converted(declared, option) for option in declared.enum]
+    if options and not any(_same(converted, option) for option in options):
+        allowed = listed([_shown(option) for option in declared.enum])
+        hint = did_you_mean(str(value), [str(o) for o in declared.enum]) or f"one of {allowed}"
+        return Misfit("RCP304", f"input '{declared.name}' cannot be {_shown(value)}", hint)
+    if declared.type == "file_path" and workspace is not None:
+        return _path_inside(declared, str(converted), workspace)
+    return converted
+
+
+def _converted(declared: Input, value: Json) -> Json | Misfit:
+    match declared.type, value:
+        case "string" | "file_path", str():
+            return value
+        case "string", bool() | int() | float():
+            return json.dumps(value)
+        case "number", bool():
+            pass
+        case "number", int() | float():
+            return value
+        case "number", str():
+            number = _number(value)
+            if number is not None:
+                return number
+        case "boolean", bool():
+            return value
+        case "boolean", str() if value.strip().lower() in _BOOLEANS:
+            return _BOOLEANS[value.strip().lower()]
+        case "json", _:
+            return _json(declared, value)
+        case _:
+            pass
+    message = f"input '{declared.name}' must be {_CALLED[declared.type]}, not {_shown(value)}"
+    return Misfit("RCP303", message, _EXAMPLES[declared.type])
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        number = json.loads(text.strip(), parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return None
+    # Compared, not converted: an int may be too large to be a float at all.
+    return number if -_LARGEST < number < _LARGEST else None
+
+
+def _json(declared: Input, value: Json) -> Json | Misfit:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            said = (
+                str(error) if isinstance(error, json.JSONDecodeError) else "too deep or too large"
+            )
+            message = f"input '{declared.name}' is not JSON: {said}"
+            return Misfit("RCP303", message, "text needs its own quotes inside JSON")
+    is_shaped = {"object": isinstance(value, dict), "array": isinstance(value, list)}
+    if not is_shaped.get(declared.shape or "", True):
+        message = f"input '{declared.name}' must be a JSON {declared.shape}"
+        return Misfit(
+            "RCP303", message, "for example " + ("{}" if declared.shape == "object" else "[]")
+        )
+    return value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _path_inside(declared: Input, written: str, workspace: FilePath) -> Json | Misfit:
+    root = workspace.resolve()
+    try:
+        found = (root / written).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):
+        return Misfit(
+            "RCP305",
+            f"input '{declared.name}': there is no file '{written[:200]}'",
+            f"paths are relative to the workspace, {root}",
+        )
+    if not found.is_relative_to(root):
+        return Misfit(
+            "RCP305",
+            f"input '{declared.name}': '{written[:200]}' is outside the workspace",
+            f"paths are relative to the workspace, {root}",
+        )
+    return found.relative_to(root).as_posix()
+
+
+def _same(a: Json, b: Json | Misfit) -> bool:
+    # In Python 1 == True; in a recipe they are different values.
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _shown(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def missing(declared: tuple[Input, ...], given: Mapping[str, Json]) -> tuple[Input, ...]:
+    """The required inputs that nobody gave: what a terminal asks for."""
+    return tuple(
+        each
+        for each in declared
+        if each.is_required and not each.has_default and _is_blank(each, given.get(each.name))
+    )
+
+
+def _is_blank(declared: Input, value: Json) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def bind(
+    declared: tuple[Input, ...], given: Mapping[str, Json], workspace: FilePath | None = None
+) -> tuple[dict[str, Json], tuple[Problem, ...]]:
+    """Every declared input with its value, and a problem for each that does not fit."""
+    problems = list(_misnamed(declared, given))
+    absent = {each.name for each in missing(declared, given)}
+    if absent:
+        names = ", ".join(each.name for each in declared if each.name in absent)
+        noun = "input" if len(absent) == 1 else "inputs"
+        hint = " ".join(f"-i {each.name}=…" for each in declared if each.name in absent)
+        problems.append(Problem("RCP301", f"missing {noun}: {names}", hint=hint))
+    values: dict[str, Json] = {}
+    for each in declared:
+        if each.name in absent:
+            continue
+        value = given.get(each.name)
+        if value is None:
+            if not each.has_default:
+                values[each.name] = None
+                continue
+            value = each.default
+        converted = convert(each, value, workspace)
+        if isinstance(converted, Misfit):
+            path = f"inputs.{each.name}"
+            problems.append(
+                Problem(converted.code, converted.message, path=path, hint=converted.hint)
+            )
+        else:
+            values[each.name] = converted
+    return values, tuple(problems)
+
+
+def _misnamed(declared: tuple[Input, ...], given: Mapping[str, Json]) -> Iterator[Problem]:
+    names = [each.name for each in declared]
+    for name in given:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            if hint is None:
+                hint = f"its inputs: {listed(names)}" if names else "this recipe has no inputs"
+            message = f"there is no input '{name[:60]}'"
+            yield Problem("RCP302", message, path=f"inputs.{name}", hint=hint)

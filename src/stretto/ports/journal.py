@@ -1,0 +1,147 @@
+"""Where the journals of all runs are kept. In: events, in order. Out: the same, after a crash too.
+
+Who drives a run leases it and gets a fence: a number that grows with each lease of that run. Every
+append shows its fence, so a driver that slept through the end of its lease can do no harm.
+
+How long a lease lasts is counted by a clock that nobody can set, alike in all processes of one boot.
+
+StrettoError
+├── Leased         leased          somebody else drives the run
+├── Fenced         fenced          somebody else has taken the run over, or it was let go
+└── JournalFull    journal_full    the store cannot write: no space, an I/O error, a lock
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stretto.events.codec import UnknownEvent
+from stretto.events.model import Event
+from stretto.problems.errors import StrettoError
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.large import Large
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    seq: int  # its place in the run's journal, from 1, without gaps
+    event: Event | UnknownEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as lists show it. What is not in RunStarted, RunResumed or RunEnded is not here."""
+
+    run_id: RunId
+    workflow: str
+    status: str
+    started_at: float
+    ended_at: float | None
+    leased_by: str | None = None  # None: nobody drives it, or its lease has run out
+    is_let_go: bool = True  # False: whoever leased it last still holds it, or died with it
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Events of a run that were acknowledged, and are not in the journal any more."""
+
+    run_id: RunId
+    acknowledged: int
+    held: int  # how many of them the journal had when it was found
+    kept: str  # the folder with the journal's files as they were then
+
+    @property
+    def told(self) -> str:
+        return (
+            f"run {self.run_id} has lost {self.acknowledged - self.held} of its "
+            f"{self.acknowledged} events: the journal was damaged (its files as they were "
+            f"found: {self.kept})"
+        )
+
+
+class Leased(StrettoError):
+    kind = "leased"
+
+    def __init__(self, run_id: RunId, by: str, seconds_left: float) -> None:
+        hint = "wait until it ends, or until its lease does"
+        super().__init__(f"run {run_id} is driven by {by}", hint=hint)
+        self.by = by
+        self.seconds_left = seconds_left
+
+
+class Fenced(StrettoError):
+    kind = "fenced"
+
+    def __init__(self, run_id: RunId, fence: int) -> None:
+        hint = (
+            f"another process took it over, or this one was away too long: stretto watch {run_id}"
+        )
+        super().__init__(f"run {run_id} is no longer driven from here (fence {fence})", hint=hint)
+        self.fence = fence
+
+
+class JournalFull(StrettoError):
+    """Nothing of the append was written. What was acknowledged before is safe."""
+
+    kind = "journal_full"
+
+
+class Journal(Protocol):
+    """One open store. Of an append, a lease or a renewal all takes effect, or nothing does."""
+
+    async def append(
+        self, run_id: RunId, events: Sequence[Event], *, fence: int
+    ) -> Mapping[int, Large]:
+        """Returns when the events are durable; appends that wait together may share one fsync.
+
+        Out: where the store keeps large outputs apart, by the place of their event. What keeps it
+        apart is as durable as the event, and comes with it.
+
+        Raises Fenced, JournalFull, or ValueError for an event that is not JSON. Who is cancelled
+        while waiting does not know: the events may be written or not.
+        """
+        ...
+
+    async def read(
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+    ) -> list[StoredEvent]:
+        """The events whose seq is greater than `after`; none for a run that is not known.
+
+        `with_speech`: also what models said piece by piece, which no state depends on and which is
+        as long as all answers together. A large output is a Large: read when it is used.
+        """
+        ...
+
+    async def runs(self, limit: int = 50) -> list[RunRow]:
+        """The runs that started, newest first."""
+        ...
+
+    async def run(self, run_id: RunId) -> RunRow | None:
+        """One of them, if it started."""
+        ...
+
+    async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
+        """The fence, greater than any before. Raises Leased while another owner's lease lasts.
+
+        An owner that leases again gets a new fence too: it may be a new process by an old name.
+        """
+        ...
+
+    async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
+        """The lease lasts `seconds` from now. A lease that ran out is renewed if nobody took it.
+
+        Raises Fenced.
+        """
+        ...
+
+    async def release(self, run_id: RunId, *, fence: int) -> None:
+        """Others may lease the run at once. Of no effect when it is no longer held."""
+        ...
+
+    def losses(self) -> Sequence[Loss]:
+        """What was acknowledged once and is gone, for as long as the damaged files are kept."""
+        ...
+
+    async def close(self) -> None:
+        """Waits for what was asked before, then takes no more. Twice is as good as once."""
+        ...

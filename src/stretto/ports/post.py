@@ -1,0 +1,34 @@
+"""What others say to whoever drives a run: a person approves, somebody wants it cancelled.
+
+Only the driver writes a run's journal. Others leave their events here, and the driver takes
+them in. A message may be taken twice after a crash; no event of this kind does harm twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stretto.events.codec import UnknownEvent
+from stretto.events.model import Approved, CancelRequested, ChangesApplied, Event, Rejected
+from stretto.vocabulary.ids import RunId
+
+Sayable = Approved | Rejected | CancelRequested | ChangesApplied
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    number: int
+    run_id: RunId
+    event: Event | UnknownEvent  # as it was found: whoever takes it says what does not count
+
+
+class Post(Protocol):
+    async def post(self, run_id: RunId, event: Sayable) -> None:
+        """Returns when it is durable."""
+        ...
+
+    async def posted(self) -> list[Message]:
+        """All that nobody has taken, oldest first."""
+        ...
+
+    async def taken(self, numbers: Sequence[int]) -> None: ...

@@ -1,0 +1,107 @@
+"""The plug point for whatever does the work: one attempt in, its result out."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from stretto.events.model import FailureKind, Happening
+from stretto.ports.allowance import Allowance
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.value import value
+from stretto.vocabulary.values import Json
+
+
+@value
+class AttemptRequest:
+    """All that a subagent needs to know."""
+
+    run_id: str
+    step: StepId
+    part: str
+    attempt: int
+    agent: AgentId
+    instructions: str
+    prompt: str
+    model: str | None
+    tools: tuple[str, ...]
+    max_turns: int | None
+    format: str | None
+    schema: Mapping[str, Json] | None
+    rules: tuple[str, ...]
+    fallback_models: tuple[str, ...] = ()
+    max_output_tokens: int | None = None  # of one answer; None: the model's own limit
+    workspace: str = ""  # the folder it works in; empty: it has none
+    origin: str = ""  # what that folder is a copy of; empty: it is none
+    may_write: bool = False
+    read_set: tuple[str, ...] = ("**/*",)
+    write_set: tuple[str, ...] = ()
+    seconds_left: float | None = None  # until a timeout of attempt, step or run ends it
+    allowance: Allowance | None = None  # whom to ask before a model call; None: no budget
+
+    @property
+    def name(self) -> str:
+        """The key of every effect of this attempt begins with it."""
+        return f"{self.run_id}/{self.step}/{self.part}/{self.attempt}"
+
+
+@value
+class Success:
+    output: Json
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    kind: FailureKind
+    error: str
+    usage: Usage = Usage()
+    retry_after_seconds: float | None = None
+    model: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+AttemptResult: TypeAlias = Success | Failure
+
+
+class Witness(Protocol):
+    """Who is told what an attempt does while it does it."""
+
+    def now(self) -> float: ...
+
+    def note(self, event: Happening) -> None:
+        """It is journaled soon, with what else happens."""
+        ...
+
+    async def record(self, event: Happening) -> None:
+        """Returns when it is durable: for what must be on record before an effect."""
+        ...
+
+    async def confirm(self) -> None:
+        """Ask this before whatever reaches the outside: a model, a tool, a program.
+
+        Raises Fenced when another process drives the run by now. Costs nothing otherwise.
+        """
+        ...
+
+    def spend(self, usage: Usage) -> None:
+        """What one more model call cost. It counts even if the attempt is called off."""
+        ...
+
+
+class Runner(Protocol):
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        """Never raises for what a model or a tool did wrong; cancelling it stops the work."""
+        ...
+
+
+@runtime_checkable
+class Identified(Protocol):
+    """A runner that can say who answers. What any other runner has made is never reused."""
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        """`models` and `tools` as a plan writes them; "" is the model of those that name none."""
+        ...

@@ -1,0 +1,143 @@
+"""The plug point for workspaces. In: a run's folder. Out: a copy for a writer, and its change back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from stretto.vocabulary.ids import StepId
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One isolated writer's place: its own copy of the workspace."""
+
+    run_id: str
+    step: StepId
+    copy: str  # which of the step's copies; a new attempt may get a new one
+    workspace: Path  # what it is a copy of
+    write_set: tuple[str, ...] = ()
+    read_set: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for a writer's change, whoever merges it."""
+
+    write_set: tuple[str, ...]
+    is_merged: bool  # back into the workspace, if it can be
+    may_remove: bool = False  # a call of the step can have removed files, or a person allowed it
+    key: str = ""  # of the attempt that made the change: equal keys, equal work
+    reused_from: str | None = None  # the run whose answer stands in, and whose change must as well
+    has_worked: bool = False  # an attempt succeeded, so there must be a copy or a change
+    half_done: str = ""  # why the change may hold half-done files; empty: it does not
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    artifact: str
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    is_merged: bool = False
+    warnings: tuple[str, ...] = ()
+    question: str = ""  # what a person should know before they merge it
+    diff: str = ""
+    changed: tuple[str, ...] = ()
+    is_whole: bool = True  # False: it may hold half-done files
+
+
+@dataclass(frozen=True, slots=True)
+class NotMerged:
+    """Nothing of the change is in the workspace; all of it is in the artifact."""
+
+    artifact: str
+    error: str
+    paths: tuple[str, ...] = ()
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    is_refused: bool = False  # whatever the workspace holds
+    diff: str = ""
+    changed: tuple[str, ...] = ()
+    is_whole: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The change is kept in the artifact, and not merged before a person has allowed it."""
+
+    artifact: str
+    question: str
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    is_whole: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """What changed in a shared workspace that nobody had declared."""
+
+    paths: tuple[str, ...]
+    is_unchanged: bool = False  # all of it was looked at, and nothing in the plot's set changed
+    repositories: tuple[str, ...] = ()  # made meanwhile, and renamed
+    own: tuple[str, ...] = ()  # what changed in the plot's set
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A merge was undone, except for files that somebody else had changed since."""
+
+    paths: tuple[str, ...]
+    kept: str  # where these files are as they were before the merge
+
+
+class Workspaces(Protocol):
+    async def recover(self, workspace: Path) -> tuple[Undone, ...]:
+        """Finish or undo what a crash left half done. Before anything reads the workspace."""
+        ...
+
+    async def unfinished(self) -> tuple[Path, ...]:
+        """Workspaces with a merge that a crash left half done."""
+        ...
+
+    async def watch(self, plot: Plot) -> None:
+        """Remember how the shared workspace looks, before a writer begins."""
+        ...
+
+    async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
+        """What changed since and is in none of these sets; and whether the plot's own set did."""
+        ...
+
+    async def open(self, plot: Plot) -> Path:
+        """The folder of the copy, made if it is not there. Raises StrettoError."""
+        ...
+
+    async def collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
+        """Keep the change, and merge it back if asked. Again is as good as once."""
+        ...
+
+    async def can_reuse(self, plot: Plot, terms: Terms) -> bool:
+        """Whether the change that an earlier run's answer came with is there, and would be taken."""
+        ...
+
+    async def can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
+        """Whether all is there that the same step wrote in the workspace itself, in that run."""
+        ...
+
+    async def discard(self, plot: Plot) -> None:
+        """Remove the copy. Only once what became of its change is on record."""
+        ...
+
+    async def release(self, run_id: str) -> None:
+        """Remove all copies of a run whose end is on record."""
+        ...
+
+    async def leftovers(self) -> dict[str, tuple[Path, ...]]:
+        """What `release` would remove, by run; under "" what nobody needs whatever a run says."""
+        ...
+
+    async def empty_trash(self) -> None: ...

@@ -1,0 +1,90 @@
+"""Problems as exceptions, for the edge.
+
+StrettoError                  kind          exit code
+├── InvalidRecipe          invalid_recipe       2
+├── InvalidInputs          invalid_inputs       2
+├── InvalidConfig          invalid_config       2
+├── InvalidUsage           usage                2
+├── NotFound               not_found            2
+├── NotReady               not_ready            2
+├── RefusedToOverwrite     exists               2
+├── PermissionDenied       permission_denied    4
+├── PlanNotAccepted        plan_not_accepted    4
+└── NotTrusted             not_trusted          4
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from stretto.problems.problem import Problem
+
+
+class StrettoError(Exception):
+    kind: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, problems: Sequence[Problem] = (), hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.sort_key))
+        self.hint = hint
+
+    @property
+    def with_hint(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class InvalidRecipe(StrettoError):
+    kind = "invalid_recipe"
+    exit_code = 2
+
+
+class InvalidInputs(StrettoError):
+    kind = "invalid_inputs"
+    exit_code = 2
+
+
+class InvalidConfig(StrettoError):
+    kind = "invalid_config"
+    exit_code = 2
+
+
+class InvalidUsage(StrettoError):
+    kind = "usage"
+    exit_code = 2
+
+
+class NotFound(StrettoError):
+    kind = "not_found"
+    exit_code = 2
+
+
+class NotReady(StrettoError):
+    """The recipe is fine, and something that it needs is not here: a key, a package, a search."""
+
+    kind = "not_ready"
+    exit_code = 2
+
+
+class RefusedToOverwrite(StrettoError):
+    kind = "exists"
+    exit_code = 2
+
+
+class PermissionDenied(StrettoError):
+    kind = "permission_denied"
+    exit_code = 4
+
+
+class PlanNotAccepted(StrettoError):
+    """A stored plan is not known to be the one that was checked, and nobody has accepted it."""
+
+    kind = "plan_not_accepted"
+    exit_code = 4
+
+
+class NotTrusted(StrettoError):
+    """A run needs what its folder brings, and the folder is not trusted as it is now."""
+
+    kind = "not_trusted"
+    exit_code = 4

@@ -1,0 +1,224 @@
+"""What an author wrote. In: nothing. Out: Recipe and its parts.
+
+Values stand as they were written: templates are text, ids may be unknown, a policy that was
+not written is None. `plan` decides what it all means. `at` is a part's path in the file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from stretto.documents.node import Node, Path
+from stretto.documents.source import Source
+from stretto.problems import Problem
+from stretto.vocabulary.ids import AgentId, InputName, StepId
+from stretto.vocabulary.values import Json
+
+InputType: TypeAlias = Literal["string", "number", "boolean", "json", "file_path"]
+Policy: TypeAlias = Literal["inline", "skip", "block", "abort"]
+Backoff: TypeAlias = Literal["none", "linear", "exponential"]
+Posture: TypeAlias = Literal["read_only", "writer"]
+WorkspaceMode: TypeAlias = Literal["shared", "isolated"]
+MergeBack: TypeAlias = Literal["auto", "manual", "never", "after"]
+Recovery: TypeAlias = Literal["rerun", "ask", "skip"]
+Format: TypeAlias = Literal["json", "text", "markdown"]
+Wait: TypeAlias = Literal["all", "any"] | int
+
+ALL_PRIOR_CONTEXT = "all prior context"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One way to write a recipe. It chooses defaults and nothing else (RECIPES §1)."""
+
+    name: Literal["flat", "wrapped", "structural"]
+    agent_key: str  # what messages call the agent of a step
+    instruction_key: str  # and what it is told
+    chains_steps: bool  # a step without depends_on follows the one listed before it
+    on_failure: Policy
+    width: int | None  # None: subagents.max_concurrency
+    needs_name: bool
+    needs_instruction: bool
+    default_agent: AgentId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    name: InputName
+    at: Path
+    type: InputType = "string"
+    shape: Literal["object", "array"] | None = None  # other tools' finer words for json
+    is_required: bool = False
+    has_default: bool = False
+    default: Json = None
+    description: str = ""
+    enum: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OnFailure:
+    policy: Policy | None = None
+    fallback: AgentId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    on_failure: OnFailure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    schema: Mapping[str, Json] | None = None
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    id: AgentId
+    at: Path = ()
+    name: str = ""
+    role: str = ""
+    prompt: str = ""
+    tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    model: str | None = None
+    fallback_models: tuple[str, ...] = ()
+    max_turns: int | None = None
+    max_output_tokens: int | None = None
+    timeout_seconds: float | None = None
+    retry: Retry = Retry()
+    validation: Validation = Validation()
+    posture: Posture | None = None
+    is_local: bool = False  # written in the recipe: its prompt is a template
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    store_as: str | None = None
+    format: Format | None = None
+    schema: Mapping[str, Json] | None = None
+
+
+NO_OUTPUT = Output()
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    tokens: int | None = None
+    usd: float | None = None
+    agents: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    agent: AgentId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    at: Path
+    agent: AgentId | None
+    instruction: str | None = None
+    instruction_at: Path = ()
+    output_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    branches: tuple[Branch, ...]
+    wait: Wait = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    eval: str | None
+    if_true: str | None = None
+    if_false: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    value: str | None
+    cases: Mapping[str, str] = field(default_factory=dict)
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    agent: AgentId | None
+    validator: AgentId | None = None
+    until: str | None = None
+    max_iterations: int | None = None
+    feedback_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    at: Path
+    agent: AgentId | None
+    instruction: str | None = None
+    instruction_at: Path = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    over: str | None
+    agent: AgentId | None = None
+    reduce: AgentId | None = None
+    instruction: str | None = None
+    instruction_at: Path = ()
+    batch_size: int | None = None
+    max_items: int | None = None
+    on_item_failure: Literal["inline", "skip", "abort"] | None = None
+    stages: tuple[Stage, ...] = ()
+
+
+Work: TypeAlias = Delegation | Parallel | Condition | Switch | Loop | Map
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    id: StepId
+    at: Path
+    work: Work
+    instruction: str | None = None  # prompt, input or task
+    instruction_at: Path = ()
+    depends_on: tuple[StepId, ...] | None = None  # None: not written
+    when: str | None = None
+    model: str | None = None
+    timeout_seconds: float | None = None
+    retry: Retry = Retry()
+    on_failure: OnFailure | None = None
+    is_gated: bool = False
+    posture: Posture | None = None
+    read_set: tuple[str, ...] | None = None
+    write_set: tuple[str, ...] | None = None
+    workspace_mode: WorkspaceMode | None = None
+    merge_back: MergeBack | None = None
+    merge_after: StepId | None = None  # the step with whose success a change is merged
+    merge_when: str | None = None  # and what must be so then
+    recovery: Recovery | None = None
+    output: Output = NO_OUTPUT
+    is_cached: bool = False
+    max_output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    name: str
+    dialect: Dialect
+    source: Source
+    root: Node | None
+    at: Path = ()  # ("workflow",) in the wrapped dialect
+    description: str = ""
+    version: str = ""
+    inputs: tuple[Input, ...] = ()
+    agents: Mapping[AgentId, Agent] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    output: str | None = None
+    timeout_seconds: float | None = None
+    max_concurrency: int | None = None
+    budget: Budget = Budget()
+    problems: tuple[Problem, ...] = ()  # found while reading; `build` adds its own

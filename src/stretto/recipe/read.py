@@ -1,0 +1,124 @@
+"""Read a recipe. In: a file, bytes or text. Out: Recipe, always; what is off is in `problems`."""
+
+from pathlib import Path as FilePath
+from typing import TypeVar
+
+from stretto.documents.document import Document, read_bytes, read_file, read_text
+from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, describe
+from stretto.documents.shapes import Fields, Reading
+from stretto.recipe.flat import FLAT
+from stretto.recipe.grammar import BODY, ENVELOPE
+from stretto.recipe.model import Agent, Budget, Dialect, Input, Recipe, Step
+from stretto.recipe.parts import timeout_of
+from stretto.recipe.structural import STRUCTURAL
+from stretto.recipe.wrapped import WRAPPED
+from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+
+SUFFIXES = (".yaml", ".yml", ".json")  # of files that hold recipes
+
+T = TypeVar("T")
+
+
+def read_recipe(text: str | bytes, file: str = "", limits: Limits = DEFAULT_LIMITS) -> Recipe:
+    if isinstance(text, bytes):
+        return from_document(read_bytes(text, file, limits))
+    return from_document(read_text(text, file, limits))
+
+
+def read_recipe_file(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: str = "") -> Recipe:
+    return from_document(read_file(path, limits, shown_as))
+
+
+def from_document(document: Document) -> Recipe:
+    reading = Reading(document.source, list(document.problems))
+    if document.root is None or isinstance(document.root, RefusedNode):
+        return _unread(document, reading)
+    if not isinstance(document.root, MapNode):
+        message = f"a recipe is a mapping, not {describe(document.root)}"
+        reading.say("RCP016", document.root, (), message, "it starts with `name:` and has `steps:`")
+        return _unread(document, reading)
+    if "workflow" not in document.root.entries:
+        fields = BODY.read(document.root, (), reading)
+        assert fields is not None
+        return _recipe(document, reading, fields, None, _dialect(document.root, FLAT))
+    envelope = ENVELOPE.read(_without_steps(document.root, reading), (), reading)
+    inner = document.root.entries["workflow"]
+    body = BODY.read(inner, ("workflow",), reading)
+    if body is None or not isinstance(inner, MapNode):
+        return _unread(document, reading)
+    return _recipe(document, reading, body, envelope, _dialect(inner, WRAPPED))
+
+
+def _without_steps(root: MapNode, reading: Reading) -> MapNode:
+    """`steps` beside `workflow:` is two recipes in one, which deserves its own words."""
+    if "steps" not in root.entries:
+        return root
+    reading.say(
+        "RCP114",
+        root.keys["steps"],
+        ("steps",),
+        "'steps' stands beside 'workflow:'",
+        "indent it, to stand under workflow:",
+    )
+    entries = {name: node for name, node in root.entries.items() if name != "steps"}
+    return MapNode(root.start, root.end, root.line, root.column, entries, root.keys)
+
+
+def _dialect(body: MapNode, otherwise: Dialect) -> Dialect:
+    steps = body.entries.get("steps")
+    if isinstance(steps, ListNode) and any(
+        isinstance(step, MapNode) and "task" in step.entries for step in steps.items
+    ):
+        return STRUCTURAL
+    return otherwise
+
+
+def _recipe(
+    document: Document, reading: Reading, body: Fields, envelope: Fields | None, dialect: Dialect
+) -> Recipe:
+    name = _either(body, envelope, "name", str) or _either(body, envelope, "id", str)
+    if name is None and dialect.needs_name and not body.written("name", "id"):
+        first = next(iter(body.node.keys.values()), body.node)
+        reading.say("RCP102", first, body.at, "a recipe needs 'name'", "write what it is called")
+    for one, other in (("name", "id"), ("inputs", "parameters")):
+        if len(body.written(one, other)) == 2:
+            reading.say(
+                "RCP114",
+                body.key(other),
+                body.path(other),
+                f"'{one}' and '{other}' are the same word",
+                "keep one of them",
+            )
+    inputs: tuple[Input, ...] = ()
+    for key in ("inputs", "parameters"):
+        inputs += body.many(key) or ()
+        inputs += (envelope.many(key) if envelope else None) or ()
+    agents: dict[AgentId, Agent] = body.get("agents", dict) or {}
+    steps: tuple[Step, ...] = body.many("steps") or ()
+    return Recipe(
+        name=name or FilePath(document.source.file).stem or "workflow",
+        dialect=dialect,
+        source=document.source,
+        root=document.root,
+        at=body.at,
+        description=_either(body, envelope, "description", str) or "",
+        version=_either(body, envelope, "version", str) or "",
+        inputs=inputs,
+        agents=agents,
+        steps=steps,
+        output=body.get("output", str),
+        timeout_seconds=timeout_of(body, reading),
+        max_concurrency=body.get("max_concurrency", int),
+        budget=body.get("budget", Budget) or Budget(),
+        problems=tuple(reading.problems),
+    )
+
+
+def _either(body: Fields, envelope: Fields | None, name: str, kind: type[T]) -> T | None:
+    return body.get(name, kind) or (envelope.get(name, kind) if envelope else None)
+
+
+def _unread(document: Document, reading: Reading, at: Path = ()) -> Recipe:
+    name = FilePath(document.source.file).stem
+    return Recipe(name, FLAT, document.source, document.root, at, problems=tuple(reading.problems))

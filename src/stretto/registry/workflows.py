@@ -1,0 +1,106 @@
+"""Saved recipes by name. In: folders and a catalog. Out: entries, good and broken ones alike.
+
+    bundled < user (~/.stretto/workflows) < project (workflows.dir)
+
+A recipe of a folder that nobody trusts does not take the place of one of the same name: whoever
+says `stretto run brief` means the recipe that they know.
+
+Every question looks at the folders anew, and reads only what changed since the last one, so
+files that appear or change are seen without a restart.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stretto.plan.build import DEFAULT_WIDTH, Problems, build
+from stretto.plan.catalog import Catalog
+from stretto.plan.model import Plan
+from stretto.problems import Problem
+from stretto.recipe.model import Recipe
+from stretto.recipe.read import SUFFIXES, read_recipe_file
+from stretto.registry.folders import Folder, files_in, signature
+from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+
+BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    name: str
+    file: Path
+    layer: str
+    recipe: Recipe
+    plan: Plan | None
+    problems: tuple[Problem, ...]
+    shadows: str = ""  # the layer whose recipe of the same name it replaces
+    is_passed_over: bool = False  # it would, but its folder is not trusted
+    passed_over: Path | None = None  # the file that would replace this one
+
+    @property
+    def is_clash(self) -> bool:
+        """Another recipe of the same layer has its name."""
+        return any(problem.code == "RCP401" for problem in self.problems)
+
+
+class Workflows:
+    def __init__(
+        self,
+        folders: Iterable[Folder],
+        catalog: Callable[[], Catalog],
+        limits: Limits = DEFAULT_LIMITS,
+        width: int = DEFAULT_WIDTH,
+        shown: Callable[[Path], str] = str,
+    ) -> None:
+        self._folders = (Folder(BUNDLED, "bundled"), *folders)
+        self._catalog = catalog
+        self._limits = limits
+        self._width = width
+        self._shown = shown
+        self._read: dict[Path, tuple[object, Recipe]] = {}
+
+    def entries(self) -> list[Entry]:
+        """One per name: the nearest layer wins. Two in one layer: the first file wins, and the
+        other is listed as broken, because nobody could tell which one would run."""
+        catalog = self._catalog()
+        found: dict[str, Entry] = {}
+        clashes: list[Entry] = []
+        for folder in self._folders:
+            for file in files_in(folder, SUFFIXES):
+                entry = self._entry(file, folder.layer, catalog)
+                there = found.get(entry.name)
+                if there is None:
+                    found[entry.name] = entry
+                elif there.layer == entry.layer:
+                    clashes.append(_clash(entry, there))
+                elif folder.may_shadow:
+                    found[entry.name] = replace(entry, shadows=there.layer)
+                else:
+                    found[entry.name] = replace(there, passed_over=entry.file)
+                    clashes.append(replace(entry, shadows=there.layer, is_passed_over=True))
+        every = [*found.values(), *clashes]
+        return sorted(every, key=lambda e: (e.name, e.is_passed_over, str(e.file)))
+
+    def get(self, name: str) -> Entry | None:
+        return next((entry for entry in self.entries() if entry.name == name), None)
+
+    def _entry(self, file: Path, layer: str, catalog: Catalog) -> Entry:
+        recipe = self._recipe(file)
+        built = build(recipe, catalog, self._limits, self._width)
+        if isinstance(built, Problems):
+            return Entry(recipe.name, file, layer, recipe, None, built.problems)
+        return Entry(recipe.name, file, layer, recipe, built, ())
+
+    def _recipe(self, file: Path) -> Recipe:
+        now = signature(file)
+        known = self._read.get(file)
+        if known is None or known[0] != now or now is None:
+            recipe = read_recipe_file(file, self._limits, self._shown(file))
+            self._read[file] = known = (now, recipe)
+        return known[1]
+
+
+def _clash(entry: Entry, there: Entry) -> Entry:
+    message = f"'{entry.name}' is the name of {there.recipe.source.file} already"
+    problem = Problem("RCP401", message, entry.recipe.source.file, hint="rename one of them")
+    return Entry(entry.name, entry.file, entry.layer, entry.recipe, None, (problem,))

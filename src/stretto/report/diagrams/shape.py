@@ -1,0 +1,208 @@
+"""What there is to draw. In: a Plan. Out: a Graph of steps and links, the same for every format.
+
+Graph ── nodes: Node ── parts: Part    a step, and the delegations inside it
+  └───── links: Link                   without those that others imply
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Literal, TypeAlias
+
+from stretto.plan.model import (
+    Choose,
+    Delegate,
+    Each,
+    Fan,
+    Plan,
+    PlannedStep,
+    PlannedWork,
+    Refine,
+    Route,
+    StepType,
+    Target,
+    briefs,
+)
+from stretto.report.diagrams.order import Waits, ancestors_of, layers_of, without_implied
+from stretto.report.diagrams.words import plain, shorten
+from stretto.vocabulary.ids import StepId
+
+Role: TypeAlias = Literal["branch", "choice", "producer", "judge", "test", "stage", "reducer"]
+
+LONGEST_CONDITION = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A delegation inside a step, or the test that ends its loop."""
+
+    role: Role
+    name: str
+    agent: str = ""  # where the name is another
+    number: str = ""  # `2a`, for parts that stand side by side
+    label: str = ""  # the condition that leads to it
+
+    @property
+    def title(self) -> str:
+        return f"{self.number}. {self.name}" if self.number else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    index: int
+    id: str
+    kind: StepType
+    agent: str  # where it is one, and not named like the step
+    over: str  # what a map goes through
+    notes: tuple[str, ...]
+    is_gated: bool
+    parts: tuple[Part, ...]
+    limit: int  # iterations of a loop
+
+    @property
+    def number(self) -> str:
+        return str(self.index + 1)
+
+    @property
+    def title(self) -> str:
+        return f"{self.number}. {self.id}"
+
+    def having(self, *roles: Role) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.role in roles)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    before: int
+    after: int
+    label: str = ""  # the condition under which it is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    name: str
+    nodes: tuple[Node, ...]
+    waits: Waits  # all that each node waits for
+    links: tuple[Link, ...]
+    layers: tuple[tuple[int, ...], ...]
+
+
+def graph_of(plan: Plan) -> Graph:
+    index_of = {step.id: step.index for step in plan.steps}
+    waits = tuple(tuple(sorted(index_of[id] for id in step.depends_on)) for step in plan.steps)
+    layers = layers_of(waits)
+    routes = _routes(plan, index_of)
+    # A routed step may never run, so it stands in for nothing that others wait for.
+    sure = tuple(
+        tuple(before for before in befores if (before, after) not in routes)
+        for after, befores in enumerate(waits)
+    )
+    shown = without_implied(waits, ancestors_of(sure, layers))
+    links = (
+        Link(before, after, routes.get((before, after), ""))
+        for after, befores in enumerate(waits)
+        for before in befores
+        if before in shown[after] or (before, after) in routes
+    )
+    return Graph(plain(plan.name), tuple(map(_node, plan.steps)), waits, tuple(links), layers)
+
+
+def _routes(plan: Plan, index_of: Mapping[StepId, int]) -> dict[tuple[int, int], str]:
+    conditions: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for step in plan.steps:
+        for condition, target in _targets(step.work):
+            if target.step is not None:
+                conditions[step.index, index_of[target.step]].append(condition)
+    return {link: _condition(" or ".join(cases)) for link, cases in conditions.items()}
+
+
+def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
+    """Where a conditional leads, and when."""
+    pairs: list[tuple[str, Target | None]] = []
+    if isinstance(work, Route):
+        pairs = [(_condition(work.condition.text), work.if_true), ("else", work.if_false)]
+    elif isinstance(work, Choose):
+        value = _condition(work.value.text)
+        pairs = [(f"{value} = {plain(case)}", target) for case, target in work.cases]
+        pairs.append(("else", work.default))
+    return ((condition, target) for condition, target in pairs if target is not None)
+
+
+def _node(step: PlannedStep) -> Node:
+    number, work = step.index + 1, step.work
+    agents = [plain(brief.agent) for brief in briefs(work)]
+    agent = agents[0] if isinstance(work, Delegate | Refine | Each) and agents else ""
+    return Node(
+        index=step.index,
+        id=plain(step.id),
+        kind=step.type,
+        agent="" if agent == plain(step.id) else agent,
+        over=_over(work.over.text) if isinstance(work, Each) else "",
+        notes=tuple(_notes(step)),
+        is_gated=step.is_gated,
+        parts=tuple(_parts(number, work)),
+        limit=work.max_iterations if isinstance(work, Refine) else 0,
+    )
+
+
+def _notes(step: PlannedStep) -> Iterator[str]:
+    work = step.work
+    if step.is_gated:
+        yield "human gate"
+    if step.when is not None:
+        yield f"when {_condition(step.when.text)}"
+    if isinstance(work, Fan) and work.needed < len(work.branches):
+        yield f"waits for {work.needed} of {len(work.branches)}"
+    if isinstance(work, Delegate) and work.brief.fallback:
+        yield f"fallback: {shorten(plain(work.brief.fallback), LONGEST_CONDITION)}"
+
+
+def _parts(number: int, work: PlannedWork) -> Iterator[Part]:
+    match work:
+        case Fan():
+            for place, branch in enumerate(work.branches):
+                name, agent = plain(branch.key), plain(branch.brief.agent)
+                other = "" if agent == name else agent
+                yield Part("branch", name, other, f"{number}{_letter(place)}")
+        case Route() | Choose():
+            in_place = [(when, to.brief) for when, to in _targets(work) if to.brief is not None]
+            for place, (when, brief) in enumerate(in_place):
+                number_of = f"{number}{_letter(place)}"
+                yield Part("choice", plain(brief.agent), number=number_of, label=when)
+        case Refine():
+            yield Part("producer", plain(work.producer.agent))
+            if work.validator is not None:
+                yield Part("judge", plain(work.validator.agent))
+            else:
+                yield Part("test", _condition(work.until.text) if work.until else "passed")
+        case Each():
+            for stage in work.stages:
+                yield Part("stage", plain(stage.agent))
+            if work.reducer is not None:
+                yield Part("reducer", plain(work.reducer.agent))
+        case Delegate():
+            pass
+
+
+def _letter(place: int) -> str:
+    """a … z, then aa: sixteen branches are the limit only until somebody raises it."""
+    letters = ""
+    while place >= 0:
+        place, rest = divmod(place, 26)
+        letters, place = ascii_lowercase[rest] + letters, place - 1
+    return letters
+
+
+def _condition(text: str) -> str:
+    """`{{steps.score.output.points}} >= 80` → `points >= 80`."""
+    text = re.sub(r"\{\{\s*|\s*\}\}", "", plain(text))
+    text = re.sub(r"\bsteps\.[\w-]+\.outputs?\.(?=\w)|\binputs\.", "", text)
+    text = re.sub(r"\bsteps\.([\w-]+)(?:\.output\b)?", r"\1", text)
+    return shorten(text, LONGEST_CONDITION)
+
+
+def _over(text: str) -> str:
+    """`{{steps.split.output.chunks}}` → `split.output.chunks`."""
+    return shorten(re.sub(r"\{\{\s*(?:steps\.)?|\s*\}\}", "", plain(text)), LONGEST_CONDITION)

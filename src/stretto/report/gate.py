@@ -1,0 +1,166 @@
+"""What a person is asked to approve. In: a run that waits, and a step. Out: Gate, as text or JSON.
+
+Everything that would run, and on what grounds: prompts as they are rendered, agents, the models
+that would really answer, tools, sets, and what the steps before have given.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stretto.report.text import shown
+from stretto.schedule.approvals import question_of
+from stretto.schedule.commands import StartAttempt
+from stretto.schedule.key import answerers
+from stretto.schedule.state import RunState, StepState
+from stretto.text.visible import visible
+from stretto.vocabulary.values import Json
+
+# A person needs no more of a script's or a file's digest; the JSON form has all of it.
+_DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{20,}")
+_ABOUT = {
+    "start": "it would start",
+    "again": "it was interrupted, nobody knows what it had done, and it would be done again",
+    "merge": "it is done, and its change would be merged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GatePart:
+    part: str  # which delegation of the step; empty where it is the only one
+    agent: str
+    models: tuple[str, ...]  # who answers, and who is asked next if that fails
+    tools: tuple[str, ...]
+    instructions: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    step: str
+    status: str
+    output: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    run_id: str
+    workflow: str
+    step: str
+    about: str  # start | again | merge
+    question: str
+    key: str
+    posture: str
+    read_set: tuple[str, ...]
+    write_set: tuple[str, ...]
+    workspace: str
+    parts: tuple[GatePart, ...]
+    grounds: tuple[Ground, ...]
+
+
+def gate_of(state: RunState, step: StepState) -> Gate:
+    question, planned = question_of(state, step), step.planned
+    befores = [state.steps[before] for before in planned.depends_on]
+    return Gate(
+        run_id=state.run_id,
+        workflow=state.plan.name,
+        step=step.id,
+        about=question.about,
+        question=step.question if question.about == "merge" else "",
+        key=step.asked_key,
+        posture=planned.posture,
+        read_set=planned.read_set,
+        write_set=planned.write_set,
+        workspace=state.workspace,
+        parts=tuple(_part(state, command) for command in question.commands),
+        grounds=tuple(Ground(each.id, each.status.value, each.output) for each in befores),
+    )
+
+
+def _part(state: RunState, command: StartAttempt) -> GatePart:
+    agent = state.plan.agents[command.agent]
+    return GatePart(
+        part=command.part,
+        agent=agent.id,
+        models=answerers(state, command.model, agent.fallback_models),
+        tools=agent.tools,
+        instructions=command.instructions,
+        prompt=command.prompt,
+    )
+
+
+def gate_as_json(gate: Gate) -> dict[str, Json]:
+    parts: list[Json] = [
+        {
+            "part": each.part,
+            "agent": each.agent,
+            "models": list(each.models),
+            "tools": list(each.tools),
+            "instructions": each.instructions,
+            "prompt": each.prompt,
+        }
+        for each in gate.parts
+    ]
+    grounds: list[Json] = [
+        {"step": each.step, "status": each.status, "output": each.output} for each in gate.grounds
+    ]
+    return {
+        "ok": True,
+        "run_id": gate.run_id,
+        "workflow": gate.workflow,
+        "step": gate.step,
+        "status": "awaiting approval",
+        "about": gate.about,
+        "question": gate.question,
+        "key": gate.key,
+        "posture": gate.posture,
+        "read_set": list(gate.read_set),
+        "write_set": list(gate.write_set),
+        "workspace": gate.workspace,
+        "parts": parts,
+        "grounds": grounds,
+    }
+
+
+def gate_as_text(gate: Gate, most_lines: int = 0) -> str:
+    """`most_lines`: of each text; 0: all of it."""
+    return visible("\n".join(_lines(gate, most_lines)))
+
+
+def _lines(gate: Gate, most: int) -> Iterator[str]:
+    yield f"Step '{gate.step}' of {gate.workflow} awaits approval: {_ABOUT[gate.about]}."
+    if gate.question:
+        yield f"  but {gate.question}"
+    if gate.about == "merge":
+        yield f"  its change: stretto diff {gate.run_id} {gate.step}"
+    if gate.posture == "writer":
+        yield f"  writes  {', '.join(gate.write_set)}"
+    yield f"  reads   {', '.join(gate.read_set)}"
+    shown_parts = gate.parts[:most] if most else gate.parts
+    for part in shown_parts:
+        yield from _part_lines(part, most)
+    if left := len(gate.parts) - len(shown_parts):
+        yield f"  … and {left} more prompts"
+    for ground in gate.grounds:
+        yield f"\n  {ground.step} ({ground.status}) gave:"
+        yield from _indented(shown(ground.output), most)
+
+
+def _part_lines(part: GatePart, most: int) -> Iterator[str]:
+    name = f"{part.part}: " if part.part else ""
+    models = ", then ".join(_DIGEST.sub(r"\1…", model) for model in part.models)
+    yield f"\n  {name}agent {part.agent}, model {models}"
+    yield f"  tools   {', '.join(part.tools) or 'none'}"
+    if part.instructions:
+        yield "  instructions:"
+        yield from _indented(part.instructions, most)
+    yield "  prompt:"
+    yield from _indented(part.prompt, most)
+
+
+def _indented(text: str, most: int) -> Iterator[str]:
+    lines = text.splitlines() or [""]
+    kept = lines[:most] if most else lines
+    yield from (f"    | {line}" for line in kept)
+    if len(lines) > len(kept):
+        yield f"    … and {len(lines) - len(kept)} more lines"

@@ -1,0 +1,188 @@
+"""A plan in words: each step, who does it, what it gets, what happens when it fails."""
+
+import textwrap
+from collections.abc import Iterator
+
+from stretto.plan.model import (
+    Brief,
+    Choose,
+    Delegate,
+    Each,
+    Fan,
+    Plan,
+    PlannedStep,
+    Refine,
+    Route,
+    Target,
+)
+from stretto.templates.template import Template
+from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.names import listed
+
+_POLICIES = {
+    "inline": "its error text stands in for its output and the run goes on",
+    "skip": "its output is null and the run goes on",
+    "block": "whatever depends on it is held back, the rest goes on",
+    "abort": "the run stops",
+}
+
+
+def explain(plan: Plan, width: int = 80, drawing: str = "") -> str:
+    blocks = [_title(plan)]
+    if plan.description:
+        blocks.append(_wrapped(plan.description.strip(), width))
+    if drawing:
+        blocks.append(drawing)
+    if plan.inputs:
+        blocks.append("Inputs\n" + "\n".join(_inputs(plan, width)))
+    steps = [
+        _wrapped(_step(plan, step), width, "   ", f"{step.index + 1}. ") for step in plan.steps
+    ]
+    blocks.append("Steps\n" + "\n".join(steps))
+    blocks.append("Agents\n" + "\n".join(_agents(plan, width)))
+    blocks.append(_wrapped(_ending(plan), width))
+    return "\n\n".join(blocks)
+
+
+def _title(plan: Plan) -> str:
+    return f"{plan.name} {plan.version}".strip()
+
+
+def _wrapped(text: str, width: int, indent: str = "", first: str | None = None) -> str:
+    one_line = " ".join(text.split())
+    start = indent if first is None else first
+    return textwrap.fill(
+        one_line, width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def _inputs(plan: Plan, width: int) -> Iterator[str]:
+    for each in plan.inputs:
+        need = "required" if each.is_required and not each.has_default else "optional"
+        if each.has_default:
+            need = f"default {each.default!r}" if each.default != "" else "empty by default"
+        about = f": {each.description}" if each.description else ""
+        yield _wrapped(f"{each.name} ({each.type}, {need}){about}", width, "      ", "   ")
+
+
+def _agents(plan: Plan, width: int) -> Iterator[str]:
+    for agent in plan.agents.values():
+        name = f" ({agent.name})" if agent.name != agent.id else ""
+        tools = f" Tools: {', '.join(agent.tools)}." if agent.tools else " No tools."
+        role = f": {agent.role.rstrip('.')}." if agent.role else "."
+        yield _wrapped(f"{agent.id}{name}{role}{tools}", width, "      ", "   ")
+
+
+def _step(plan: Plan, step: PlannedStep) -> str:
+    sentences = [f"{step.id}: {_work(plan, step)}", *_conditions(step), _failure(plan, step)]
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _work(plan: Plan, step: PlannedStep) -> str:
+    work = step.work
+    match work:
+        case Delegate(brief):
+            return f"{_who(plan, brief)} {_gets(brief)}."
+        case Fan():
+            who = ", ".join(f"{_who(plan, b.brief)} (as {b.key})" for b in work.branches)
+            until = {"all": "all of them", "any": "the first of them"}.get(
+                str(work.wait), f"{work.wait} of them"
+            )
+            return f"{len(work.branches)} start together: {who}. It waits for {until}."
+        case Route():
+            return (
+                f"if {work.condition.text.strip()}, then {_target(work.if_true)}, "
+                f"otherwise {_target(work.if_false)}."
+            )
+        case Choose():
+            cases = "; ".join(f"'{case}' → {_target(target)}" for case, target in work.cases)
+            return f"by {work.value.text.strip()}: {cases}; otherwise {_target(work.default)}."
+        case Refine():
+            return _loop(plan, work)
+        case Each():
+            return _map(plan, work)
+
+
+def _loop(plan: Plan, work: Refine) -> str:
+    most = f"at most {work.max_iterations} times"
+    if work.validator is not None:
+        ends = f"{_who(plan, work.validator)} judges it, until it passes, {most}"
+    else:
+        ends = f"again until {work.until.text.strip() if work.until else ''}, {most}"
+    return f"{_who(plan, work.producer)} {_gets(work.producer)}; {ends}."
+
+
+def _map(plan: Plan, work: Each) -> str:
+    stages = ", then ".join(_who(plan, stage) for stage in work.stages)
+    over = _references(work.over) or work.over.text.strip()
+    reduced = f" {_who(plan, work.reducer)} then gets all results." if work.reducer else ""
+    return f"for each element of {over}: {stages}, {work.batch_size} at once.{reduced}"
+
+
+def _who(plan: Plan, brief: Brief) -> str:
+    agent = plan.agents[brief.agent]
+    model = f" on {brief.model}" if brief.model else ""
+    return f"{agent.name}{model}"
+
+
+def _gets(brief: Brief) -> str:
+    if brief.gets_all_prior:
+        return "gets everything that ended before"
+    if brief.told is None:
+        return "follows its own prompt"
+    sources = _references(brief.told)
+    return f"gets {sources}" if sources else "is told what to do"
+
+
+def _references(template: Template) -> str:
+    return listed(dict.fromkeys(reference.text for reference in template.references), 6)
+
+
+def _target(target: Target | None) -> str:
+    if target is None:
+        return "nothing"
+    return f"step {target.step}" if target.step else f"agent {target.name}, in place"
+
+
+def _conditions(step: PlannedStep) -> Iterator[str]:
+    if step.depends_on:
+        yield f"Waits for {listed(step.depends_on, 12)}."
+    if step.is_routed:
+        yield "Runs only if it is chosen."
+    if step.when is not None:
+        yield f"Runs only when {step.when.text.strip()}."
+    if step.is_gated:
+        yield "A person must allow it first."
+    if step.timeout_seconds:
+        yield f"May take {format_duration(step.timeout_seconds)}."
+    if step.posture == "writer":
+        where = "in its own copy, merged back" if step.workspace_mode == "isolated" else "in place"
+        yield f"May write {listed(step.write_set)} {where}."
+
+
+def _failure(plan: Plan, step: PlannedStep) -> str:
+    work = step.work
+    brief = work.brief if isinstance(work, Delegate) else None
+    words = []
+    if brief is not None and brief.retry.max_attempts > 1:
+        words.append(f"it is tried {brief.retry.max_attempts} times")
+    if brief is not None and brief.fallback:
+        words.append(f"{plan.agents[brief.fallback].name} takes over")
+    words.append(_POLICIES[step.on_failure])
+    return f"If it fails, {', then '.join(words)}."
+
+
+def _ending(plan: Plan) -> str:
+    if plan.output is not None:
+        result = f"The result is {_references(plan.output) or 'a fixed text'}."
+    elif plan.dialect == "structural":
+        result = "The result is every step's summary."
+    else:
+        last = plan.steps[-1].id
+        result = f"The result is the output of {last}, or of the last step before it that ran."
+    limit = (
+        f" The whole run may take {format_duration(plan.timeout_seconds)}."
+        if plan.timeout_seconds
+        else ""
+    )
+    return f"{result} At most {plan.width} steps run at once.{limit}"

@@ -1,0 +1,194 @@
+"""What a run did. In: RunState. Out: Report. Nothing is in it that the journal does not hold."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from stretto.events.model import Event, RunStarted
+from stretto.plan.model import Brief, Plan, PlannedStep, briefs
+from stretto.report.critical_path import critical_path
+from stretto.report.happenings import Happenings, happenings_of
+from stretto.report.issues import issues_of
+from stretto.report.json_form import report_as_json, report_as_json_text
+from stretto.report.model import (
+    AttemptReport,
+    AttemptStatus,
+    CallsReport,
+    ChangesReport,
+    ChangeStanding,
+    Issue,
+    Report,
+    StepReport,
+    Told,
+)
+from stretto.schedule.result import output_of
+from stretto.schedule.standing import is_overdue, run_word, word_of
+from stretto.schedule.state import AttemptState, Changes, PartState, RunState, StepState
+
+__all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
+
+
+def report_of(
+    state: RunState,
+    events: Sequence[Event] = (),
+    *,
+    is_interrupted: bool = False,
+    now: float | None = None,
+) -> Report:
+    """`events` is the same run's journal: it knows who decided, and when the run was resumed.
+
+    `is_interrupted`: it has not ended, and no process drives it. `now`: by which to tell that a
+    deadline has passed meanwhile; None: nobody asks.
+    """
+    seen_at = now if is_interrupted and not state.has_ended else None
+    steps = tuple(_step(state, step, is_interrupted, seen_at) for step in state.order)
+    happened = happenings_of(state.plan, events) if events else Happenings()
+    started = next((event for event in events if isinstance(event, RunStarted)), None)
+    return Report(
+        run_id=state.run_id,
+        workflow=state.plan.name,
+        status=run_word(state, not is_interrupted, seen_at),
+        output=output_of(state),
+        inputs=dict(state.inputs),
+        steps=steps,
+        issues=tuple(issues_of(state, steps, happened)),
+        agents_deployed=sum(_was_deployed(each) for step in steps for each in step.attempts),
+        usage=state.usage,
+        started_at=state.started_at,
+        ended_at=state.ended_at,
+        as_of=state.now,
+        paused_seconds=state.paused_seconds(state.started_at or 0.0, state.ended_at or state.now),
+        resumed_at=tuple(each.resumed_at for each in happened.resumptions),
+        parent=started.parent if started else None,
+        critical_path=critical_path(state),
+        recipe_warnings=state.plan.warnings,
+    )
+
+
+def _was_deployed(attempt: AttemptReport) -> bool:
+    return attempt.started_at is not None and attempt.status != "reused"
+
+
+def _step(state: RunState, step: StepState, is_interrupted: bool, now: float | None) -> StepReport:
+    plan = state.plan
+    ended = state.now if step.ended_at is None else step.ended_at
+    started = ended if step.started_at is None else step.started_at
+    attempts = tuple(
+        _attempt(part, attempt, is_interrupted)
+        for part in step.parts.values()
+        for attempt in part.attempts
+    )
+    asked = [attempt.agent for attempt in attempts]
+    told = tuple(_told(plan, step.planned, brief) for brief in briefs(step.planned.work))
+    return StepReport(
+        id=step.id,
+        type=step.planned.type,
+        depends_on=step.planned.depends_on,
+        agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
+        status=word_of(step, is_interrupted, is_overdue=is_overdue(state, step.id, now)),
+        kept_output=step.kept_output,
+        kept_outputs=step.kept_outputs,
+        validation=step.validation,
+        reason=step.reason,
+        error=step.error,
+        warnings=step.all_warnings,
+        started_at=step.started_at,
+        ended_at=step.ended_at,
+        attempts=attempts,
+        usage=step.usage,
+        told=told,
+        calls=_calls(step),
+        paused_seconds=state.paused_seconds(started, ended),
+        changes=_changes(step),
+    )
+
+
+def _calls(step: StepState) -> CallsReport:
+    calls = step.calls
+    return CallsReport(calls.made, calls.refused, calls.failed) if calls else CallsReport()
+
+
+def _changes(step: StepState) -> ChangesReport | None:
+    found = step.changes
+    if found is None or not found.artifact:
+        return None
+    return ChangesReport(
+        found.files,
+        found.insertions,
+        found.deletions,
+        found.is_merged,
+        found.conflicts,
+        found.artifact,
+        _standing(step, found),
+        found.applied_by,
+    )
+
+
+def _standing(step: StepState, found: Changes) -> ChangeStanding:
+    if found.is_merged:
+        return "merged" if found.applied_by is None else "applied"
+    if step.is_merge_held:
+        return "held"
+    if found.is_refused:
+        return "refused"
+    if not found.files and not found.conflicts:  # older journals do not count what conflicts
+        return "nothing to apply"
+    if step.planned.merge_back == "never":
+        return "kept"
+    if not found.is_whole:
+        return "unfinished"
+    if step.question and not step.is_merge_allowed:
+        return "removals"
+    return "conflict" if found.conflicts else "to apply"
+
+
+def _attempt(part: PartState, attempt: AttemptState, is_interrupted: bool) -> AttemptReport:
+    failure = attempt.failure
+    return AttemptReport(
+        part=part.name,
+        number=attempt.number,
+        agent=attempt.agent,
+        key=attempt.key,
+        status=_status(attempt, is_interrupted),
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        failure=failure.kind if failure else "",
+        error=failure.error if failure else "",
+        usage=attempt.usage,
+        model=attempt.model,
+        reused_from=attempt.reused_from,
+        provider_retries=attempt.provider_retries,
+    )
+
+
+def _status(attempt: AttemptState, is_interrupted: bool) -> AttemptStatus:
+    match attempt.outcome:
+        case None if attempt.stage == "planned":
+            return "planned"
+        case None:
+            return "interrupted" if is_interrupted else "running"
+        case "in_doubt":
+            return "in doubt"
+        case "succeeded" if attempt.reused_from is not None:
+            return "reused"
+        case _:
+            return attempt.outcome
+
+
+def _told(plan: Plan, step: PlannedStep, brief: Brief) -> Told:
+    agent, output = plan.agents[brief.agent], step.output
+    validation = agent.validation
+    templates = [agent.prompt, *((brief.told,) if brief.told else ())]
+    held_to = [output.format, output.schema, validation.schema, validation.rules]
+    return Told(
+        agent=brief.agent,
+        prompt=brief.told.text if brief.told else "",
+        instructions=agent.prompt.text,
+        reads=_unique(each.text for template in templates for each in template.references),
+        tools=tuple(sorted(agent.tools)),
+        model=brief.model or "",
+        held_to=json.dumps(held_to, sort_keys=True, default=dict),
+    )
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

@@ -1,0 +1,145 @@
+"""What was said and done in each attempt. In: a plan and its events. Out: LogEntries, in order.
+
+Prompts are in no event: they follow from the plan and the events before, so the fold renders them
+again. Words, tool calls and their results are as the journal keeps them: shortened, redacted.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from stretto.events.model import (
+    AttemptCancelled,
+    AttemptFailed,
+    AttemptStarted,
+    AttemptSucceeded,
+    Event,
+    ModelFailedOver,
+    ModelRetried,
+    ModelSpoke,
+    ToolEnded,
+)
+from stretto.plan.model import Plan
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import StartAttempt
+from stretto.schedule.state import begin
+from stretto.schedule.tool_calls import fault_of
+from stretto.templates.render import as_text
+from stretto.vocabulary.large import loaded
+
+EntryKind: TypeAlias = Literal[
+    "instructions", "prompt", "words", "tool", "model", "answer", "rejected", "failed", "cancelled"
+]
+
+
+# Of one entry; `stretto logs` shows all of it.
+_MOST_CHARACTERS = 4_000
+_LEAST_CHARACTERS = 400
+_MOST_CHARACTERS_IN_ALL = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    at: float
+    step: str
+    part: str
+    attempt: int
+    agent: str
+    kind: EntryKind
+    text: str
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        return (self.step, self.part, self.attempt)
+
+
+class Log:
+    """Fed with a run's events from the first one on."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._state = begin(plan)
+        self._told: dict[tuple[str, str, int], StartAttempt] = {}
+        self._agents: dict[tuple[str, str, int], str] = {}
+
+    def read(self, event: Event) -> Iterator[LogEntry]:
+        for command in advance(self._state, event)[1]:
+            if isinstance(command, StartAttempt):
+                self._told[command.step, command.part, command.attempt] = command
+        for kind, text in self._entries(event):
+            if text and isinstance(event, _OF_AN_ATTEMPT):
+                place = (event.step, event.part, event.attempt)
+                yield LogEntry(event.at, *place, self._agents.get(place, ""), kind, text)
+
+    def _entries(self, event: Event) -> Iterator[tuple[EntryKind, str]]:
+        match event:
+            case AttemptStarted():
+                yield from self._begin(event)
+            case ModelSpoke():
+                yield "words", event.text
+            case ModelFailedOver():
+                yield (
+                    "model",
+                    f"{event.model} could not answer, {event.to} was asked: {event.error}",
+                )
+            case ModelRetried():
+                yield "model", f"{event.error}; asked again ({event.retry} of {event.most})"
+            case ToolEnded():
+                said = fault_of(event) or event.result or f"{event.result_bytes:,} bytes"
+                yield (
+                    "tool",
+                    f"{event.tool} {json.dumps(event.arguments, ensure_ascii=False)}\n{said}",
+                )
+            case AttemptSucceeded():
+                reused = f"(reused from run {event.reused_from})\n" if event.reused_from else ""
+                yield "answer", reused + as_text(loaded(event.output))
+            case AttemptFailed(kind="validation" | "truncated"):
+                yield "rejected", event.error
+            case AttemptFailed():
+                yield "failed", f"{event.kind}: {event.error}"
+            case AttemptCancelled():
+                yield "cancelled", "it was told to stop"
+
+    def _begin(self, event: AttemptStarted) -> Iterator[tuple[EntryKind, str]]:
+        place = (event.step, event.part, event.attempt)
+        self._agents[place] = event.agent
+        told = self._told.pop(place, None)
+        if told is not None:
+            yield "instructions", told.instructions
+            yield "prompt", told.prompt
+
+
+_OF_AN_ATTEMPT = (
+    AttemptStarted
+    | AttemptSucceeded
+    | AttemptFailed
+    | AttemptCancelled
+    | ModelSpoke
+    | ModelFailedOver
+    | ModelRetried
+    | ToolEnded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The beginning of an entry: those of all attempts together may not fit into memory."""
+
+    kind: EntryKind
+    step: str
+    text: str
+    left_out: int  # characters
+
+
+def transcripts(plan: Plan, events: Iterable[Event]) -> dict[tuple[str, str, int], list[Excerpt]]:
+    """By step, part and attempt."""
+    log, found = Log(plan), dict[tuple[str, str, int], list[Excerpt]]()
+    share = _MOST_CHARACTERS_IN_ALL // max(1, len(plan.steps))
+    most = max(_LEAST_CHARACTERS, min(_MOST_CHARACTERS, share))
+    for event in events:
+        for entry in log.read(event):
+            excerpt = Excerpt(
+                entry.kind, entry.step, entry.text[:most], max(0, len(entry.text) - most)
+            )
+            found.setdefault(entry.place, []).append(excerpt)
+    return found

@@ -1,0 +1,440 @@
+"""Drive one run. In: a RunState, a journal, a runner, a clock. Out: the state at its end.
+
+    inbox ─events→ advance ─commands→ … journal.append(events + starts) … → carried out → inbox
+
+What a batch of events causes is decided in memory, then the events and the starts that follow
+from them are made durable together, and only then does anything happen: one commit a turn,
+and no effect before its cause is safe (docs/decisions/0002).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from stretto.events.model import (
+    ApprovalRequested,
+    Approved,
+    AttemptCancelled,
+    AttemptFailed,
+    AttemptStarted,
+    AttemptSucceeded,
+    Event,
+    Happening,
+    RunEnded,
+    TimerFired,
+)
+from stretto.ports.allowance import Allowance
+from stretto.ports.clock import Clock
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success
+from stretto.ports.workspace import Workspaces
+from stretto.problems.errors import StrettoError
+from stretto.run.decisions import fired
+from stretto.run.journaling import RunJournal
+from stretto.run.ledger import Ledger
+from stretto.run.plots import Answer, Plots
+from stretto.run.reuse import NOTHING, Found, Reusable, Reuse, cache_key
+from stretto.run.timers import Timers
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import (
+    AskApproval,
+    CancelAttempt,
+    ClearTimer,
+    CollectChanges,
+    Command,
+    EndRun,
+    SetTimer,
+    StartAttempt,
+)
+from stretto.schedule.places import Places
+from stretto.schedule.put_away import put_away
+from stretto.schedule.state import NO_USAGE, RunState
+from stretto.schedule.terms import terms_of
+from stretto.schedule.timers import deadline_of
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.large import loaded
+from stretto.vocabulary.usage import Usage
+
+Listener = Callable[[Event, RunState], None]
+_AttemptId: TypeAlias = tuple[StepId, str, int]
+
+
+class Driver:
+    def __init__(
+        self,
+        state: RunState,
+        journal: RunJournal,
+        runner: Runner,
+        clock: Clock,
+        listener: Listener | None = None,
+        reusable: Reusable = NOTHING,
+        workspaces: Workspaces | None = None,
+    ) -> None:
+        self._state = state
+        self._journal = journal
+        self._runner = runner
+        self._clock = clock
+        self._listener = listener
+        self._reusable = reusable
+        self._reuse = Reuse(reusable, state)
+        self._plots = Plots(state, workspaces)
+        budget = state.plan.budget
+        is_bounded = budget.tokens is not None or budget.usd is not None
+        self._ledger = Ledger(budget, state.usage) if is_bounded else None
+        self._collecting: dict[StepId, asyncio.Task[None]] = {}
+        self._collected: list[Answer] = []  # whose copies go once they are on record
+        self._discarding: set[asyncio.Task[None]] = set()
+        self._places = Places(state)
+        self._caches = any(step.is_cached for step in state.plan.steps)
+        self._inbox: list[Event] = []
+        self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
+        self._arrived = asyncio.Event()
+        self._is_stopped = False
+        self._lost: StrettoError | None = None
+        self._attempts: dict[_AttemptId, asyncio.Task[None]] = {}
+        self._timers = Timers(clock, self._on_timer)
+
+    def tell(self, event: Event) -> None:
+        """A fact from outside: a person decided, someone wants it cancelled."""
+        self._inbox.append(event)
+        self._arrived.set()
+
+    async def record(self, event: Event) -> None:
+        """Tell, and return when it is durable."""
+        durable = asyncio.get_running_loop().create_future()
+        self._awaiting.append(durable)
+        self.tell(event)
+        await durable
+
+    async def confirm(self) -> None:
+        """Raises Fenced when the run is somebody else's: no effect may follow then."""
+        await self._journal.lease.confirm()
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def stop(self) -> None:
+        """Drive no further. What was under way is in doubt, as after a crash."""
+        self._is_stopped = True
+        self._arrived.set()
+
+    def lose(self, error: StrettoError) -> None:
+        """The run is somebody else's now."""
+        self._lost = error
+        self.stop()
+
+    async def drive(self, first: Event) -> RunState:
+        """Until the run has ended, is stopped, or waits for a person and nothing else."""
+        try:
+            await self._turn([first, *fired(self._state, self._clock.now())])
+            while not (self._state.has_ended or self._is_stopped or self.is_waiting):
+                await self._arrived.wait()
+                self._arrived.clear()
+                events, self._inbox = self._inbox, []
+                awaiting, self._awaiting = self._awaiting, []
+                if any(isinstance(event, Approved) for event in events):
+                    # A deadline that is past counts first, though its timer has yet to fire.
+                    events = [*fired(self._state, self._clock.now()), *events]
+                if events:
+                    await self._turn(events)
+                for waiting in awaiting:
+                    if not waiting.done():
+                        waiting.set_result(None)
+            if self._lost is not None:
+                raise self._lost
+            return self._state
+        finally:
+            await self._stop()
+
+    @property
+    def is_waiting(self) -> bool:
+        state = self._state
+        if self._attempts or self._inbox or state.retrying or state.collecting:
+            return False
+        if not state.awaiting_approval:
+            return False
+        # A deadline that is past, as after a late resume, does not wait for anybody.
+        return all(timer.due_at > self._clock.now() for timer in state.timers.values())
+
+    async def _turn(self, events: Sequence[Event]) -> None:
+        rows: list[Event] = []
+        decided: deque[Command] = deque()
+        for event in events:
+            self._fold(event, rows, decided)
+        # What the same batch starts and calls off again never starts.
+        called_off = {_id(each) for each in decided if isinstance(each, CancelAttempt)}
+        commands: list[Command] = []
+        now = self._clock.now()  # for all that is decided here
+        while decided:
+            command = decided.popleft()
+            if isinstance(command, StartAttempt):
+                if called_off and _id(command) in called_off:
+                    continue
+                self._fold(_started(command, now), rows, decided)
+                found = self._reuse.find(command)
+                if found is not None or self._caches:
+                    found = await self._usable(command, found)
+                    now = self._clock.now()
+                if found is None:
+                    commands.append(command)
+                else:
+                    follows = self._fold(_reused(command, found, now), rows, decided)
+                    # What is answered at once may call off others that have yet to start.
+                    called_off.update(_id(e) for e in follows if isinstance(e, CancelAttempt))
+            elif isinstance(command, AskApproval):
+                if self._state.steps[command.step].asked_key != command.key:
+                    asked = ApprovalRequested(now, command.step, command.key, command.about)
+                    self._fold(asked, rows, decided)
+                commands.append(command)
+            elif isinstance(command, EndRun):
+                self._fold(RunEnded(now, command.status.value), rows, decided)
+            else:
+                commands.append(command)
+        for place, large in (await self._journal.append(rows)).items():
+            kept = rows[place]
+            assert isinstance(kept, AttemptSucceeded)
+            put_away(self._state, kept, large)
+        if self._collected:
+            self._discard_copies(rows)
+        if self._listener is not None:
+            for row in rows:
+                self._listener(row, self._state)
+        if self._caches:
+            await self._keep(rows)
+        for command in commands:
+            self._carry_out(command)
+
+    def _fold(
+        self, event: Event, rows: list[Event], decided: deque[Command]
+    ) -> tuple[Command, ...]:
+        rows.append(event)
+        commands = advance(self._state, event)[1]
+        decided.extend(commands)
+        return commands
+
+    async def _keep(self, rows: Sequence[Event]) -> None:
+        for row in rows:
+            if isinstance(row, AttemptSucceeded) and row.reused_from is None:
+                step = self._state.steps[row.step]
+                if step.planned.is_cached:
+                    attempt = step.parts[row.part].attempts[row.attempt - 1]
+                    if attempt.warnings:
+                        continue  # whoever took it from the cache would not be warned
+                    key = self._cache_key(row.step, row.part, attempt.key)
+                    await self._journal.keep(key, loaded(row.output))
+
+    def _cache_key(self, step: StepId, part: str, key: str) -> str:
+        """By content and by place: two votes that ask the same are two answers."""
+        return cache_key(self._state.plan.name, self._places.of(step, part), key)
+
+    def _is_cached(self, command: StartAttempt) -> bool:
+        return self._state.steps[command.step].planned.is_cached
+
+    async def _kept(self, command: StartAttempt) -> Found | None:
+        key = self._cache_key(command.step, command.part, command.key)
+        kept = await self._journal.kept(key)
+        return Found(kept.output, kept.run_id) if kept else None
+
+    async def _usable(self, command: StartAttempt, found: Found | None) -> Found | None:
+        """An answer of the earlier run, or else of the cache; of a writer, only with its files."""
+        if found is None and self._is_cached(command):
+            found = await self._kept(command)
+        if found is None or await self._plots.can_reuse(command, found.run_id):
+            return found
+        return None
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case StartAttempt():
+                self._attempts[_id(command)] = asyncio.create_task(self._attempt(command))
+            case CancelAttempt():
+                if task := self._attempts.get(_id(command)):
+                    task.cancel()
+                    # One that is cancelled before it begins never runs at all, and says nothing.
+                    task.add_done_callback(lambda _: self._on_cancelled(command))
+            case SetTimer():
+                self._timers.set(command.timer, command.due_at)
+            case ClearTimer():
+                self._timers.clear(command.timer)
+            case AskApproval():
+                # The state says so, and whoever watches shows it.
+                if (approved := self._approved_before(command)) is not None:
+                    self.tell(approved)
+            case CollectChanges():
+                if command.step not in self._collecting:
+                    task = asyncio.create_task(self._collect(command))
+                    self._collecting[command.step] = task
+            case EndRun():
+                pass  # it is on record already
+
+    def _approved_before(self, command: AskApproval) -> Approved | None:
+        """What a person allowed in the run that this one repeats, if it is exactly the same."""
+        then = self._reusable.approved.get(command.step)
+        if then is None or command.about != "start" or then.key != command.key:
+            return None
+        return replace(then, at=self._clock.now())
+
+    async def _attempt(self, command: StartAttempt) -> None:
+        ended: AttemptSucceeded | AttemptFailed | AttemptCancelled
+        witness = _Witness(self)
+        account = self._ledger.account() if self._ledger else None
+        try:
+            request = self._request(command, account)
+            await self.confirm()
+            if self._plots.is_writer(command.step):
+                folder = await self._plots.open(command)
+                origin = "" if folder == request.workspace else request.workspace
+                request = replace(request, workspace=folder, origin=origin)
+            result = await self._runner.run(request, witness)
+            ended = self._ended(command, result)
+        except asyncio.CancelledError:
+            ended = AttemptCancelled(self._clock.now(), *_id(command), usage=witness.spent)
+        except StrettoError as error:
+            ended = self._ended(command, Failure("error", error.with_hint, witness.spent))
+        except Exception as error:  # a bug in an adapter must not hang the run
+            failure = Failure("error", f"{type(error).__name__}: {error}", witness.spent)
+            ended = self._ended(command, failure)
+        if account is not None:
+            account.close(ended.usage)
+        # Told from here and not by a callback: that would take the loop one round more.
+        del self._attempts[_id(command)]
+        self.tell(ended)
+
+    async def _collect(self, command: CollectChanges) -> None:
+        try:
+            await self.confirm()
+        except StrettoError as error:
+            self.lose(error)
+            return
+        event = await self._plots.collect(command, self._clock)
+        del self._collecting[command.step]
+        self._collected.append(event)
+        self.tell(event)
+
+    def _discard_copies(self, rows: Sequence[Event]) -> None:
+        """A copy is needed until the journal holds what became of its change."""
+        for answer in [each for each in self._collected if each in rows]:
+            self._collected.remove(answer)
+            task = asyncio.create_task(self._plots.discard(answer))
+            self._discarding.add(task)
+            task.add_done_callback(self._discarding.discard)
+
+    def _on_cancelled(self, command: CancelAttempt) -> None:
+        if self._attempts.pop(_id(command), None):
+            self.tell(AttemptCancelled(self._clock.now(), *_id(command)))
+
+    def _ended(
+        self, command: StartAttempt, result: AttemptResult
+    ) -> AttemptSucceeded | AttemptFailed:
+        now = self._clock.now()
+        if isinstance(result, Success):
+            return AttemptSucceeded(
+                now,
+                command.step,
+                command.part,
+                command.attempt,
+                result.output,
+                result.usage,
+                result.warnings,
+                result.model,
+            )
+        return AttemptFailed(
+            now,
+            *_id(command),
+            kind=result.kind,
+            error=result.error,
+            usage=result.usage,
+            retry_after_seconds=result.retry_after_seconds,
+            model=result.model,
+            warnings=result.warnings,
+        )
+
+    def _request(self, command: StartAttempt, allowance: Allowance | None) -> AttemptRequest:
+        state = self._state
+        terms = terms_of(state.steps[command.step].planned, state.plan.agents[command.agent])
+        return AttemptRequest(
+            run_id=state.run_id,
+            step=command.step,
+            part=command.part,
+            attempt=command.attempt,
+            agent=terms.agent,
+            instructions=command.instructions,
+            prompt=command.prompt,
+            model=command.model,
+            tools=terms.tools,
+            max_turns=terms.max_turns,
+            max_output_tokens=terms.max_output_tokens,
+            format=terms.format,
+            schema=terms.schema,
+            rules=terms.rules,
+            fallback_models=terms.fallback_models,
+            workspace=state.workspace,
+            may_write=terms.may_write,
+            read_set=terms.read_set,
+            write_set=terms.write_set,
+            allowance=allowance,
+            seconds_left=self._seconds_left(command) if state.timers else None,
+        )
+
+    def _seconds_left(self, command: StartAttempt) -> float | None:
+        due_at = deadline_of(self._state, command)
+        return None if due_at is None else max(0.0, due_at - self._clock.now())
+
+    def _on_timer(self, timer: str) -> None:
+        self.tell(TimerFired(self._clock.now(), timer))
+
+    async def _stop(self) -> None:
+        self._is_stopped = True
+        self._timers.close()
+        tasks = tuple(self._attempts.values())
+        for task in tasks:
+            task.cancel()
+        # A merge is not stopped halfway; it is soon done.
+        under_way = (*self._collecting.values(), *self._discarding)
+        await asyncio.gather(*tasks, *under_way, return_exceptions=True)
+
+
+class _Witness:
+    """The driver, as one attempt sees it."""
+
+    __slots__ = ("_driver", "spent")
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.spent = NO_USAGE
+
+    def now(self) -> float:
+        return self._driver.now()
+
+    def note(self, event: Happening) -> None:
+        self._driver.tell(event)
+
+    async def record(self, event: Happening) -> None:
+        await self._driver.record(event)
+
+    async def confirm(self) -> None:
+        await self._driver.confirm()
+
+    def spend(self, usage: Usage) -> None:
+        self.spent += usage
+
+
+def _started(command: StartAttempt, now: float) -> AttemptStarted:
+    return AttemptStarted(
+        now, command.step, command.part, command.attempt, command.agent, command.key
+    )
+
+
+def _reused(command: StartAttempt, found: Found, now: float) -> AttemptSucceeded:
+    return AttemptSucceeded(
+        now,
+        *_id(command),
+        output=found.output,
+        warnings=found.warnings,
+        reused_from=found.run_id,
+    )
+
+
+def _id(command: StartAttempt | CancelAttempt) -> _AttemptId:
+    return (command.step, command.part, command.attempt)

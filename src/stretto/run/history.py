@@ -1,0 +1,54 @@
+"""A run as its journal tells it. In: a store and a run's id. Out: History: events and their fold."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stretto.events.codec import UnknownEvent
+from stretto.events.model import Event, RunStarted
+from stretto.plan.codec import plan_from_json
+from stretto.ports.journal import Journal, StoredEvent
+from stretto.problems.errors import NotFound, StrettoError
+from stretto.schedule.advance import advance
+from stretto.schedule.state import RunState, begin
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.names import did_you_mean
+
+
+# Without a repr: asyncio.run() makes one of whatever it returns, and this holds a whole run.
+@dataclass(frozen=True, slots=True, repr=False)
+class History:
+    started: RunStarted
+    events: tuple[Event, ...]
+    last_seq: int
+    state: RunState  # a fold of our own; nobody drives it
+
+
+async def load(store: Journal, run_id: RunId, *, with_speech: bool = False) -> History:
+    """`with_speech`: also what models said piece by piece, which no state depends on."""
+    stored = await store.read(run_id, with_speech=with_speech)
+    lost = [loss.told for loss in store.losses() if loss.run_id == run_id]
+    if not stored and lost:
+        raise NotFound(f"nothing is left of it: {lost[0]}")
+    if not stored:
+        known = [row.run_id for row in await store.runs(200)]
+        hint = did_you_mean(run_id, known) or "stretto runs lists them"
+        raise NotFound(f"there is no run '{run_id}'", hint=hint)
+    history = fold(stored, run_id)
+    history.state.warnings.update(dict.fromkeys(lost))
+    return history
+
+
+def fold(stored: Iterable[StoredEvent], run_id: RunId) -> History:
+    rows = list(stored)
+    events = [row.event for row in rows if not isinstance(row.event, UnknownEvent)]
+    if not events or not isinstance(events[0], RunStarted):
+        raise StrettoError(f"the journal of run {run_id} does not begin with its start",
+                        hint="it was written by a newer Stretto, or is damaged")  # fmt: skip
+    state = begin(plan_from_json(json.loads(events[0].plan)))
+    for event in events:
+        advance(state, event)
+    unread = len(rows) - len(events)
+    if unread:
+        state.warnings[f"{unread} rows of the journal cannot be read and were passed over"] = None
+    return History(events[0], tuple(events), rows[-1].seq, state)

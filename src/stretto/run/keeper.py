@@ -1,0 +1,158 @@
+"""Keep the runs that this process drives: renew their leases, bring them what others posted.
+
+One for all of them: ten thousand runs cost one look at the store each quarter of a second.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from stretto.events.codec import UnknownEvent
+from stretto.events.model import Event, MessageDropped
+from stretto.ports.cache import Cache
+from stretto.ports.clock import Clock
+from stretto.ports.journal import Fenced, Journal
+from stretto.ports.post import Message, Post, Sayable
+from stretto.problems.errors import StrettoError
+from stretto.text.visible import one_line, visible_line
+from stretto.vocabulary.ids import RunId
+
+LEASE_SECONDS = 30.0
+_LOOK_SECONDS = 0.25
+_MOST_LETTERS = 200  # of what is said about a message that does not count
+
+
+class Driven(Protocol):
+    def now(self) -> float: ...
+    def tell(self, event: Event) -> None: ...
+    def lose(self, error: StrettoError) -> None: ...
+
+
+class Store(Journal, Post, Cache, Protocol):
+    """All that one store offers."""
+
+
+class Lease:
+    """One run, held by this process until its lease runs out."""
+
+    def __init__(
+        self, store: Store, clock: Clock, run_id: RunId, fence: int, seconds: float, until: float
+    ) -> None:
+        self.run_id = run_id
+        self.fence = fence
+        self._store = store
+        self._clock = clock
+        self._seconds = seconds
+        self._until = until
+
+    @classmethod
+    async def take(
+        cls,
+        store: Store,
+        clock: Clock,
+        run_id: RunId,
+        owner: str,
+        seconds: float = LEASE_SECONDS,
+    ) -> "Lease":
+        """Raises Leased."""
+        until = clock.now() + seconds
+        fence = await store.lease(run_id, owner, seconds)
+        return cls(store, clock, run_id, fence, seconds, until)
+
+    async def confirm(self) -> None:
+        """Ask this before an effect. Raises Fenced when the run is somebody else's by now.
+
+        A process that was away (stopped, suspended, busy) for longer than its lease does not know,
+        and so asks the store. It goes on only if nobody has taken the run meanwhile.
+        """
+        if self._clock.now() >= self._until:
+            await self.renew()
+
+    async def renew(self) -> None:
+        asked_at = self._clock.now()
+        await self._store.renew(self.run_id, fence=self.fence, seconds=self._seconds)
+        self._until = asked_at + self._seconds
+
+    async def release(self) -> None:
+        await self._store.release(self.run_id, fence=self.fence)
+
+
+class Keeper:
+    def __init__(
+        self,
+        store: Store,
+        lease_seconds: float = LEASE_SECONDS,
+        why_dropped: Callable[[RunId, Sayable], str] = lambda run_id, event: "",
+    ) -> None:
+        """`why_dropped`: what is wrong with what was posted; it is dropped, with a word on stderr."""
+        self._store = store
+        self._why_dropped = why_dropped
+        self._renew_seconds = lease_seconds / 3
+        self._driven: dict[RunId, tuple[Lease, Driven]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, lease: Lease, driven: Driven) -> None:
+        self._driven[lease.run_id] = (lease, driven)
+        if self._task is None:
+            self._task = asyncio.create_task(self._keep())
+
+    def remove(self, run_id: RunId) -> None:
+        self._driven.pop(run_id, None)
+        if not self._driven and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _keep(self) -> None:
+        loop = asyncio.get_running_loop()
+        renew_at = loop.time() + self._renew_seconds
+        while True:
+            await asyncio.sleep(min(_LOOK_SECONDS, self._renew_seconds))
+            await self.look()
+            if loop.time() >= renew_at:
+                await self._renew()
+                renew_at = loop.time() + self._renew_seconds
+
+    async def look(self) -> None:
+        """Bring what was posted. A store that cannot be read now is asked again later."""
+        with suppress(StrettoError):
+            mine = [m for m in await self._store.posted() if m.run_id in self._driven]
+            for message in mine:
+                self._tell(message, self._driven[message.run_id][1])
+            if mine:
+                await self._store.taken([message.number for message in mine])
+
+    def _tell(self, message: Message, driven: Driven) -> None:
+        # The run learns of it now: its clock never runs backwards.
+        now, event = driven.now(), message.event
+        if isinstance(event, Sayable) and not (why := self._why_dropped(message.run_id, event)):
+            driven.tell(replace(event, at=now))
+            return
+        if isinstance(event, UnknownEvent):
+            why = f"a message that {event.reason}"
+        elif not isinstance(event, Sayable):
+            why = f"a message that only its driver may write ({event.type})"
+        why = one_line(visible_line(why), _MOST_LETTERS)
+        _say_dropped(message, why)
+        driven.tell(MessageDropped(now, why))
+
+    async def _renew(self) -> None:
+        # Together: what is asked of a store at once costs it one commit.
+        await asyncio.gather(*(self._renew_one(*it) for it in self._driven.values()))
+
+    async def _renew_one(self, lease: Lease, driven: Driven) -> None:
+        try:
+            await lease.renew()
+        except Fenced as error:
+            driven.lose(error)
+        except StrettoError:
+            pass  # a full disk: the next append says so, and louder
+
+
+def _say_dropped(message: Message, what: str) -> None:
+    import logging  # seldom
+
+    logging.getLogger("stretto.run").warning(
+        "stretto: run %s was left %s: it does not count", message.run_id, what
+    )

@@ -1,0 +1,225 @@
+"""Where the writers of one run work. In: commands. Out: folders, and what became of them.
+
+A step that is one delegation gets a new copy for every attempt: a retry never sees the half-done
+work of the attempt before, which may not even have stopped yet. The parts of a fan, a loop or a
+map share one copy, since they work on one thing.
+"""
+
+from pathlib import Path
+from typing import TypeAlias, assert_never
+
+from stretto.events.model import ChangesCollected, MergeFailed, MergeHeld
+from stretto.plan.model import Choose, Delegate, Route
+from stretto.ports.clock import Clock
+from stretto.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms, Workspaces
+from stretto.problems.errors import StrettoError
+from stretto.schedule.collecting import is_isolated, writes_here
+from stretto.schedule.commands import CollectChanges, StartAttempt
+from stretto.schedule.state import AttemptState, RunState, StepState
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import listed
+from stretto.workspaces.refusals import spelt
+
+Answer: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
+
+
+_MOST_NAMED = 20
+
+
+class Plots:
+    def __init__(self, state: RunState, workspaces: Workspaces | None) -> None:
+        self._state = state
+        self._workspaces = workspaces
+
+    def is_writer(self, step: StepId) -> bool:
+        return writes_here(self._state, self._state.steps[step])
+
+    async def open(self, command: StartAttempt) -> str:
+        """The folder that the attempt works in."""
+        plot = self._plot(command.step, command.attempt)
+        if is_isolated(self._state, self._state.steps[command.step]):
+            return str(await self._port.open(plot))
+        await self._port.watch(self._shared(command.step))
+        return self._state.workspace
+
+    async def collect(self, command: CollectChanges, clock: Clock) -> Answer:
+        step = self._state.steps[command.step]
+        if not is_isolated(self._state, step):
+            return await self._look_for_strays(step, clock)
+        try:
+            terms = self._terms(step, command)
+            collected = await self._port.collect(self._last_plot(step), terms)
+        except Exception as error:  # a full disk, say: the step fails, the run does not hang
+            said = error.with_hint if isinstance(error, StrettoError) else str(error)
+            return MergeFailed(clock.now(), step.id, "", f"its changes could not be kept: {said}")
+        if isinstance(collected, Held) and step.pending is None:
+            # It is merged for a step that comes later, which cannot be put to a person.
+            flag = "--allow-removals" if collected.is_whole else "--unfinished"
+            held = f"{collected.question}; stretto apply {self._state.run_id} {step.id} {flag} merges it"
+            collected = NotMerged(
+                collected.artifact, held, (), collected.files,
+                is_whole=collected.is_whole, warnings=collected.warnings,
+            )  # fmt: skip
+        return _answer(step.id, collected, clock.now())
+
+    def _half_done(self, step: StepState) -> str:
+        """Which parts of a step that has succeeded may have left half-done files, in words."""
+        if _is_one_delegation(step) or _misfortune(step):
+            return ""
+        left = [
+            part.name
+            for part in step.parts.values()
+            if part.status in ("failed", "cancelled")
+            and any(map(self._may_have_written, part.attempts))
+        ]
+        return f"half-done files of {listed(left)}, which did not succeed" if left else ""
+
+    def _may_have_written(self, attempt: AttemptState) -> bool:
+        """By a call that is on record; a program of its own need not say what it does."""
+        agent = self._state.plan.agents[attempt.agent]
+        setup = self._state.setup
+        models = (attempt.model, agent.model or "", *(setup.models.values() if setup else ()))
+        is_program = any(name.startswith("cli:") for name in models)
+        return attempt.started_at is not None and (is_program or attempt.tool_calls > 0)
+
+    async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
+        """A writer's answer counts only together with the files that it speaks of.
+
+        What a shared writer wrote is kept nowhere: it must be there still. The parts of a fan, a
+        loop or a map worked on one copy: what one of them did to it cannot be told from the rest,
+        so they work anew.
+        """
+        step = self._state.steps[command.step]
+        if not writes_here(self._state, step):
+            return True
+        if not is_isolated(self._state, step):
+            return await self._port.can_reuse_shared(self._shared(step.id), run_id)
+        if not _is_one_delegation(step):
+            return False
+        planned = step.planned
+        is_merged = planned.merge_back == "auto"
+        terms = Terms(planned.write_set, is_merged, key=command.key, reused_from=run_id)
+        return await self._port.can_reuse(self._plot(step.id, command.attempt), terms)
+
+    def _terms(self, step: StepState, command: CollectChanges) -> Terms:
+        last = max(step.attempts, key=lambda each: each.number, default=None)
+        is_one = _is_one_delegation(step)
+        half_done = "" if command.is_allowed else self._half_done(step)
+        return Terms(
+            step.planned.write_set,
+            command.is_merged,
+            command.is_allowed or step.may_have_removed,
+            last.key if last is not None and is_one else "",
+            last.reused_from if last is not None and is_one else None,
+            any(attempt.outcome == "succeeded" for attempt in step.attempts),
+            f"its change may hold {half_done}" if half_done else "",
+        )
+
+    async def discard(self, answer: Answer) -> None:
+        """The copy of a step whose answer is on record."""
+        step = self._state.steps[answer.step]
+        if is_isolated(self._state, step) and answer.artifact:
+            await self._port.discard(self._last_plot(step))
+
+    async def _look_for_strays(self, step: StepState, clock: Clock) -> ChangesCollected:
+        declared = [
+            glob
+            for each in self._state.order
+            if each.started_at is not None
+            and (each.ended_at is None or each.ended_at >= (step.started_at or 0.0))
+            for glob in (*each.planned.write_set, *each.planned.write_aliases)
+        ]
+        try:
+            found = await self._port.strays(self._shared(step.id), declared)
+            said = self._said_of(step, found)
+        except (OSError, StrettoError) as error:
+            found, said = Strays(()), [f"what it wrote could not be looked at: {error}"]
+        is_unchanged = found.is_unchanged and not found.paths
+        return ChangesCollected(
+            clock.now(), step.id, "", len(found.own), 0, 0,
+            is_merged=False, warnings=tuple(said), is_unchanged=is_unchanged,
+        )  # fmt: skip
+
+    def _said_of(self, step: StepState, found: Strays) -> list[str]:
+        said = []
+        if found.paths:
+            paths = listed(map(spelt, found.paths))
+            said.append(f"files changed that no step had declared: {paths}")
+        if found.repositories:
+            made = listed(found.repositories)
+            said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
+        own = listed(map(spelt, found.own), _MOST_NAMED)
+        if own and (misfortune := _misfortune(step)):
+            said.append(f"it {misfortune}, and what it had written stays in the workspace: {own}")
+        elif own and (half_done := self._half_done(step)):
+            said.append(f"what it wrote in the workspace may hold {half_done}: {own}")
+        return said
+
+    @property
+    def _port(self) -> Workspaces:
+        if self._workspaces is None:
+            raise StrettoError("this run has isolated writers, and nothing here can isolate them")
+        return self._workspaces
+
+    def _last_plot(self, step: StepState) -> Plot:
+        return self._plot(step.id, max((each.number for each in step.attempts), default=1))
+
+    def _shared(self, id: StepId) -> Plot:
+        state, planned = self._state, self._state.steps[id].planned
+        write_set = (*planned.write_set, *planned.write_aliases)
+        return Plot(state.run_id, id, "shared", Path(state.workspace), write_set)
+
+    def _plot(self, id: StepId, attempt: int) -> Plot:
+        state = self._state
+        copy = str(attempt) if _is_one_delegation(state.steps[id]) else "all"
+        planned = state.steps[id].planned
+        return Plot(
+            state.run_id, id, copy, Path(state.workspace), planned.write_set, planned.read_set
+        )
+
+
+def _misfortune(step: StepState) -> str:
+    """How the step is about to end, in words; empty: well."""
+    if step.pending is None or step.pending.is_success:
+        return ""
+    return "was cancelled" if step.pending.is_cancelled else "failed"
+
+
+def _is_one_delegation(step: StepState) -> bool:
+    return isinstance(step.planned.work, Delegate | Route | Choose)
+
+
+def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -> Answer:
+    figures = {
+        "files": collected.files,
+        "insertions": collected.insertions,
+        "deletions": collected.deletions,
+    }
+    is_whole, warnings = collected.is_whole, collected.warnings
+    match collected:
+        case Collected(artifact):
+            return ChangesCollected(
+                now,
+                step,
+                artifact,
+                is_merged=collected.is_merged,
+                warnings=warnings,
+                question=collected.question,
+                is_unchanged=bool(artifact) and not collected.files,
+                diff=collected.diff,
+                changed=collected.changed,
+                is_whole=is_whole,
+                **figures,
+            )
+        case NotMerged(artifact, error, paths, is_refused=is_refused):
+            return MergeFailed(
+                now, step, artifact, error, paths,
+                is_refused=is_refused, diff=collected.diff, changed=collected.changed,
+                is_whole=is_whole, warnings=warnings, **figures,
+            )  # fmt: skip
+        case Held(artifact, question):
+            return MergeHeld(
+                now, step, artifact, question, is_whole=is_whole, warnings=warnings, **figures
+            )
+        case _:
+            assert_never(collected)

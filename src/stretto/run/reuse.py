@@ -1,0 +1,120 @@
+"""Work that was done before. In: an earlier run. Out: the outputs that need not be made again.
+
+Equal keys mean equal work: the same agent, rendered prompt, tools, sets, schema, and the same
+model asked at the same place. But two places that do equal work (votes, equal elements of a map)
+were asked apart on purpose, so a place takes its own answer. The answer of another place is taken
+only where the recipe was edited so that this place is new and that one is gone, and only once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from stretto.events.model import Approved
+from stretto.plan.model import Plan
+from stretto.schedule.commands import StartAttempt
+from stretto.schedule.places import Place, Places, PlannedPlaces
+from stretto.schedule.state import RunState
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.large import Large
+from stretto.vocabulary.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    key: str
+    output: Json | Large
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """What an earlier run has to offer."""
+
+    run_id: str = ""
+    plan: Plan | None = None  # of that run
+    answers: Mapping[Place, Answer] = field(default_factory=dict)
+    anew: frozenset[StepId] = frozenset()  # steps that must run again, whatever their keys
+    approved: Mapping[StepId, Approved] = field(default_factory=dict)  # by a person, for its key
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    output: Json | Large
+    run_id: str
+    warnings: tuple[str, ...] = ()
+
+
+NOTHING = Reusable()
+
+
+def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable:
+    places, answers = Places(state), dict[Place, Answer]()
+    for step in state.order:
+        for part in () if step.is_in_vain else step.parts.values():
+            for attempt in part.attempts:
+                if attempt.outcome == "succeeded":
+                    answer = Answer(attempt.key, part.kept_output, attempt.warnings)
+                    answers[places.of(step.id, part.name)] = answer
+    approved = {
+        step.id: step.approval
+        for step in state.order
+        if step.approval is not None and step.approval.key and step.id not in anew
+    }
+    return Reusable(state.run_id, state.plan, answers, anew, approved)
+
+
+class Reuse:
+    """The answers of an earlier run, being given to a new one; each at most once."""
+
+    def __init__(self, earlier: Reusable, state: RunState) -> None:
+        self._earlier = earlier
+        self._places = Places(state)
+        self._left = dict(earlier.answers)
+        self._planned_then = PlannedPlaces(earlier.plan or state.plan)
+        # Answers of places that the new plan does not have any more, by key.
+        self._homeless: dict[str, list[Place]] = {}
+        planned_now = PlannedPlaces(state.plan)
+        for place, answer in earlier.answers.items():
+            if place not in planned_now:
+                self._homeless.setdefault(answer.key, []).append(place)
+
+    def find(self, command: StartAttempt) -> Found | None:
+        if not self._left or command.step in self._earlier.anew:
+            return None
+        source = self._source(self._places.of(command.step, command.part), command.key)
+        if source is None:
+            return None
+        answer = self._left.pop(source)
+        return Found(answer.output, self._earlier.run_id, answer.warnings)
+
+    def _source(self, place: Place, key: str) -> Place | None:
+        own = self._left.get(place)
+        if own is not None and own.key == key:
+            return place
+        if place in self._planned_then:
+            return None
+        homeless = (other for other in self._homeless.get(key, ()) if other in self._left)
+        return next((other for other in homeless if self._may_move(other, place)), None)
+
+    def _may_move(self, source: Place, place: Place) -> bool:
+        """A step that was renamed keeps its parts: a branch takes the answer of its namesake."""
+        namesake = (source[0], place[1])
+        return source == namesake or namesake not in self._planned_then
+
+
+def cache_key(workflow: str, place: Place, key: str) -> str:
+    """What the cache over all runs knows an answer by: the work, and the place that asked."""
+    where = sha256("\0".join((workflow, *place)).encode("utf-8", "surrogatepass"))
+    return f"{key}-{where.hexdigest()[:32]}"
+
+
+def downstream(plan: Plan, step: StepId) -> frozenset[StepId]:
+    """The step and everything that waits for it, however far."""
+    found = {step}
+    # Edges may point backwards in the listing, so go round until nothing is added.
+    while True:
+        more = {s.id for s in plan.steps if s.id not in found and found & set(s.depends_on)}
+        if not more:
+            return frozenset(found)
+        found |= more

@@ -1,0 +1,462 @@
+"""Start, resume, retry, cancel and decide runs. In: a store, a runner, a clock. Out: RunState."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from stretto.adapters.processes import is_dead, name_of_this_process
+from stretto.events.model import (
+    AttemptCancelled,
+    CancelRequested,
+    ChangesApplied,
+    Event,
+    MergeUndone,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+from stretto.plan.codec import plan_to_text
+from stretto.plan.model import Plan, briefs
+from stretto.ports.clock import Clock
+from stretto.ports.journal import Leased, Loss, RunRow, StoredEvent
+from stretto.ports.post import Sayable
+from stretto.ports.runner import Identified, Runner
+from stretto.ports.workspace import Undone, Workspaces
+from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.run.clock import RunClock
+from stretto.run.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
+from stretto.run.driver import Driver, Listener
+from stretto.run.history import History, load
+from stretto.run.journaling import RunJournal
+from stretto.run.keeper import LEASE_SECONDS, Keeper, Lease, Store
+from stretto.run.reuse import NOTHING, Reusable
+from stretto.run.seals import Seals, named
+from stretto.schedule.advance import advance
+from stretto.schedule.commands import EndRun
+from stretto.schedule.state import RunState, begin
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.setup import setup_to_json
+from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.values import Json
+from stretto.workspaces.claiming import with_aliases
+
+_LOOK_SECONDS = 0.1
+
+
+def new_run_id() -> RunId:
+    """Sorts by time, can be read aloud, and no two are alike: `20261115-214107-7f3a9c04d1`."""
+    return RunId(f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(5)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a new run begins with."""
+
+    plan: Plan
+    inputs: Mapping[str, Json]
+    run_id: RunId | None = None
+    parent: str | None = None
+    reusable: Reusable = NOTHING
+    seed: int | None = None  # None: by chance
+    model: str | None = None
+    workspace: str = ""
+    project: str = ""
+    trusted: str = ""
+
+
+class Runs:
+    """Without `seals`, as in a test in memory, stored plans are believed."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        workspaces: Workspaces | None = None,
+        seals: Seals | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        most_crashes: int = 3,
+    ) -> None:
+        self._store = store
+        self._seals = seals
+        self._workspaces = workspaces
+        self._clock = clock
+        self._lease_seconds = lease_seconds
+        self._most_crashes = most_crashes
+        self._keeper = Keeper(store, lease_seconds, self._why_dropped)
+        self._owner = name_of_this_process()
+        self._drivers: dict[RunId, Driver] = {}
+        self._is_stopped = False
+
+    async def start(
+        self, start: Start, runner: Runner, listener: Listener | None = None
+    ) -> RunState:
+        run_id = start.run_id or new_run_id()
+        undone = await self._recover(start.workspace)
+        await self._sweep(start.workspace)
+        plan = await _claiming(start)
+        started = RunStarted(
+            at=self._clock.now(),
+            run_id=run_id,
+            workflow=start.plan.name,
+            digest=start.plan.digest,
+            plan=plan_to_text(plan),
+            inputs=dict(start.inputs),
+            seed=secrets.randbits(48) if start.seed is None else start.seed,
+            parent=start.parent,
+            model=start.model,
+            workspace=start.workspace,
+            project=start.project,
+            trusted=start.trusted,
+            setup=_setup_of(plan, runner),
+        )
+        if self._seals is not None:
+            started = self._seals.seal(started)
+        lease = await self._lease(run_id)
+        driver = self._driver(
+            lease, begin(plan), runner, self._clock, listener, self._carried(start.reusable, run_id)
+        )
+        _tell(driver, undone)
+        return await self._drive(lease, driver, started)
+
+    async def resume(
+        self,
+        run_id: RunId,
+        runner: Runner,
+        listener: Listener | None = None,
+        permission: str = "auto",
+    ) -> RunState:
+        """Go on where the journal ends. A run that has ended is given back as it is.
+
+        Raises PlanNotAccepted: a stored plan counts for what was checked at the start.
+        """
+        history = await load(self._store, run_id)
+        await self._sweep(history.started.workspace)
+        if history.state.is_recorded:
+            return history.state
+        row = await self._store.run(run_id)
+        has_crashed = row is not None and not row.is_let_go
+        lease = await self._lease(run_id)
+        try:
+            # Read again: until now somebody else may have written, the end perhaps.
+            history = await load(self._store, run_id)
+            if history.state.is_recorded:
+                await lease.release()
+                return history.state
+            self.check(history)
+            undone = await self._recover(history.started.workspace)
+        except StrettoError:
+            await lease.release()
+            raise
+        clock = RunClock(self._clock, history.events[-1].at)
+        driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
+        _tell(driver, undone)
+        setup = _setup_of(history.state.plan, runner)
+        first = RunResumed(clock.now(), permission, setup, has_crashed, self._most_crashes)
+        return await self._drive(lease, driver, first)
+
+    def check(self, history: History) -> None:
+        """Raises PlanNotAccepted unless the run began with exactly what its journal says now."""
+        if self._seals is not None:
+            self._seals.check(history.started, _decisions(history))
+
+    def fingerprint(self, history: History) -> str:
+        """What a person names who accepts a run that `check` refuses."""
+        return self._seals.fingerprint(history.started, _decisions(history)) if self._seals else ""
+
+    async def history(self, run_id: RunId, *, with_speech: bool = False) -> History:
+        """`with_speech`: also what models said piece by piece."""
+        return await load(self._store, run_id, with_speech=with_speech)
+
+    def losses(self) -> Sequence[Loss]:
+        """What the journal has lost of runs, for as long as its damaged files are kept."""
+        return self._store.losses()
+
+    async def events(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
+        return await self._store.read(run_id, after)
+
+    async def is_driven(self, run_id: RunId) -> bool:
+        row = await self._store.run(run_id)
+        return row is not None and _is_held(row)
+
+    async def recent(self, limit: int = 50) -> list[RunRow]:
+        return await self._store.runs(limit)
+
+    async def addressed(self) -> set[RunId]:
+        """Runs for which somebody left a word that nobody has taken."""
+        return {message.run_id for message in await self._store.posted()}
+
+    async def cancel(self, run_id: RunId, reason: str = "") -> None:
+        """Whoever drives it is told; if nobody does, it is ended here."""
+        history = await load(self._store, run_id)
+        if history.state.has_ended:
+            raise InvalidUsage(f"run {run_id} has ended: {history.state.status.value}")
+        try:
+            lease = await self._lease(run_id)
+        except Leased:
+            await self._store.post(run_id, CancelRequested(self._clock.now(), reason))
+            return
+        try:
+            history = await load(self._store, run_id)
+            if not history.state.has_ended:
+                now = RunClock(self._clock, history.events[-1].at).now()
+                request = CancelRequested(now, reason)
+                await self._end(RunJournal(self._store, lease), history.state, request)
+                await self._release(history.state)
+        finally:
+            await lease.release()
+
+    async def decide(
+        self,
+        run_id: RunId,
+        step: StepId,
+        is_approved: bool,
+        by: str,
+        reason: str = "",
+        prompts: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Returns when the decision is in the journal and counts. Raises InvalidUsage, with what
+        stands, where it does not: another decision was first, or the step runs already."""
+        verdict = Verdict(is_approved, by, reason, prompts or {}, key)
+        event = decision_of(
+            (await load(self._store, run_id)).state, step, verdict, self._clock.now()
+        )
+        if self._seals is not None:
+            event = self._seals.seal_decision(run_id, event)
+        is_posted = False
+        while True:
+            state = (await load(self._store, run_id)).state
+            if (found := recorded(state, event)) is not None:
+                if found.void:
+                    raise refusal(state, step, found.void)
+                return
+            if state.has_ended:
+                raise refusal(state, step, "the run has ended")
+            try:
+                lease = await self._lease(run_id)
+            except Leased:
+                # Whoever drives the run writes it down; or lets the run go first: look again.
+                if not is_posted:
+                    await self._store.post(run_id, event)
+                    is_posted = True
+                await asyncio.sleep(_LOOK_SECONDS)
+                continue
+            try:
+                await self._write(lease, event)
+            finally:
+                await lease.release()
+
+    async def _write(self, lease: Lease, event: Decided) -> None:
+        """Nobody drives the run: the decision is written here, and what follows from it is done
+        when the run goes on."""
+        state = (await load(self._store, lease.run_id)).state
+        if state.has_ended or recorded(state, event) is not None:
+            return
+        now = max(self._clock.now(), state.now)
+        rows: list[Event] = [*fired(state, now), replace(event, at=now)]
+        commands = [command for row in rows for command in advance(state, row)[1]]
+        if any(isinstance(command, EndRun) for command in commands):
+            rows.append(RunEnded(now, state.status.value))
+        await RunJournal(self._store, lease).append(rows)
+        await self._release(state)
+
+    async def note_applied(self, run_id: RunId, step: StepId, by: str) -> None:
+        """A person has merged a step's change. Returns when that is in the journal."""
+        applied = ChangesApplied(self._clock.now(), step, by)
+        is_posted = False
+        while not _is_applied((await load(self._store, run_id)).state, step):
+            try:
+                lease = await self._lease(run_id)
+            except Leased:
+                # Whoever drives the run writes it down; unless the run ends first, which drops
+                # what was posted. So look again.
+                if not is_posted:
+                    await self._store.post(run_id, applied)
+                    is_posted = True
+                await asyncio.sleep(_LOOK_SECONDS)
+                continue
+            try:
+                await self._store.append(run_id, [applied], fence=lease.fence)
+            finally:
+                await lease.release()
+
+    def stop(self) -> None:
+        """Leave every run where it is, and those that are just about to begin; each can be resumed."""
+        self._is_stopped = True
+        for driver in self._drivers.values():
+            driver.stop()
+
+    async def _recover(self, workspace: str) -> tuple[Undone, ...]:
+        """A merge that a crash left half done is finished or undone before anybody reads."""
+        if self._workspaces is None or not workspace:
+            return ()
+        return await self._workspaces.recover(Path(workspace))
+
+    async def settle(self) -> tuple[Undone, ...]:
+        """Finish or undo every merge that a crash left half done, in whatever workspace."""
+        found: list[Undone] = []
+        for workspace in await self.unsettled():
+            found += await self._recover(str(workspace))
+        return tuple(found)
+
+    async def unsettled(self) -> tuple[Path, ...]:
+        """Of a workspace that is not there now, a disk that is not mounted, say, nothing is done."""
+        if self._workspaces is None:
+            return ()
+        found = await self._workspaces.unfinished()
+        return tuple(workspace for workspace in found if workspace.is_dir())
+
+    async def litter(self) -> dict[str, tuple[Path, ...]]:
+        """Copies of runs that have ended, by run: a crash left them, and nobody needs them."""
+        if self._workspaces is None:
+            return {}
+        found = await self._workspaces.leftovers()
+        return {
+            run: folders for run, folders in found.items() if not run or await self._is_over(run)
+        }
+
+    async def sweep(self) -> None:
+        """Remove the litter. What belongs to a run that may go on is left alone."""
+        if self._workspaces is None:
+            return
+        for run in await self.litter():
+            if run:
+                await self._workspaces.release(run)
+        await self._workspaces.empty_trash()
+
+    async def _sweep(self, workspace: str) -> None:
+        if workspace:
+            with suppress(OSError):  # tidying up is no reason not to run
+                await self.sweep()
+
+    async def _is_over(self, run: str) -> bool:
+        """Of a run that the journal does not know, nobody can say so."""
+        row = await self._store.run(RunId(run))
+        return row is not None and row.status not in (None, RunStatus.RUNNING, RunStatus.WAITING)
+
+    async def _release(self, state: RunState) -> None:
+        """The copies of writers that were cancelled, failed or timed out: nobody needs them now."""
+        if self._workspaces is not None and state.workspace and state.has_ended:
+            await self._workspaces.release(state.run_id)
+
+    async def _lease(self, run_id: RunId) -> Lease:
+        take = partial(Lease.take, self._store, self._clock, run_id, seconds=self._lease_seconds)
+        try:
+            return await take(self._owner)
+        except Leased as held:
+            if not is_dead(held.by):
+                raise
+            # Nobody should have to wait for the lease of a process that was killed. Leasing by
+            # its name fences it off, were it alive after all, and letting go makes room; if two
+            # try this at once, the store still gives the run to one of them.
+            await (await take(held.by)).release()
+            return await take(self._owner)
+
+    def _why_dropped(self, run_id: RunId, event: Sayable) -> str:
+        """Why what was posted is not told to the run: a decision must be the user's own."""
+        if self._seals is None or not isinstance(event, Decided):
+            return ""
+        if self._seals.is_given(run_id, event):
+            return ""
+        return f"{named(event)} that you did not give"
+
+    def _carried(self, reusable: Reusable, run_id: RunId) -> Reusable:
+        """Approvals of the run that this one repeats, as approvals of this one."""
+        approved = {}
+        for step, then in reusable.approved.items():
+            by = f"{then.by or 'a person'}, in run {reusable.run_id}"
+            now = replace(then, by=by)
+            approved[step] = self._seals.seal_decision(run_id, now) if self._seals else now
+        return replace(reusable, approved=approved)
+
+    def _driver(
+        self,
+        lease: Lease,
+        state: RunState,
+        runner: Runner,
+        clock: Clock,
+        listener: Listener | None,
+        reusable: Reusable,
+    ) -> Driver:
+        journal = RunJournal(self._store, lease)
+        return Driver(state, journal, runner, clock, listener, reusable, self._workspaces)
+
+    async def _drive(self, lease: Lease, driver: Driver, first: Event) -> RunState:
+        self._drivers[lease.run_id] = driver
+        if self._is_stopped:
+            driver.stop()
+        self._keeper.add(lease, driver)
+        try:
+            # What was posted while nobody drove comes first: a gate may be open already.
+            await self._keeper.look()
+            ended = await driver.drive(first)
+            await self._release(ended)
+            return ended
+        finally:
+            self._keeper.remove(lease.run_id)
+            del self._drivers[lease.run_id]
+            await lease.release()
+
+    async def _end(self, journal: RunJournal, state: RunState, request: CancelRequested) -> None:
+        rows: list[Event] = [request]
+        commands = list(advance(state, request)[1])
+        # Nobody works on these any more, so they have stopped already.
+        for step in state.order:
+            for part in step.parts.values():
+                for attempt in part.attempts:
+                    if attempt.stage in ("running", "stopping"):
+                        ended = AttemptCancelled(request.at, step.id, part.name, attempt.number)
+                        rows.append(ended)
+                        commands += advance(state, ended)[1]
+        for command in commands:
+            if isinstance(command, EndRun):
+                rows.append(RunEnded(request.at, command.status.value))
+        await journal.append(rows)
+
+
+def _tell(driver: Driver, undone: tuple[Undone, ...]) -> None:
+    for each in undone:
+        driver.tell(MergeUndone(driver.now(), each.paths, each.kept))
+
+
+def _is_applied(state: RunState, step: StepId) -> bool:
+    changes = state.steps[step].changes
+    return changes is not None and changes.is_merged
+
+
+async def _claiming(start: Start) -> Plan:
+    """Where links lead in this workspace is part of what its steps claim."""
+    if not start.workspace:
+        return start.plan
+    return await asyncio.to_thread(with_aliases, start.plan, Path(start.workspace))
+
+
+def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
+    """Who answers, asked of the runner that will: nobody else knows it."""
+    if not isinstance(runner, Identified):
+        return None
+    agents = plan.agents.values()
+    named = [brief.model for step in plan.steps for brief in briefs(step.work)]
+    models = {"", *(model or "" for model in (*named, *(agent.model for agent in agents)))}
+    models.update(name for agent in agents for name in agent.fallback_models)
+    tools = {tool for agent in agents for tool in agent.tools}
+    return setup_to_json(runner.identify(sorted(models), sorted(tools)))
+
+
+def _decisions(history: History) -> list[Decided]:
+    return [event for event in history.events if isinstance(event, Decided)]
+
+
+def is_interrupted(row: RunRow) -> bool:
+    """Its journal has no end, and nobody drives it."""
+    has_ended = row.status not in (RunStatus.RUNNING, RunStatus.WAITING)
+    return not has_ended and not _is_held(row)
+
+
+def _is_held(row: RunRow) -> bool:
+    return row.leased_by is not None and not is_dead(row.leased_by)

@@ -1,0 +1,120 @@
+"""Seals on what a run began with and what a person decided. In: events and the user's secret.
+Out: a MAC, or a refusal.
+
+A plan is checked when its run starts; whoever drives the run later takes it from the journal. The
+seal says that it is still the same, and the inputs, the folder and the model with it (DESIGN, rule
+12). A decision is sealed too. Nothing else is: what steps answered can be edited unnoticed
+(docs/decisions/0013).
+"""
+
+import hmac
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, fields, replace
+from hashlib import sha256
+from typing import TypeVar
+
+from stretto.events.model import Approved, RunStarted
+from stretto.problems.errors import PlanNotAccepted
+from stretto.run.decisions import Decided
+from stretto.vocabulary.names import listed
+
+_VERSION = "1"
+_FINGERPRINT_LETTERS = 16
+_Decided = TypeVar("_Decided", bound=Decided)
+
+
+class Seals:
+    """`accepted`: fingerprints of what a person has read and takes as it is."""
+
+    def __init__(self, secret: Callable[[], bytes], accepted: frozenset[str] = frozenset()) -> None:
+        self._secret = secret
+        self._accepted = accepted
+
+    def seal(self, started: RunStarted) -> RunStarted:
+        return replace(started, seal=self._mac(_start(started)))
+
+    def seal_decision(self, run_id: str, decided: _Decided) -> _Decided:
+        return replace(decided, seal=self._mac(_decision(run_id, decided)))
+
+    def is_given(self, run_id: str, decided: Decided) -> bool:
+        """Whether this user gave the decision, for this run and as it stands."""
+        return self._holds(decided.seal, _decision(run_id, decided))
+
+    def check(self, started: RunStarted, decisions: Iterable[Decided] = ()) -> None:
+        """Raises PlanNotAccepted."""
+        is_sealed = self._holds(started.seal, _start(started))
+        forged = self._forged(started, decisions)
+        if is_sealed and not forged:
+            return
+        mark = _fingerprint(started, forged)
+        if mark not in self._accepted:
+            raise _refusal(started, is_sealed, forged, mark)
+
+    def fingerprint(self, started: RunStarted, decisions: Iterable[Decided] = ()) -> str:
+        """Names exactly this beginning of a run, and the decisions that have no seal, for a person
+        who accepts them."""
+        return _fingerprint(started, self._forged(started, decisions))
+
+    def _forged(self, started: RunStarted, decisions: Iterable[Decided]) -> list[Decided]:
+        return [each for each in decisions if not self.is_given(started.run_id, each)]
+
+    def _holds(self, seal: str, covered: bytes) -> bool:
+        return hmac.compare_digest(seal.encode(), self._mac(covered).encode())
+
+    def _mac(self, covered: bytes) -> str:
+        return f"{_VERSION}:{hmac.new(self._secret(), covered, sha256).hexdigest()}"
+
+
+def _fingerprint(started: RunStarted, forged: Iterable[Decided]) -> str:
+    covered = [_start(started), *(_decision(started.run_id, each) for each in forged)]
+    return sha256(b"\n".join(covered)).hexdigest()[:_FINGERPRINT_LETTERS]
+
+
+def _start(started: RunStarted) -> bytes:
+    head = {**_written(started, "plan"), "at": float(started.at)}
+    # JSON without line breaks, so nothing can move between the two halves.
+    return f"{json.dumps(head, sort_keys=True)}\n{started.plan}".encode()
+
+
+def _decision(run_id: str, decided: Decided) -> bytes:
+    # Without its time: whoever writes it down sets that. The type is what tells a rejection from
+    # an approval; approvals were sealed before rejections were, and so without it.
+    kind = {} if isinstance(decided, Approved) else {"type": decided.type}
+    return json.dumps({**_written(decided), **kind, "of": run_id}, sort_keys=True).encode()
+
+
+def named(decided: Decided) -> str:
+    verdict = "an approval" if isinstance(decided, Approved) else "a rejection"
+    return f"{verdict} of {decided.step}"
+
+
+def _written(event: RunStarted | Decided, *besides: str) -> dict[str, object]:
+    # A field at its default is left out: seals hold when a later Stretto adds another field.
+    return {
+        field.name: getattr(event, field.name)
+        for field in fields(event)
+        if field.name not in ("at", "seal", *besides)
+        and (field.default is MISSING or getattr(event, field.name) != field.default)
+    }
+
+
+def _refusal(
+    started: RunStarted, is_sealed: bool, forged: Sequence[Decided], mark: str
+) -> PlanNotAccepted:
+    run = started.run_id
+    if is_sealed:
+        what = listed(dict.fromkeys(named(each) for each in forged))
+        said = f"the journal of run {run} holds {what} that you did not give"
+    elif started.seal:
+        said = f"what run {run} began with was changed since: its plan, its inputs or its folder"
+    else:
+        said = (
+            f"the stored plan of run {run} has no seal: an older Stretto wrote it, or somebody else"
+        )
+    hint = (
+        f"read it with: stretto plan --run {run}; go on with exactly that: "
+        f"stretto resume {run} --accept-plan {mark}; "
+        f"or start from a recipe that you know: stretto retry {run} --recipe FILE"
+    )
+    return PlanNotAccepted(said, hint=hint)

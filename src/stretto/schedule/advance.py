@@ -1,0 +1,171 @@
+"""The whole scheduler. In: a RunState and an event. Out: the same state, and the commands."""
+
+from typing import TypeAlias, assert_never
+
+from stretto.events.model import (
+    ApprovalRequested,
+    Approved,
+    AttemptCancelled,
+    AttemptFailed,
+    AttemptStarted,
+    AttemptSucceeded,
+    CancelRequested,
+    ChangesApplied,
+    ChangesCollected,
+    Event,
+    MergeFailed,
+    MergeHeld,
+    MergeUndone,
+    MessageDropped,
+    ModelFailedOver,
+    ModelRetried,
+    ModelSpoke,
+    Rejected,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    TimerFired,
+    ToolEnded,
+    ToolStarted,
+)
+from stretto.schedule.approvals import ask_people, decide, hold_merge
+from stretto.schedule.closing import RUN_TIMER
+from stretto.schedule.commands import Command
+from stretto.schedule.finish import finish
+from stretto.schedule.observing import observe
+from stretto.schedule.outcomes import end_unlooked, receive_applied, receive_changes, stop_run
+from stretto.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
+from stretto.schedule.progress import progress
+from stretto.schedule.recovery import doubt, resume
+from stretto.schedule.state import Failure, RunState, Timer
+from stretto.schedule.timers import fire
+from stretto.schedule.turn import Turn
+from stretto.vocabulary.names import listed
+from stretto.vocabulary.setup import setup_from_json
+from stretto.vocabulary.statuses import RunStatus
+
+AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
+# These free nobody and end nothing; the first is half of all events.
+_CHANGES_NO_STEP = (
+    AttemptStarted,
+    ModelSpoke,
+    ModelFailedOver,
+    ModelRetried,
+    ToolStarted,
+    ToolEnded,
+)
+
+
+def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...]]:
+    """Synchronous, total, deterministic. An event about nothing that is known changes nothing."""
+    turn = Turn(state, event.at)
+    if isinstance(event, RunStarted):
+        _start(turn, event)
+    elif state.started_at is not None:
+        _receive(turn, event)
+    if state.started_at is not None and not state.has_ended:
+        state.now = event.at
+        if not isinstance(event, _CHANGES_NO_STEP):
+            progress(turn)
+            finish(turn)
+            if turn.asking:
+                ask_people(turn)
+    return state, tuple(turn.commands)
+
+
+def _start(turn: Turn, event: RunStarted) -> None:
+    state = turn.state
+    if state.started_at is not None:
+        return
+    state.started_at = event.at
+    state.run_id = state.scope.run_id = event.run_id
+    state.workspace = event.workspace
+    state.setup = setup_from_json(event.setup)
+    state.inputs = state.scope.inputs = event.inputs
+    state.seed = event.seed
+    if state.plan.timeout_seconds is not None:
+        turn.set_timer(RUN_TIMER, Timer("run", event.at + state.plan.timeout_seconds))
+
+
+def _receive(turn: Turn, event: Event) -> None:
+    state = turn.state
+    match event:
+        case AttemptStarted() | AttemptSucceeded() | AttemptFailed() | AttemptCancelled():
+            _receive_attempt(turn, event)
+        case ModelSpoke() | ModelFailedOver() | ModelRetried() | ToolStarted() | ToolEnded():
+            observe(state, event)
+        case ChangesCollected() | MergeFailed():
+            if step := state.steps.get(event.step):
+                receive_changes(turn, step, event)
+        case MergeHeld():
+            if step := state.steps.get(event.step):
+                hold_merge(turn, step, event)
+        case MergeUndone():
+            state.warnings[_undone(event)] = None
+        case ChangesApplied():
+            if step := state.steps.get(event.step):
+                receive_applied(step, event)
+        case TimerFired():
+            fire(turn, event.timer)
+        case ApprovalRequested():
+            if step := state.steps.get(event.step):
+                step.asked_key = event.key if step.awaits_approval else ""
+        case Approved() | Rejected():
+            if step := state.steps.get(event.step):
+                decide(turn, step, event)
+        case CancelRequested():
+            if not state.has_ended:
+                said = f"cancelled: {event.reason}" if event.reason else "cancelled"
+                stop_run(turn, RunStatus.CANCELLED, said)
+        case MessageDropped():
+            state.warnings[f"the run was left {event.what}: it does not count"] = None
+        case RunResumed():
+            state.asks_for_writers = event.permission == "ask"
+            resume(turn, event)
+        case RunEnded():
+            state.is_recorded = True
+            end_unlooked(turn)
+        case RunStarted():
+            pass
+        case _:
+            assert_never(event)
+
+
+def _undone(event: MergeUndone) -> str:
+    return (
+        "a merge that a crash had cut off was undone; changed by somebody since, and left so: "
+        f"{listed(event.paths)} (as they were before: {event.kept})"
+    )
+
+
+def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
+    step = turn.state.steps.get(event.step)
+    part = step.parts.get(event.part) if step else None
+    if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
+        return
+    attempt = part.attempts[event.attempt - 1]
+    if attempt.stage == "ended" and not isinstance(event, AttemptStarted):
+        return
+    match event:
+        case AttemptStarted():
+            begin_attempt(turn, step, part, attempt, event.key)
+        case AttemptSucceeded():
+            attempt.model, attempt.reused_from = event.model, event.reused_from
+            if event.warnings:
+                step.warnings.update(dict.fromkeys(event.warnings))
+                attempt.warnings += event.warnings
+            succeed_attempt(turn, step, part, attempt, event.output, event.usage)
+        case AttemptFailed():
+            attempt.model = event.model
+            if event.warnings:
+                step.warnings.update(dict.fromkeys(event.warnings))
+            failure = Failure(event.kind, event.error)
+            if event.kind == "in_doubt" and step.planned.recovery != "rerun":
+                doubt(turn, step, part, attempt, failure, event.usage)
+                return
+            retry_after = event.retry_after_seconds
+            fail_attempt(turn, step, part, attempt, failure, event.usage, retry_after)
+        case AttemptCancelled():
+            cancel_attempt(turn, step, part, attempt, event.usage)
+        case _:
+            assert_never(event)

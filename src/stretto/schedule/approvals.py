@@ -1,0 +1,164 @@
+"""What a person decides: whether a gated step starts, whether work in doubt is done again, and
+whether a change is merged that somebody should look at first.
+
+A person decides about what they were shown, and nothing else: every question has a key, the digest
+of what would run, and a decision counts only if it has the same one.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from stretto.events.model import Approved, MergeHeld, Rejected
+from stretto.plan.model import briefs
+from stretto.schedule.closing import step_timer, stop_asking
+from stretto.schedule.collecting import collect_allowed, hold
+from stretto.schedule.commands import ApprovalSubject, AskApproval, StartAttempt
+from stretto.schedule.opening import blank_copy, opening_commands
+from stretto.schedule.outcomes import changes_of, end_collected, end_merger, fail
+from stretto.schedule.parts import give_up, start_again
+from stretto.schedule.prompt import command_for
+from stretto.schedule.state import Decision, Failure, RunState, StepState, Timer
+from stretto.schedule.turn import Turn
+from stretto.vocabulary.statuses import StepStatus
+
+_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked about."""
+
+    about: ApprovalSubject
+    key: str
+    commands: tuple[StartAttempt, ...] = ()  # what starts once it is approved
+
+
+def needs_person(turn: Turn, step: StepState) -> bool:
+    """Whether a person must let the step start, and has not yet."""
+    if step.is_approved:
+        return False
+    is_asked_for = turn.state.asks_for_writers and step.planned.posture == "writer"
+    return step.planned.is_gated or is_asked_for
+
+
+def ask(turn: Turn, step: StepState) -> None:
+    """Which key the question has is known at the end of the turn: more of the step may be in doubt."""
+    step.awaits_approval = True
+    turn.state.awaiting_approval[step.id] = step
+    turn.asking[step.id] = None
+    # The work of a step whose change is held is done: its time has stopped.
+    seconds = None if step.is_merge_held else step.planned.timeout_seconds
+    if seconds is not None and step_timer(step) not in turn.state.timers:
+        turn.set_timer(step_timer(step), Timer("step", turn.at + seconds, step.id))
+
+
+def ask_people(turn: Turn) -> None:
+    state = turn.state
+    for step in sorted((state.steps[id] for id in turn.asking), key=lambda step: step.index):
+        if step.awaits_approval:
+            question = question_of(state, step)
+            turn.say(AskApproval(step.id, question.key, question.about))
+
+
+def question_of(state: RunState, step: StepState) -> Question:
+    if step.is_merge_held:
+        return Question("merge", _digest("merge", step.question, repr(step.changes)))
+    if step.status is StepStatus.RUNNING:
+        blank = blank_copy(step)
+        asking = (part for part in step.parts.values() if part.status == "asking")
+        commands = tuple(command_for(state, blank, part) for part in asking)
+        return Question("again", _digest("again", *_keys(commands)), commands)
+    commands = opening_commands(state, step)
+    return Question("start", _digest("start", *_keys(commands), *_rest(state, step)), commands)
+
+
+def hold_merge(turn: Turn, step: StepState, event: MergeHeld) -> None:
+    if step.pending is None:
+        end_merger(turn, step, event)
+        return
+    if step.is_merge_held:
+        return
+    step.changes = changes_of(step, event)
+    step.warnings.update(dict.fromkeys(event.warnings))
+    hold(turn, step, event.question)
+    ask(turn, step)
+
+
+def decide(turn: Turn, step: StepState, event: Approved | Rejected) -> None:
+    if event.decision and any(each.event.decision == event.decision for each in step.decisions):
+        return  # it was left twice, as after a crash of whoever took it
+    void = _why_void(step, event)
+    step.decisions.append(Decision(event, void))
+    if void:
+        return
+    stop_asking(turn, step)
+    if isinstance(event, Approved):
+        _approve(turn, step, event)
+    else:
+        _reject(turn, step, event)
+
+
+def withdraw_approvals(state: RunState) -> None:
+    """Others would answer now than those whom a person has allowed: they are asked again."""
+    for step in state.order:
+        if step.is_approved and step.ended_at is None:
+            step.is_approved = False
+            step.approval = None
+
+
+def standing(step: StepState) -> Decision | None:
+    """The decision that counts."""
+    return next((each for each in reversed(step.decisions) if not each.void), None)
+
+
+def _why_void(step: StepState, event: Approved | Rejected) -> str:
+    if not step.awaits_approval:
+        return "nothing was asked any more" if step.decisions else "nothing was asked"
+    # A journal from before questions had keys has none on record.
+    return "" if event.key == step.asked_key else "it was given for something else"
+
+
+def _approve(turn: Turn, step: StepState, event: Approved) -> None:
+    is_start = step.status is StepStatus.WAITING
+    step.is_approved = True
+    if event.prompts:
+        edited = {part: str(text) for part, text in event.prompts.items()}
+        step.edited_prompts = {**(step.edited_prompts or {}), **edited}
+    if step.is_merge_held:
+        collect_allowed(turn, step)
+    if is_start:
+        step.approval = event
+        turn.state.startable.push(step.index)
+    for part in list(step.parts.values()):
+        if part.status == "asking":
+            start_again(turn, step, part)
+
+
+def _reject(turn: Turn, step: StepState, event: Rejected) -> None:
+    reason = f": {event.reason}" if event.reason else ""
+    said = f"rejected by {event.by or 'a person'}{reason}"
+    if step.is_merge_held:
+        end_collected(turn, step, Failure("refused", f"its change was {said}"))
+        return
+    if step.status is StepStatus.WAITING:
+        fail(turn, step, Failure("refused", said), step.planned.on_failure)
+    for part in list(step.parts.values()):
+        if part.status == "asking":
+            give_up(turn, step, part, Failure("in_doubt", said))
+
+
+def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
+    return [f"{command.part}={command.key}" for command in commands]
+
+
+def _rest(state: RunState, step: StepState) -> list[str]:
+    """What comes later in the step: stages, validators, fallbacks, as far as it is known now."""
+    named = [
+        agent for brief in briefs(step.planned.work) for agent in (brief.agent, brief.fallback)
+    ]
+    agents = [state.plan.agents[agent] for agent in dict.fromkeys(named) if agent is not None]
+    return [repr(step.planned.work), *map(repr, agents), step.planned.merge_back]
+
+
+def _digest(*texts: str) -> str:
+    return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]

@@ -1,0 +1,101 @@
+"""The changes of a writer: collected once its work is done, and before its dependents start
+(RECIPES §9). In: a step that would end. Out: CollectChanges, and the step waits for it.
+
+What an isolated writer changed is kept and merged; what a shared one wrote is compared with what
+it declared.
+"""
+
+from stretto.schedule.closing import step_timer
+from stretto.schedule.commands import CollectChanges
+from stretto.schedule.state import NO_LOCAL, Pending, RunState, StepState
+from stretto.schedule.turn import Turn
+from stretto.templates.evaluate import Undecided, decide
+from stretto.vocabulary.large import Kept, loaded
+from stretto.vocabulary.statuses import StepStatus
+
+
+def writes_here(state: RunState, step: StepState) -> bool:
+    # A run without a workspace has nothing to write to: a scripted one, for instance.
+    return bool(state.workspace) and step.planned.claims.is_writer
+
+
+def is_isolated(state: RunState, step: StepState) -> bool:
+    return writes_here(state, step) and step.planned.claims.is_isolated
+
+
+def must_wait(turn: Turn, step: StepState, pending: Pending) -> bool:
+    """Whether the step ends only once its changes are collected."""
+    state = turn.state
+    if step.pending is not None:
+        return True
+    if step.status is not StepStatus.RUNNING or not writes_here(state, step):
+        return False
+    if all(attempt.started_at is None for attempt in step.attempts):
+        return False
+    step.pending = pending
+    state.collecting += 1
+    turn.clear_timer(step_timer(step))
+    collect(turn, step)
+    return True
+
+
+def collect(turn: Turn, step: StepState) -> None:
+    if step.merging:
+        for id in sorted(step.merging):
+            turn.say(CollectChanges(id, is_merged=True, is_allowed=False))
+        return
+    # What was told to stop may write until it says that it did.
+    if step.pending is not None and step.open_attempts == 0:
+        is_merged = step.pending.is_success and step.planned.merge_back == "auto"
+        turn.say(CollectChanges(step.id, is_merged, step.is_merge_allowed))
+
+
+def must_wait_for_others(turn: Turn, step: StepState, output: Kept) -> bool:
+    """Whether the step, which has succeeded, ends only once the changes of others are merged."""
+    merges, step.merges = step.merges, []  # once
+    for writer in merges:
+        changes = writer.changes
+        is_kept = writer.status is StepStatus.SUCCEEDED and changes is not None and changes.files
+        if is_kept and changes and not changes.is_merged and _is_wanted(turn, writer, step, output):
+            step.merging.add(writer.id)
+    if not step.merging:
+        return False
+    step.pending = Pending(output)
+    turn.state.collecting += 1
+    turn.clear_timer(step_timer(step))
+    collect(turn, step)
+    return True
+
+
+def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Kept) -> bool:
+    condition = writer.planned.merge_when
+    if condition is None:
+        return True
+    claim = decide(condition, turn.state.scope_with(NO_LOCAL, (step.id, loaded(output))))
+    if isinstance(claim, Undecided):
+        said = f"'merge_when' is undecided and counts as false: {claim.reason}"
+        writer.warnings[said] = None
+        return False
+    if not claim:
+        writer.warnings[f"its change was not merged: {condition.text} is not so"] = None
+    return claim
+
+
+def hold(turn: Turn, step: StepState, question: str) -> None:
+    """Nothing more happens to the change until a person has decided."""
+    step.question = question
+    turn.state.collecting -= 1
+
+
+def collect_allowed(turn: Turn, step: StepState) -> None:
+    step.is_merge_allowed = True
+    turn.state.collecting += 1
+    collect(turn, step)
+
+
+def take_pending(turn: Turn, step: StepState) -> Pending | None:
+    is_counted = step.pending is not None and not step.is_merge_held
+    pending, step.pending = step.pending, None
+    if is_counted:
+        turn.state.collecting -= 1
+    return pending

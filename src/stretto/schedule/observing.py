@@ -1,0 +1,61 @@
+"""What an attempt does while it is under way. It changes no step; a report and a resume need it."""
+
+from stretto.events.model import (
+    Happening,
+    ModelFailedOver,
+    ModelRetried,
+    ModelSpoke,
+    ToolEnded,
+    ToolStarted,
+)
+from stretto.schedule.state import AttemptState, HeldUp, RunState
+from stretto.schedule.tool_calls import MOST_FAULTS, ToolCalls, fault_of
+from stretto.vocabulary.durations import format_duration
+
+# Tools of ours that never remove a file. What any other call did to files, nobody can tell.
+_REMOVES_NOTHING = frozenset(
+    ("Read", "Glob", "Grep", "Write", "Edit", "MultiEdit", "NotebookEdit", "WebFetch", "WebSearch")
+)
+
+
+_LAST_WORDS = 80
+
+
+def observe(state: RunState, event: Happening) -> None:
+    step = state.steps.get(event.step)
+    part = step.parts.get(event.part) if step else None
+    if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
+        return
+    attempt = part.attempts[event.attempt - 1]
+    if step.held_up is not None and step.held_up.attempt is attempt:
+        step.held_up = None  # whatever it does now, it no longer waits for its provider
+    match event:
+        case ToolStarted():
+            step.activity = f"calls {event.tool}"
+            attempt.has_doubtful_calls |= event.recovery == "in_doubt"
+            attempt.may_have_removed |= event.tool not in _REMOVES_NOTHING
+        case ToolEnded():
+            step.activity = f"called {event.tool}"
+            attempt.tool_calls += 1
+            was_made = event.verdict != "refused"
+            attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
+            step.calls = step.calls or ToolCalls()
+            step.calls.count(event)
+            if said := fault_of(event):
+                warn(attempt, said)
+        case ModelFailedOver():
+            said = f"{event.model} could not answer, {event.to} was asked: {event.error}"
+            step.warnings[said] = None
+            warn(attempt, said)
+        case ModelRetried():
+            attempt.provider_retries += (event.error,)
+            delay = format_duration(event.delay_seconds)
+            says = f"{event.error}, retry {event.retry}/{event.most} in {delay}"
+            step.held_up = HeldUp(attempt, says)
+        case ModelSpoke():
+            step.activity = event.text[-_LAST_WORDS:]
+
+
+def warn(attempt: AttemptState, said: str) -> None:
+    if said not in attempt.warnings and len(attempt.warnings) < MOST_FAULTS:
+        attempt.warnings += (said,)

@@ -1,0 +1,246 @@
+"""How a step ends, and what that means for those that depend on it (RECIPES §4, §6)."""
+
+from dataclasses import dataclass, replace
+from heapq import heappush
+
+from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
+from stretto.recipe.model import Policy
+from stretto.schedule.closing import RUN_TIMER, close_run, end_step, stop_asking
+from stretto.schedule.collecting import is_isolated, must_wait, must_wait_for_others, take_pending
+from stretto.schedule.parts import stop_parts
+from stretto.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
+from stretto.schedule.tool_calls import ToolCalls
+from stretto.schedule.turn import Turn
+from stretto.vocabulary.large import Kept
+from stretto.vocabulary.statuses import RunStatus, StepStatus
+from stretto.vocabulary.values import Json
+
+
+def succeed(turn: Turn, step: StepState, output: Kept) -> None:
+    if len(step.parts) > 1:  # the only one has ended, or there were none
+        stop_parts(turn, step)
+    if not must_wait(turn, step, Pending(output)):
+        if step.planned.claims.is_writer and not turn.state.workspace and step.parts:
+            step.warnings["it is a writer, but this run has no workspace: no file changed"] = None
+        _conclude(turn, step, output)
+
+
+def fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
+    stop_parts(turn, step)
+    if not must_wait(turn, step, Pending(None, failure, policy)):
+        _fail(turn, step, failure, policy)
+
+
+def end_collected(turn: Turn, step: StepState, conflict: Failure | None = None) -> None:
+    """Its changes are collected, or could not be merged: it ends as it was going to."""
+    pending = take_pending(turn, step)
+    if pending is None:
+        return
+    if pending.is_cancelled:
+        end_step(turn, step, StepStatus.CANCELLED)
+    elif pending.failure is not None:
+        _fail(turn, step, pending.failure, pending.policy)
+    elif conflict is not None:
+        _fail(turn, step, conflict, step.planned.on_failure)
+    elif step.merge_failure is not None:
+        _fail(turn, step, step.merge_failure, step.planned.on_failure)
+    else:
+        _conclude(turn, step, pending.output)
+
+
+def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | MergeFailed) -> None:
+    kept = changes_of(step, event)
+    step.warnings.update(dict.fromkeys(event.warnings))
+    if isinstance(event, ChangesCollected):
+        step.changes = replace(kept, is_merged=event.is_merged)
+        if event.question:
+            step.warnings[event.question] = None
+        if event.is_unchanged and step.pending is not None and step.pending.is_success:
+            doubt_writer(turn.state, step)
+        end_collected(turn, step)
+        step.question = event.question  # afterwards: a change that waits for a person has one too
+    else:
+        step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
+        end_collected(turn, step, Failure("conflict", event.error))
+    end_merger(turn, step, event)
+
+
+def _conclude(turn: Turn, step: StepState, output: Kept) -> None:
+    """Its own work and its own change are done: what waited for it is merged, then it ends."""
+    if not must_wait_for_others(turn, step, output):
+        _succeed(turn, step, output)
+
+
+def end_merger(
+    turn: Turn, writer: StepState, event: ChangesCollected | MergeFailed | MergeHeld
+) -> None:
+    """The change of a writer was merged for the step that it waited for, or could not be.
+
+    A change that a person must look at first is not merged: they may still apply it.
+    """
+    after = writer.planned.merge_after
+    merger = turn.state.steps[after] if after is not None else None
+    if merger is None or writer.id not in merger.merging:
+        return
+    merger.merging.discard(writer.id)
+    if not isinstance(event, ChangesCollected):
+        why = event.error if isinstance(event, MergeFailed) else event.question
+        said = f"the change of step '{writer.id}' was not merged: {why}"
+        merger.merge_failure = Failure("conflict", said)
+    if not merger.merging:
+        end_collected(turn, merger)
+
+
+def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHeld) -> Changes:
+    """As they are kept, and not merged."""
+    is_success = step.pending is None or step.pending.is_success
+    return Changes(
+        event.artifact,
+        event.files,
+        event.insertions,
+        event.deletions,
+        is_merged=False,
+        is_whole=event.is_whole and is_success,
+        diff="" if isinstance(event, MergeHeld) else event.diff,
+        changed=() if isinstance(event, MergeHeld) else event.changed,
+    )
+
+
+def receive_applied(step: StepState, event: ChangesApplied) -> None:
+    if step.changes is not None:
+        step.changes = replace(step.changes, is_merged=True, applied_by=event.by)
+
+
+def doubt_writer(state: RunState, step: StepState) -> None:
+    """It claims to have succeeded, and no file is different."""
+    calls = step.calls or ToolCalls()
+    said = "it is a writer, but changed no file"
+    if not calls.made:
+        said = "it is a writer, but made no tool call and changed no file"
+    elif calls.not_done:
+        said += f" ({calls.not_done} of its {calls.made} tool calls were refused or failed)"
+    step.warnings[said] = None
+    # It tried to write and could not: whatever it says, that is not done.
+    if calls.writes_not_done:
+        step.is_in_vain = state.is_partial = True
+
+
+def _succeed(turn: Turn, step: StepState, output: Kept) -> None:
+    # A command that ends with another code than 0 may have done its work: files that changed say so.
+    has_changed_files = step.changes is not None and step.changes.files > 0
+    if step.calls is not None and step.calls.all_in_vain and not has_changed_files:
+        step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
+        step.is_in_vain = turn.state.is_partial = True
+    step.kept_output = output
+    end_step(turn, step, StepStatus.SUCCEEDED)
+    _free_dependents(turn, step, is_live=True)
+
+
+def skip(turn: Turn, step: StepState, reason: str) -> None:
+    step.reason = reason
+    end_step(turn, step, StepStatus.SKIPPED)
+    _free_dependents(turn, step, is_live=False)
+
+
+def _fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
+    state = turn.state
+    step.error = failure.error
+    step.failure_kind = failure.kind
+    step.output = inline_error(step, failure.error) if policy == "inline" else None
+    if state.closed_as is not None:
+        # A run that is closing has no dependents left to think of, and what never began has
+        # not failed: it was called off.
+        has_begun = any(step.attempts)
+        end_step(turn, step, StepStatus.FAILED if has_begun else StepStatus.CANCELLED)
+        return
+    end_step(turn, step, StepStatus.FAILED)
+    match policy:
+        case "inline" | "skip":
+            _free_dependents(turn, step, is_live=True)
+        case "block":
+            _hold_dependents(turn, step)
+        case "abort":
+            stop_run(turn, RunStatus.FAILED, f"step '{step.id}' failed: {failure.error}")
+
+
+def policy_for(step: StepState, part: PartState) -> Policy:
+    """What the failure of a part means, where its step cannot go on without it."""
+    if part.has_fallen_back:
+        return "abort"
+    return part.brief.on_failure or step.planned.on_failure
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    output: Json
+
+
+def inline_error(step: StepState, error: str) -> str:
+    """What later prompts read in place of an output: nobody should take it for an answer."""
+    return f"Error: step '{step.id}' failed: {error}"
+
+
+def stand_in(policy: Policy | None, step: StepState, who: str, failure: Failure) -> StandIn | None:
+    """What stands for the output of a branch or element that may fail, if it may."""
+    match policy:
+        case "inline":
+            return StandIn(inline_error(step, f"{who}: {failure.error}"))
+        case "skip":
+            return StandIn(None)
+        case _:
+            return None
+
+
+def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
+    """Nothing new starts, and what runs is cancelled. What has ended stays."""
+    close_run(turn, status, reason)
+    turn.clear_timer(RUN_TIMER)
+    for step in list(turn.state.running.values()):
+        if step.pending is not None and not step.is_merge_held:
+            continue  # its work is done, and a merge is not stopped halfway
+        take_pending(turn, step)
+        step.reason = reason
+        stop_parts(turn, step)
+        stop_asking(turn, step)
+        # What a shared writer wrote stays, so somebody looks what that is. A copy is thrown away.
+        is_looked_at = not is_isolated(turn.state, step)
+        if not (is_looked_at and must_wait(turn, step, Pending(is_cancelled=True))):
+            end_step(turn, step, StepStatus.CANCELLED)
+
+
+def end_unlooked(turn: Turn) -> None:
+    """The run has ended: journals of before end without a look at what cancelled writers wrote."""
+    for step in list(turn.state.running.values()):
+        if step.pending is not None and step.pending.is_cancelled:
+            end_collected(turn, step)
+
+
+def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:
+    if step.choice is not None:
+        turn.state.steps[step.choice].is_chosen = True
+    arrived = turn.state.arrived
+    for dependent in step.dependents:
+        dependent.unmet -= 1
+        if not is_live and not _only_follows(dependent, step):
+            dependent.skipped += 1
+        # A target that nobody chose waits for all the rest too: whether it is skipped or held
+        # must not depend on who was quick.
+        if not dependent.unmet:
+            heappush(arrived, dependent.index)
+
+
+def _hold_dependents(turn: Turn, failed: StepState) -> None:
+    held = [failed]
+    while held:
+        for step in held.pop().dependents:
+            if step.status is StepStatus.WAITING:
+                step.reason = f"{failed.id} failed"
+                end_step(turn, step, StepStatus.HELD)
+                held.append(step)
+
+
+def _only_follows(dependent: StepState, step: StepState) -> bool:
+    """A skip travels with what a step needs. Standing behind another in the list is no need:
+    the step after a routed-away one is the next step all the same."""
+    edges = dependent.planned.edges
+    return any(edge.before == step.id and edge.reason == "listed before" for edge in edges)

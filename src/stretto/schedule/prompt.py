@@ -1,0 +1,114 @@
+"""What a subagent is told. In: a part of a step. Out: the command that starts its next attempt."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from stretto.plan.brief_text import compose, joined, under_headings
+from stretto.plan.model import PlannedAgent
+from stretto.schedule.commands import StartAttempt
+from stretto.schedule.key import key_of
+from stretto.schedule.state import PartState, RunState, StepState
+from stretto.templates.reference import Reference
+from stretto.templates.render import as_text, render
+from stretto.templates.scope import Scope
+from stretto.templates.template import Template
+from stretto.templates.value import MISSING
+from stretto.vocabulary.large import loaded
+from stretto.vocabulary.statuses import StepStatus
+
+
+def command_for(state: RunState, step: StepState, part: PartState) -> StartAttempt:
+    agent = state.plan.agents[part.agent]
+    prompt, instructions = _composed(state, step, part, agent)
+    model = _model(state, part, agent)
+    return StartAttempt(
+        step=step.id,
+        part=part.name,
+        attempt=len(part.attempts) + 1,
+        agent=agent.id,
+        prompt=prompt,
+        instructions=instructions,
+        model=model,
+        timeout_seconds=agent.timeout_seconds,
+        key=key_of(state, step.planned, part.name, agent, instructions, prompt, model),
+    )
+
+
+def with_new_key(
+    state: RunState, step: StepState, part: PartState, command: StartAttempt
+) -> StartAttempt:
+    """The same command, for another setup."""
+    agent, told = state.plan.agents[command.agent], (command.instructions, command.prompt)
+    key = key_of(state, step.planned, part.name, agent, *told, command.model)
+    return replace(command, key=key)
+
+
+def _composed(
+    state: RunState, step: StepState, part: PartState, agent: PlannedAgent
+) -> tuple[str, str]:
+    brief, scope = part.brief, state.scope_with(part.local)
+    own = _filled(state, step, agent.prompt, scope)
+    told = _filled(state, step, brief.told, scope) if brief.told is not None else None
+    given = _given(state, part, agent) if told is None else None
+
+    def results() -> str:
+        return _results(state.steps[before] for before in step.planned.depends_on)
+
+    telling = compose(brief.style, own, told, given, results)
+    prompt = telling.prompt
+    if step.edited_prompts is not None and part.name in step.edited_prompts:
+        prompt = step.edited_prompts[part.name]
+    feedback = part.local.get("feedback")
+    if feedback is not None and part.handed is MISSING and not _names_feedback(agent, part):
+        prompt = joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
+    if part.not_accepted:
+        prompt = joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
+    return prompt, telling.instructions
+
+
+def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
+    """The input of somebody to whom the step says nothing itself."""
+    if part.brief.gets_all_prior:
+        return _results(state.order)
+    # An agent whose own prompt names the item has it already.
+    if part.handed is MISSING or ("item" in part.local and _uses(agent.prompt, "item")):
+        return None
+    return as_text(loaded(part.handed))
+
+
+def _results(steps: Iterable[StepState]) -> str:
+    """The outputs of those that have ended and have one."""
+    ended = (step for step in steps if step.ended_at is not None and step.kept_output is not None)
+    return under_headings((step.id, as_text(step.output)) for step in ended)
+
+
+def _filled(state: RunState, step: StepState, template: Template, scope: Scope) -> str:
+    if len(template.parts) == 1 and isinstance(template.parts[0], str):
+        return template.parts[0]
+    rendered = render(template, scope)
+    for reference in rendered.missing:
+        if not _was_skipped(state, reference):
+            step.warnings[f"{{{{{reference.text}}}}} is not there and was left empty"] = None
+    return rendered.text
+
+
+def _was_skipped(state: RunState, reference: Reference) -> bool:
+    # A step that was routed away has nothing to give, and everybody knows it.
+    step = reference.step or state.plan.stored.get(str(reference.path[0]))
+    value = state.values.get(step) if step else None
+    return value is not None and value.status == StepStatus.SKIPPED
+
+
+def _names_feedback(agent: PlannedAgent, part: PartState) -> bool:
+    return any(_uses(template, "feedback") for template in (agent.prompt, part.brief.told))
+
+
+def _uses(template: Template | None, name: str) -> bool:
+    return template is not None and any(r.path[0] == name for r in template.references)
+
+
+def _model(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
+    # The brief's model is the step's, or else that of the agent who was asked first.
+    if part.has_fallen_back and part.brief.model == state.plan.agents[part.brief.agent].model:
+        return agent.model
+    return part.brief.model

@@ -1,0 +1,65 @@
+"""What a run gives (RECIPES §1, §6). In: RunState. Out: its output, or why it has none."""
+
+from collections import ChainMap
+from dataclasses import replace
+
+from stretto.schedule.state import RunState, StepState
+from stretto.templates.render import TooLong, whole_value
+from stretto.templates.scope import EndedStep, Scope, StepValue, resolve
+from stretto.templates.value import MISSING
+from stretto.vocabulary.names import listed
+from stretto.vocabulary.statuses import StepStatus
+from stretto.vocabulary.values import Json
+
+
+def output_of(state: RunState) -> Json:
+    plan = state.plan
+    if plan.output is not None:
+        try:
+            value = whole_value(plan.output, _scope(state))
+        except TooLong as error:
+            return f"[{error}: read the outputs of the steps]"
+        return None if value is MISSING else value
+    if plan.dialect == "structural":
+        return {step.id: _given(step) for step in state.order}
+    if not state.has_ended:
+        return None
+    # Which steps a run takes is decided on the way: the last of the list may not be among them.
+    return next((step.output for step in reversed(state.order) if _gives(step)), None)
+
+
+def lack_of_output(state: RunState) -> str:
+    """Why the run has no output; empty when it has one."""
+    template = state.plan.output
+    if template is not None:
+        references, scope = template.references, _scope(state)
+        values = (resolve(each, scope) for each in references)
+        if not references or any(value is not MISSING and value is not None for value in values):
+            return ""
+        named = listed(dict.fromkeys(f"{{{{{each.text}}}}}" for each in references), 4)
+        return f"the run has no output: nothing is there for {named}"
+    if any(_gives(step) for step in state.order):
+        return ""
+    return "the run has no output: none of its steps gave one"
+
+
+def _gives(step: StepState) -> bool:
+    # What a condition gives is the name of the step it chose: whose work counts is that step.
+    has_output = step.status is StepStatus.SUCCEEDED and step.kept_output is not None
+    return has_output and step.choice is None
+
+
+def _given(step: StepState) -> Json:
+    """An error that stands in for an output is for later prompts: no run gives it as its own."""
+    return None if step.status is StepStatus.FAILED else step.output
+
+
+def _scope(state: RunState) -> Scope:
+    failed = {step.id: step for step in state.order if step.status is StepStatus.FAILED}
+    if not failed:
+        return state.scope
+    silenced: dict[str, EndedStep] = {
+        id: StepValue(None, step.outputs, step.status, step.error, step.validation)
+        for id, step in failed.items()
+    }
+    return replace(state.scope, steps=ChainMap(silenced, state.values))

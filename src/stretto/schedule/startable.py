@@ -1,0 +1,131 @@
+"""Which step starts next. In: steps that are ready. Out: the first that fits, in listing order.
+
+The outcome is that of RECIPES §9: pass over the ready steps in listing order and start each that
+fits under the width and conflicts with nothing that holds its files. The cost is not: steps with
+the same claims form a group, only the first of a group is ever looked at, and a group that is
+blocked is looked at again when the step that blocks it lets go.
+
+A step that only waits to retry gives its place away and keeps its files. It comes back for a place
+in listing order too, and nothing can stand against it but the width.
+"""
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+
+from stretto.plan.claims import Claims, ConflictIndex
+
+# Partners of a group are remembered up to this many: beyond, remembering costs the square.
+_MOST_PARTNERS = 64
+
+
+class Startable:
+    def __init__(self, claims: Sequence[Claims], width: int) -> None:
+        groups: dict[Claims, int] = {}
+        self._group_of = list(_grouped(claims, groups))
+        self._claims = list(groups)
+        self._index = ConflictIndex(self._claims)
+        self._partners: dict[int, tuple[int, ...] | None] = {}
+        self._queues: list[list[int]] = [[] for _ in groups]
+        self._heads: list[int] = []  # a heap of first steps; those that are no more are passed over
+        self._parked: dict[int, int] = {}  # group → the step that blocks it
+        self._parked_on: dict[int, list[int]] = {}
+        self._holders: dict[int, dict[int, None]] = {}  # group with rivals → steps that hold files
+        self._returning: list[int] = []  # a heap of steps that began, and want a place again
+        self.width = width
+        self.running = 0
+
+    def push(self, step: int) -> None:
+        group = self._group_of[step]
+        queue = self._queues[group]
+        heappush(queue, step)
+        if queue[0] == step and group not in self._parked:
+            heappush(self._heads, step)
+
+    def push_back(self, step: int) -> None:
+        """It gave its place away with `leave`, and has its files."""
+        heappush(self._returning, step)
+
+    def take(self) -> int | None:
+        """The step to start; from now on it has a place, and holds its files if others want them."""
+        while self.running < self.width and (self._heads or self._returning):
+            if self._returning and (not self._heads or self._returning[0] < self._heads[0]):
+                self.running += 1
+                return heappop(self._returning)
+            step = heappop(self._heads)
+            group = self._group_of[step]
+            queue = self._queues[group]
+            if group in self._parked or not queue or queue[0] != step:
+                continue
+            rivals = self._rivals(group)
+            if rivals != ():  # without any, it blocks nobody and nobody blocks it
+                blocker = self._blocker(group, rivals)
+                if blocker is not None:
+                    self._parked[group] = blocker
+                    self._parked_on.setdefault(blocker, []).append(group)
+                    continue
+                self._holders.setdefault(group, {})[step] = None
+            heappop(queue)
+            if queue:
+                heappush(self._heads, queue[0])
+            self.running += 1
+            return step
+        return None
+
+    def leave(self) -> None:
+        """A step ended, or only waits to retry: its place is free."""
+        self.running -= 1
+
+    def let_go(self, step: int) -> None:
+        """Nothing works on the step's files any more."""
+        group = self._group_of[step]
+        holders = self._holders.get(group)
+        if holders is None or step not in holders:
+            return
+        del holders[step]
+        if not holders:
+            del self._holders[group]
+        for parked in self._parked_on.pop(step, ()):
+            del self._parked[parked]
+            if self._queues[parked]:
+                heappush(self._heads, self._queues[parked][0])
+
+    def clear(self) -> None:
+        """Nothing new starts any more."""
+        self._heads.clear()
+        for queue in self._queues:
+            queue.clear()
+
+    def blocker_of(self, step: int) -> int | None:
+        """The step whose files this one waits for, as far as anybody has looked."""
+        return self._parked.get(self._group_of[step])
+
+    def _blocker(self, group: int, rivals: tuple[int, ...] | None) -> int | None:
+        if rivals is None:
+            held = (other for other in self._holders if self._conflict(group, other))
+        else:
+            held = (other for other in rivals if other in self._holders)
+        found = next(held, None)
+        return None if found is None else next(iter(self._holders[found]))
+
+    def _rivals(self, group: int) -> tuple[int, ...] | None:
+        """The groups it conflicts with; None: too many to remember."""
+        if group not in self._partners:
+            rivals = sorted(self._index.partners(group))
+            if self._conflict(group, group):
+                rivals.insert(0, group)
+            self._partners[group] = tuple(rivals) if len(rivals) <= _MOST_PARTNERS else None
+        return self._partners[group]
+
+    def _conflict(self, a: int, b: int) -> bool:
+        if a == b:
+            return self._claims[a].conflicts(self._claims[a])
+        return self._index.conflicts(a, b)
+
+
+def _grouped(claims: Sequence[Claims], groups: dict[Claims, int]) -> Iterator[int]:
+    last, group = None, 0
+    for claim in claims:
+        # Most steps share one value with their neighbours, and its hash is that of all its globs.
+        if claim is not last:
+            last, group = claim, groups.setdefault(claim, len(groups))
+        yield group

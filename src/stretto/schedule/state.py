@@ -1,0 +1,359 @@
+"""Where a run stands. In: Plan. Out: RunState, the fold of its events.
+
+    RunState ── steps: StepState ── parts: PartState ── attempts: AttemptState
+
+One driver owns a RunState, and `advance` changes it in place; whoever else wants one folds the
+journal for himself. Nothing outside this room may change it.
+"""
+
+from collections import ChainMap, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, Protocol, TypeAlias
+
+from stretto.events.model import Approved, FailureKind, Rejected
+from stretto.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
+from stretto.recipe.model import Policy
+from stretto.schedule.commands import StartAttempt
+from stretto.schedule.startable import Startable
+from stretto.schedule.tool_calls import ToolCalls
+from stretto.templates.scope import EndedStep, Scope, StepValue
+from stretto.templates.value import MISSING, Missing
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.large import Kept, Large, loaded
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.statuses import RunStatus, StepStatus
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+
+# planned: the command was given, and nobody said yet that it was begun
+# stopping: it was told to stop, or took too long; only its cost is still awaited
+AttemptStage: TypeAlias = Literal["planned", "running", "stopping", "ended"]
+AttemptOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "in_doubt"]
+PartStatus: TypeAlias = Literal["running", "retrying", "asking", "succeeded", "failed", "cancelled"]
+TimerKind: TypeAlias = Literal["run", "step", "attempt", "retry"]
+
+NO_USAGE = Usage()
+NO_LOCAL: Mapping[str, Json] = MappingProxyType({})
+_DECIDING = (Route, Choose)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    kind: FailureKind
+    error: str
+
+
+class Digest(Protocol):
+    """A hash under way, as hashlib has them."""
+
+    def copy(self) -> "Digest": ...
+    def update(self, more: bytes, /) -> None: ...
+    def hexdigest(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    kind: TimerKind
+    due_at: float
+    step: str = ""
+    part: str = ""
+    attempt: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class AttemptState:
+    number: int
+    agent: AgentId
+    key: str
+    command: StartAttempt | None  # kept while it is planned, to be given again after a crash
+    stage: AttemptStage = "planned"
+    outcome: AttemptOutcome | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    failure: Failure | None = None
+    usage: Usage = NO_USAGE
+    model: str = ""
+    reused_from: str | None = None
+    tool_calls: int = 0
+    provider_retries: tuple[str, ...] = ()  # why a request was sent again
+    warnings: tuple[str, ...] = ()  # they go where the answer goes
+    has_doubtful_calls: bool = False  # calls that must not be repeated unasked
+    may_have_removed: bool = False  # a call that can remove files was made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldUp:
+    attempt: AttemptState
+    says: str
+
+
+@dataclass(slots=True, eq=False)
+class PartState:
+    """One delegation of a step, with all its attempts."""
+
+    name: str
+    brief: Brief
+    agent: AgentId  # who is in charge: the brief's agent, later perhaps its fallback
+    local: Mapping[str, Json]  # item, index, feedback, iteration
+    handed: Kept | Missing = MISSING  # work of others that stands under its "Input" heading
+    status: PartStatus = "running"
+    attempts: list[AttemptState] = field(default_factory=list)
+    tries: int = 0  # attempts that count against max_attempts: a crash costs none
+    has_fallen_back: bool = False
+    not_accepted: str = ""  # why the last answer failed validation
+    kept_output: Json | Large = None
+    failure: Failure | None = None  # the last one; None once it has succeeded
+
+    @property
+    def output(self) -> Json:
+        return loaded(self.kept_output)
+
+
+@dataclass(slots=True, eq=False)
+class Items:
+    """The elements of a map on their way."""
+
+    values: list[Json]
+    results: list[Json | Large]
+    entered: int = 0
+    ended: int = 0
+    failures: dict[int, str] = field(default_factory=dict)  # by element
+    excused: dict[int, Policy] = field(default_factory=dict)  # those of them that may fail
+    last_failure: Failure | None = None
+    repeats: int = 0  # how often the last failure came in a row
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """How a step will end, once its changes are collected."""
+
+    output: Kept = None
+    failure: Failure | None = None
+    policy: Policy = "abort"
+    is_cancelled: bool = False
+
+    @property
+    def is_success(self) -> bool:
+        return self.failure is None and not self.is_cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an isolated writer changed."""
+
+    artifact: str
+    files: int
+    insertions: int
+    deletions: int
+    is_merged: bool
+    conflicts: tuple[str, ...] = ()
+    is_whole: bool = True  # False: the step, or a part of it, failed: it may be half done
+    is_refused: bool = False  # it must not be merged, whatever the workspace holds
+    applied_by: str | None = None  # the person who merged it after the step had ended
+    diff: str = ""
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person said about a step, and why it did not count; empty: it did."""
+
+    event: Approved | Rejected
+    void: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class StepState:
+    planned: PlannedStep
+    id: StepId
+    index: int
+    status: StepStatus = StepStatus.WAITING
+    kept_output: Kept = None
+    kept_outputs: dict[str, Json | Large] | None = None  # by branch key
+    validation: Json = None
+    error: str | None = None
+    failure_kind: FailureKind | None = None
+    reason: str = ""  # why it was skipped, held or cancelled
+    crashes: int = 0  # how many processes died while it was running
+    started_at: float | None = None
+    ended_at: float | None = None
+    parts: dict[str, PartState] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
+    calls: ToolCalls | None = None  # None: no tool was called
+    is_in_vain: bool = False  # it claims to have succeeded, but what it tried did not work
+    activity: str = ""  # the last thing that was heard of an attempt under way
+    iteration: int = 0
+    items: Items | None = None
+    awaits_approval: bool = False
+    asked_key: str = ""  # of what a person is asked about; empty until that is on record
+    is_approved: bool = False  # a person has let it start
+    approval: Approved | None = None  # the approval that did
+    edited_prompts: Mapping[str, str] | None = None  # by part: a person's words instead of ours
+    decisions: list["Decision"] = field(default_factory=list)
+    held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
+    open_attempts: int = 0  # planned, running or stopping
+    is_resting: bool = False  # it only waits to retry: it has its files, and no place
+    queued: list[PartState] = field(default_factory=list)  # to be tried once it has a place again
+    pending: Pending | None = None  # its work is done, and its changes are being collected
+    changes: Changes | None = None
+    question: str = ""  # about its change, which a person must allow before it is merged
+    is_merge_allowed: bool = False  # by a person
+    # Changes of others that are merged once this step has succeeded, and those under way.
+    merges: list["StepState"] = field(default_factory=list, repr=False)
+    merging: set[StepId] = field(default_factory=set)
+    merge_failure: Failure | None = None
+    # How the edges stand, counted so that an event costs only what it changes.
+    unmet: int = 0
+    skipped: int = 0  # dependencies that were skipped, and took their need along
+    dependents: list["StepState"] = field(default_factory=list, repr=False)
+    is_target: bool = False  # runs only if a condition chooses it
+    is_chosen: bool = False
+    choice: StepId | None = None  # of a condition: the step it chose
+
+    @property
+    def output(self) -> Json:
+        return loaded(self.kept_output)
+
+    @output.setter
+    def output(self, output: Json) -> None:
+        self.kept_output = output
+
+    @property
+    def outputs(self) -> dict[str, Json] | None:
+        kept = self.kept_outputs
+        return None if kept is None else {key: loaded(each) for key, each in kept.items()}
+
+    @property
+    def is_merge_held(self) -> bool:
+        """Its change is kept, and a person is asked whether it is merged."""
+        return self.pending is not None and self.question != "" and not self.is_merge_allowed
+
+    @property
+    def may_have_removed(self) -> bool:
+        """Whether a tool call of the step, or a program that is its agent, can have removed files."""
+        return any(each.may_have_removed or each.model.startswith("cli:") for each in self.attempts)
+
+    @property
+    def diff(self) -> str:
+        return self.changes.diff if self.changes else ""
+
+    @property
+    def files(self) -> list[Json]:
+        return list(self.changes.changed) if self.changes else []
+
+    @property
+    def attempts(self) -> Iterator[AttemptState]:
+        return (attempt for part in self.parts.values() for attempt in part.attempts)
+
+    @property
+    def usage(self) -> Usage:
+        return sum((attempt.usage for attempt in self.attempts), NO_USAGE)
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        return (*self.warnings, *(self.calls.warnings if self.calls else ()))
+
+
+# No repr: asyncio.run() makes one of whatever its coroutine returns (to name its signal handler),
+# and that of a run is megabytes long.
+@dataclass(slots=True, eq=False, repr=False)
+class RunState:
+    """Owned by one driver, and changed in place by `advance` and nobody else."""
+
+    plan: Plan
+    steps: dict[StepId, StepState]  # in listing order
+    order: list[StepState]  # the same, by index
+    startable: Startable
+    scope: Scope  # what templates see; its steps are those that have ended
+    values: dict[str, EndedStep]  # the same steps
+    run_id: str = ""
+    workspace: str = ""
+    setup: Setup | None = (
+        None  # who answers; None: nobody said it, and no answer is equal to another
+    )
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    seed: int = 0
+    status: RunStatus = RunStatus.RUNNING
+    started_at: float | None = None
+    ended_at: float | None = None
+    now: float = 0.0  # when the last event happened
+    usage: Usage = NO_USAGE
+    deployed: int = 0  # subagents, counted when their command is given
+    warnings: dict[str, None] = field(default_factory=dict)
+    timers: dict[str, Timer] = field(default_factory=dict)
+    arrived: list[int] = field(default_factory=list)  # a heap: their dependencies have ended
+    # Parts that ended wait here for their step, so that no ending runs inside another. Between
+    # events it is empty.
+    ended_parts: deque[tuple[StepState, PartState]] = field(default_factory=deque)
+    running: dict[StepId, StepState] = field(default_factory=dict)
+    awaiting_approval: dict[StepId, StepState] = field(default_factory=dict)
+    asks_for_writers: bool = False  # the run was resumed with permission: ask
+    open_attempts: int = 0
+    retrying: int = 0  # parts that wait for their next attempt
+    collecting: int = 0  # steps whose changes are being collected
+    is_partial: bool = False  # a branch or an element failed, and its step went on without it
+    key_frames: dict[tuple[object, ...], tuple[Digest, str]] = field(default_factory=dict)
+    closing_reason: str = ""  # why nothing new starts any more
+    closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
+    has_ended: bool = False
+    is_recorded: bool = False  # the driver wrote RunEnded
+    # From the last event before each resumption to the resumption: nobody worked then.
+    pauses: list[tuple[float, float]] = field(default_factory=list)
+
+    def paused_seconds(self, start: float, end: float) -> float:
+        """How much of that time nobody drove the run."""
+        overlaps = (min(end, until) - max(start, since) for since, until in self.pauses)
+        return sum(overlap for overlap in overlaps if overlap > 0)
+
+    def scope_with(
+        self, local: Mapping[str, Json], candidate: tuple[StepId, Json] | None = None
+    ) -> Scope:
+        """What templates see besides: loop variables, and what a loop has produced so far."""
+        if not local and candidate is None:
+            return self.scope
+        steps: Mapping[str, EndedStep] = self.values
+        if candidate is not None:
+            steps = ChainMap({candidate[0]: StepValue(candidate[1])}, self.values)
+        return Scope(self.inputs, steps, self.plan.stored, local, self.run_id)
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        told = (f"{step.id}: {text}" for step in self.order for text in step.all_warnings)
+        return (*self.warnings, *told)
+
+
+def begin(plan: Plan) -> RunState:
+    order = [StepState(planned, planned.id, planned.index) for planned in plan.steps]
+    steps = {step.id: step for step in order}
+    for step in order:
+        if step.planned.merge_after is not None:
+            steps[step.planned.merge_after].merges.append(step)
+        edges = step.planned.edges
+        step.unmet = len(edges)
+        for edge in edges:
+            steps[edge.before].dependents.append(step)
+        # Asked of the work, not of the edges: an edge that is also written says only "written".
+        if isinstance(step.planned.work, _DECIDING):
+            for target in _step_targets(step.planned.work):
+                steps[target].is_target = True
+    values: dict[str, EndedStep] = {}
+    return RunState(
+        plan=plan,
+        steps=steps,
+        order=order,
+        startable=Startable([planned.claims for planned in plan.steps], plan.width),
+        scope=Scope(steps=values, stored=plan.stored),
+        values=values,
+        arrived=[step.index for step in order if step.unmet == 0],
+    )
+
+
+def _step_targets(work: Route | Choose) -> list[StepId]:
+    targets: tuple[Target | None, ...]
+    if isinstance(work, Route):
+        targets = (work.if_true, work.if_false)
+    else:
+        targets = (*(target for _, target in work.cases), work.default)
+    return [target.step for target in targets if target and target.step]

@@ -1,0 +1,50 @@
+"""The kinds of work, and who does each. In: a step. Out: its parts begun, and ended."""
+
+from typing import assert_never
+
+from stretto.plan.model import Choose, Delegate, Each, Fan, Refine, Route
+from stretto.schedule import delegation, each, fan, refine, route
+from stretto.schedule.closing import close_run
+from stretto.schedule.outcomes import fail
+from stretto.schedule.state import PartState, StepState
+from stretto.schedule.turn import Turn
+from stretto.vocabulary.statuses import RunStatus
+
+
+def begin_work(turn: Turn, step: StepState) -> None:
+    work = step.planned.work
+    match work:
+        case Delegate():
+            delegation.begin(turn, step, work)
+        case Fan():
+            fan.begin(turn, step, work)
+        case Route() | Choose():
+            route.begin(turn, step, work)
+        case Refine():
+            refine.begin(turn, step, work)
+        case Each():
+            each.begin(turn, step, work)
+        case _:
+            assert_never(work)
+
+
+def end_part(turn: Turn, step: StepState, part: PartState) -> None:
+    work = step.planned.work
+    if part.failure is not None and part.failure.kind == "permanent":
+        # No policy feeds this on: whoever came next would meet the same.
+        fail(turn, step, part.failure, "abort")
+        return
+    if part.failure is not None and part.failure.kind == "budget":
+        # Nothing new starts. What runs has been paid for, and goes on.
+        close_run(turn, RunStatus.FAILED, part.failure.error)
+    match work:
+        case Delegate() | Route() | Choose():
+            delegation.end_part(turn, step, part)
+        case Fan():
+            fan.end_part(turn, step, work, part)
+        case Refine():
+            refine.end_part(turn, step, work, part)
+        case Each():
+            each.end_part(turn, step, work, part)
+        case _:
+            assert_never(work)

@@ -1,0 +1,100 @@
+"""Fill a template. In: a Template and a Scope. Out: text, with what was missing from it."""
+
+import json
+from typing import Any
+
+from stretto.templates.reference import Reference
+from stretto.templates.scope import MISSING, Json, Missing, Scope, resolve
+from stretto.templates.template import Template
+from stretto.vocabulary.value import value
+
+# Four million tokens or so: more than any model reads. A template may name a value a thousand times,
+# so the length is known before the text is made.
+MOST_CHARACTERS = 10_000_000
+
+
+class TooLong(Exception):
+    def __init__(self, template: Template) -> None:
+        began = template.text if len(template.text) <= 60 else f"{template.text[:60]}…"
+        super().__init__(f"'{began}' comes to more than {MOST_CHARACTERS:,} characters")
+
+
+@value
+class Rendered:
+    text: str
+    missing: tuple[Reference, ...]
+
+
+def render(template: Template, scope: Scope) -> Rendered:
+    """One pass: what is inserted is never scanned again. Missing and null insert nothing.
+
+    Raises TooLong.
+    """
+    parts = template.parts
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return Rendered(parts[0], ())
+    pieces: list[Any] = list(parts)  # text, once every reference is filled in
+    left = list(template.other_places)
+    steps = scope.steps
+    for place, id in zip(template.output_places, template.output_steps, strict=True):
+        step = steps.get(id)
+        # As it is kept: a prompt of fifty outputs must not ask fifty times whether one is large.
+        output = None if step is None else step.kept_output
+        if type(output) is str:
+            pieces[place] = output
+        else:
+            left.append(place)
+    missing: list[Reference] = []
+    length = 0
+    for place in sorted(left):
+        value = resolve(pieces[place], scope)
+        if value is MISSING:
+            missing.append(pieces[place])
+        text = "" if value is MISSING or value is None else as_text(value)
+        pieces[place] = text
+        length += len(text)
+        if length > MOST_CHARACTERS:
+            raise TooLong(template)
+    if sum(map(len, pieces)) > MOST_CHARACTERS:
+        raise TooLong(template)
+    return Rendered("".join(pieces), tuple(missing))
+
+
+def render_known(template: Template, scope: Scope) -> str:
+    """For dry runs: what cannot be known yet stays as it was written."""
+    return "".join(
+        part if isinstance(part, str) else _known(part, scope) for part in template.parts
+    )
+
+
+def whole_value(template: Template, scope: Scope) -> Json | Missing:
+    """The value itself where the template is one reference and nothing else, else the text.
+
+    Raises TooLong.
+    """
+    parts = [part for part in template.parts if not (isinstance(part, str) and part.isspace())]
+    if len(parts) == 1 and isinstance(parts[0], Reference):
+        return resolve(parts[0], scope)
+    return render(template, scope).text
+
+
+def as_text(value: Json) -> str:
+    """Text verbatim, everything else as compact JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return _compact(value)
+    except ValueError:
+        # NaN and infinity are not JSON; like JavaScript, we write null for them.
+        return _compact(json.loads(json.dumps(value), parse_constant=lambda _: None))
+
+
+def _known(reference: Reference, scope: Scope) -> str:
+    value = resolve(reference, scope)
+    if value is MISSING:
+        return f"{{{{{reference.text}}}}}"
+    return "" if value is None else as_text(value)
+
+
+def _compact(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

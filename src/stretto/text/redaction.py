@@ -1,0 +1,146 @@
+"""Keep secrets out of prompts, journals, reports and terminals. In: the environment. Out: text
+without them.
+
+A secret is found as it is and in the forms that programs give it: base64 at any offset, also broken
+into lines, hexadecimal, escaped for a URL or for JSON.
+"""
+
+import json
+import re
+from base64 import standard_b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from urllib.parse import quote, quote_plus
+
+from stretto.text.secrets import is_telling, secret_values
+from stretto.vocabulary.values import Json
+
+MASK = "[redacted]"
+_MASKS = re.compile(rf"{re.escape(MASK)}(?:\s*{re.escape(MASK)})+")
+# A longer secret is found by its pieces: whoever waits for all of it would wait too long.
+_LONGEST_PIECE = 96
+_MOST_PIECES = 64
+_MOST_ENCODED_PIECES = 4
+_SHORTEST_HALF = 12
+
+
+class Redactor:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """The values are looked for one by one: Python finds a text in a text far faster than any
+        of a hundred alternatives of a pattern."""
+        self._names: dict[str, str] = {}  # of what is looked for → the variable
+        self._whole: dict[str, str] = {}  # half of an encoded secret → all of it
+        for value, name in secret_values(environ).items():
+            for number, piece in enumerate(_pieces(value)):
+                self._look_for(piece, name)
+                if number < _MOST_ENCODED_PIECES:
+                    for form in _forms(piece):
+                        self._look_for_form(form, name)
+        self._longest = max(map(len, (*self._names, *self._whole.values())), default=0)
+        # The longest first, for one may be a part of another.
+        self._needles = sorted(self._names, key=len, reverse=True)
+
+    @property
+    def has_secrets(self) -> bool:
+        return bool(self._needles)
+
+    def text(self, text: str) -> str:
+        hits = [needle for needle in self._needles if needle in text]
+        if not hits:
+            return text
+        for needle in hits:
+            if (whole := self._whole.get(needle)) is not None:
+                text = _broken_into_lines(whole).sub(MASK, text)
+            text = text.replace(needle, MASK)
+        return _MASKS.sub(MASK, text)
+
+    def named(self, text: str) -> tuple[str, ...]:
+        """The variables whose values are in a text."""
+        found = (self._names[needle] for needle in self._needles if needle in text)
+        return tuple(dict.fromkeys(found))
+
+    def safe_length(self, text: str) -> int:
+        """How much of a text that still grows can be told: no secret may begin in it and end later."""
+        if not self._needles:
+            return len(text)
+        safe = max(0, len(text) - self._longest + 1)
+        for needle in self._needles:
+            at = text.find(needle)
+            while 0 <= at < safe:
+                if safe < at + len(needle):
+                    safe = at
+                at = text.find(needle, at + 1)
+        return safe
+
+    def json(self, value: Json) -> Json:
+        if not self._needles:
+            return value
+        try:
+            return self._json(value)
+        except RecursionError:
+            return "[nested too deeply to be looked through]"
+
+    def _json(self, value: Json) -> Json:
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self._json(each) for each in value]
+            case dict():
+                return {self.text(key): self._json(each) for key, each in value.items()}
+            case _:
+                return value
+
+    def arguments(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """Of a call, as a model wrote them."""
+        hidden = self.json(dict(arguments))
+        return hidden if isinstance(hidden, dict) else {"arguments": hidden}
+
+    def _look_for(self, needle: str, name: str) -> None:
+        if is_telling(needle):
+            self._names.setdefault(needle, name)
+
+    def _look_for_form(self, form: str, name: str) -> None:
+        """By its halves as well, since one of them is whole wherever a line breaks."""
+        half = len(form) // 2
+        if half < _SHORTEST_HALF:
+            self._look_for(form, name)
+            return
+        for needle in (form[:half], form[half:]):
+            self._look_for(needle, name)
+            self._whole.setdefault(needle, form)
+
+
+def _pieces(value: str) -> list[str]:
+    # A key of several lines is often kept in one, as `…\\n…`. Its first and last line are no secret.
+    written = map(str.strip, value.replace("\\n", "\n").splitlines())
+    lines = [line for line in written if line and not line.startswith("-----")]
+    return [
+        line[at : at + _LONGEST_PIECE]
+        for line in lines
+        for at in range(0, len(line), _LONGEST_PIECE)
+    ][:_MOST_PIECES]
+
+
+def _forms(piece: str) -> Iterator[str]:
+    raw = piece.encode("utf-8", "surrogatepass")
+    escaped = {json.dumps(piece)[1:-1], quote(piece, safe=""), quote(piece), quote_plus(piece)}
+    yield from sorted(escaped - {piece})
+    yield raw.hex()
+    yield raw.hex().upper()
+    for offset in range(3):
+        yield _base64(raw, offset)
+        if (urlsafe := _base64(raw, offset, urlsafe_b64encode)) != _base64(raw, offset):
+            yield urlsafe
+
+
+def _base64(raw: bytes, offset: int, encode: Callable[[bytes], bytes] = standard_b64encode) -> str:
+    """The letters that are the same whatever stands `offset` bytes before the secret and after it."""
+    first, last = (0, 2, 3)[offset], (offset + len(raw)) * 8 // 6
+    return encode(bytes(offset) + raw).decode()[first:last]
+
+
+def _broken_into_lines(form: str) -> re.Pattern[str]:
+    return re.compile(r"(?:\\n|\s)*".join(map(re.escape, form)))
+
+
+NOTHING_SECRET = Redactor({})

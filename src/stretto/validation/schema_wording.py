@@ -1,0 +1,98 @@
+"""Say what does not fit a schema. In: a jsonschema error. Out: a line that tells what to mend."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from stretto.templates.value import kind_of
+from stretto.validation.wording import listed, shortened
+from stretto.vocabulary.values import Json
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import SchemaError, ValidationError
+
+_KINDS = {
+    "object": "an object",
+    "array": "an array",
+    "string": "text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+_BOUNDS = {
+    "minimum": "must be at least {0}",
+    "maximum": "must be at most {0}",
+    "exclusiveMinimum": "must be above {0}",
+    "exclusiveMaximum": "must be below {0}",
+    "multipleOf": "must be a multiple of {0}",
+    "minLength": "must have at least {0} characters",
+    "maxLength": "must have at most {0} characters",
+    "minItems": "must have at least {0} elements",
+    "maxItems": "must have at most {0} elements",
+    "minProperties": "must have at least {0} fields",
+    "maxProperties": "must have at most {0} fields",
+    "pattern": "must match the pattern {0}",
+    "const": "must be {0}",
+    "enum": "must be one of {0}",
+    "not": "must not fit {0}",
+}
+_DEEPEST = 4
+
+
+def worded(error: "ValidationError | SchemaError", depth: int = 0) -> str:
+    place = written_path(error.absolute_path)
+    return f"at {place}: {_said(error, depth)}" if place else f"the answer {_said(error, depth)}"
+
+
+def written_path(path: Iterable[str | int]) -> str:
+    written = ""
+    for part in path:
+        if isinstance(part, int):
+            written += f"[{part}]"
+        else:
+            written += f".{part[:60]}" if written else part[:60]
+    return f"`{written[:200]}`" if written else ""
+
+
+def _said(error: "ValidationError | SchemaError", depth: int) -> str:
+    keyword = str(error.validator)
+    wanted: Any = error.validator_value
+    value: Any = error.instance
+    match keyword:
+        case "type":
+            kinds = wanted if isinstance(wanted, list) else [wanted]
+            names = " or ".join(_KINDS.get(str(kind), str(kind)) for kind in kinds)
+            return f"must be {names}, but is {_shown(value)}"
+        case "required":
+            missing = [name for name in wanted if isinstance(value, dict) and name not in value]
+            return f"the field {listed(missing)} is missing"
+        case "additionalProperties" if hasattr(error, "others"):
+            return f"the field {listed(error.others)} must not be there"
+        case "uniqueItems":
+            return f"{error.message}: each may occur only once"
+        case "minItems" | "maxItems" if isinstance(value, list):
+            return f"{_BOUNDS[keyword].format(wanted)}, but has {len(value)}"
+        case "minLength" | "maxLength" if isinstance(value, str):
+            return f"{_BOUNDS[keyword].format(wanted)}, but has {len(value)}"
+        case "anyOf" | "oneOf" if error.context and depth < _DEEPEST:
+            return _nearest(error, depth)
+        case _ if keyword in _BOUNDS:
+            said = _BOUNDS[keyword].format(shortened(wanted, 300))
+            return f"{said}, but is {shortened(value)}"
+        case "False" | "None":
+            return f"must not be there, but is {shortened(value)}"
+        case _:
+            return f"does not meet '{keyword}': {shortened(error.message, 160)}"
+
+
+def _nearest(error: "ValidationError | SchemaError", depth: int) -> str:
+    """The alternative that came closest: the one whose complaint lies deepest."""
+    alternatives: Any = error.validator_value
+    nearest = max(error.context or (), key=lambda inner: len(inner.absolute_path))
+    return f"fits none of {len(alternatives)} alternatives; nearest: {worded(nearest, depth + 1)}"
+
+
+def _shown(value: Json) -> str:
+    if value is None or isinstance(value, bool):
+        return shortened(value)
+    return f"{kind_of(value)}: {shortened(value)}"

@@ -1,0 +1,110 @@
+"""Check an answer (RECIPES §7). In: a model's text and what was asked. Out: Accepted | NotAccepted.
+
+Not empty, then its format, then its schema, then its rules. The first of these that fails ends it;
+of the rules, all that fail are told at once, so that one more attempt can mend them all.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from stretto.validation.answer import NoJson, read_json
+from stretto.validation.rules.decide import decide
+from stretto.validation.rules.verdict import Failed, Unsure
+from stretto.validation.schema import BadSchema, schema_errors
+from stretto.vocabulary.values import Json
+
+# What a model thinks aloud before it answers; some stop before the answer, or in the middle.
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+# Characters that are not blanks to Python, but show nothing.
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    output: Json  # parsed where `format: json` or a schema asks for it, else the text
+    undecided: tuple[str, ...] = ()  # the rules that code cannot decide: for a judge
+
+
+@dataclass(frozen=True, slots=True)
+class NotAccepted:
+    kind: Literal["empty", "validation"]
+    reason: str  # tells the model what to mend
+    # False when no answer could pass, as with a schema that cannot be used: do not try again.
+    is_mendable: bool = True
+
+
+Checked: TypeAlias = Accepted | NotAccepted
+
+
+def check_answer(
+    text: str,
+    format: str | None,
+    schema: Mapping[str, Json] | None,
+    rules: Sequence[str],
+) -> Checked:
+    if _is_blank(text):
+        return NotAccepted("empty", "the answer is empty")
+    output = _read(text, format, schema)
+    if isinstance(output, NoJson):
+        return NotAccepted("validation", f"the answer must be JSON, but {output.reason}")
+    return check_value(output, schema, rules)
+
+
+def check_value(output: Json, schema: Mapping[str, Json] | None, rules: Sequence[str]) -> Checked:
+    """The same for a value that is parsed already. Null is an answer only where a schema is asked
+    and admits it; an empty list or object is one, unless a rule says that it must not be."""
+    if (output is None and schema is None) or (isinstance(output, str) and _is_blank(output)):
+        return NotAccepted("empty", "the answer is empty")
+    if schema is not None:
+        errors = schema_errors(output, schema)
+        if isinstance(errors, BadSchema):
+            return NotAccepted("validation", errors.reason, is_mendable=False)
+        if errors:
+            reason = "\n".join(f"- {error}" for error in errors)
+            return NotAccepted("validation", f"the answer does not fit its schema:\n{reason}")
+    return _check_rules(output, rules)
+
+
+def _check_rules(output: Json, rules: Sequence[str]) -> Checked:
+    failures, undecided = list[str](), list[str]()
+    for rule in rules:
+        verdict = decide(rule, output)
+        if isinstance(verdict, Failed):
+            failures.append(f'- "{rule}": {"; ".join(verdict.reasons)}')
+        elif isinstance(verdict, Unsure):
+            undecided.append(rule)
+    if failures:
+        told = "\n".join(failures)
+        return NotAccepted("validation", f"the answer does not meet these rules:\n{told}")
+    return Accepted(output, tuple(undecided))
+
+
+def _read(text: str, format: str | None, schema: Mapping[str, Json] | None) -> Json | NoJson:
+    if format == "json":
+        return read_json(text)
+    if schema is None:
+        return text
+    found = read_json(text)
+    if _asks_for_text(schema):
+        return found if isinstance(found, str) and format is None else text.strip()
+    return text if isinstance(found, NoJson) and _admits_text(schema) else found
+
+
+def _asks_for_text(schema: Mapping[str, Json]) -> bool:
+    """A schema of texts alone: hot is an answer to {enum: [hot, cold]}, with or without quotes."""
+    choices = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(choices, list) and choices and "type" not in schema:
+        return all(isinstance(choice, str) for choice in choices)
+    return schema.get("type") == "string"
+
+
+def _admits_text(schema: Mapping[str, Json]) -> bool:
+    kinds = schema.get("type")
+    return isinstance(kinds, list) and "string" in kinds
+
+
+def _is_blank(text: str) -> bool:
+    said = _THOUGHTS.sub("", text) if "<think" in text else text
+    return not said.translate(dict.fromkeys(map(ord, _INVISIBLE))).strip()

@@ -1,0 +1,43 @@
+"""A large value, by reference. In: its digest, and who reads it. Out: the value, when it is used.
+
+The outputs of thousands of steps do not fit into memory together, and few of them are looked at
+again. So a state holds where a large one lies, and reads it for a prompt or a report that shows it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from stretto.vocabulary.values import Json
+
+LARGE_BYTES = 64 * 1024  # of JSON; what is smaller is kept as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    digest: str  # of its JSON: equal values lie there once
+    size: int  # bytes of its JSON
+    read: Callable[[str], Json]
+
+    def value(self) -> Json:
+        """Not kept here: who needs it for long holds it."""
+        return self.read(self.digest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What the branches of a step or the elements of a map have given; some of it may be large."""
+
+    parts: "list[Json | Large] | dict[str, Json | Large]"
+
+    def value(self) -> Json:
+        if isinstance(self.parts, list):
+            return [loaded(part) for part in self.parts]
+        return {key: loaded(part) for key, part in self.parts.items()}
+
+
+Kept: TypeAlias = Json | Large | Gathered
+
+
+def loaded(value: Kept) -> Json:
+    return value.value() if isinstance(value, Large | Gathered) else value

@@ -1,0 +1,23 @@
+"""What work cost. In: figures of one attempt. Out: sums."""
+
+from stretto.vocabulary.value import value
+
+
+@value
+class Usage:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    model_calls: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.usd + other.usd,
+            self.model_calls + other.model_calls,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens

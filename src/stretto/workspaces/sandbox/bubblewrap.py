@@ -1,0 +1,150 @@
+"""Confine a command with bubblewrap. In: a Task. Out: a Launch of `bwrap`.
+
+Its options travel through a descriptor, so that no other user reads them in a list of processes,
+and it starts with an empty environment: what it is given stays readable in /proc/1/environ.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from stretto.workspaces.sandbox import seccomp, shell, system
+from stretto.workspaces.sandbox.adapter import Access, Launch, Mount, Task
+from stretto.workspaces.sandbox.confinement import Confinement
+
+HOME = "/tmp/home"
+_USER = "stretto"
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    program: str
+    name: ClassVar[str] = "bubblewrap"
+    is_confined: ClassVar[bool] = True
+    has_local_sockets: ClassVar[bool] = True
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        pipes = "A command can write into a named pipe that lies in the workspace."
+        if seccomp.program(local_sockets=False) is not None:
+            return (pipes,)
+        return (
+            pipes,
+            f"No filter of system calls for {seccomp.machine()}: a command can reach the Unix "
+            "sockets that lie in the workspace.",
+        )
+
+    @contextmanager
+    def launch(self, task: Task) -> Iterator[Launch]:
+        with ExitStack() as closing:
+            options, fds = _Options(closing), [mount.source for mount in task.mounts]
+            _add_namespaces(options, task.confinement)
+            _add_system(options, task.confinement)
+            for mount in task.mounts:
+                _add_mount(options, mount)
+            # Last, for until here new mounts still need places to be put on.
+            options.add("--remount-ro", "/", "--chdir", str(task.confinement.workspace))
+            filtered = seccomp.program(local_sockets=task.confinement.local_sockets)
+            if filtered is not None:
+                options.add("--seccomp", options.sealed(filtered))
+            command = shell.argv(
+                task.command, task.confinement.limits, counts_processes=os.geteuid() != 0
+            )
+            argv = (self.program, "--args", options.written(), "--", *command)
+            inherited = [fd for fd in (*fds, *options.fds) if fd >= 0]
+            yield Launch(argv, {}, tuple(inherited), Path("/"))
+
+
+class _Options:
+    """The options of one start, with the descriptors that they name."""
+
+    def __init__(self, closing: ExitStack) -> None:
+        self._closing = closing
+        self._words: list[str] = []
+        self.fds: list[int] = []
+
+    def add(self, *words: str) -> None:
+        self._words += words
+
+    def sealed(self, content: bytes) -> str:
+        """A descriptor to read this from. A file of memory has no size that could block us."""
+        fd = os.memfd_create("stretto")
+        self._closing.callback(os.close, fd)
+        os.write(fd, content)
+        os.lseek(fd, 0, os.SEEK_SET)
+        self.fds.append(fd)
+        return str(fd)
+
+    def written(self) -> str:
+        return self.sealed(b"".join(os.fsencode(word) + b"\0" for word in self._words))
+
+
+def _add_namespaces(options: _Options, confinement: Confinement) -> None:
+    options.add("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts")
+    options.add("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--as-pid-1")
+    options.add("--hostname", _USER, "--cap-drop", "ALL")
+    options.add("--uid", str(_uid()), "--gid", str(_uid()))
+    if not confinement.network:
+        options.add("--unshare-net")
+    if seccomp.program(local_sockets=False) is None:
+        options.add("--disable-userns")
+    options.add("--clearenv")
+    for name, value in environment(confinement).items():
+        options.add("--setenv", name, value)
+
+
+def _add_system(options: _Options, confinement: Confinement) -> None:
+    for path in system.PROGRAMS:
+        if os.path.islink(path):
+            options.add("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path):
+            options.add("--ro-bind", path, path)
+    for setting in system.settings(network=confinement.network):
+        target = setting.resolve()
+        if setting.is_symlink() and system.is_shown(target):
+            options.add("--symlink", str(target), str(setting))  # cheaper than a mount
+        elif target.exists():
+            options.add("--ro-bind", str(target), str(setting))
+    for path, text in _identity().items():
+        options.add("--ro-bind-data", options.sealed(text.encode()), path)
+    size = str(confinement.limits.scratch_bytes)
+    # A user that is root outside may write to /proc/sys without any capability.
+    options.add("--proc", "/proc", "--remount-ro", "/proc")
+    options.add("--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm")
+    options.add("--remount-ro", "/dev")
+    options.add("--size", size, "--perms", "1777", "--tmpfs", "/tmp", "--dir", HOME)
+
+
+def _add_mount(options: _Options, mount: Mount) -> None:
+    target = str(mount.target)
+    if mount.access is Access.READ:
+        options.add("--ro-bind-fd", str(mount.source), target)
+    elif mount.access is Access.WRITE:
+        options.add("--bind-fd", str(mount.source), target)
+    elif mount.is_directory:
+        options.add("--size", "4096", "--tmpfs", target, "--remount-ro", target)
+    else:
+        options.add("--ro-bind", "/dev/null", target)
+
+
+def environment(confinement: Confinement) -> dict[str, str]:
+    own = {"HOME": HOME, "TMPDIR": "/tmp", "PWD": str(confinement.workspace)}
+    return {"USER": _USER, "LOGNAME": _USER, **confinement.environment, **own}
+
+
+def _identity() -> dict[str, str]:
+    uid = _uid()
+    return {
+        "/etc/passwd": f"{_USER}:x:{uid}:{uid}::{HOME}:{shell.shell()}\n"
+        "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
+        "/etc/group": f"{_USER}:x:{uid}:\nnogroup:x:65534:\n",
+        "/etc/hosts": f"127.0.0.1 localhost {_USER}\n::1 localhost\n",
+    }
+
+
+def _uid() -> int:
+    # Programs behave differently for root, who has no rights here anyway.
+    return os.geteuid() or 1000

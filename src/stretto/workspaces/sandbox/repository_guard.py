@@ -1,0 +1,162 @@
+"""Keep a workspace that is no repository from becoming one. In: an open workspace. Out: a guard.
+
+`TopGuard` holds an empty `.git` at the top, which is mounted read-only: only what exists can be
+mounted over. It stays for as long as anybody works there, in this process or another: each who
+does holds a lock on it, and the last to leave removes it. One that a killed process has left is
+taken over, and goes with the next, or by `remove_left_guard`. Ours has the sticky bit: an empty `.git`
+of somebody else's is guarded as well, and stays.
+
+`disarm` is for those that are made deeper, where nothing could be mounted beforehand. Nothing is
+removed: `.git` becomes `.git.kept-out` and `HEAD` of a repository `HEAD.kept-out`, and git sees
+neither.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from stretto.workspaces.repositories import HEAD
+from stretto.workspaces.sandbox import nofollow
+from stretto.workspaces.sandbox.survey import Survey, find_repositories, link_target, survey
+from stretto.workspaces.sandbox.write_set import Names, is_git
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SUFFIX = ".kept-out"
+_OURS = 0o1755
+_MOST_ROUNDS = 16  # a repository in what was a repository comes to light only by its renaming
+
+
+class TopGuard:
+    def __init__(self, workspace_fd: int) -> None:
+        self._workspace_fd = workspace_fd
+        self._fd = -1
+        while self._fd < 0:
+            with suppress(FileExistsError):
+                os.mkdir(".git", _OURS, dir_fd=workspace_fd)
+            try:
+                fd = os.open(".git", _DIRECTORY, dir_fd=workspace_fd)
+            except FileNotFoundError:
+                continue  # the last to leave has just removed it
+            except OSError:
+                return  # a file or a link: it names a repository
+            if os.listdir(fd):
+                os.close(fd)
+                return  # a repository
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            self._fd = fd if self._is_still(fd) else self._dropped(fd)
+
+    def close(self) -> None:
+        if self._fd < 0:
+            return
+        _remove_ours(self._workspace_fd, self._fd)
+        self._fd = self._dropped(self._fd)
+
+    def _is_still(self, fd: int) -> bool:
+        """Whether it is the one that is there: it may have been removed before we held it."""
+        with suppress(OSError):
+            there = os.stat(".git", dir_fd=self._workspace_fd, follow_symlinks=False)
+            return os.path.samestat(there, os.fstat(fd))
+        return False
+
+    def _dropped(self, fd: int) -> int:
+        os.close(fd)
+        return -1
+
+
+def remove_left_guard(workspace: Path) -> None:
+    """The empty `.git` that a killed process has left, if nobody works there now."""
+    with suppress(OSError):
+        workspace_fd = os.open(workspace, _DIRECTORY)
+        try:
+            fd = os.open(".git", _DIRECTORY, dir_fd=workspace_fd)
+            try:
+                _remove_ours(workspace_fd, fd)
+            finally:
+                os.close(fd)
+        finally:
+            os.close(workspace_fd)
+
+
+def _remove_ours(workspace_fd: int, fd: int) -> None:
+    """Not where another holds it, or where somebody has made a repository of it."""
+    if os.fstat(fd).st_mode & stat.S_ISVTX:
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rmdir(".git", dir_fd=workspace_fd)
+
+
+def disarm(
+    workspace_fd: int,
+    below: Sequence[Names],
+    known: frozenset[Names],
+    links: Mapping[Names, str],
+    apart: Sequence[Names] = (),
+) -> tuple[Names, ...]:
+    """Make all repositories below that were not known none. Out: where they were.
+
+    `links`: of those known, the links. Nothing can be mounted on a link, so a command may have put
+    another thing there: then the link is put back. `apart`: our own folders, with git of our own.
+    """
+    swapped = [it for it, to in links.items() if link_target(workspace_fd, it) != to]
+    for names in swapped:
+        _rename(workspace_fd, names)
+        with suppress(OSError), nofollow.directory(workspace_fd, names[:-1]) as parent:
+            os.symlink(links[names], names[-1], dir_fd=parent)
+    found: list[Names] = [*swapped]
+    for _ in range(_MOST_ROUNDS):
+        found_now = find_repositories(workspace_fd, below) - known
+        new = sorted(it for it in found_now if not any(it[: len(own)] == own for own in apart))
+        if not new:
+            break
+        for names in new:
+            _rename(workspace_fd, names if names and is_git(names[-1]) else (*names, HEAD))
+        found += new
+    # What was inside one came to light by our own renaming.
+    return tuple(it for it in dict.fromkeys(found) if not any(_SUFFIX in name for name in it))
+
+
+def _rename(workspace_fd: int, names: Names) -> None:
+    with suppress(OSError), nofollow.directory(workspace_fd, names[:-1]) as parent:
+        there = os.listdir(parent)
+        name = next((it for it in there if it.casefold() == names[-1].casefold()), names[-1])
+        free = (f"{name}{_SUFFIX}{number or ''}" for number in range(len(there) + 1))
+        os.rename(
+            name, next(it for it in free if it not in there), src_dir_fd=parent, dst_dir_fd=parent
+        )
+
+
+def look_for_repositories(workspace: Path) -> Survey:
+    with _opened(workspace) as fd:
+        return survey(fd)
+
+
+def disarm_new(workspace: Path, before: Survey, home: Path) -> tuple[str, ...]:
+    """Of the whole workspace, for those whom no sandbox holds. Out: where they were."""
+    root, own = workspace.resolve(), home.resolve()
+    apart = [own.relative_to(root).parts] if own.is_relative_to(root) else []
+    with _opened(workspace) as fd:
+        # A command beside it may be at work, with its guard in place.
+        known = before.repositories | ({(".git",)} if _is_guarded(fd) else set())
+        new = disarm(fd, [()], known, before.links, apart)
+    return tuple("/".join(names) or "." for names in new)
+
+
+def _is_guarded(workspace_fd: int) -> bool:
+    with suppress(OSError):
+        mode = os.stat(".git", dir_fd=workspace_fd, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
+            with nofollow.directory(workspace_fd, [".git"]) as fd:
+                return not os.listdir(fd)
+    return False
+
+
+@contextmanager
+def _opened(workspace: Path) -> Iterator[int]:
+    fd = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

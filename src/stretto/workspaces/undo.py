@@ -1,0 +1,226 @@
+"""Undo a merge that did not end. In: its Intent. Out: the workspace as it was before it.
+
+Works from what it finds, so it may be begun again at any point: every put is in a state that the
+names in the stage tell. A file that somebody changed since is left to them, and named.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from stretto.config.private import make_private
+from stretto.workspaces.beneath import Beneath
+from stretto.workspaces.durable import FEW, sync_file_system
+from stretto.workspaces.entries import Entry
+from stretto.workspaces.locks import merge_lock, merges_folder
+from stretto.workspaces.merge_log import Intent, MergeLog
+from stretto.workspaces.places import Place
+from stretto.workspaces.reading import holds
+from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.stage import (
+    Point,
+    Stage,
+    are_one,
+    nowhere,
+    remove_stage,
+    rename,
+    touched_stage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    id: str  # of the changes
+    outcome: Literal["undone", "finished"]
+    disturbed: tuple[str, ...] = ()  # changed by others since; the old files are in `kept`
+    kept: Path | None = None
+
+
+def recover_merges(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
+    """To be called before anything reads a workspace after a crash. Idempotent."""
+    with merge_lock(home, workspace):
+        return recover(workspace, home, at)
+
+
+def unfinished_merges(home: Path) -> tuple[Path, ...]:
+    """Workspaces that wait for `recover_merges`, whoever merged into them."""
+    logs = map(MergeLog, sorted((home / "merges").glob("*")))
+    return tuple(
+        dict.fromkeys(
+            intent.workspace
+            for log in logs
+            for intent in (*log.unfinished("pending"), *log.unfinished("committed"))
+        )
+    )
+
+
+@contextmanager
+def settled(workspace: Path, home: Path) -> Iterator[None]:
+    """Meanwhile no merge is made, and none is left unfinished: the tree is no mixture."""
+    while True:
+        with merge_lock(home, workspace, shared=True):
+            log = MergeLog(merges_folder(home, workspace))
+            if not any(log.unfinished("pending")):
+                yield
+                return
+        recover_merges(workspace, home)
+
+
+def recover(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
+    """The same, for who holds the lock."""
+    log = MergeLog(merges_folder(home, workspace))
+    recovered = list[Recovered]()
+    committed, pending = list(log.unfinished("committed")), list(log.unfinished("pending"))
+    if not committed and not pending:
+        return ()
+    with Beneath(workspace) as beneath:
+        for intent in committed:
+            remove_stage(beneath, intent.stage, at)
+            log.move(intent.id, "committed", "done")
+            recovered.append(Recovered(intent.id, "finished"))
+        for intent in pending:
+            disturbed = take_back(intent, beneath, log, at)
+            kept = log.kept(intent.id) if disturbed else None
+            recovered.append(Recovered(intent.id, "undone", disturbed, kept))
+    return tuple(recovered)
+
+
+def take_back(
+    intent: Intent, beneath: Beneath, log: MergeLog, at: Point = nowhere
+) -> tuple[str, ...]:
+    """Undo a merge and forget it. Gives the paths that somebody else changed meanwhile."""
+    disturbed: tuple[str, ...] = ()
+    with touched_stage(beneath, intent.stage) as stage:
+        if stage is not None:
+            disturbed = _Undoing(intent, beneath, stage, at).run()
+            _keep_old(intent, stage, log.kept(intent.id))
+    sync_touched(intent, beneath)
+    at("undone")
+    remove_stage(beneath, intent.stage, at)
+    log.forget(intent.id)
+    return disturbed
+
+
+def _keep_old(intent: Intent, stage: Stage, kept: Path) -> None:
+    """Old files whose place somebody else has taken: out of the workspace, and for them to find."""
+    for number, put in enumerate(intent.puts):
+        old = stage.old(number)
+        if old.status() is None:
+            continue
+        target = old.link_target()
+        if target is None:
+            with old.open_file(put.path) as file:
+                content = file.read()
+        else:
+            content = os.fsencode(target)
+        make_private(kept)
+        with Beneath(kept) as beneath:
+            if folder := put.path.rpartition("/")[0]:
+                beneath.mkdir(folder)
+            beneath.write_bytes(put.path, content, durable=True)
+
+
+def sync_touched(intent: Intent, beneath: Beneath) -> None:
+    """Make durable what stands in every folder that the merge changes."""
+    paths = [*(put.path for put in intent.puts), *(path for path, _ in intent.removed)]
+    folders = sorted({path.rpartition("/")[0] for path in (*paths, *intent.made, "")})
+    if len(folders) > FEW:
+        with beneath.folder() as fd:
+            if sync_file_system(fd):
+                return
+    for folder in folders:
+        with suppress(PathRefused), beneath.folder(folder, follow=False) as fd:
+            os.fsync(fd)
+
+
+@dataclass(frozen=True, slots=True)
+class _Undoing:
+    intent: Intent
+    beneath: Beneath
+    stage: Stage
+    at: Point
+
+    def run(self) -> tuple[str, ...]:
+        return (*self.written_files(), *self.folders(), *self.removed_files())
+
+    def written_files(self) -> list[str]:
+        disturbed = list[str]()
+        for number, put in reversed(list(enumerate(self.intent.puts))):
+            if put.after is None:
+                continue
+            with suppress(PathRefused), self.beneath.place(put.path, follow=False) as target:
+                undo_one = self._created if put.before is None else self._replaced
+                if not undo_one(number, put.after, target):
+                    disturbed.append(put.path)
+                self.at("put undone")
+        return disturbed
+
+    def _created(self, number: int, after: Entry, target: Place) -> bool:
+        new = self.stage.new(number)
+        if target.status() is None:
+            return True
+        if new.status() is not None and not are_one(new, target):
+            return True  # never made: what is there is somebody else's
+        if not holds(target, after):
+            return False
+        os.unlink(target.name, dir_fd=target.folder_fd)
+        return True
+
+    def _replaced(self, number: int, after: Entry, target: Place) -> bool:
+        new, old = self.stage.new(number), self.stage.old(number)
+        if old.status() is None:
+            return True  # not touched yet, or undone already
+        if target.status() is None:
+            rename(old, target)
+        elif new.status() is not None:
+            # Kept but not replaced; or moved away, and somebody made another one.
+            if not are_one(old, target):
+                return False
+            os.unlink(old.name, dir_fd=old.folder_fd)
+        elif holds(target, after):
+            rename(old, target)
+        else:
+            return False
+        return True
+
+    def folders(self) -> list[str]:
+        for path in reversed(self.intent.made):
+            with suppress(PathRefused, OSError), self.beneath.place(path, follow=False) as place:
+                os.rmdir(place.name, dir_fd=place.folder_fd)
+                self.at("folder taken back")
+        disturbed = list[str]()
+        for path, mode in reversed(self.intent.removed):
+            try:
+                self._restore_folder(path, mode)
+            except PathRefused:
+                disturbed.append(path)
+        return disturbed
+
+    def _restore_folder(self, path: str, mode: int) -> None:
+        with self.beneath.place(path, follow=False) as place:
+            if place.status() is None:
+                os.mkdir(place.name, dir_fd=place.folder_fd)
+                os.chmod(place.name, mode, dir_fd=place.folder_fd)
+                self.at("folder given back")
+
+    def removed_files(self) -> list[str]:
+        disturbed = list[str]()
+        for number, put in reversed(list(enumerate(self.intent.puts))):
+            if put.after is not None:
+                continue
+            old = self.stage.old(number)
+            if old.status() is None:
+                continue
+            try:
+                with self.beneath.place(put.path, follow=False) as target:
+                    if target.status() is None:
+                        rename(old, target)
+                        self.at("file given back")
+                    else:
+                        disturbed.append(put.path)
+            except PathRefused:
+                disturbed.append(put.path)
+        return disturbed

@@ -1,3 +1,0 @@
-"""Weft weaves LLM subagents into workflows."""
-
-__version__ = "0.1.0"

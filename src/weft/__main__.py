@@ -1,3 +1,0 @@
-from weft.cli.main import main
-
-main()

@@ -1,1 +1,0 @@
-"""Settings: `weft.yaml` of the user and of the project, the environment, defaults."""

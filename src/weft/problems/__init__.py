@@ -1,5 +1,0 @@
-"""What an author should fix: problems as values, their codes, exceptions and renderers."""
-
-from weft.problems.problem import Place, Problem
-
-__all__ = ["Place", "Problem"]
