@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import refused, stretto, succeeded, write
+from support.cli import refused, stretto, succeeded, write
 
 MINE = """\
 ---

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import talk, write
+from support.cli import talk, write
 
 ASKS = """\
 name: asks

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from acceptance.cli import write
-from acceptance.running import lines
 from acceptance.test_over_http import over_http
 from stretto.testing.openai_script import Answer, Asked, Said, Tokens, ToolCall
 from stretto.testing.openai_server import serving
+from support.background_runs import lines
+from support.cli import write
 
 FAN = """
 workflow:

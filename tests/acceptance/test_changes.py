@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import Said as Printed
-from acceptance.cli import stretto, write
-from acceptance.running import journal, lines, running
 from stretto.testing.openai_script import Said, Status, ToolCall
 from stretto.testing.openai_server import serving
+from support.background_runs import journal, lines, running
+from support.cli import Said as Printed
+from support.cli import stretto, write
 
 # A program that does what it was told, and more.
 PROGRAM = """

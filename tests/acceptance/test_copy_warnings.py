@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import stretto, succeeded, write
-from acceptance.running import lines
+from support.background_runs import lines
+from support.cli import stretto, succeeded, write
 
 READER = """\
 name: notes

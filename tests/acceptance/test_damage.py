@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import stretto, write
-from acceptance.running import CHAIN, MODEL, run, stuck
+from support.background_runs import CHAIN, MODEL, run, stuck
+from support.cli import stretto, write
 
 
 @pytest.mark.parametrize("at", ["1e300", "-5", "99999999999999", '"soon"', "null"])

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import refused, stretto, succeeded, talk, write
-from acceptance.running import lines
+from support.background_runs import lines
+from support.cli import refused, stretto, succeeded, talk, write
 
 WRITER = "name: w\nsteps: [{id: a, subagent: worker, prompt: go, write_set: [src]}]\n"
 SCRIPT = ("--model", "scripted:script.yaml")

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from acceptance.cli import refused, stretto, succeeded, tree, write
 from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
 from stretto.testing.openai_server import serving
+from support.cli import refused, stretto, succeeded, tree, write
 
 KEY = "sk-this-must-never-be-printed"
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from acceptance.cli import GOOD, SHIPPED, problems, refused, stretto, succeeded, write
+from support.cli import GOOD, SHIPPED, problems, refused, stretto, succeeded, write
 
 FORMS = ("ascii", "mermaid", "dot", "svg")
 

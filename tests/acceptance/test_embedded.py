@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import stretto, write
-from acceptance.running import lines, statuses
-from make import RECIPES
+from support.background_runs import lines, statuses
+from support.cli import stretto, write
+from support.recipes import RECIPES
 
 MODELS = Path(__file__).parents[2] / ".venv" / "models"
 pytestmark = pytest.mark.skipif(

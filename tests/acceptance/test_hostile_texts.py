@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import environment, stretto, talk, write
-from acceptance.running import MODEL
+from support.background_runs import MODEL
+from support.cli import environment, stretto, talk, write
 
 # Clear the screen, write to the clipboard, set the title; C1; turn text around; hide it.
 EVIL = "\x1b[2J\x1b]52;c;ZXZpbA==\x07\x1b]0;owned\x07\x9b31m\x85\u202egnp\u2066\u200b\ufeff\u2028"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import stretto, write
-from acceptance.running import (
+from support.background_runs import (
     CHAIN,
     GATED,
     MODEL,
@@ -23,6 +22,7 @@ from acceptance.running import (
     statuses,
     stuck,
 )
+from support.cli import stretto, write
 
 # Less than the 30 seconds of a lease: nobody waits for the lease of a dead process.
 SOON_SECONDS = 25

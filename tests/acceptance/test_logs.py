@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import stretto, write
-from acceptance.happening import over_http, scripted
-from acceptance.running import GATED, lines, ran, stuck
 from stretto.testing.openai_script import Said, ToolCall
+from support.background_runs import GATED, lines, ran, stuck
+from support.cli import stretto, write
+from support.happenings import over_http, scripted
 
 RECIPE = """
 name: told

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import ROOT, refused, stretto, succeeded, talk, write
 from stretto.adapters.models.local.catalog import SMOLLM2
+from support.cli import ROOT, refused, stretto, succeeded, talk, write
 
 WEIGHTS = Path(os.environ.get("STRETTO_TEST_MODELS") or ROOT / ".venv/models")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.kinds import KINDS, Kind
+from support.happening_kinds import KINDS, Kind
 
 LEAST = 40
 SILENT: dict[str, bool] = {}  # by kind, as far as they were driven

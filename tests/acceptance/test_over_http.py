@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import stretto, write
-from acceptance.running import lines, statuses
-from make import RECIPES
 from stretto.testing.openai_script import (
     Answer,
     Asked,
@@ -23,6 +20,9 @@ from stretto.testing.openai_script import (
     rate_limited,
 )
 from stretto.testing.openai_server import serving
+from support.background_runs import lines, statuses
+from support.cli import stretto, write
+from support.recipes import RECIPES
 
 ONE = """
 name: one

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import (
+from support.cli import (
     GOOD,
     SHIPPED,
     as_data,

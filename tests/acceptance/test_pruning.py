@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import environment, stretto, write
-from acceptance.running import lines
 from stretto.testing.openai_script import Answer, Asked, Hang, Said, ToolCall
 from stretto.testing.openai_server import OpenAIServer, serving
+from support.background_runs import lines
+from support.cli import environment, stretto, write
 
 RECIPE = """
 name: one

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import stretto, write
-from acceptance.running import lines
 from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
 from stretto.testing.openai_server import OpenAIServer, serving
+from support.background_runs import lines
+from support.cli import stretto, write
 
 WRITER = """
 name: w

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import ROOT, stretto, write
-from acceptance.running import journal, lines
 from stretto.testing.openai_script import Said, ToolCall
 from stretto.testing.openai_server import serving
+from support.background_runs import journal, lines
+from support.cli import ROOT, stretto, write
 
 WRITES = ToolCall("Write", {"file_path": "src/new.py", "content": "answer = 42\n"})
 

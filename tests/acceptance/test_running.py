@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import refused, stretto, write
-from acceptance.running import (
+from support.background_runs import (
     CHAIN,
     GATED,
     MODEL,
@@ -19,7 +18,8 @@ from acceptance.running import (
     started,
     statuses,
 )
-from make import RECIPES
+from support.cli import refused, stretto, write
+from support.recipes import RECIPES
 
 REPORT_KEYS = {"type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"}
 STEP_KEYS = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli import BAD, GOOD, problems, refused, stretto, succeeded, tree, write
+from support.cli import BAD, GOOD, problems, refused, stretto, succeeded, tree, write
 
 OWN = GOOD.replace("name: good", "name: research-and-brief")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator, ValidationError
 
-from acceptance.cli import GOOD, ROOT, SHIPPED, as_data, problems, schema, stretto, write
+from support.cli import GOOD, ROOT, SHIPPED, as_data, problems, schema, stretto, write
 
 
 def misfits(recipe: object) -> list[ValidationError]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import problems, refused, stretto, talk, write
-from acceptance.running import MODEL, ran, run, statuses
+from support.background_runs import MODEL, ran, run, statuses
+from support.cli import problems, refused, stretto, talk, write
 
 HEAD = """\
 workflow:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import stretto, write
+from support.cli import stretto, write
 
 THEIRS = """\
 name: research-and-brief

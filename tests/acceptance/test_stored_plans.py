@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import Said, stretto, write
-from acceptance.running import GATED, MODEL, lines, ran, statuses
+from support.background_runs import GATED, MODEL, lines, ran, statuses
+from support.cli import Said, stretto, write
 
 WRITERS = """\
 name: writers

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import Said, environment, stretto, write
-from acceptance.running import CHAIN, GATED, MODEL, STUCK, running, stuck
+from support.background_runs import CHAIN, GATED, MODEL, STUCK, running, stuck
+from support.cli import Said, environment, stretto, write
 
 STRETTO = f"{shlex.quote(sys.executable)} -m stretto"
 CLOSED = (">&-", "2>&-", ">&- 2>&-", ">&- 2>&- <&-")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import BAD, GOOD, environment, refused, stretto, tree, write
+from support.cli import BAD, GOOD, environment, refused, stretto, tree, write
 
 READING = {
     "validate": ("validate", "good.yaml"),

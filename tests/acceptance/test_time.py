@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import environment, stretto, write
-from acceptance.running import MODEL, journal, lines, running, started
 from acceptance.test_over_http import over_http
 from stretto.testing.openai_script import Answer, Asked, Said, ToolCall
 from stretto.testing.openai_server import serving
+from support.background_runs import MODEL, journal, lines, running, started
+from support.cli import environment, stretto, write
 
 DAY = 86_400
 ONE = """

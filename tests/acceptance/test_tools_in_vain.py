@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import ROOT, write
-from acceptance.happening import over_http
 from stretto.problems.errors import NotReady
 from stretto.testing.openai_script import Said, ToolCall
+from support.cli import ROOT, write
+from support.happenings import over_http
 
-PLAIN_MCP = ROOT / "tests/adapters/tools/plain_mcp.py"
+PLAIN_MCP = ROOT / "tests/support/plain_mcp.py"
 WRITER = """
 name: writer
 agents: {scribe: {prompt: Write., tools: [Write, Read]}}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli import (
+from support.cli import (
     BAD,
     GOOD,
     SHIPPED,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from acceptance.cli import (
+from support.cli import (
     GOOD,
     SOUND,
     TEMPLATES,

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from make import flat, problem_of
 from stretto.agents import catalog as catalog_module
 from stretto.agents.catalog import BUNDLED, agent_files, load_catalog
 from stretto.agents.definition import AgentFile, read_agent_file
+from support.recipes import flat, problem_of
 
 
 def write(file: Path, role: str = "x", head: str = "") -> Path:

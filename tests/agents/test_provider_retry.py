@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from agents.world import Heard, play, request
 from stretto.agents.provider_retry import delay_before_retry
 from stretto.agents.subagent import Choice, Subagents
 from stretto.events.model import FailureKind, ToolEnded
@@ -22,6 +21,7 @@ from stretto.testing.openai_script import (
     rate_limited,
 )
 from stretto.vocabulary.usage import Usage
+from support.subagents import Heard, play, request
 
 TRANSIENT = {
     "429": rate_limited(),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from agents.world import Heard, Outcome, play, request
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.toolbox import ToolSettings
 from stretto.agents.redacted import RedactedRunner
@@ -31,10 +30,11 @@ from stretto.text.redaction import Redactor
 from stretto.workspaces.admission import inadmissible
 from stretto.workspaces.diff import find_changes
 from stretto.workspaces.isolate import isolate
+from support.subagents import Heard, Outcome, play, request
 
 SECRET = "canary-5f3a9c04d1"
 ENVIRON = {"SERVICE_TOKEN": SECRET, "PATH": "/usr/bin"}
-PLAIN = Path(__file__).parents[1] / "adapters" / "tools" / "plain_mcp.py"
+PLAIN = Path(__file__).parents[1] / "support" / "plain_mcp.py"
 
 
 def server(**told: object) -> ToolSettings:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agents.world import play, request
 from stretto.agents.conversation import _JSON_ONLY
 from stretto.events.model import ModelFailedOver, ModelSpoke, ToolStarted
 from stretto.testing.openai_script import Asked, Said, Status, ToolCall, rate_limited
+from support.subagents import play, request
 
 # Far more than a busy machine needs between two beats of the loop.
 PAUSE_SECONDS = 10.0

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from schedule.drive import Driven, plan_of
 from stretto.assembly import Stretto
 from stretto.events.model import MergeFailed, RunStarted
 from stretto.problems.errors import NotFound
 from stretto.run.history import History
 from stretto.vocabulary.ids import StepId
+from support.scheduling import Driven, plan_of
 
 WRITER = """
 name: t

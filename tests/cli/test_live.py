@@ -9,7 +9,6 @@ import threading
 import pytest
 from rich.console import Console
 
-from schedule.drive import Driven, Fail, Give, Hang, plan_of
 from stretto.cli.changes import Changes
 from stretto.cli.live.frame import cut, dollars, elapsed, short_count
 from stretto.cli.live.view import LiveView
@@ -19,6 +18,7 @@ from stretto.schedule.state import StepState
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.limits import Limits
 from stretto.vocabulary.usage import Usage
+from support.scheduling import Driven, Fail, Give, Hang, plan_of
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

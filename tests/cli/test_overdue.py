@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from run.stage import RUN, Stage
 from stretto.cli.left_off import say_why_left
 from stretto.cli.runs import _status
 from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.ids import StepId
+from support.driven_runs import RUN, Stage
 
 GATE = "name: t\nsteps: [{id: g, subagent: worker, prompt: go, gate: human%s}]\n"
 

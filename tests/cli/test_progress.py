@@ -1,8 +1,8 @@
 """A run as lines: one a change, whatever models say."""
 
-from schedule.drive import Driven, Fail, Hang, plan_of
 from stretto.cli.progress import Lines
 from stretto.events.model import RunResumed
+from support.scheduling import Driven, Fail, Hang, plan_of
 
 
 def steps(*written):

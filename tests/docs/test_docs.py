@@ -8,7 +8,6 @@ from urllib.parse import unquote
 
 import pytest
 
-from docs.pages import DOCS, ROOT, Block, all_pages, anchors_of, blocks_of, prose_of
 from stretto.agents.catalog import load_catalog
 from stretto.documents.document import read_text
 from stretto.plan.build import Problems, build
@@ -16,6 +15,7 @@ from stretto.problems.render import as_text
 from stretto.recipe.read import read_recipe
 from stretto.report.report import report_as_json, report_of
 from stretto.testing.recipes import run_recipe
+from support.doc_pages import DOCS, ROOT, Block, all_pages, anchors_of, blocks_of, prose_of
 
 CATALOG = load_catalog((), Path("."))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

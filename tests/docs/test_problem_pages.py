@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import DOCS, ROOT, Block, blocks_of
 from stretto.agents.catalog import load_catalog
 from stretto.cli.printing import print_problems, print_warnings
 from stretto.plan.build import Problems, build
 from stretto.plan.model import Plan
 from stretto.problems.codes import TITLES
 from stretto.recipe.read import read_recipe
+from support.doc_pages import DOCS, ROOT, Block, blocks_of
 
 PAGES = DOCS / "problems"
 CATALOG = load_catalog((), ROOT)

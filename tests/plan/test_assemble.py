@@ -2,8 +2,8 @@
 
 import pytest
 
-from make import catalog_of, flat, plan_of, problems_of, step_of
 from stretto.plan.model import Choose, Delegate, Each, Fan, Plan, PlannedStep, Refine, Route, briefs
+from support.recipes import catalog_of, flat, plan_of, problems_of, step_of
 
 AGENTS = """\
 agents:

@@ -1,8 +1,8 @@
 import json
 
-from make import RECIPES, flat, plan_of
 from stretto.plan.dry_run import dry_run
 from stretto.plan.inputs import bind
+from support.recipes import RECIPES, flat, plan_of
 
 
 def steps_of(text: str, **inputs: object) -> dict[str, dict[str, object]]:

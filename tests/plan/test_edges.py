@@ -2,9 +2,9 @@
 
 import pytest
 
-from make import edges_of, flat, plan_of, step_of
 from stretto.plan.catalog import Catalog
 from stretto.recipe.model import Agent
+from support.recipes import edges_of, flat, plan_of, step_of
 
 
 def wrapped(*steps: str, head: str = "") -> str:

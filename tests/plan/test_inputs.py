@@ -2,9 +2,9 @@
 
 import pytest
 
-from make import flat, plan_of, problem_of, problems_of
 from stretto.plan.inputs import Misfit, bind, convert, missing
 from stretto.recipe.model import Input
+from support.recipes import flat, plan_of, problem_of, problems_of
 
 STEP = "{id: a, subagent: writer, prompt: x}"
 

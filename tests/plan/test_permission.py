@@ -2,11 +2,11 @@
 
 import pytest
 
-from make import flat, plan_of
 from stretto.plan.codec import plan_from_json, plan_to_text
 from stretto.plan.model import Plan
 from stretto.plan.permission import permitted
 from stretto.problems.errors import PermissionDenied
+from support.recipes import flat, plan_of
 
 PLAN = plan_of(
     flat(

@@ -6,8 +6,8 @@ stands there instead, and then the problem: code, line, the words under the care
 
 import pytest
 
-from make import problem_of, problems_of, under_caret
 from stretto.problems.render import as_text
+from support.recipes import problem_of, problems_of, under_caret
 
 FLAT = """\
 name: good

@@ -4,7 +4,6 @@ import warnings
 
 import pytest
 
-from make import flat, plan_of, problem_of, problems_of, under_caret
 from stretto.agents.definition import read_agent_file
 from stretto.config.settings import load_settings
 from stretto.documents.document import read_bytes, read_text
@@ -14,6 +13,7 @@ from stretto.problems.errors import InvalidConfig
 from stretto.problems.render import as_text
 from stretto.recipe.model import Input
 from stretto.vocabulary.durations import parse_duration
+from support.recipes import flat, plan_of, problem_of, problems_of, under_caret
 
 S = "steps:\n  - {id: a, subagent: writer, prompt: x}\n"
 GOOD = "name: t\n" + S

@@ -2,8 +2,8 @@
 
 import pytest
 
-from make import flat, plan_of
 from stretto.plan.waves import DEFAULT_MAX_TURNS, max_delegations, max_model_calls, waves
+from support.recipes import flat, plan_of
 
 
 def reader(id: str, *after: str, extra: str = "") -> str:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from make import CATALOG, RECIPES
 from stretto.documents.document import read_bytes, read_text
 from stretto.documents.node import plain
 from stretto.plan.build import Problems, build
@@ -18,6 +17,7 @@ from stretto.problems import Place, Problem
 from stretto.problems.render import as_json, as_text
 from stretto.recipe.read import read_recipe
 from stretto.vocabulary.durations import parse_duration
+from support.recipes import CATALOG, RECIPES
 
 PRINTED = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.iterdir())}
 # One of everything that has rules of its own.

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from make import plan_of
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import AttemptSucceeded, Event
@@ -34,6 +33,7 @@ from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.values import Json
+from support.recipes import plan_of
 
 WORLDS = 100
 RUNS_A_WORLD = 5

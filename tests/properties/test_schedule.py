@@ -10,7 +10,6 @@ from typing import TypeAlias
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedule.any_plan import CALM_POLICIES, plans
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -42,6 +41,7 @@ from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json, JsonText
+from support.random_plans import CALM_POLICIES, plans
 
 MOST_EVENTS = 3_000
 NO_PLAN = JsonText("{}")  # the scheduler is given its plan, and does not look

@@ -2,10 +2,10 @@
 
 from hypothesis import given
 
-from schedule.any_plan import plans
 from stretto.plan.model import Plan, PlannedStep
 from stretto.plan.waves import waves
 from stretto.vocabulary.ids import StepId
+from support.random_plans import plans
 
 
 def plainly(plan: Plan) -> tuple[tuple[StepId, ...], ...]:

@@ -4,11 +4,19 @@ import json
 
 import pytest
 
-from make import catalog_of, edges_of, plan_of, problem_of, problems_of, recipe_of, step_of
 from stretto.documents.document import read_text
 from stretto.documents.node import plain
 from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Delegate, Plan
+from support.recipes import (
+    catalog_of,
+    edges_of,
+    plan_of,
+    problem_of,
+    problems_of,
+    recipe_of,
+    step_of,
+)
 
 FLAT = """\
 name: three

@@ -2,7 +2,6 @@
 
 import pytest
 
-from make import problem_of, problems_of, recipe_of
 from stretto.documents.document import read_text
 from stretto.documents.node import ListNode, MapNode, Node
 from stretto.documents.shapes import Shape
@@ -26,6 +25,7 @@ from stretto.recipe.model import (
     Validation,
 )
 from stretto.recipe.read import read_recipe
+from support.recipes import problem_of, problems_of, recipe_of
 
 EVERYTHING = """\
 $schema: https://example.org/stretto.json

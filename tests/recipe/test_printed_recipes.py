@@ -4,11 +4,11 @@ from hashlib import sha256
 
 import pytest
 
-from make import CATALOG, RECIPES, edges_of, plan_of, problems_of, step_of
 from stretto.plan.build import Problems, build
 from stretto.plan.model import Delegate, Fan, Plan, Refine
 from stretto.plan.waves import waves
 from stretto.recipe.read import read_recipe, read_recipe_file
+from support.recipes import CATALOG, RECIPES, edges_of, plan_of, problems_of, step_of
 
 NAMES = (
     "multi-criteria-lead-scoring",

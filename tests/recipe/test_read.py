@@ -1,8 +1,8 @@
 import pytest
 
-from make import recipe_of
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.vocabulary.limits import Limits
+from support.recipes import recipe_of
 
 TEXT = "name: x\nsteps:\n  - {id: a, subagent: writer, prompt: y}\n"
 

@@ -5,10 +5,10 @@ import json
 import pytest
 from jsonschema import Draft7Validator
 
-from make import RECIPES
 from stretto.documents.document import read_file, read_text
 from stretto.documents.node import plain
 from stretto.recipe.schema import recipe_schema
+from support.recipes import RECIPES
 
 VALIDATOR = Draft7Validator(recipe_schema())
 GOOD = "name: x\nsteps:\n  - {id: a, subagent: writer, prompt: y}\n"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from make import CATALOG, catalog_of
 from stretto.agents.catalog import load_catalog
 from stretto.registry.folders import Folder
 from stretto.registry.workflows import BUNDLED, Entry, Workflows
 from stretto.vocabulary.limits import Limits
+from support.recipes import CATALOG, catalog_of
 
 
 def text(name: str = "news", prompt: str = "x", agent: str = "writer") -> str:

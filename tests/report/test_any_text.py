@@ -5,11 +5,11 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from report.runs import CHAIN, EVIL, Fail, driven
 from stretto.report.difference import difference, difference_as_text
 from stretto.report.html import as_html
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
+from support.reported_runs import CHAIN, EVIL, Fail, driven
 
 _PIECES = ["\n", "```", "~~~", "# ", "---", "<!--", "</pre>", "|", "`", "\\", "&lt;", "\x1b", EVIL]
 _TEXTS = st.lists(st.sampled_from(_PIECES) | st.text(max_size=12), min_size=1).map("".join)

@@ -2,12 +2,12 @@ import re
 
 import pytest
 
-from report.runs import GATED, NEW_YEAR, Give, driven, reported
-from schedule.drive import Driven, Hang, plan_of
 from stretto.events.model import Approved, AttemptStarted, CancelRequested, Rejected, RunResumed
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
 from stretto.vocabulary.ids import AgentId, StepId
+from support.reported_runs import GATED, NEW_YEAR, Give, driven, reported
+from support.scheduling import Driven, Hang, plan_of
 
 _DIAMOND = """
 name: diamond

@@ -1,6 +1,6 @@
-from report.runs import EVIL, Fail, Give, driven, priced
 from stretto.report.difference import difference, difference_as_text
 from stretto.report.report import report_of
+from support.reported_runs import EVIL, Fail, Give, driven, priced
 
 _RECIPE = """
 name: brief

@@ -3,9 +3,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from report.runs import CHAIN, EVIL, GATED, Fail, Give, driven, reported
 from stretto.report.html import as_html
 from stretto.report.report import report_of
+from support.reported_runs import CHAIN, EVIL, GATED, Fail, Give, driven, reported
 
 _VOID = {"meta", "br"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

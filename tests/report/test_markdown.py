@@ -1,7 +1,7 @@
 import re
 
-from report.runs import CHAIN, EVIL, GATED, Fail, Give, priced, reported
 from stretto.report.markdown import as_markdown
+from support.reported_runs import CHAIN, EVIL, GATED, Fail, Give, priced, reported
 
 
 def _section(text, title):

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from make import plan_of
 from stretto.report.markdown import as_markdown
 from stretto.report.model import ChangesReport, Report
 from stretto.report.patches import with_patches
 from stretto.report.report import report_of
 from stretto.schedule.state import begin
+from support.recipes import plan_of
 
 PATCH = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two \x1b[2J```\n"
 

@@ -1,16 +1,5 @@
 import json
 
-from report.runs import (
-    CHAIN,
-    GATED,
-    Fail,
-    Give,
-    Hang,
-    driven,
-    priced,
-    reported,
-    step_of,
-)
 from stretto.events.model import (
     Approved,
     AttemptStarted,
@@ -25,6 +14,17 @@ from stretto.schedule.advance import advance
 from stretto.schedule.state import begin
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.values import JsonText
+from support.reported_runs import (
+    CHAIN,
+    GATED,
+    Fail,
+    Give,
+    Hang,
+    driven,
+    priced,
+    reported,
+    step_of,
+)
 
 _KEYS = ["type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"]
 _STEP_KEYS = [

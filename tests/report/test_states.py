@@ -5,8 +5,6 @@ from typing import get_args
 
 import pytest
 
-from docs.pages import DOCS
-from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
 from stretto.cli.live.frame import _STYLES
 from stretto.cli.stages import ASCII_SIGNS, SIGNS
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
@@ -15,6 +13,8 @@ from stretto.report.report import report_of
 from stretto.schedule.standing import run_word, word_of
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RUN_WORDS, STEP_WORDS, RunStatus, StepStatus, StepWord
+from support.doc_pages import DOCS
+from support.scheduling import Driven, Fail, Give, Hang, drive, plan_of
 
 A = StepId("a")
 ONE = "name: t\nsteps: [{id: a, subagent: worker, prompt: go}]\n"

@@ -1,10 +1,10 @@
 import pytest
 
-from report.runs import CHAIN, GATED, Fail, Give, Hang, driven, reported
 from stretto.events.model import Approved, RunResumed
 from stretto.report.report import report_of
 from stretto.report.timeline import timeline_of
 from stretto.vocabulary.ids import StepId
+from support.reported_runs import CHAIN, GATED, Fail, Give, Hang, driven, reported
 
 
 def _bars(row):

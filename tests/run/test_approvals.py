@@ -5,8 +5,6 @@ import json
 
 import pytest
 
-from make import flat, plan_of
-from run.stage import RUN, Counting, Stage, after_a_crash, statuses
 from stretto.events.model import (
     ApprovalRequested,
     Approved,
@@ -22,6 +20,8 @@ from stretto.schedule.result import output_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.driven_runs import RUN, Counting, Stage, after_a_crash, statuses
+from support.recipes import flat, plan_of
 
 G, AGAIN = StepId("g"), RunId("run-2")
 SEND = '{id: g, subagent: writer, gate: human, prompt: "send to {{inputs.t}}"}'

@@ -5,8 +5,6 @@ from itertools import pairwise
 
 import pytest
 
-from make import flat
-from run.stage import RUN, Stage, places, statuses
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.model import (
     AttemptCancelled,
@@ -30,6 +28,8 @@ from stretto.testing.script import read_script
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.values import JsonText
+from support.driven_runs import RUN, Stage, places, statuses
+from support.recipes import flat
 
 CHAIN = flat(
     "{id: a, subagent: researcher, prompt: look}",

@@ -2,13 +2,13 @@
 
 import pytest
 
-from make import flat
-from run.stage import RUN, Stage
 from stretto.events.codec import UnknownEvent
 from stretto.ports.journal import StoredEvent
 from stretto.problems.errors import StrettoError
 from stretto.run.history import fold, load
 from stretto.vocabulary.statuses import RunStatus
+from support.driven_runs import RUN, Stage
+from support.recipes import flat
 
 RECIPE = flat("{id: a, subagent: researcher, prompt: x}", "{id: b, subagent: writer, prompt: y}")
 

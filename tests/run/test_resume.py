@@ -2,8 +2,6 @@
 
 import pytest
 
-from make import flat
-from run.stage import RUN, Stage, after_a_crash, places, statuses
 from stretto.events.model import (
     Approved,
     AttemptFailed,
@@ -18,6 +16,8 @@ from stretto.report.report import report_as_json, report_of
 from stretto.schedule.result import output_of
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.driven_runs import RUN, Stage, after_a_crash, places, statuses
+from support.recipes import flat
 
 EVERYTHING = flat(
     "{id: a, subagent: researcher, prompt: x, retry: {max_attempts: 3, backoff: exponential}}",

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from make import flat, plan_of
-from run.stage import RUN, Counting, Stage, after_a_crash
 from stretto.events.model import AttemptStarted, RunStarted
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
@@ -15,6 +13,8 @@ from stretto.testing.runner import ScriptedRunner
 from stretto.testing.script import read_script
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
+from support.driven_runs import RUN, Counting, Stage, after_a_crash
+from support.recipes import flat, plan_of
 
 A = "{id: a, subagent: researcher, prompt: look}"
 B = '{id: b, subagent: writer, prompt: "b {{steps.a.output}}"}'

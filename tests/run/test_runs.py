@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from make import flat
-from run.stage import RUN, Stage, statuses
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded
 from stretto.ports.journal import Leased
@@ -17,6 +15,8 @@ from stretto.run.runs import Runs, is_interrupted
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.driven_runs import RUN, Stage, statuses
+from support.recipes import flat
 
 SLOW = flat(
     "{id: a, subagent: researcher, prompt: x}",

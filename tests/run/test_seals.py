@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from make import plan_of
-from run.stage import RUN, Stage, statuses
 from stretto.events.codec import decode, encode
 from stretto.events.model import ApprovalRequested, Approved, Rejected, RunStarted
 from stretto.plan.codec import plan_to_text
@@ -15,6 +13,8 @@ from stretto.run.runs import Runs
 from stretto.run.seals import Seals
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.values import JsonText
+from support.driven_runs import RUN, Stage, statuses
+from support.recipes import plan_of
 
 GATED = """\
 name: gated

@@ -1,9 +1,9 @@
 """Budgets stop a run before the call that would exceed them (RECIPES §8)."""
 
-from schedule.drive import Fail, Give, drive
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage
+from support.scheduling import Fail, Give, drive
 
 THREE = """
 name: t

@@ -1,6 +1,5 @@
 """An isolated writer's changes are collected before anybody builds on them (RECIPES §9)."""
 
-from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -16,6 +15,7 @@ from stretto.events.model import (
 from stretto.schedule.commands import AskApproval, CollectChanges, EndRun, StartAttempt
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Driven, Fail, Hang, Script, drive, plan_of
 
 A = StepId("a")
 

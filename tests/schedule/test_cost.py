@@ -5,13 +5,13 @@ from time import process_time
 
 import pytest
 
-from schedule.drive import NO_PLAN, plan_of
 from stretto.events.model import AttemptSucceeded, RunStarted
 from stretto.plan.model import Plan
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import begin
 from stretto.vocabulary.limits import Limits
+from support.scheduling import NO_PLAN, plan_of
 
 SMALL, LARGE = 125, 2_000
 # A scheduler that looks at every step would be sixteen times slower per step.

@@ -2,10 +2,10 @@
 
 import pytest
 
-from schedule.drive import Driven, Fail, Give, Hang, Reply, Script, drive, plan_of
 from stretto.schedule.commands import CancelAttempt
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Driven, Fail, Give, Hang, Reply, Script, drive, plan_of
 
 MAP = """
 workflow:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
 from stretto.events.model import AttemptCancelled, FailureKind
 from stretto.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
 from stretto.schedule.delays import chance_of, retry_delay, wait_asked_for
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage
+from support.scheduling import Driven, Fail, Give, Hang, drive, plan_of
 
 TWO = """
 name: t

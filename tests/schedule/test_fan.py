@@ -2,12 +2,12 @@
 
 import pytest
 
-from schedule.drive import Driven, Fail, Give, Hang, Script, drive, plan_of
 from stretto.events.model import AttemptCancelled, AttemptStarted, AttemptSucceeded
 from stretto.schedule.commands import CancelAttempt
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage
+from support.scheduling import Driven, Fail, Give, Hang, Script, drive, plan_of
 
 FAN = """
 workflow:

@@ -4,7 +4,6 @@ from dataclasses import fields
 
 import pytest
 
-from schedule.drive import NO_PLAN, plan_of
 from stretto.events.model import RunStarted
 from stretto.ports.runner import AttemptRequest
 from stretto.schedule.advance import advance
@@ -12,6 +11,7 @@ from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import begin
 from stretto.schedule.terms import Terms
 from stretto.vocabulary.setup import Setup, setup_to_json
+from support.scheduling import NO_PLAN, plan_of
 
 SETUP = Setup({"": "openai:small at https://one", "big": "openai:big at https://one"})
 TOOLS = "tools: [Read, Bash]"

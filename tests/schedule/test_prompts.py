@@ -1,8 +1,8 @@
 """What subagents are told (RECIPES §1, §5)."""
 
-from schedule.drive import Fail, Give, Hang, drive
 from stretto.schedule.result import output_of
 from stretto.vocabulary.ids import StepId
+from support.scheduling import Fail, Give, Hang, drive
 
 
 def wrapped(steps: str, prompt: str = "You do it.") -> str:

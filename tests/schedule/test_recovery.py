@@ -1,6 +1,5 @@
 """What a new process takes up from one that died, and how runs are called off."""
 
-from schedule.drive import Driven, Fail, Hang, Script, drive, plan_of
 from stretto.events.model import (
     Approved,
     AttemptStarted,
@@ -13,6 +12,7 @@ from stretto.events.model import (
 from stretto.schedule.commands import AskApproval, CancelAttempt, EndRun, SetTimer, StartAttempt
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Driven, Fail, Hang, Script, drive, plan_of
 
 A = StepId("a")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from schedule.drive import Fail, drive
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Fail, drive
 
 LOOP = """
 workflow:

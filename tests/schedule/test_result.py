@@ -1,9 +1,9 @@
 """What a run gives (RECIPES §1), and why steps wait."""
 
-from schedule.drive import Driven, Fail, Hang, drive, plan_of
 from stretto.schedule.waits import why_waiting
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Driven, Fail, Hang, drive, plan_of
 
 TWO = """
 name: t

@@ -2,10 +2,10 @@
 
 import pytest
 
-from schedule.drive import Fail, drive, plan_of
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.limits import Limits
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Fail, drive, plan_of
 
 ROUTE = """
 name: t

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-from schedule.drive import Driven, Fail, Give, Hang, drive, plan_of
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -18,6 +17,7 @@ from stretto.schedule.commands import AskApproval, StartAttempt
 from stretto.schedule.waits import why_waiting
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Driven, Fail, Give, Hang, drive, plan_of
 
 DIAMOND = """
 name: diamond

@@ -1,10 +1,10 @@
 """Tool calls that did not work are counted, told once per kind, and decide what a run claims."""
 
-from schedule.drive import Driven, plan_of
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ChangesCollected, ToolEnded
 from stretto.schedule.tool_calls import MOST_FAULTS
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.scheduling import Driven, plan_of
 
 A = StepId("a")
 READER = "name: r\nsteps: [{id: a, agent: worker, prompt: go}]\n"

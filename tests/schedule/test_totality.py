@@ -2,7 +2,6 @@
 
 from itertools import product
 
-from schedule.drive import NO_PLAN, Driven, Hang, drive, plan_of
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -22,6 +21,7 @@ from stretto.schedule.state import begin
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage
+from support.scheduling import NO_PLAN, Driven, Hang, drive, plan_of
 
 PLAN = plan_of("name: t\nsteps: [{id: a, subagent: worker, prompt: go}]")
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from make import RECIPES, flat
 from stretto.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage
 from stretto.schedule.result import output_of
 from stretto.testing.recipes import run_recipe
 from stretto.testing.script import Reply, Script
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
+from support.recipes import RECIPES, flat
 
 
 def test_a_recipe_runs_with_the_default_answer() -> None:

@@ -11,7 +11,7 @@ from stretto.plan.globs import Glob, overlap, parse_glob
 from stretto.workspaces.aliases import EVERYTHING, aliases
 from stretto.workspaces.folding import ignores_case
 from stretto.workspaces.glob_text import text_of
-from workspaces.trees import Tree, write_tree
+from support.trees import Tree, write_tree
 
 TREE: Tree = {
     "src/a.py": b"",

@@ -12,7 +12,7 @@ from stretto.plan.globs import Glob, parse_glob
 from stretto.workspaces import openat2
 from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.refusals import PathRefused
-from workspaces.trees import read_tree, removing, write_tree
+from support.trees import read_tree, removing, write_tree
 
 WAYS = [
     pytest.param(

@@ -4,11 +4,11 @@ import json
 import time
 from pathlib import Path
 
-from schedule.drive import plan_of
 from stretto.plan.codec import plan_from_json, plan_to_text
 from stretto.plan.model import Plan
 from stretto.workspaces.claiming import with_aliases
-from workspaces.trees import Tree, write_tree
+from support.scheduling import plan_of
+from support.trees import Tree, write_tree
 
 TREE: Tree = {"src/a.py": b"", "docs/b.md": b"", "link": "src"}
 

@@ -17,7 +17,7 @@ from stretto.workspaces.entries import Changes
 from stretto.workspaces.isolate import isolate, remove_tree
 from stretto.workspaces.limits import TooLarge, WorkspaceLimits
 from stretto.workspaces.patch import LARGEST_BINARY, Summary, render_patch, summarize
-from workspaces.trees import Tree, git, read_tree, write_tree
+from support.trees import Tree, git, read_tree, write_tree
 
 LINES = b"".join(b"line %d\n" % number for number in range(60))
 FILES: Tree = {

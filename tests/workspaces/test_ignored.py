@@ -13,7 +13,7 @@ from stretto.workspaces.isolate import isolate, open_isolated, why_lost
 from stretto.workspaces.left_out import find_left_out
 from stretto.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
 from stretto.workspaces.merge_back import merge_back
-from workspaces.trees import Tree, git, read_tree, repository, write_tree
+from support.trees import Tree, git, read_tree, repository, write_tree
 
 FILES: Tree = {".gitignore": b"out/\n*.log\n", "a.txt": b"a\n", "src/a.c": b"int a;\n"}
 

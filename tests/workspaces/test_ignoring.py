@@ -12,7 +12,7 @@ from stretto.workspaces.ignoring import MOST_BYTES, MOST_RULES, read_rules
 from stretto.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
 from stretto.workspaces.listing import Selection, list_workspace
 from stretto.workspaces.refusals import PathRefused
-from workspaces.trees import git, write_tree
+from support.trees import git, write_tree
 
 PATHS = [
     "a",

@@ -12,7 +12,7 @@ from stretto.problems.errors import NotFound
 from stretto.workspaces.git import GitFailed
 from stretto.workspaces.isolate import isolate, open_isolated, remove_tree
 from stretto.workspaces.limits import TooLarge, WorkspaceLimits
-from workspaces.trees import Tree, git, read_tree, repository, write_tree
+from support.trees import Tree, git, read_tree, repository, write_tree
 
 FILES: Tree = {
     "a.txt": b"one\ntwo\n",

@@ -19,7 +19,7 @@ from stretto.workspaces.merge import Conflict, MergePlan, plan_merge, stays_insi
 from stretto.workspaces.merge_back import is_merged, merge_back
 from stretto.workspaces.refusals import PathRefused
 from stretto.workspaces.undo import recover_merges
-from workspaces.trees import Tree, git, read_tree, repository, write_tree
+from support.trees import Tree, git, read_tree, repository, write_tree
 
 LINES = b"".join(b"line %d\n" % number for number in range(20))
 FILES: Tree = {

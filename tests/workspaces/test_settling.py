@@ -13,7 +13,7 @@ from stretto.workspaces.isolate import isolate
 from stretto.workspaces.merge import Conflict, Settlement
 from stretto.workspaces.merge_back import merge_back
 from stretto.workspaces.refusals import spelt
-from workspaces.trees import Tree, read_tree, write_tree
+from support.trees import Tree, read_tree, write_tree
 
 FILES: Tree = {
     "text": b"one\ntwo\n",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stretto.workspaces.watching import Snapshot, differences, look
-from workspaces.trees import Tree, write_tree
+from support.trees import Tree, write_tree
 
 TREE: Tree = {
     "src/a.py": b"a",

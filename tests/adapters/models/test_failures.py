@@ -6,7 +6,6 @@ import pytest
 from pydantic_ai import exceptions as theirs
 from pydantic_ai.settings import ModelSettings
 
-from adapters.models.ask import asked_once
 from stretto.adapters.models.failures import fault_of
 from stretto.ports.model import ModelFault
 from stretto.problems.errors import InvalidConfig
@@ -21,6 +20,7 @@ from stretto.testing.openai_script import (
     rate_limited,
 )
 from stretto.text.redaction import Redactor
+from support.model_questions import asked_once
 
 
 def met(script: Script) -> ModelFault:

@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from adapters.models.ask import ask, model_at
 from stretto.adapters.models.http_client import client_of, close_clients, proxy_for
 from stretto.adapters.models.openai_stream import Events
 from stretto.testing.openai_script import Cut, Said, Status
 from stretto.testing.openai_server import OpenAIServer
+from support.model_questions import ask, model_at
 
 
 def test_models_of_one_address_share_one_client_and_its_connections() -> None:

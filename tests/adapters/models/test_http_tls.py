@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic_ai.exceptions import ModelConnectionError
 
-from adapters.models.ask import ask, model_at
 from stretto.testing.openai_script import Hang, Said
 from stretto.testing.openai_server import OpenAIServer
+from support.model_questions import ask, model_at
 
 x509 = pytest.importorskip("cryptography.x509", reason="cryptography makes the certificate")
 

@@ -29,10 +29,10 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from adapters.models.ask import BOTH, HELLO, KEY, ask, asked_once, model_at
 from stretto.testing.openai_script import Asked, Said, Tokens, ToolCall, WrongType
 from stretto.testing.openai_server import OpenAIServer
 from stretto.testing.openai_wire import completion
+from support.model_questions import BOTH, HELLO, KEY, ask, asked_once, model_at
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 LOOK = ToolDefinition(name="look", description="Looks.", parameters_json_schema=SCHEMA)

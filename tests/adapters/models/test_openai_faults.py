@@ -10,7 +10,6 @@ import pytest
 from pydantic_ai import exceptions as errors
 from pydantic_ai.settings import ModelSettings
 
-from adapters.models.ask import BOTH, HELLO, KEY, PLAIN, ask, asked_once, model_at
 from stretto.adapters.models.openai_endpoint import Endpoint
 from stretto.problems.errors import InvalidConfig
 from stretto.testing.openai_script import (
@@ -26,6 +25,7 @@ from stretto.testing.openai_script import (
     rate_limited_until,
 )
 from stretto.testing.openai_server import OpenAIServer
+from support.model_questions import BOTH, HELLO, KEY, PLAIN, ask, asked_once, model_at
 
 
 def failure(script: Script, stream: bool = True, **how: Any) -> BaseException:

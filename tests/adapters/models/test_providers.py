@@ -11,7 +11,6 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from adapters.models.ask import ask
 from stretto.adapters.models.endpoints import endpoint_of
 from stretto.adapters.models.named import NamedModels
 from stretto.adapters.models.openai_compatible import OpenAICompatibleModel
@@ -22,6 +21,7 @@ from stretto.ports.model import Models
 from stretto.problems.errors import InvalidConfig
 from stretto.testing.openai_script import Said
 from stretto.testing.openai_server import OpenAIServer
+from support.model_questions import ask
 
 
 def lean(name: str, environ: dict[str, str]) -> OpenAICompatibleModel:

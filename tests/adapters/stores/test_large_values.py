@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import pytest
 
-from schedule.drive import plan_of
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.codec import decode, encode
@@ -23,6 +22,7 @@ from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.large import LARGE_BYTES, Large, loaded
 from stretto.vocabulary.values import Json
+from support.scheduling import plan_of
 
 T = TypeVar("T")
 RUN, OTHER = RunId("run-1"), RunId("run-2")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import call, copy_of, reach_of, tree
 from stretto.adapters.tools.bash import BashSettings, bash
 from stretto.adapters.tools.command_filter import CommandFilter, read_filter
 from stretto.ports.tool import Reach, ToolOutcome
 from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
 from stretto.workspaces.sandbox.reasons import not_installed
+from support.toolbench import call, copy_of, reach_of, tree
 
 SANDBOX = find_sandbox("auto")
 needs_sandbox = pytest.mark.skipif(isinstance(SANDBOX, NoSandbox), reason=str(SANDBOX))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import called, opened, reach_of
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.finding import MOST_PATHS, glob
 from stretto.adapters.tools.grep import grep
 from stretto.ports.tool import Tool
 from stretto.vocabulary.values import Json
+from support.toolbench import called, opened, reach_of
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import called, reach_of
 from stretto.adapters.tools.editing import edit
 from stretto.adapters.tools.finding import glob
 from stretto.adapters.tools.grep import grep
@@ -15,6 +14,7 @@ from stretto.adapters.tools.reading import read
 from stretto.adapters.tools.writing import write
 from stretto.config.settings import load_settings
 from stretto.ports.tool import Reach
+from support.toolbench import called, reach_of
 
 
 @pytest.mark.parametrize("folder", ["", "sub/", "sub/r.git/"])

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters.tools.bench import reach_of, tree
-from adapters.tools.web_server import names
 from stretto.adapters.tools.dialing import Dialer
 from stretto.adapters.tools.editing import edit, multi_edit
 from stretto.adapters.tools.files import Files
@@ -23,6 +21,8 @@ from stretto.adapters.tools.web_fetch import web_fetch
 from stretto.adapters.tools.writing import write
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.vocabulary.values import Json
+from support.toolbench import reach_of, tree
+from support.web_server import names
 
 CANARY = "canary-5bd1e995"
 

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import longest_pause, opened, reach_of
 from adapters.tools.test_mcp import calling, plain, script
 from adapters.tools.test_mcp import serving as serving_mcp
-from adapters.tools.web_server import page, serving
 from stretto.adapters.tools.charsets import codec_of
 from stretto.adapters.tools.dialing import Dialer
 from stretto.adapters.tools.editing import edit, multi_edit
@@ -22,6 +20,8 @@ from stretto.adapters.tools.reading import read
 from stretto.adapters.tools.web_fetch import web_fetch
 from stretto.ports.tool import ToolOutcome
 from stretto.vocabulary.values import Json
+from support.toolbench import longest_pause, opened, reach_of
+from support.web_server import page, serving
 
 # Far more than a busy machine needs between two beats; what is tested here blocks for longer.
 PAUSE_SECONDS = 10.0

@@ -19,7 +19,7 @@ from stretto.adapters.tools.mcp_config import McpServer
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.vocabulary.values import Json
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "support"
 ENVIRON = {"PATH": os.environ["PATH"], "SECRET": "s3cret", "TOKEN": "t0ken"}
 # Written with the mcp package: takes a second or two to start.
 BENCH = McpServer("bench", command=sys.executable, args=(str(HERE / "mcp_program.py"), "stdio"))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import called, reach_of
 from stretto.adapters.tools.reading import read
+from support.toolbench import called, reach_of
 
 
 def test_lines_come_numbered(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import pytest
 
-from adapters.tools.bench import tree
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.adapters.tools.web_search import SearchEndpoint
@@ -21,6 +20,7 @@ from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.values import Json
 from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
 from stretto.workspaces.sandbox.reasons import not_installed
+from support.toolbench import tree
 
 SANDBOX = find_sandbox("auto")
 needs_sandbox = pytest.mark.skipif(isinstance(SANDBOX, NoSandbox), reason=str(SANDBOX))
@@ -211,7 +211,7 @@ def test_only_the_named_variables_reach_commands(tmp_path: Path) -> None:
 
 
 def test_the_tools_of_mcp_servers_are_among_them(tmp_path: Path) -> None:
-    program = str(Path(__file__).with_name("plain_mcp.py"))
+    program = str(Path(__file__).parents[2] / "support" / "plain_mcp.py")
     server = McpServer("plain", command=sys.executable, args=("-ISu", program))
     settings = ToolSettings(tmp_path, mcp_servers={"plain": server})
     asked = request(("Read", "mcp__plain__x"), tmp_path)

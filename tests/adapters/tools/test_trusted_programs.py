@@ -20,7 +20,7 @@ from stretto.workspaces.diff import find_changes
 from stretto.workspaces.isolate import isolate
 from stretto.workspaces.protected import Protected
 
-SERVER = Path(__file__).with_name("plain_mcp.py")
+SERVER = Path(__file__).parents[2] / "support" / "plain_mcp.py"
 TAMPERED = "import pathlib; pathlib.Path('PWNED').touch()\n"
 
 

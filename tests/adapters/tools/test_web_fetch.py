@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import call
-from adapters.tools.web_server import Answer, Asked, Site, names, page, redirect, serving
 from stretto.adapters.tools.dialing import Dialer
 from stretto.adapters.tools.web_fetch import MOST_BYTES, web_fetch
 from stretto.ports.tool import ToolOutcome
+from support.toolbench import call
+from support.web_server import Answer, Asked, Site, names, page, redirect, serving
 
 
 def fetched(

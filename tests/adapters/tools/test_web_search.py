@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from adapters.tools.web_server import Answer, Site, page, serving
 from stretto.adapters.tools.search_hosts import hosts_search, search_fault
 from stretto.adapters.tools.web_search import SearchEndpoint, SearchKind, web_search
 from stretto.ports.tool import ToolOutcome
 from stretto.vocabulary.values import Json
+from support.web_server import Answer, Site, page, serving
 
 
 def searched(

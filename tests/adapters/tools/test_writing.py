@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.bench import called, copy_of, reach_of, tree
 from stretto.adapters.tools.editing import edit, multi_edit
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.notebook import notebook_edit
 from stretto.adapters.tools.writing import write
 from stretto.ports.tool import Tool
 from stretto.vocabulary.values import Json
+from support.toolbench import called, copy_of, reach_of, tree
 
 
 def test_a_file_is_made_with_its_folders_and_replaced(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from make import flat, problem_of, problems_of
+from support.recipes import flat, problem_of, problems_of
 
 
 def steps(**waits: str) -> str:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from make import flat, plan_of, problem_of, problems_of
 from stretto.plan.model import Each
 from stretto.vocabulary.limits import Limits
+from support.recipes import flat, plan_of, problem_of, problems_of
 
 
 def many_steps(count: int) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from make import flat, problem_of, problems_of
+from support.recipes import flat, problem_of, problems_of
 
 
 def test_a_map_needs_at_least_one_stage():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from make import flat, problem_of, problems_of, under_caret
+from support.recipes import flat, problem_of, problems_of, under_caret
 
 
 def step(key: str, *globs: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from make import flat, plan_of
+from support.recipes import flat, plan_of
 
 A = "{id: a, subagent: writer, prompt: x}"
 

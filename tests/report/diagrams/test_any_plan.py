@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from report.diagrams.plans import brief, graph
 from stretto.plan.model import (
     Choose,
     Delegate,
@@ -27,6 +26,7 @@ from stretto.report.diagrams.words import columns
 from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.template import parse_template
 from stretto.vocabulary.ids import StepId
+from support.diagram_plans import brief, graph
 
 HOSTILE = '"]<script>`end`&amp;\\N %%{init}%% #quot; --> | \x00\u202e\ud800 翻訳'
 NAMES = st.one_of(st.text(max_size=12), st.just("n" * 200), st.just("a-b"), st.just(HOSTILE))

@@ -2,9 +2,9 @@
 
 from textwrap import dedent
 
-from report.diagrams.plans import example, flat, graph
 from stretto.plan.model import Plan
 from stretto.report.diagrams import draw
+from support.diagram_plans import example, flat, graph
 
 
 def looks(plan: Plan, drawing: str, width: int = 80) -> bool:

@@ -3,8 +3,8 @@ import subprocess
 
 import pytest
 
-from report.diagrams.plans import example, flat, graph
 from stretto.report.diagrams import draw
+from support.diagram_plans import example, flat, graph
 
 EXAMPLES = (
     "multi-criteria-lead-scoring",

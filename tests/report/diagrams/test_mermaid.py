@@ -1,7 +1,7 @@
 from textwrap import dedent
 
-from report.diagrams.plans import example, flat, graph
 from stretto.report.diagrams import draw
+from support.diagram_plans import example, flat, graph
 
 
 def test_a_step_is_a_box_with_a_safe_id_and_a_gate_another_shape():

@@ -4,9 +4,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from report.diagrams.plans import example, flat, graph
 from stretto.plan.model import Plan
 from stretto.report.diagrams import draw
+from support.diagram_plans import example, flat, graph
 
 TANGLED = graph(
     [[], [], [], [0, 1], [1, 2], [0], [3, 4], [3, 5], [6, 2], [7, 0], [8, 9], [4, 9], [10, 11]]

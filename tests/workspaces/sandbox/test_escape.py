@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stretto.workspaces.sandbox.find import Setting
-from workspaces.sandbox.boxes import find
+from support.sandboxes import find
 
 ESCAPE = Path(__file__).parents[3] / "benchmarks" / "escape.py"
 

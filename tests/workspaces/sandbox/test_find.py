@@ -7,7 +7,7 @@ from stretto.workspaces.sandbox import reasons
 from stretto.workspaces.sandbox.confinement import Limits
 from stretto.workspaces.sandbox.find import NoSandbox, _find, find_sandbox
 from stretto.workspaces.sandbox.sandbox import Sandbox
-from workspaces.sandbox.boxes import confined, find, run
+from support.sandboxes import confined, find, run
 
 
 @pytest.fixture(autouse=True)

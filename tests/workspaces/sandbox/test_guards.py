@@ -17,7 +17,7 @@ from stretto.workspaces.sandbox.find import Setting
 from stretto.workspaces.sandbox.outcome import Ran, Refused
 from stretto.workspaces.sandbox.repository_guard import TopGuard
 from stretto.workspaces.sandbox.sandbox import Sandbox
-from workspaces.sandbox.boxes import confined, find, globs, run
+from support.sandboxes import confined, find, globs, run
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])

@@ -15,7 +15,7 @@ from stretto.workspaces.sandbox.confinement import Limits
 from stretto.workspaces.sandbox.find import Setting
 from stretto.workspaces.sandbox.outcome import Limit, Refused
 from stretto.workspaces.sandbox.sandbox import Sandbox
-from workspaces.sandbox.boxes import confined, find, run
+from support.sandboxes import confined, find, run
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])

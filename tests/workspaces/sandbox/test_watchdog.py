@@ -15,7 +15,7 @@ from stretto.workspaces.sandbox.disk import DiskWatch
 from stretto.workspaces.sandbox.find import Setting
 from stretto.workspaces.sandbox.outcome import Limit, Ran
 from stretto.workspaces.sandbox.sandbox import Sandbox
-from workspaces.sandbox.boxes import confined, find, run
+from support.sandboxes import confined, find, run
 
 _MIB = 1 << 20
 

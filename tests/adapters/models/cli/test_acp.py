@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.models.cli.cli_stage import (
+from stretto.adapters.models.cli.acp_permission import answer
+from stretto.adapters.models.cli.runner import CliRunner
+from stretto.ports.runner import AttemptResult, Failure, Success
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+from support.cli_agents import (
     READING,
     WRITING,
     Watching,
@@ -16,13 +21,8 @@ from adapters.models.cli.cli_stage import (
     pids_in,
     run,
 )
-from stretto.adapters.models.cli.acp_permission import answer
-from stretto.adapters.models.cli.runner import CliRunner
-from stretto.ports.runner import AttemptResult, Failure, Success
-from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
-AGENT = Path(__file__).with_name("acp_agent.py")
+AGENT = Path(__file__).parents[3] / "support" / "acp_agent.py"
 
 
 def _model(*words: str) -> str:

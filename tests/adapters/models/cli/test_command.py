@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.models.cli.cli_stage import (
+from stretto.adapters.models.cli.runner import CliRunner
+from stretto.ports.runner import AttemptResult, Failure, Success
+from support.cli_agents import (
     Watching,
     attempt,
     is_alive,
@@ -19,8 +21,6 @@ from adapters.models.cli.cli_stage import (
     script,
     wait_until,
 )
-from stretto.adapters.models.cli.runner import CliRunner
-from stretto.ports.runner import AttemptResult, Failure, Success
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="needs /proc to see who is alive"
@@ -203,7 +203,7 @@ def test_what_a_command_leaves_running_neither_delays_the_answer_nor_lives_on(
 ASKING = """
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
-from adapters.models.cli.cli_stage import Watching, attempt
+from support.cli_agents import Watching, attempt
 from stretto.adapters.models.cli.runner import CliRunner
 from pathlib import Path
 request = attempt(sys.argv[2], Path(sys.argv[3]))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from adapters.models.cli.cli_stage import Watching, attempt
 from stretto.adapters.models.cli.claude import CLAUDE
 from stretto.adapters.models.cli.described import Cli
 from stretto.adapters.models.cli.hearing import Hearing
@@ -21,6 +20,7 @@ from stretto.ports.runner import Failure, Success
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
+from support.cli_agents import Watching, attempt
 
 
 class Clock:

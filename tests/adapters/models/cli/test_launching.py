@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.models.cli.cli_stage import READING, WRITING, attempt, run
 from stretto.adapters.models.cli.described import Launch, Order, Refused
 from stretto.adapters.models.cli.environment import for_cli
 from stretto.adapters.models.cli.known import KNOWN
 from stretto.ports.runner import AttemptRequest, Failure
 from stretto.vocabulary.values import Json
+from support.cli_agents import READING, WRITING, attempt, run
 
 STRICT: dict[str, Json] = {
     "type": "object",

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from adapters.models.cli.cli_stage import Watching, attempt
 from stretto.adapters.models.cli.hearing import Hearing
 from stretto.adapters.models.cli.known import KNOWN
 from stretto.adapters.models.cli.picking import json_line
@@ -13,6 +12,7 @@ from stretto.ports.runner import AttemptResult, Failure, Success
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
+from support.cli_agents import Watching, attempt
 
 CLAUDE = (
     '{"type":"system","subtype":"init","model":"claude-opus-4-8","tools":["Read"]}',

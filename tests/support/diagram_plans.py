@@ -20,7 +20,7 @@ _AGENTS = [
     "vuln_analyst",
     "intel_reporter",
 ]
-_EXAMPLES = Path(__file__).parents[3] / "examples"
+_EXAMPLES = Path(__file__).parents[2] / "examples"
 _CATALOG = Catalog({AgentId(id): Agent(AgentId(id)) for id in _AGENTS})
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acceptance.cli import environment, write
 from stretto.adapters.models.http_client import close_clients
 from stretto.assembly import Stretto
 from stretto.cli.driving import exit_code
@@ -23,6 +22,7 @@ from stretto.schedule.state import RunState
 from stretto.testing.openai_server import OpenAIServer
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
+from support.cli import environment, write
 
 
 @dataclass(frozen=True)

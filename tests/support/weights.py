@@ -11,7 +11,7 @@ from stretto.adapters.models.local.catalog import SMOLLM2, Loadable
 from stretto.adapters.models.local.model import LocalModel
 from stretto.adapters.models.local.shelf import Shelf
 
-FOLDER = Path(os.environ.get("STRETTO_TEST_MODELS") or Path(__file__).parents[4] / ".venv/models")
+FOLDER = Path(os.environ.get("STRETTO_TEST_MODELS") or Path(__file__).parents[2] / ".venv/models")
 
 
 @cache

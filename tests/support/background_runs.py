@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from acceptance.cli import Said, environment, stretto, write
+from support.cli import Said, environment, stretto, write
 
 MODEL = ("--model", "scripted:script.yaml")
 CHAIN = """\

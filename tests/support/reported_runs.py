@@ -1,10 +1,10 @@
 """Runs to report on. Out: a Driven run, and its Report with the journal's own facts."""
 
-from schedule.drive import Driven, Fail, Give, Hang, Script, plan_of
 from stretto.report.model import Report, StepReport
 from stretto.report.report import report_of
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
+from support.scheduling import Driven, Fail, Give, Hang, Script, plan_of
 
 NEW_YEAR = 1767225600.0  # 2026-01-01 00:00:00 UTC
 # Everything that a page, a table or a terminal could be broken by.

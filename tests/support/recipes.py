@@ -12,7 +12,7 @@ from stretto.recipe.read import read_recipe
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
-RECIPES = Path(__file__).parent / "recipes"
+RECIPES = Path(__file__).parents[1] / "recipes"
 _READING = ("Read", "Glob", "Grep")
 _CHANGING = ("Read", "Write", "Edit", "Bash")
 

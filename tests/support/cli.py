@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from acceptance.warm import can_fork, run_forked
+from support.warm_interpreter import can_fork, run_forked
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = (

@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from schedule.drive import plan_of
 from stretto.plan.model import Plan
+from support.scheduling import plan_of
 
 _SETS = (["x"], ["y"], ["x", "y"], ["x/a"], ["**"])
 _TELLS = {"flat": "prompt", "wrapped": "input", "structural": "task"}

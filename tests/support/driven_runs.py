@@ -3,7 +3,6 @@
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from make import plan_of
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent, encode
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
@@ -20,6 +19,7 @@ from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.large import Large
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.values import Json
+from support.recipes import plan_of
 
 T = TypeVar("T")
 RUN = RunId("run-1")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adapters.tools.bench import longest_pause
 from stretto.adapters.models.named import NamedModels
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.agents.subagent import Choice, Subagents
@@ -16,6 +15,7 @@ from stretto.testing.openai_server import OpenAIServer
 from stretto.text.redaction import Redactor
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.usage import Usage
+from support.toolbench import longest_pause
 
 
 @dataclass

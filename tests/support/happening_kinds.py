@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acceptance.cli import ROOT, write
-from acceptance.happening import Happened, over_http, scripted
 from stretto.testing.openai_script import Said, Status, ToolCall
+from support.cli import ROOT, write
+from support.happenings import Happened, over_http, scripted
 
-PLAIN_MCP = ROOT / "tests/adapters/tools/plain_mcp.py"
+PLAIN_MCP = ROOT / "tests/support/plain_mcp.py"
 
 
 @dataclass(frozen=True)
