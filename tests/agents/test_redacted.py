@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.toolbox import ToolSettings
 from stretto.agents.redacted import RedactedRunner
@@ -24,8 +25,6 @@ from stretto.ports.runner import (
 from stretto.problems.errors import StrettoError
 from stretto.testing.clock import VirtualClock
 from stretto.testing.openai_script import Said, ToolCall
-from stretto.testing.runner import ScriptedRunner
-from stretto.testing.script import read_script
 from stretto.text.redaction import Redactor
 from stretto.workspaces.admission import inadmissible
 from stretto.workspaces.diff import find_changes

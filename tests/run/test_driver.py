@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.model import (
     AttemptCancelled,
@@ -23,8 +24,6 @@ from stretto.run.keeper import Lease
 from stretto.run.runs import Runs, Start
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
-from stretto.testing.runner import ScriptedRunner
-from stretto.testing.script import read_script
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.values import JsonText

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.events.model import AttemptStarted, RunStarted
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
@@ -9,8 +10,6 @@ from stretto.run.reuse import downstream, reusable
 from stretto.run.runs import Start
 from stretto.schedule.result import output_of
 from stretto.schedule.state import RunState
-from stretto.testing.runner import ScriptedRunner
-from stretto.testing.script import read_script
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from support.driven_runs import RUN, Counting, Stage, after_a_crash

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent, encode
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
@@ -13,8 +14,6 @@ from stretto.run.reuse import NOTHING, Reusable
 from stretto.run.runs import Runs, Start
 from stretto.schedule.state import RunState
 from stretto.testing.clock import VirtualClock
-from stretto.testing.runner import ScriptedRunner
-from stretto.testing.script import read_script
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.large import Large
 from stretto.vocabulary.setup import Setup

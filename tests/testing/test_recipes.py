@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from stretto.adapters.models.scripted import Reply, Script
 from stretto.problems.errors import InvalidInputs, InvalidRecipe, InvalidUsage
 from stretto.schedule.result import output_of
 from stretto.testing.recipes import run_recipe
-from stretto.testing.script import Reply, Script
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.recipes import RECIPES, flat

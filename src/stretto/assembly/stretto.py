@@ -228,7 +228,7 @@ class Stretto:
     async def choose(self, plan: "Plan", model: str | None) -> Chosen:
         """Which models a run asks. Raises NotReady with all that would keep it from running."""
         if model is not None and model.startswith(SCRIPTED):
-            from stretto.testing.script import check_names, read_script
+            from stretto.adapters.models.scripted import check_names, read_script
 
             check_names(read_script(Path(model.removeprefix(SCRIPTED))), plan)
             return Chosen(model, model)
@@ -270,8 +270,7 @@ class Stretto:
 
         if chosen.default.startswith(SCRIPTED):
             from stretto.adapters.clock import SystemClock
-            from stretto.testing.runner import ScriptedRunner
-            from stretto.testing.script import read_script
+            from stretto.adapters.models.scripted import ScriptedRunner, read_script
 
             script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
             yield RedactedRunner(ScriptedRunner(script, SystemClock()), self.redactor)

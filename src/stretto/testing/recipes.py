@@ -10,6 +10,7 @@ scripted and the clock virtual. A recipe that waits for a person comes back as i
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from stretto.adapters.models.scripted import Script, ScriptedRunner, check_names, read_script
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.agents.catalog import load_catalog
 from stretto.events.model import RunStarted
@@ -25,8 +26,6 @@ from stretto.run.journaling import RunJournal
 from stretto.run.keeper import Lease
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
-from stretto.testing.runner import ScriptedRunner
-from stretto.testing.script import Script, check_names, read_script
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
 

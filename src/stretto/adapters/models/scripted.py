@@ -1,17 +1,17 @@
-"""A scripted model. In: a YAML file of replies. Out: what each attempt answers.
+"""A model that answers from a YAML file, for trying and testing recipes without any provider.
 
-default: "An answer from the script."     # anyone who is not named below
+default: "An answer from the script."     # for every step that is not named below
 replies:
   gather: "Three sources: …"               # a step, whatever the attempt
   score/firmographic: {reply: {score: 80}} # a branch, an iteration, an element
   brief:                                   # attempt by attempt; the last one stays
     - {fail: "rate limited", delay: 200ms}
     - {reply: "A brief.", tokens: 120}
-  plan: {reply: "no JSON at all", raw: true}  # not held to the step's format, schema and rules
+  plan: {reply: "no JSON at all", raw: true}  # not checked against format, schema and rules
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from re import escape, fullmatch
@@ -25,10 +25,17 @@ from stretto.documents.node import Path as NodePath
 from stretto.documents.shapes import Key, Reading, Shape
 from stretto.events.model import FailureKind
 from stretto.plan.model import Choose, Delegate, Each, Fan, Plan, PlannedWork, Refine, Route
+from stretto.ports.allowance import CallEstimate, NothingLeft
+from stretto.ports.clock import Clock
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.problems.errors import InvalidUsage
+from stretto.validation.validate import NotAccepted, check_answer, check_value
 from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 
+MODEL = "scripted"
 _KINDS = ("error", "timeout", "empty", "truncated", "validation", "unavailable", "refused",
           "permanent")  # fmt: skip
 REPLY = Shape("a reply", "What one attempt answers.", (
@@ -41,7 +48,7 @@ REPLY = Shape("a reply", "What one attempt answers.", (
     Key("raw", Flag(), "is the answer given as it is, whatever the step's schema and rules say?"),
 ))  # fmt: skip
 SCRIPT = Shape("a script", "What a scripted model answers.", (
-    Key("default", Anything(), "the answer of whoever is not named"),
+    Key("default", Anything(), "the answer for steps that are not named"),
     Key("replies", AnyMap(), "answers by step, or step/part"),
 ))  # fmt: skip
 
@@ -54,7 +61,7 @@ class Reply:
     delay_seconds: float = 0.0
     tokens: int = 0
     retry_after_seconds: float | None = None
-    is_raw: bool = False  # not validated
+    is_raw: bool = False  # given as it is, without validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +70,79 @@ class Script:
     replies: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)
 
     def reply(self, step: str, part: str, attempt: int) -> Reply | None:
-        """The nearest that is written: step/part, then step, then the default."""
+        """The most specific reply: for step/part, else for the step, else the default."""
         written = self.replies.get(f"{step}/{part}") or self.replies.get(step) or self.default
         return written[min(attempt, len(written)) - 1] if written else None
 
+    def digest(self) -> str:
+        """A script with other replies counts as another model when results are reused."""
+        written = repr((self.default, sorted(self.replies.items())))
+        return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
-def digest_of(script: Script) -> str:
-    """Of all that it answers: another script is another model."""
-    written = repr((script.default, sorted(script.replies.items())))
-    return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+
+class ScriptedRunner:
+    """A Runner whose attempts are answered by a script instead of a model."""
+
+    def __init__(self, script: Script, clock: Clock) -> None:
+        self._script = script
+        self._clock = clock
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        return Setup(dict.fromkeys(models, f"{MODEL}:{self._script.digest()}"))
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        reply = self._script.reply(request.step, request.part, request.attempt)
+        if reply is None:
+            name = f"{request.step}/{request.part}" if request.part else request.step
+            return Failure("error", f"the script has no reply for {name}", model=MODEL)
+        if request.allowance is None:
+            return await self._give(reply, request)
+        # A script knows what its answer takes, so the reservation is exact and nothing is cut.
+        reserved = await request.allowance.reserve(CallEstimate(reply.tokens, 0, _price_nothing))
+        if isinstance(reserved, NothingLeft):
+            return Failure("budget", reserved.says, model=MODEL)
+        result = await self._give(reply, request)
+        request.allowance.settle(reserved, result.usage)
+        return result
+
+    async def _give(self, reply: Reply, request: AttemptRequest) -> AttemptResult:
+        if reply.delay_seconds:
+            await self._clock.sleep_until(self._clock.now() + reply.delay_seconds)
+        result = _result(reply)
+        if isinstance(result, Failure) or reply.is_raw:
+            return result
+        return _validate(result, request)
+
+
+def _price_nothing(input_tokens: int, output_tokens: int) -> float:
+    return 0.0
+
+
+def _result(reply: Reply) -> AttemptResult:
+    usage = Usage(output_tokens=reply.tokens, model_calls=1)
+    if reply.error is not None:
+        return Failure(reply.kind, reply.error, usage, reply.retry_after_seconds, MODEL)
+    if reply.output is None or (isinstance(reply.output, str) and not reply.output.strip()):
+        return Failure("empty", "the answer is empty", usage, model=MODEL)
+    return Success(reply.output, usage, model=MODEL)
+
+
+def _validate(result: Success, request: AttemptRequest) -> AttemptResult:
+    """Check the answer like that of any model, except for rules that only a judge can decide."""
+    output = result.output
+    if isinstance(output, str):
+        checked = check_answer(output, request.format, request.schema, request.rules)
+    else:
+        checked = check_value(output, request.schema, request.rules)
+    if isinstance(checked, NotAccepted):
+        kind = checked.kind if checked.is_mendable else "refused"
+        return Failure(kind, checked.reason, result.usage, model=result.model)
+    warnings = tuple(f"nobody checked the rule '{rule}'" for rule in checked.undecided)
+    return replace(result, output=checked.output, warnings=warnings)
 
 
 def check_names(script: Script, plan: Plan) -> None:
-    """A reply that nobody will ever ask for was meant for somebody. Raises InvalidUsage."""
+    """Raise InvalidUsage for a reply that names no step or part of the plan: it is a typing error."""
     parts = {str(step.id): _parts(step.work) for step in plan.steps}
     for name in script.replies:
         step, slash, part = name.partition("/")
@@ -93,7 +160,7 @@ def check_names(script: Script, plan: Plan) -> None:
 
 
 def _parts(work: PlannedWork) -> list[str]:
-    """The names of its delegations, as patterns."""
+    """The names of the parts of a step, as regular expressions."""
     match work:
         case Fan():
             return [escape(branch.key) for branch in work.branches]
@@ -106,7 +173,7 @@ def _parts(work: PlannedWork) -> list[str]:
 
 
 def read_script(file: Path | str) -> Script:
-    """A file by its path; a str is the script itself."""
+    """Read a script: a Path names its file, a str is the script itself."""
     document = read_file(file) if isinstance(file, Path) else read_text(file)
     reading = Reading(document.source, list(document.problems))
     script = _script(document, reading)
