@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 SOURCE = Path(__file__).parents[1] / "src" / "stretto"
 SMALL = 60
@@ -130,15 +131,22 @@ def _types(tree: ast.Module) -> list[str]:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if ast.unparse(node.annotation).endswith("TypeAlias"):
                 found.append(node.target.id)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if ast.unparse(node.value.func) in ("NewType", "TypeVar"):
-                found += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif _is_new_type(node):
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
     return found
+
+
+def _is_new_type(node: ast.stmt) -> TypeGuard[ast.Assign]:
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        return False
+    return ast.unparse(node.value.func) in ("NewType", "TypeVar")
 
 
 def main() -> None:
     found = figures()
-    print(f"modules                 {found.modules}, {found.small_modules} of {SMALL} lines or less")
+    print(
+        f"modules                 {found.modules}, {found.small_modules} of {SMALL} lines or less"
+    )
     print(f"lines                   {found.lines}")
     print(f"functions               {found.functions}, median {found.median_function} lines")
     print(f"longest function        {found.longest_function[0]} lines, {found.longest_function[1]}")
