@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.events.model import MergeFailed, RunStarted
 from stretto.problems.errors import NotFound
 from stretto.run.history import History
@@ -25,7 +25,7 @@ def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is(tmp_path
     run.see(MergeFailed(run.now, StepId("a"), "", why))
     assert isinstance(run.journal[0], RunStarted)
     history = History(run.journal[0], tuple(run.journal), len(run.journal), run.state)
-    stretto = Stretto(tmp_path, environ={"STRETTO_HOME": str(tmp_path / "home")})
+    stretto = Project(tmp_path, environ={"STRETTO_HOME": str(tmp_path / "home")})
     with pytest.raises(NotFound, match=r"No space left .*the copy: /kept-1") as caught:
         stretto.change(history, "a")
     assert caught.value.hint == "stretto retry run-1 does the step anew"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.adapters.models.http_client import close_clients
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.driving import exit_code
 from stretto.report.html import as_html
 from stretto.report.json_form import report_as_json
@@ -53,7 +53,7 @@ async def happen(
     inputs: Mapping[str, Json],
     environ: Mapping[str, str],
 ) -> Happened:
-    stretto = Stretto(folder, {**environment(folder), **environ})
+    stretto = Project(folder, {**environment(folder), **environ})
     plan = stretto.permit(stretto.plan(stretto.recipe(str(write(folder, "recipe.yaml", recipe)))))
     named = stretto.model(model)
     chosen = await stretto.choose(plan, named)

@@ -1,5 +1,1 @@
-"""The only wiring: settings and folders into a Stretto, which every surface talks to."""
-
-from stretto.assembly.stretto import Stretto
-
-__all__ = ["Stretto"]
+"""The only wiring: settings, folders and adapters into what every surface talks to."""

@@ -13,8 +13,8 @@ from stretto.adapters.models.cli.names import AskedCommand, cli_fault, read_name
 from stretto.adapters.models.model_names import Fault, Meant, check_name, meaning
 from stretto.adapters.tools.mcp_config import read_servers
 from stretto.adapters.tools.search_hosts import search_fault
-from stretto.assembly import Stretto
 from stretto.assembly.chosen import Chosen
+from stretto.assembly.project import Project
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.cli.default_model import default_model
 from stretto.plan.catalog import KNOWN_TOOLS, tool_fault, tool_name
@@ -34,7 +34,7 @@ class Lack:
 class Fitness:
     """Asks this machine each question once, however many agents there are."""
 
-    def __init__(self, stretto: Stretto) -> None:
+    def __init__(self, stretto: Project) -> None:
         self._settings = stretto.settings
         self._environ = stretto.environ
         self._stretto = stretto

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.approve import who
 from stretto.cli.opening import sealed_history, stretto_of
 from stretto.cli.options import json_option
@@ -158,7 +158,7 @@ def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> No
         raise InvalidUsage(f"step '{step.id}': {doubt}", hint="--allow-removals merges it")
 
 
-def _require_permission(stretto: Stretto, run: str, step: str) -> None:
+def _require_permission(stretto: Project, run: str, step: str) -> None:
     if stretto.settings.permission == "read_only":
         said = f"applying the change of step '{step}' of run {run} writes files"
         hint = "permission: ask or auto lets you apply it; --dry-run only says what would happen"
@@ -182,7 +182,7 @@ def _undisturbed() -> Iterator[Point]:
             signal.signal(number, handler)
 
 
-async def _note(stretto: Stretto, run_id: RunId, step: StepId) -> None:
+async def _note(stretto: Project, run_id: RunId, step: StepId) -> None:
     async with stretto.runs() as runs:
         await runs.note_applied(run_id, step, who())
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.approve import who
 from stretto.cli.printing import ask, page, say
 from stretto.problems.errors import InvalidUsage
@@ -29,7 +29,7 @@ def can_ask(as_json: bool) -> bool:
     return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def decide_here(stretto: Stretto, state: RunState, postponed: set[StepId]) -> bool:
+def decide_here(stretto: Project, state: RunState, postponed: set[StepId]) -> bool:
     """Whether the run can go on. Raises click.Abort or KeyboardInterrupt. Those that a person leaves for later are not asked about again."""
     has_decided = False
     for step in list(state.awaiting_approval.values()):
@@ -55,7 +55,7 @@ class _Verdict:
     prompts: dict[str, str] = field(default_factory=dict)
 
 
-async def _decide(stretto: Stretto, state: RunState, step: StepId, said: _Verdict) -> None:
+async def _decide(stretto: Project, state: RunState, step: StepId, said: _Verdict) -> None:
     async with stretto.runs() as runs:
         await runs.decide(
             RunId(state.run_id), step, said.is_approved, who(), said.reason, said.prompts, said.key

@@ -6,17 +6,17 @@ from stretto.adapters.models.http_client import close_clients
 from stretto.adapters.models.local.catalog import QWEN_CODER
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.adapters.models.resolve import Resolved, resolve
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 
 
-def default_model(stretto: Stretto) -> Resolved:
+def default_model(stretto: Project) -> Resolved:
     """Raises InvalidConfig when OPENAI_BASE_URL is set and does not say what it serves."""
     if (named := stretto.settings.model) is not None:
         return Resolved(named, f"using {named}: the settings or STRETTO_MODEL name it")
     return asyncio.run(_resolve(stretto))
 
 
-async def _resolve(stretto: Stretto) -> Resolved:
+async def _resolve(stretto: Project) -> Resolved:
     shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
 
     def pulled() -> str | None:

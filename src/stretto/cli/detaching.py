@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.printing import print_json, say
 from stretto.config.private import make_private
 from stretto.problems.errors import NotFound, StrettoError
@@ -20,7 +20,7 @@ _PATIENCE_SECONDS = 30.0
 
 
 def detach(
-    stretto: Stretto,
+    stretto: Project,
     recipe: str,
     inputs: Mapping[str, Json],
     model: str | None,
@@ -56,7 +56,7 @@ def detach(
 
 
 def _wait_for_start(
-    stretto: Stretto, run_id: RunId, child: "subprocess.Popen[bytes]", log: str
+    stretto: Project, run_id: RunId, child: "subprocess.Popen[bytes]", log: str
 ) -> None:
     """Its first event is in the journal: from here on nothing of it can be lost."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
@@ -71,6 +71,6 @@ def _wait_for_start(
     raise StrettoError(f"the run did not start; see {log}")
 
 
-async def _look(stretto: Stretto, run_id: RunId) -> None:
+async def _look(stretto: Project, run_id: RunId) -> None:
     async with stretto.runs() as runs:
         await runs.history(run_id)

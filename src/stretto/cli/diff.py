@@ -2,7 +2,7 @@
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.opening import history_of, open_stretto
 from stretto.cli.options import json_option
 from stretto.cli.printing import print_bytes, print_json, say
@@ -29,7 +29,7 @@ def command(run: str, other: str, as_json: bool) -> None:
         say(difference_as_text(found))
 
 
-def _show_change(stretto: Stretto, history: History, step: str, as_json: bool) -> None:
+def _show_change(stretto: Project, history: History, step: str, as_json: bool) -> None:
     from stretto.workspaces.patch import render_patch, summarize
     from stretto.workspaces.refusals import spelt
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.finding import Finding
 from stretto.cli.machine import examine
 from stretto.cli.opening import open_stretto
@@ -68,7 +68,7 @@ def _examine(as_json: bool) -> int:
 
 def _findings() -> list[Finding]:
     try:
-        return list(examine(Stretto()))
+        return list(examine(Project()))
     except InvalidConfig as error:
         # Settings that cannot be read stop every command: nothing else matters until then.
         said = "; ".join(
@@ -100,7 +100,7 @@ def _smoke(model: str | None, is_real: bool, as_json: bool) -> int:
 
 
 async def _prove_with_model(
-    folder: Path, stretto: Stretto, model: str | None, as_json: bool
+    folder: Path, stretto: Project, model: str | None, as_json: bool
 ) -> list["Check"]:
     from stretto.smoke.prove import REAL_SECONDS, prove
     from stretto.smoke.scenes import plan_of, scenes

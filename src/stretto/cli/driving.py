@@ -11,8 +11,8 @@ from typing import TypeAlias
 import click
 
 from stretto.adapters.clock import SystemClock
-from stretto.assembly import Stretto
 from stretto.assembly.chosen import Chosen
+from stretto.assembly.project import Project
 from stretto.cli import streams
 from stretto.cli.deciding import can_ask, decide_here
 from stretto.cli.fetching import fetched
@@ -38,7 +38,7 @@ Drive: TypeAlias = Callable[[Runs, Runner, Listener], Awaitable[RunState]]
 
 
 def drive(
-    stretto: Stretto,
+    stretto: Project,
     plan: Plan,
     model: str | None,
     as_json: bool,
@@ -76,7 +76,7 @@ def _resuming(run_id: RunId, permission: str) -> Drive:
     return lambda runs, runner, listener: runs.resume(run_id, runner, listener, permission)
 
 
-def choose(stretto: Stretto, plan: Plan, model: str | None, as_json: bool) -> Chosen:
+def choose(stretto: Project, plan: Plan, model: str | None, as_json: bool) -> Chosen:
     try:
         chosen = asyncio.run(stretto.choose(plan, model))
     except NotReady as error:
@@ -102,7 +102,7 @@ def showing(plan: Plan, as_json: bool, is_watching: bool = False) -> Iterator[Li
 
 
 async def _drive(
-    stretto: Stretto, chosen: Chosen, start: Drive, listener: Listener
+    stretto: Project, chosen: Chosen, start: Drive, listener: Listener
 ) -> tuple[RunState, Sequence[Event], bool]:
     async with stretto.runs() as runs, stretto.runner(chosen) as runner:
         stopped = asyncio.Event()

@@ -2,12 +2,12 @@
 
 import sys
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.printing import confirm
 from stretto.problems.errors import NotReady
 
 
-def fetched(stretto: Stretto, error: NotReady) -> bool:
+def fetched(stretto: Project, error: NotReady) -> bool:
     """Whether what was missing, weights and nothing else, is there now."""
     from stretto.assembly.readiness import MISSING_WEIGHTS
 

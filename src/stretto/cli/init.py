@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.opening import trust
 from stretto.cli.options import json_option
 from stretto.cli.printing import print_json, say
@@ -56,7 +56,7 @@ output: "{{steps.answer.output}}"
 def _is_all_our_own(folder: Path, wrote: list[str]) -> bool:
     """Agents that lay there before are not trusted along with what was just made."""
     ours = {Path(file).resolve() for file in wrote}
-    steering = Stretto(folder).settings.steering
+    steering = Project(folder).settings.steering
     return bool(steering) and all(file.resolve() in ours for file in steering)
 
 

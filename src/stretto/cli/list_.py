@@ -2,7 +2,7 @@
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
 from stretto.cli.printing import columns, print_json, say
@@ -48,7 +48,7 @@ def _cells(entry: Entry) -> tuple[str, ...]:
     return (entry.name, entry.layer, str(len(entry.recipe.steps)), lines[0])
 
 
-def _row(stretto: Stretto, entry: Entry) -> dict[str, object]:
+def _row(stretto: Project, entry: Entry) -> dict[str, object]:
     return {
         "name": entry.name,
         "layer": entry.layer,

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.left_off import say_why_left
 from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
@@ -40,7 +40,7 @@ def command(run: str, step: str | None, follow: bool, as_json: bool) -> int | No
 
 
 async def _print(
-    stretto: Stretto, run_id: RunId, step: str | None, follow: bool, printer: "_Printer"
+    stretto: Project, run_id: RunId, step: str | None, follow: bool, printer: "_Printer"
 ) -> int | None:
     """None: all was printed that there is, or as much as anybody reads."""
     async with stretto.runs() as runs:
@@ -70,7 +70,7 @@ async def _new(runs: Runs, run_id: RunId, after: int) -> tuple[list[Event], int]
 
 
 class _Printer:
-    def __init__(self, stretto: Stretto, as_json: bool) -> None:
+    def __init__(self, stretto: Project, as_json: bool) -> None:
         self._hide = stretto.redactor.text
         self._as_json = as_json
         self._last: tuple[object, ...] = ()

@@ -17,7 +17,7 @@ from typing import cast
 from stretto import __version__
 from stretto.adapters.stores.acknowledged import check, losses
 from stretto.adapters.stores.sqlite_file import MIGRATIONS, connect
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.finding import Finding
 from stretto.cli.machine_models import examine_models
 from stretto.config.settings import Settings
@@ -32,7 +32,7 @@ _GIT_SECONDS = 10
 _MOST_CHECKED_BYTES = 256 * 1024 * 1024
 
 
-def examine(stretto: Stretto) -> Iterator[Finding]:
+def examine(stretto: Project) -> Iterator[Finding]:
     settings = stretto.settings
     yield from (
         _python(),

@@ -11,7 +11,7 @@ from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.adapters.models.model_names import Meant, check_name, meaning
 from stretto.adapters.models.provider_table import PROVIDERS
 from stretto.adapters.tools.search_hosts import search_fault
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.assembly.subagents import search_endpoint
 from stretto.cli.default_model import default_model
 from stretto.cli.finding import Finding
@@ -19,7 +19,7 @@ from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_program
 
 
-def examine_models(stretto: Stretto) -> Iterator[Finding]:
+def examine_models(stretto: Project) -> Iterator[Finding]:
     model, found = _model(stretto)
     yield from (found, _keys(stretto))
     yield from (_weights(weights, stretto) for weights in (SMOLLM2, QWEN_CODER))
@@ -29,7 +29,7 @@ def examine_models(stretto: Stretto) -> Iterator[Finding]:
     yield from _clis(stretto)
 
 
-def _model(stretto: Stretto) -> tuple[str | None, Finding]:
+def _model(stretto: Project) -> tuple[str | None, Finding]:
     try:
         resolved = default_model(stretto)
     except StrettoError as error:
@@ -50,7 +50,7 @@ def _model(stretto: Stretto) -> tuple[str | None, Finding]:
     return (meant.name if isinstance(meant, Meant) else None) or name, found
 
 
-def _local(name: str, why: str, stretto: Stretto) -> Finding:
+def _local(name: str, why: str, stretto: Project) -> Finding:
     weights = {"embedded": SMOLLM2, **{each.model: each for each in (SMOLLM2, QWEN_CODER)}}
     needed = weights.get(name)
     if needed is None:
@@ -64,7 +64,7 @@ def _local(name: str, why: str, stretto: Stretto) -> Finding:
     return Finding("model", "ok", why)
 
 
-def _keys(stretto: Stretto) -> Finding:
+def _keys(stretto: Project) -> Finding:
     names = [*dict.fromkeys(key for provider in PROVIDERS for key in provider.keys)]
     names += [name for provider in PROVIDERS for name in provider.url_variables]
     given = [name for name in names if stretto.environ.get(name, "").strip()]
@@ -73,7 +73,7 @@ def _keys(stretto: Stretto) -> Finding:
     return Finding("keys", "warning", "no provider's key is set", f"export {names[0]}=…")
 
 
-def _weights(weights: Weights, stretto: Stretto) -> Finding:
+def _weights(weights: Weights, stretto: Project) -> Finding:
     state, name = _shelf(stretto).state(weights), f"weights {weights.name}"
     if state == "absent":
         says = f"{weights.title} is not here ({weights.megabytes:,} MB)"
@@ -84,7 +84,7 @@ def _weights(weights: Weights, stretto: Stretto) -> Finding:
     return Finding(name, "ok", f"{where} is there; its first use checks its hash")
 
 
-def _shelf(stretto: Stretto) -> Shelf:
+def _shelf(stretto: Project) -> Shelf:
     return Shelf(models_folder(stretto.settings.home, stretto.environ))
 
 
@@ -103,7 +103,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _search(stretto: Stretto, model: str | None) -> Finding:
+def _search(stretto: Project, model: str | None) -> Finding:
     said = search_fault(model, search_endpoint(stretto.settings), stretto.environ)
     if said is not None:
         fix = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
@@ -113,7 +113,7 @@ def _search(stretto: Stretto, model: str | None) -> Finding:
     return Finding("search", "ok", by)
 
 
-def _clis(stretto: Stretto) -> Iterator[Finding]:
+def _clis(stretto: Project) -> Iterator[Finding]:
     for cli in KNOWN.values():
         program = find_program(cli.name, stretto.environ.get("PATH"), stretto.settings.steps_write)
         if program is None:

@@ -7,7 +7,7 @@ import click
 
 from stretto.adapters.models.local.catalog import CATALOG, Weights
 from stretto.adapters.models.local.shelf import Shelf, models_folder
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.printing import columns, print_json, say
 
@@ -69,7 +69,7 @@ def command() -> None:
 @json_option
 def list_command(as_json: bool) -> None:
     """List the local models, and say which model is used when nobody names one."""
-    stretto = Stretto()
+    stretto = Project()
     shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
     show(shelf, asyncio.run(model_in_use(stretto)), as_json)
 
@@ -89,7 +89,7 @@ def show(shelf: Shelf, resolved: str | None, as_json: bool) -> None:
         say("\n".join(["", *(f"  stretto models pull {name}" for name in absent)]))
 
 
-async def model_in_use(stretto: Stretto) -> str | None:
+async def model_in_use(stretto: Project) -> str | None:
     """The model for agents that name none; None when that cannot be told quickly."""
     if stretto.settings.model is not None:
         return stretto.settings.model

@@ -11,7 +11,7 @@ import click
 from stretto.adapters.models.local.catalog import weights_named
 from stretto.adapters.models.local.pulling import Watch, pull
 from stretto.adapters.models.local.shelf import Shelf, models_folder
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.printing import for_terminal, print_json, say
 
@@ -31,7 +31,7 @@ def command(name: str, source: str, as_json: bool) -> None:
     What is cut off goes on where it stopped. Nothing gets its name before its hash is right.
     """
     weights = weights_named(name)
-    stretto = Stretto()
+    stretto = Project()
     shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
     with _watching(as_json) as watch:
         pulled = pull(weights, shelf, watch, source)
@@ -51,7 +51,7 @@ def command(name: str, source: str, as_json: bool) -> None:
     say(f"\n  stretto models test {weights.model}\n  stretto models use {weights.model}")
 
 
-def pull_named(stretto: Stretto, name: str) -> None:
+def pull_named(stretto: Project, name: str) -> None:
     """For whoever needs it in the middle of something else."""
     shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
     with _watching(as_json=False) as watch:

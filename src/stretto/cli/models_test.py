@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.live.rows import one_line
 from stretto.cli.options import json_option
 from stretto.cli.printing import columns, confirm, print_json, say
@@ -52,7 +52,7 @@ class Tried:
 @json_option
 def command(name: str | None, as_json: bool) -> int:
     """Ask a model two small questions: one in words, one that wants JSON."""
-    stretto = Stretto()
+    stretto = Project()
     named, tried = asyncio.run(_try(stretto, name))
     is_ok = all(each.is_ok for each in tried)
     if as_json:
@@ -63,7 +63,7 @@ def command(name: str | None, as_json: bool) -> int:
     return 0 if is_ok else 1
 
 
-async def _try(stretto: Stretto, name: str | None) -> tuple[str, list[Tried]]:
+async def _try(stretto: Project, name: str | None) -> tuple[str, list[Tried]]:
     # Imported on use: pydantic-ai takes a second.
     from stretto.assembly.chosen import Chosen
     from stretto.assembly.subagents import open_models

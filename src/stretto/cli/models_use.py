@@ -9,7 +9,7 @@ import click
 
 from stretto.adapters.models.local.catalog import is_local, is_own_file, own_file, weights_named
 from stretto.adapters.models.local.shelf import Shelf, models_folder
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.printing import print_json, say
 from stretto.cli.writing import make_home, write_new
@@ -31,7 +31,7 @@ def command(name: str, as_json: bool) -> None:
 
     It is written into your own stretto.yaml. Flags, STRETTO_MODEL and a project's file go before it.
     """
-    stretto = Stretto()
+    stretto = Project()
     model, note = _checked(name, stretto.settings.home, stretto.environ)
     file = stretto.settings.home / CONFIG_FILE
     make_home(file.parent)

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.assembly import Stretto
-from stretto.assembly.stretto import open_runs
+from stretto.assembly.project import Project, open_runs
 from stretto.cli.printing import confirm, say
 from stretto.config.settings import home_of
 from stretto.config.trust import TrustStore, told
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from stretto.run.history import History
 
 
-def open_stretto(folder: Path | None = None) -> Stretto:
-    stretto = Stretto(folder)
+def open_stretto(folder: Path | None = None) -> Project:
+    stretto = Project(folder)
     settings = stretto.settings
     if settings.is_trusted:
         return stretto
@@ -30,13 +29,13 @@ def open_stretto(folder: Path | None = None) -> Stretto:
         say(f"{said}.", err=True)
         if confirm("Trust this folder as it is now?", default=False, err=True):
             store.trust(settings.project, settings.digest)
-            return Stretto(folder)
+            return Project(folder)
     else:
         say(f"{said} (stretto trust, --trust or STRETTO_TRUST=1)", err=True)
     return stretto
 
 
-def history_of(stretto: Stretto, run_id: str, *, with_speech: bool = False) -> "History":
+def history_of(stretto: Project, run_id: str, *, with_speech: bool = False) -> "History":
     """A run as its journal tells it; `with_speech`: also what models said piece by piece."""
     import asyncio  # not for those who only check a recipe
 
@@ -60,7 +59,7 @@ def sealed_history(run_id: str) -> "History":
     return asyncio.run(load())
 
 
-def stretto_of(history: "History", accepted: str | None = None) -> Stretto:
+def stretto_of(history: "History", accepted: str | None = None) -> Project:
     """The project in which a run began: its settings count, wherever one stands."""
     project = history.started.project or history.started.workspace
     stretto = open_stretto(Path(project) if project else None)
@@ -68,7 +67,7 @@ def stretto_of(history: "History", accepted: str | None = None) -> Stretto:
     return stretto
 
 
-def is_driven(stretto: Stretto, history: "History") -> bool:
+def is_driven(stretto: Project, history: "History") -> bool:
     """Whether some process drives the run now."""
     import asyncio
 
@@ -79,9 +78,9 @@ def is_driven(stretto: Stretto, history: "History") -> bool:
     return not history.state.has_ended and asyncio.run(look())
 
 
-def trust(folder: Path) -> Stretto:
+def trust(folder: Path) -> Project:
     """Trust a folder as it is now."""
-    stretto = Stretto(folder)
+    stretto = Project(folder)
     if stretto.settings.steering or stretto.settings.workflows_dir.is_dir():
         TrustStore(stretto.settings.home).trust(stretto.settings.project, stretto.settings.digest)
-    return Stretto(folder)
+    return Project(folder)

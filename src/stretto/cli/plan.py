@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.asking import ask_missing
 from stretto.cli.opening import open_stretto
 from stretto.cli.options import given_inputs, input_options, json_option
@@ -66,7 +66,7 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     say(f"fingerprint {mark}")
 
 
-async def _stored(stretto: Stretto, run: str) -> "tuple[History, str]":
+async def _stored(stretto: Project, run: str) -> "tuple[History, str]":
     async with stretto.runs() as runs:
         history = await runs.history(RunId(run))
         return history, runs.fingerprint(history)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
 from stretto.cli.printing import print_json, say
@@ -50,7 +50,7 @@ def command(dry_run: bool, as_json: bool) -> None:
     _say(pruned, dry_run)
 
 
-async def _prune(stretto: Stretto, dry_run: bool) -> _Pruned:
+async def _prune(stretto: Project, dry_run: bool) -> _Pruned:
     async with stretto.runs() as runs:
         pruned = _Pruned(await runs.litter(), await runs.unsettled())
         if dry_run:

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.printing import say
 from stretto.recipe.model import Recipe
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stretto.registry.workflows import Entry
 
 
-def open_recipe(stretto: Stretto, name_or_file: str) -> Recipe:
+def open_recipe(stretto: Project, name_or_file: str) -> Recipe:
     if name_or_file == "-":
         return stretto.recipe_from_text(sys.stdin.buffer.read(), "<stdin>")
     entry = stretto.saved(name_or_file)
@@ -23,7 +23,7 @@ def open_recipe(stretto: Stretto, name_or_file: str) -> Recipe:
     return entry.recipe
 
 
-def passed_over(stretto: Stretto, entry: "Entry") -> str:
+def passed_over(stretto: Project, entry: "Entry") -> str:
     assert entry.passed_over is not None
     return (
         f"{stretto.shown(entry.passed_over)} is not used: '{entry.name}' means the {entry.layer} "
@@ -31,5 +31,5 @@ def passed_over(stretto: Stretto, entry: "Entry") -> str:
     )
 
 
-def open_plan(stretto: Stretto, name_or_file: str) -> "Plan":
+def open_plan(stretto: Project, name_or_file: str) -> "Plan":
     return stretto.plan(open_recipe(stretto, name_or_file))

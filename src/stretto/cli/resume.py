@@ -5,7 +5,7 @@ import os
 
 import click
 
-from stretto.assembly.stretto import open_runs
+from stretto.assembly.project import open_runs
 from stretto.cli.driving import drive
 from stretto.cli.opening import stretto_of
 from stretto.cli.options import accept_option, json_option, model_option

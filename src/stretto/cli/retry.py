@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from stretto.assembly.stretto import open_runs
+from stretto.assembly.project import open_runs
 from stretto.cli.driving import drive
 from stretto.cli.opening import open_stretto, stretto_of
 from stretto.cli.options import (

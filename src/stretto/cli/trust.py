@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.opening import trust
 from stretto.cli.options import json_option
 from stretto.cli.printing import print_json, say
@@ -23,7 +23,7 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
 
     Until then they are not used, and once one of them changes you are asked again.
     """
-    settings = Stretto(folder).settings
+    settings = Project(folder).settings
     if forget:
         TrustStore(settings.home).forget(settings.project)
     elif not is_list:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
 from stretto.cli.printing import print_json, print_problems, print_warnings, say
@@ -42,7 +42,7 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
     return InvalidRecipe.exit_code if bad else 0
 
 
-def _names(stretto: Stretto, files: tuple[str, ...]) -> list[str]:
+def _names(stretto: Project, files: tuple[str, ...]) -> list[str]:
     names: list[str] = []
     for file in files or (stretto.shown(stretto.settings.workflows_dir),):
         if not file.strip():
@@ -59,7 +59,7 @@ def _names(stretto: Stretto, files: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _clashes(stretto: Stretto, checked: dict[str, Checked | Problems]) -> dict[str, Problems]:
+def _clashes(stretto: Project, checked: dict[str, Checked | Problems]) -> dict[str, Problems]:
     """Two saved recipes of one name: each is fine, and nobody could say which one would run."""
     if len(checked) < 2:
         return {}

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from stretto.assembly import Stretto
+from stretto.assembly.project import Project
 from stretto.cli.driving import print_report, showing
 from stretto.cli.left_off import say_why_left
 from stretto.cli.opening import history_of, open_stretto
@@ -46,7 +46,7 @@ def command(run: str, as_json: bool) -> int:
 
 
 async def _watch(
-    stretto: Stretto, history: History, listener: Listener
+    stretto: Project, history: History, listener: Listener
 ) -> tuple[RunState, list[Event]]:
     state = begin(history.state.plan)
     run_id = RunId(history.started.run_id)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 SCRIPTED = "scripted:"
 
 
-class Stretto:
+class Project:
     """One project as one user sees it."""
 
     def __init__(self, start: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
