@@ -26,7 +26,7 @@ from statistics import median
 from escape_probes import PROBES, QUICK, Probe
 from escape_scene import Scene
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.protected import Protected
 from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement
 from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from stretto.agents.definition import AgentFile, read_agent_file
-from stretto.plan.catalog import KNOWN_TOOLS
 from stretto.recipe.model import Agent, OnFailure, Retry, Validation
+from stretto.vocabulary.tools import KNOWN_TOOLS
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@ from itertools import product
 
 import pytest
 
+from stretto.globs.glob import Glob, parse_glob
+from stretto.globs.intersection import PathWord, any_intersect
 from stretto.plan import claims as claims_module
 from stretto.plan.claims import Claims, ConflictIndex
-from stretto.plan.glob_meeting import PathWord, any_meet
-from stretto.plan.globs import Glob, parse_glob
 
 
 def globs(*texts: str) -> tuple[Glob, ...]:
@@ -76,9 +76,9 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
     def count(a: tuple[PathWord, ...], b: tuple[PathWord, ...]) -> bool:
         made.append((a, b))
-        return any_meet(a, b)
+        return any_intersect(a, b)
 
-    monkeypatch.setattr(claims_module, "any_meet", count)
+    monkeypatch.setattr(claims_module, "any_intersect", count)
     return made
 
 

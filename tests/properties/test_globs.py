@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stretto.plan.globs import Glob, GlobFault, overlap, parse_glob, witness
+from stretto.globs.glob import Glob, GlobFault, overlap, parse_glob, witness
 
 ATOMS = ["a", "b", ".", "*", "?", "**", "[ab]", "[!a]", "[a.]", "[!.]", "[.]", "[a-b]", "{a,.b}"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement, Limits
 from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
 from stretto.workspaces.sandbox.outcome import Ran

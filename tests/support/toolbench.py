@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stretto.adapters.tools.files import Files
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, Tool, ToolOutcome
 from stretto.vocabulary.values import Json
 from stretto.workspaces.isolate import isolate

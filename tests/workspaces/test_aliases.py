@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stretto.plan.glob_overlap import ANY, Pattern
-from stretto.plan.globs import Glob, overlap, parse_glob
+from stretto.globs.glob import Glob, overlap, parse_glob, text_of
+from stretto.globs.pattern import ANY, Pattern
 from stretto.workspaces.aliases import EVERYTHING, aliases
 from stretto.workspaces.folding import ignores_case
-from stretto.workspaces.glob_text import text_of
 from support.trees import Tree, write_tree
 
 TREE: Tree = {

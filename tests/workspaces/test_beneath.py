@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces import openat2
 from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.refusals import PathRefused

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
 from stretto.workspaces.blobs import BlobLost, Blobs
 from stretto.workspaces.diff import find_changes, open_changes, outside

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.apply import Merged
 from stretto.workspaces.diff import find_changes, open_changes
 from stretto.workspaces.entries import Changes

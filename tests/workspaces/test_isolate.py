@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
 from stretto.workspaces.git import GitFailed
 from stretto.workspaces.isolate import isolate, open_isolated, remove_tree

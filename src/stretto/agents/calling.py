@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from json import dumps
 
 from stretto.events.model import ToolEnded, ToolStarted
-from stretto.plan.catalog import DELEGATING_ALIASES, DELEGATING_TOOLS
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.text.redaction import Redactor
 from stretto.vocabulary.names import listed
+from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS
 from stretto.vocabulary.values import Json
 
 _LONGEST_ARGUMENT = 2_000

@@ -37,13 +37,13 @@ from stretto.agents.calling import Call, Calling, Told
 from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from stretto.agents.speaking import Speaking
 from stretto.events.model import ModelFailedOver, ModelRetried
-from stretto.plan.catalog import tool_name
 from stretto.ports.allowance import NothingLeft, Reservation
 from stretto.ports.model import ModelFault, Models
 from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
+from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 

@@ -11,12 +11,12 @@ from stretto.documents.document import Document, compose, load
 from stretto.documents.node import MapNode, ScalarNode
 from stretto.documents.shapes import Fields, Reading
 from stretto.documents.source import Source
-from stretto.plan.catalog import KNOWN_TOOLS, tool_fault
 from stretto.problems import Problem
 from stretto.recipe.grammar import AGENT
 from stretto.recipe.model import Agent
 from stretto.recipe.parts import make_agent
 from stretto.vocabulary.ids import AgentId, is_id
+from stretto.vocabulary.tools import KNOWN_TOOLS, tool_fault
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 

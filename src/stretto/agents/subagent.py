@@ -26,7 +26,6 @@ from stretto.agents.judging import Judgement, judged
 from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from stretto.agents.redacted import redacted_tools
 from stretto.events.model import FailureKind, Happening, ToolEnded, ToolStarted
-from stretto.plan.catalog import tool_name
 from stretto.ports.allowance import NothingLeft
 from stretto.ports.model import ModelFault, Models
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
@@ -36,6 +35,7 @@ from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.validation.implied import implied_schema
 from stretto.validation.validate import Accepted, Checked, NotAccepted, check_answer
 from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 

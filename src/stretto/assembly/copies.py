@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stretto.config.settings import Settings, WorkspaceSettings
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.problems import Problem
 from stretto.problems.errors import StrettoError

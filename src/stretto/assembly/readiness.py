@@ -17,11 +17,11 @@ from stretto.adapters.tools.search_hosts import search_fault
 from stretto.assembly.chosen import Chosen
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.config.settings import Settings
-from stretto.plan.catalog import CHANGING_TOOLS, tool_name
 from stretto.plan.model import Plan, PlannedAgent, briefs
 from stretto.problems import Problem
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 MISSING_WEIGHTS = "RUN006"
 _FILE_TOOLS = frozenset(("Read", "Glob", "Grep", "Bash", *CHANGING_TOOLS))

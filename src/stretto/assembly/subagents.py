@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from stretto.assembly.chosen import Ask, Chosen
 from stretto.assembly.identity import MachineIdentities
 from stretto.config.settings import Settings, is_true
-from stretto.plan.catalog import tool_name
 from stretto.problems.errors import InvalidConfig
+from stretto.vocabulary.tools import tool_name
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

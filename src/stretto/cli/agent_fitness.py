@@ -17,11 +17,11 @@ from stretto.assembly.chosen import Chosen
 from stretto.assembly.project import Project
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.cli.default_model import default_model
-from stretto.plan.catalog import KNOWN_TOOLS, tool_fault, tool_name
 from stretto.plan.postures import tools_of
 from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.vocabulary.names import did_you_mean
+from stretto.vocabulary.tools import KNOWN_TOOLS, tool_fault, tool_name
 from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
 
 

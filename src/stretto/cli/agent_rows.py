@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from stretto.cli.agent_layers import Listed
-from stretto.plan.catalog import CHANGING_TOOLS, tool_name
 from stretto.plan.postures import tools_of
 from stretto.problems.render import as_json as problem_as_json
 from stretto.problems.render import count
 from stretto.recipe.model import Agent
 from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 HEAD = ("NAME", "FROM", "POSTURE", "MODEL", "TURNS", "TIMEOUT", "TOOLS", "DESCRIPTION")
 

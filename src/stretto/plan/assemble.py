@@ -5,11 +5,11 @@ from functools import lru_cache
 from typing import cast
 
 from stretto.documents.node import Path
+from stretto.globs.glob import Glob, parse_glob
 from stretto.plan.branch_keys import branch_keys
 from stretto.plan.claims import Claims
 from stretto.plan.draft import Draft, DraftStep
 from stretto.plan.edges import Graph, stored_names
-from stretto.plan.globs import Glob, parse_glob
 from stretto.plan.model import (
     Brief,
     BriefStyle,

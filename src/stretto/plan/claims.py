@@ -7,9 +7,9 @@ from enum import Enum, auto
 from itertools import chain
 from typing import TypeAlias
 
-from stretto.plan.glob_meeting import PathWord, any_meet
-from stretto.plan.glob_overlap import Pattern
-from stretto.plan.globs import Glob, sets_overlap
+from stretto.globs.glob import Glob, sets_overlap
+from stretto.globs.intersection import PathWord, any_intersect
+from stretto.globs.pattern import Pattern
 
 _Stem: TypeAlias = tuple[str, ...]
 
@@ -104,7 +104,7 @@ class ConflictIndex:
         pair = (i if i < j else j) * len(self._group_of) + (j if i < j else i)
         decided = self._decided.get(pair)
         if decided is None:
-            decided = self._decided[pair] = any_meet(a.words, b.words)
+            decided = self._decided[pair] = any_intersect(a.words, b.words)
         return decided
 
 

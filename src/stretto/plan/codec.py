@@ -19,8 +19,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NewType, TypeAlias, Union, cast, get_args, get_origin
 
 from stretto.documents.node import Path, spell
+from stretto.globs.glob import Glob, parse_glob
 from stretto.plan.claims import Claims
-from stretto.plan.globs import Glob, parse_glob
 from stretto.plan.model import Brief, Edge, EdgeReason, Plan, PlannedStep, RetryPolicy
 from stretto.problems.errors import StrettoError
 from stretto.recipe.model import NO_OUTPUT

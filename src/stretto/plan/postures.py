@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from stretto.plan.catalog import CHANGING_TOOLS, tool_name
 from stretto.plan.draft import Draft, DraftStep
 from stretto.recipe.model import Agent, Posture
+from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 
 def tools_of(agent: Agent) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from hashlib import sha256
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 
-from stretto.plan.catalog import tool_name
 from stretto.plan.model import PlannedAgent, PlannedStep
 from stretto.schedule.state import Digest, RunState
 from stretto.schedule.terms import Terms, terms_of
 from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.values import Json
 
 _LENGTH = 32

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from stretto.events.model import ToolEnded
-from stretto.plan.catalog import CHANGING_TOOLS, KNOWN_TOOLS
+from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
 
 Fault: TypeAlias = tuple[str, str, str]  # tool, verdict, message
 # A map may call tools ten thousand times: beyond this many kinds of faults, they are counted.

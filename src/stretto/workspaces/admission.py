@@ -6,7 +6,7 @@ The run and `stretto apply` ask here alike: what a step was not allowed to write
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.vocabulary.names import listed
 from stretto.workspaces.blobs import Blobs

@@ -14,11 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from stretto.plan.glob_meeting import paths_meet, word_of
-from stretto.plan.glob_overlap import ANY, Pattern, Segment, Wild
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob, text_of
+from stretto.globs.intersection import intersects, word_of
+from stretto.globs.pattern import ANY, Pattern, Segment, Wild
 from stretto.workspaces.folding import fold_pattern, ignores_case
-from stretto.workspaces.glob_text import text_of
 from stretto.workspaces.links import MOST_LOOKED_AT, Link, Links, Names, TooMuch, is_skipped
 
 EVERYTHING = ("**/*",)
@@ -179,4 +178,4 @@ def _after(pattern: Pattern, name: str) -> Iterator[Pattern]:
 
 @lru_cache(maxsize=65_536)
 def _covers(segment: Segment, name: str) -> bool:
-    return paths_meet(word_of((segment,)), word_of((name,)))
+    return intersects(word_of((segment,)), word_of((name,)))

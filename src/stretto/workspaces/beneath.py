@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 from unicodedata import normalize
 
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
 from stretto.workspaces import openat2, walking
 from stretto.workspaces.places import (
     Found,

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from stretto.globs.glob import Glob, parse_glob
 from stretto.plan.claims import Claims
-from stretto.plan.globs import Glob, parse_glob
 from stretto.plan.model import Plan, PlannedStep
 from stretto.workspaces.aliases import aliases_by
 from stretto.workspaces.folding import ignores_case

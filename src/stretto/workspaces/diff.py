@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import cast
 
 from stretto.config.private import make_private
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
 from stretto.vocabulary.values import Json
 from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import BlobLost, Blobs, BlobWriter

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unicodedata import normalize
 
-from stretto.plan.glob_overlap import ANY, CharSet, Letters, Pattern, Segment, Wild
+from stretto.globs.pattern import ANY, CharSet, Letters, Pattern, Segment, Wild
 
 _MOST_PROBED = 64
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from stretto.config.private import make_private
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
 from stretto.vocabulary.values import Json
 from stretto.workspaces.beneath import Beneath

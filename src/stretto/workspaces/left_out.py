@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from stretto.plan.glob_overlap import ANY, EVERY_NAME
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
+from stretto.globs.pattern import ANY, EVERY_NAME
 from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.git import find_repository, own_git_dir, tracked_paths
 from stretto.workspaces.limits import WorkspaceLimits

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from stretto.documents.regular_file import read_start
-from stretto.plan.glob_meeting import any_meet, word_of
-from stretto.plan.glob_overlap import ANY, EVERY_NAME
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
+from stretto.globs.intersection import any_intersect, word_of
+from stretto.globs.pattern import ANY, EVERY_NAME
 from stretto.workspaces.beneath import MOST_DEPTH, Beneath
 from stretto.workspaces.entries import Left
 from stretto.workspaces.git import Repository, excludes
@@ -289,14 +289,15 @@ def names_path(glob: Glob, path: str) -> bool:
     """Whether the glob spells out this path on its way, other than by `*` and `**` alone."""
     word = word_of(tuple(path.split("/")))
     return any(
-        segment not in (ANY, EVERY_NAME) and any_meet((word,), (word_of(pattern[: depth + 1]),))
+        segment not in (ANY, EVERY_NAME)
+        and any_intersect((word,), (word_of(pattern[: depth + 1]),))
         for pattern in glob.patterns
         for depth, segment in enumerate(pattern)
     )
 
 
 def covers_below(glob: Glob, folder: str) -> bool:
-    return any_meet((word_of((*folder.split("/"), ANY)),), glob.words)
+    return any_intersect((word_of((*folder.split("/"), ANY)),), glob.words)
 
 
 def _counted(why: str, files: int) -> str:

@@ -8,7 +8,7 @@ by `**/*`, which everybody has, but by a glob that says what it is, such as `.en
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
 
 FOLDERS = frozenset((".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube", ".password-store"))
 FILES = (

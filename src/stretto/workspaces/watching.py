@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 from unicodedata import normalize
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.folding import fold, ignores_case
 from stretto.workspaces.links import MOST_LOOKED_AT, is_skipped
 

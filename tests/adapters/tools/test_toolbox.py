@@ -13,10 +13,10 @@ import pytest
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.adapters.tools.web_search import SearchEndpoint
-from stretto.plan.catalog import KNOWN_TOOLS, tool_fault
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, Toolbox, ToolOutcome
 from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.tools import KNOWN_TOOLS, tool_fault
 from stretto.vocabulary.values import Json
 from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
 from stretto.workspaces.sandbox.reasons import not_installed

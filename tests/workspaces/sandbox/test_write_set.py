@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.sandbox.survey import find_repositories
 from stretto.workspaces.sandbox.write_set import Layout, lay_out
 

@@ -9,7 +9,7 @@ from stretto.adapters.tools.arguments import Given, Parameter, Parameters, Text,
 from stretto.adapters.tools.bounded import outcome
 from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
 from stretto.adapters.tools.command_filter import CommandFilter, forbidden_because
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, ToolOutcome, Verdict
 from stretto.vocabulary.names import listed
 from stretto.workspaces.isolate import is_real_folder

@@ -6,7 +6,7 @@ Only the words of a path are judged here; files.py opens it so that it means wha
 from collections.abc import Sequence
 
 from stretto.adapters.tools.checked import Refused
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach
 from stretto.vocabulary.names import listed
 from stretto.workspaces.protected import Protected, is_protected

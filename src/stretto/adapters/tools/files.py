@@ -16,7 +16,7 @@ from typing import BinaryIO, Self, TypeVar
 from stretto.adapters.tools.bounds import Bounds
 from stretto.adapters.tools.checked import Failed, Refused
 from stretto.adapters.tools.spelling import real_name
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
 from stretto.ports.tool import Reach
 from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.isolate import why_lost

@@ -6,7 +6,7 @@ from threading import Event
 from stretto.adapters.tools.arguments import Given, Parameter, Parameters, Text
 from stretto.adapters.tools.checked import CheckedTool, Failed, checked
 from stretto.adapters.tools.files import Files
-from stretto.plan.globs import GlobFault, parse_glob
+from stretto.globs.glob import GlobFault, parse_glob
 from stretto.workspaces.refusals import PathRefused
 
 MOST_PATHS = 1_000

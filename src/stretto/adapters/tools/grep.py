@@ -12,7 +12,7 @@ from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
 from stretto.adapters.tools.decoding import not_text
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.worker import WorkerTooSlow, run_worker
-from stretto.plan.globs import Glob, GlobFault, parse_glob
+from stretto.globs.glob import Glob, GlobFault, parse_glob
 from stretto.vocabulary.values import Json
 from stretto.workspaces.places import Found
 from stretto.workspaces.refusals import PathRefused

@@ -6,7 +6,7 @@ What delegates is not among them, whatever the list says: delegation is one leve
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stretto.plan.catalog import DELEGATING_ALIASES, DELEGATING_TOOLS, tool_name
+from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS, tool_name
 
 _DELEGATING = frozenset(name.casefold() for name in DELEGATING_TOOLS | DELEGATING_ALIASES)
 

@@ -20,7 +20,7 @@ from stretto.adapters.tools.search_hosts import hosts_search, search_fault
 from stretto.adapters.tools.unusable import unusable
 from stretto.adapters.tools.web_search import SearchEndpoint, web_search
 from stretto.adapters.tools.writing import write
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, Tool
 
 FILE_TOOLS: Mapping[str, Callable[[Files], Tool]] = {

@@ -18,10 +18,10 @@ from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.mcp_connection import START_SECONDS
 from stretto.adapters.tools.unusable import unusable
 from stretto.adapters.tools.web_search import SearchEndpoint
-from stretto.plan.catalog import CHANGING_TOOLS, tool_name
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Reach, Tool
 from stretto.processes.programs import NOWHERE, Writable
+from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 from stretto.workspaces.refusals import PathRefused
 from stretto.workspaces.sandbox.find import Setting, find_sandbox
 

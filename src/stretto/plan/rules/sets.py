@@ -61,7 +61,7 @@ def _names(agents: Sequence[Agent]) -> str:
 
 
 def _check(draft: Draft, at: Path, texts: Sequence[str]) -> None:
-    from stretto.plan.globs import GlobFault, parse_glob  # on use: most recipes have no sets
+    from stretto.globs.glob import GlobFault, parse_glob  # on use: most recipes have no sets
 
     count = 0
     for position, text in enumerate(texts):

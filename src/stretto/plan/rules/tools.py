@@ -1,8 +1,8 @@
 """Agents are given tools that exist, and never those that delegate."""
 
 from stretto.documents.node import Path
-from stretto.plan.catalog import DELEGATING_ALIASES, DELEGATING_TOOLS, tool_fault, tool_name
 from stretto.plan.draft import Draft
+from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS, tool_fault, tool_name
 
 
 def check(draft: Draft) -> None:

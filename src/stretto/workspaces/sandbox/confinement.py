@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
 
 _MIB = 1024 * 1024

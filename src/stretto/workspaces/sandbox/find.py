@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from stretto.plan.globs import Glob, parse_glob
+from stretto.globs.glob import Glob, parse_glob
 from stretto.processes.programs import NOWHERE, Writable, find_program
 from stretto.workspaces.sandbox import landlock, reasons
 from stretto.workspaces.sandbox.adapter import Adapter, Task

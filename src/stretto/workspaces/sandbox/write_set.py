@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from stretto.plan.glob_meeting import any_meet, word_of
-from stretto.plan.glob_overlap import ANY, EVERY_NAME, Pattern
-from stretto.plan.globs import Glob
+from stretto.globs.glob import Glob
+from stretto.globs.intersection import any_intersect, word_of
+from stretto.globs.pattern import ANY, EVERY_NAME, Pattern
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
 from stretto.workspaces.sandbox import nofollow
 
@@ -51,7 +51,7 @@ class Layout:
 
     def may_cover_below(self, names: Names) -> bool:
         below = (word_of((*names, ANY)),)
-        return any(any_meet(below, glob.words) for glob in self.globs)
+        return any(any_intersect(below, glob.words) for glob in self.globs)
 
 
 def lay_out(

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from stretto.adapters.models.cli.said import Said, Spoke
-from stretto.plan.catalog import CHANGING_TOOLS, tool_name
 from stretto.ports.runner import AttemptRequest, Failure
+from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 from stretto.vocabulary.values import Json
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from unicodedata import normalize
 
-from stretto.plan.glob_meeting import PathWord, any_meet, word_of
-from stretto.plan.glob_overlap import (
+from stretto.globs.intersection import PathWord, any_intersect, shared_path, word_of
+from stretto.globs.pattern import (
     ANY,
     EVERY_CHAR,
     EVERY_NAME,
@@ -18,7 +18,6 @@ from stretto.plan.glob_overlap import (
     Wild,
     intersect,
     naming_forms,
-    shared_path,
 )
 
 MOST_CHARACTERS = 1024
@@ -32,6 +31,9 @@ _LETTER = re.compile(rf"{_CLASS}|\*+|.")
 _RANGE = re.compile(r"(.)-(.)|(.)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _OUTSIDE = re.compile(r"[/~]|[A-Za-z]:")
+_WILD = frozenset("*?[{")
+_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
+_LOOKS_OUTSIDE = re.compile(r"~|[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Glob:
         names = tuple(_names(normalize("NFC", path)))
         if path.startswith("/") or ".." in names:
             return False
-        return any_meet((word_of(names),), self.words)
+        return any_intersect((word_of(names),), self.words)
 
     @cached_property
     def words(self) -> tuple[PathWord, ...]:
@@ -74,7 +76,7 @@ def parse_glob(text: str) -> Glob | GlobFault:
 
 def overlap(a: Glob, b: Glob) -> bool:
     """Whether any path is matched by both. Exact, code point by code point."""
-    return any_meet(a.words, b.words)
+    return any_intersect(a.words, b.words)
 
 
 def sets_overlap(a: Sequence[Glob], b: Sequence[Glob]) -> bool:
@@ -207,3 +209,40 @@ def _stem(pattern: Pattern) -> tuple[str, ...]:
             break
         names.append(part)
     return tuple(names)
+
+
+def text_of(pattern: Pattern) -> str:
+    """Write a pattern as the text of a glob that matches at least as much.
+
+    It matches exactly as much except where a character cannot be written in a glob (a backslash,
+    control characters, bytes that are no text) and where the ends of a character set are neither
+    letters nor digits: those become `?`. A plain path is written without the `/**` it implies.
+    """
+    is_plain = all(isinstance(part, str) and part == _segment_text(part) for part in pattern[:-1])
+    parts = pattern[:-1] if is_plain and pattern[-1:] == (ANY,) else pattern
+    text = "/".join("**" if isinstance(part, Wild) else _segment_text(part) for part in parts)
+    # `~` and `c:` at the beginning would say that it leaves the workspace.
+    if _LOOKS_OUTSIDE.match(text):
+        text = f"[{text[0]}]{text[1:]}" + ("/**" if len(parts) < len(pattern) else "")
+    return text or "**"
+
+
+def _segment_text(segment: Segment) -> str:
+    if isinstance(segment, str):
+        return "".join(map(_char_text, segment))
+    return "".join("*" if letter is ANY else _set_text(letter) for letter in segment)
+
+
+def _set_text(chars: CharSet) -> str:
+    if len(chars) == 1 and chars[0][0] == chars[0][1]:
+        return _char_text(chr(chars[0][0]))
+    ends = [(chr(low), chr(high)) for low, high in chars]
+    if not all(low.isalnum() and high.isalnum() for low, high in ends):
+        return "?"
+    return f"[{''.join(low if low == high else f'{low}-{high}' for low, high in ends)}]"
+
+
+def _char_text(char: str) -> str:
+    if _UNWRITABLE.match(char):
+        return "?"
+    return f"[{char}]" if char in _WILD else char

@@ -2,9 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from stretto.plan import glob_meeting, glob_overlap
-from stretto.plan.glob_overlap import CharSet, Letters
-from stretto.plan.globs import Glob, GlobFault, overlap, parse_glob, sets_overlap, witness
+from stretto.globs import intersection
+from stretto.globs.glob import Glob, GlobFault, overlap, parse_glob, sets_overlap, witness
+from stretto.globs.pattern import CharSet, Letters, intersect
 
 
 def glob(text: str) -> Glob:
@@ -167,12 +167,12 @@ def test_hostile_globs_cost_a_row_for_each_letter_and_a_look_at_each_kind_of_let
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks, rows = 0, 0
-    search = glob_overlap._reachable
+    search = intersection._reachable
 
     def look(a: CharSet, b: CharSet) -> str | None:
         nonlocal looks
         looks += 1
-        return "a" if glob_overlap.intersect(a, b) else None
+        return "a" if intersect(a, b) else None
 
     def count_rows(a: Letters, b: Letters, meet: Callable[..., str | None]) -> list[int]:
         nonlocal rows
@@ -180,8 +180,8 @@ def test_hostile_globs_cost_a_row_for_each_letter_and_a_look_at_each_kind_of_let
         rows += len(found)
         return found
 
-    monkeypatch.setattr(glob_overlap, "shared_char", look)
-    monkeypatch.setattr(glob_overlap, "_reachable", count_rows)
+    monkeypatch.setattr(intersection, "shared_char", look)
+    monkeypatch.setattr(intersection, "_reachable", count_rows)
     assert witness(glob("*a" * 500), glob("*a" * 500 + "b")) is None
     assert looks == 2  # 'a' at 'a', and 'a' at 'b'
     assert rows == 2 + 1001  # of segments, and of letters
@@ -203,10 +203,9 @@ def test_hostile_globs_are_decided_without_much_looking(
     def look(x: CharSet, y: CharSet) -> str | None:
         nonlocal looks
         looks += 1
-        return "a" if glob_overlap.intersect(x, y) else None
+        return "a" if intersect(x, y) else None
 
-    monkeypatch.setattr(glob_overlap, "shared_char", look)
-    monkeypatch.setattr(glob_meeting, "shared_char", look)
+    monkeypatch.setattr(intersection, "shared_char", look)
     assert not overlap(glob(a), glob(b))
     assert not overlap(glob(b), glob(a))
     assert looks <= 2 * looks_at_most
