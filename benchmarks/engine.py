@@ -34,7 +34,7 @@ from stretto.adapters.stores.memory import MemoryJournal
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from stretto.run.keeper import Store
+from stretto.run.leases import Store
 from stretto.run.runs import Runs, Start
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.statuses import RunStatus

@@ -216,8 +216,8 @@ def test_what_cannot_be_read_in_the_mailbox_is_said_once_and_cleared(tmp_path: P
     )
     with sqlite3.connect(tmp_path / "home" / "runs.db") as db:
         for text in texts:
-            db.execute("INSERT INTO post (run_id, event) VALUES (?, ?)", (run, text))
-        db.execute("INSERT INTO post (run_id, event) VALUES (?, CAST(x'ff7b' AS TEXT))", (run,))
+            db.execute("INSERT INTO mailbox (run_id, event) VALUES (?, ?)", (run, text))
+        db.execute("INSERT INTO mailbox (run_id, event) VALUES (?, CAST(x'ff7b' AS TEXT))", (run,))
     db.close()
     said = stretto(tmp_path, "resume", run, "--json")
     assert said.code == 3, said

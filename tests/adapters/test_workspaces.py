@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from stretto.adapters.workspaces import LocalWorkspaces
-from stretto.ports.workspace import Collected, Held, NotMerged, Plot, Terms
+from stretto.ports.workspace import Collected, Held, MergeTerms, NotMerged, WorkspaceCopy
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import StepId
 from stretto.workspaces import diff, isolate
 
-ALL = Terms(("**",), is_merged=True)
+ALL = MergeTerms(("**",), is_merged=True)
 
 
 class Stage:
@@ -27,15 +27,15 @@ class Stage:
             file.write_text(f"{number}\n")
         self.home = folder / "home"
         self.port = LocalWorkspaces(self.home)
-        self.plot = Plot("run-1", StepId("a"), "1", self.workspace, ("**",))
-        self.root = asyncio.run(self.port.open(self.plot))
+        self.named = WorkspaceCopy("run-1", StepId("a"), "1", self.workspace, ("**",))
+        self.root = asyncio.run(self.port.open(self.named))
 
     @property
     def copy(self) -> Path:
         return self.root.parent
 
-    def collect(self, terms: Terms = ALL) -> Collected | NotMerged | Held:
-        return asyncio.run(self.port.collect(self.plot, terms))
+    def collect(self, terms: MergeTerms = ALL) -> Collected | NotMerged | Held:
+        return asyncio.run(self.port.collect(self.named, terms))
 
     def files(self) -> int:
         return sum(path.is_file() for path in self.workspace.rglob("*"))
@@ -72,13 +72,13 @@ def _remove(stage: Stage) -> None:
     ("happens", "terms", "outcome"),
     [
         (_nothing, ALL, Collected),
-        (_nothing, Terms(("d1/**",), is_merged=True), NotMerged),
+        (_nothing, MergeTerms(("d1/**",), is_merged=True), NotMerged),
         (_clash, ALL, NotMerged),
         (_remove, ALL, Held),
     ],
 )
 def test_what_a_change_leaves_out_is_said_whatever_becomes_of_it(
-    stage: Stage, happens: Callable[[Stage], None], terms: Terms, outcome: type
+    stage: Stage, happens: Callable[[Stage], None], terms: MergeTerms, outcome: type
 ) -> None:
     (stage.root / "d0/f0.txt").write_text("changed\n")
     (stage.root / "cloned/.git").mkdir(parents=True)
@@ -93,7 +93,7 @@ def test_what_a_change_leaves_out_is_said_whatever_becomes_of_it(
 def test_the_copy_stays_until_it_is_discarded(stage: Stage) -> None:
     stage.collect()
     assert stage.root.exists()
-    asyncio.run(stage.port.discard(stage.plot))
+    asyncio.run(stage.port.discard(stage.named))
     assert not stage.copy.exists()
     assert list((stage.home / "workspaces/trash").iterdir()) == []
 
@@ -106,7 +106,7 @@ def test_a_copy_that_is_going_is_no_longer_a_copy(
 
     monkeypatch.setattr(shutil, "rmtree", dies)
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(stage.port.discard(stage.plot))
+        asyncio.run(stage.port.discard(stage.named))
     assert not stage.copy.exists()
 
 
@@ -134,7 +134,7 @@ def test_removals_that_nothing_explains_are_asked_about(stage: Stage) -> None:
     assert "removes 20 of 40 files" in held.question
     assert stage.files() == 40
     assert stage.collect() == held
-    allowed = stage.collect(Terms(("**",), is_merged=True, may_remove=True))
+    allowed = stage.collect(MergeTerms(("**",), is_merged=True, may_remove=True))
     assert isinstance(allowed, Collected)
     assert stage.files() == 20
 
@@ -142,7 +142,7 @@ def test_removals_that_nothing_explains_are_asked_about(stage: Stage) -> None:
 def test_what_a_command_removed_is_merged(stage: Stage) -> None:
     shutil.rmtree(stage.root / "d1")
     shutil.rmtree(stage.root / "d2")
-    assert isinstance(stage.collect(Terms(("**",), True, may_remove=True)), Collected)
+    assert isinstance(stage.collect(MergeTerms(("**",), True, may_remove=True)), Collected)
     assert stage.files() == 20
 
 
@@ -168,7 +168,7 @@ def test_the_write_set_holds_whoever_merges(stage: Stage, is_merged: bool) -> No
     (stage.root / "outside.txt").write_text("x")
     (stage.root / "d1/f1.txt").unlink()
     (stage.root / "d0/f0.txt").write_text("changed\n")
-    refused = stage.collect(Terms(("d0/**",), is_merged))
+    refused = stage.collect(MergeTerms(("d0/**",), is_merged))
     assert isinstance(refused, NotMerged)
     assert refused.is_refused
     assert refused.paths == ("d1/f1.txt", "outside.txt")
@@ -210,14 +210,14 @@ def test_a_shared_copy_of_an_earlier_boot_is_not_worked_in(
 ) -> None:
     monkeypatch.setattr(isolate, "boot_id", lambda: "another")
     with pytest.raises(StrettoError, match="restarted"):
-        asyncio.run(stage.port.open(stage.plot))
+        asyncio.run(stage.port.open(stage.named))
 
 
 def test_a_change_that_was_kept_before_a_restart_is_merged(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (stage.root / "d0/f0.txt").write_text("changed\n")
-    stage.collect(Terms(("**",), is_merged=False))
+    stage.collect(MergeTerms(("**",), is_merged=False))
     monkeypatch.setattr(isolate, "boot_id", lambda: "another")
     assert isinstance(stage.collect(), Collected)
     assert (stage.workspace / "d0/f0.txt").read_text() == "changed\n"
@@ -226,8 +226,8 @@ def test_a_change_that_was_kept_before_a_restart_is_merged(
 def test_a_run_that_has_ended_leaves_no_copy_and_every_change(stage: Stage) -> None:
     stage.collect()
     for number in ("2", "3"):  # attempts that failed or were cancelled
-        asyncio.run(stage.port.open(Plot("run-1", StepId("b"), number, stage.workspace)))
-    other = asyncio.run(stage.port.open(Plot("run-2", StepId("a"), "1", stage.workspace)))
+        asyncio.run(stage.port.open(WorkspaceCopy("run-1", StepId("b"), number, stage.workspace)))
+    other = asyncio.run(stage.port.open(WorkspaceCopy("run-2", StepId("a"), "1", stage.workspace)))
     asyncio.run(stage.port.release("run-1"))
     left = [path.name for path in (stage.home / "workspaces/run-1").glob("*/*")]
     assert left == ["change"]

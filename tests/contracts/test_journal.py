@@ -22,7 +22,7 @@ from stretto.events.model import (
 )
 from stretto.ports.cache import KeptOutput
 from stretto.ports.journal import Fenced, Journal, Leased, RunRow
-from stretto.run.keeper import Store as Everything
+from stretto.run.leases import Store as Everything
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.values import JsonText
 
@@ -424,31 +424,31 @@ def test_what_is_posted_is_there_for_its_run_in_order_until_it_is_taken(store: S
             Rejected(2.0, StepId("b"), "Bob", "„no“"),
             CancelRequested(3.0, "enough"),
         ]
-        await journal.post(RUN, said[0])
-        await journal.post(OTHER, said[1])
-        await journal.post(RUN, said[2])
-        posted = await journal.posted()
+        await journal.send(RUN, said[0])
+        await journal.send(OTHER, said[1])
+        await journal.send(RUN, said[2])
+        posted = await journal.pending()
         assert [(one.run_id, one.event) for one in posted] == [
             (RUN, said[0]),
             (OTHER, said[1]),
             (RUN, said[2]),
         ]
         assert [one.number for one in posted] == sorted({one.number for one in posted})
-        await journal.taken([posted[0].number, posted[2].number])
-        assert [one.event for one in await journal.posted()] == [said[1]]
+        await journal.acknowledge([posted[0].number, posted[2].number])
+        assert [one.event for one in await journal.pending()] == [said[1]]
 
     store.run(story)
 
 
 def test_a_message_may_be_taken_twice_and_its_number_is_never_used_again(store: Store) -> None:
     async def story(journal: Everything) -> None:
-        await journal.post(RUN, CancelRequested(1.0))
-        (first,) = await journal.posted()
-        await journal.taken([first.number])
-        await journal.taken([first.number, 999])
-        await journal.taken([])
-        await journal.post(RUN, CancelRequested(2.0))
-        (second,) = await journal.posted()
+        await journal.send(RUN, CancelRequested(1.0))
+        (first,) = await journal.pending()
+        await journal.acknowledge([first.number])
+        await journal.acknowledge([first.number, 999])
+        await journal.acknowledge([])
+        await journal.send(RUN, CancelRequested(2.0))
+        (second,) = await journal.pending()
         assert second.number > first.number
 
     store.run(story)
@@ -457,9 +457,9 @@ def test_a_message_may_be_taken_twice_and_its_number_is_never_used_again(store: 
 def test_post_needs_no_lease_and_no_run_that_is_known(store: Store) -> None:
     async def story(journal: Everything) -> None:
         await journal.lease(RUN, "somebody else", 60)
-        await journal.post(RUN, CancelRequested(1.0))
-        await journal.post(RunId("nobody"), CancelRequested(1.0))
-        assert len(await journal.posted()) == 2
+        await journal.send(RUN, CancelRequested(1.0))
+        await journal.send(RunId("nobody"), CancelRequested(1.0))
+        assert len(await journal.pending()) == 2
 
     store.run(story)
 
@@ -467,9 +467,9 @@ def test_post_needs_no_lease_and_no_run_that_is_known(store: Store) -> None:
 def test_many_may_post_at_once(store: Store) -> None:
     async def story(journal: Everything) -> None:
         await asyncio.gather(
-            *(journal.post(RunId(f"run-{n}"), CancelRequested(float(n))) for n in range(50))
+            *(journal.send(RunId(f"run-{n}"), CancelRequested(float(n))) for n in range(50))
         )
-        posted = await journal.posted()
+        posted = await journal.pending()
         assert {one.run_id for one in posted} == {f"run-{n}" for n in range(50)}
         assert len({one.number for one in posted}) == 50
 
@@ -494,8 +494,8 @@ def test_a_closed_store_takes_no_post_and_keeps_no_output(store: Store) -> None:
     async def story(journal: Everything) -> None:
         await journal.close()
         for asked in (
-            journal.post(RUN, CancelRequested(1.0)),
-            journal.posted(),
+            journal.send(RUN, CancelRequested(1.0)),
+            journal.pending(),
             journal.keep("k", KeptOutput(1, "run-1")),
             journal.kept("k"),
         ):

@@ -140,7 +140,7 @@ def test_an_approval_for_something_else_does_not_open_the_gate() -> None:
     stage = Stage(GATED)
     stage.start(t="Ann")
     late = Approved(stage.clock.now(), G, "Bob", key="of something else", decision="d")
-    stage.do(stage.store.post(RUN, late))
+    stage.do(stage.store.send(RUN, late))
     assert stage.resume().status is RunStatus.WAITING
     assert stage.runner.steps == []
     (decision,) = stage.do(stage.runs().history(RUN)).state.steps[G].decisions
@@ -231,7 +231,7 @@ def test_a_message_that_comes_twice_counts_once() -> None:
     stage.start(t="Ann")
     stage.do(stage.runs().decide(RUN, G, True, "Ann"))
     (event,) = (each for each in stage.journal() if isinstance(each, Approved))
-    stage.do(stage.store.post(RUN, event))
+    stage.do(stage.store.send(RUN, event))
     assert stage.resume().status is RunStatus.COMPLETE
     assert len(stage.do(stage.runs().history(RUN)).state.steps[G].decisions) == 1
 
@@ -294,7 +294,7 @@ def test_after_the_deadline_of_the_run_an_approval_starts_nothing() -> None:
     late = after_a_crash(stage, stage.journal(), "default: ok", at=stage.clock.now() + 61)
     # Left by somebody who was in time, and taken too late.
     word = Approved(stage.clock.now(), G, "Ann", key=question.key, decision="d")
-    late.do(late.store.post(RUN, word))
+    late.do(late.store.send(RUN, word))
     assert late.resume().has_ended
     assert late.runner.steps == []
     assert not any(isinstance(each, AttemptStarted) for each in late.journal())
@@ -326,7 +326,7 @@ def test_decisions_that_did_not_count_are_in_the_journal() -> None:
     for by in ("Ann", "Bob"):
         kind = Approved if by == "Ann" else Rejected
         event = kind(stage.clock.now(), G, by, key=question.key, decision=by)
-        stage.do(stage.store.post(RUN, event))
+        stage.do(stage.store.send(RUN, event))
     state = stage.resume()
     assert [(each.event.by, bool(each.void)) for each in state.steps[G].decisions] == [
         ("Ann", False),

@@ -20,7 +20,7 @@ from stretto.ports.journal import Fenced, JournalFull
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
 from stretto.run.driver import Driver
 from stretto.run.journaling import RunJournal
-from stretto.run.keeper import Lease
+from stretto.run.leases import Lease
 from stretto.run.runs import Runs, Start
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
@@ -122,7 +122,7 @@ def test_an_attempt_that_is_cancelled_before_it_begins_never_runs() -> None:
     async def story() -> RunState:
         runs = stage.runs()
         # Posted before anybody drives: it is the first thing that the driver hears.
-        await stage.store.post(RUN, CancelRequested(0.0, "changed my mind"))
+        await stage.store.send(RUN, CancelRequested(0.0, "changed my mind"))
         return await stage.starting(runs)
 
     state = stage.do(story())

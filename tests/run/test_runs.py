@@ -77,7 +77,7 @@ def test_a_cancel_reaches_a_running_driver_within_a_second_and_keeps_what_ended(
     assert [each.reason for each in stage.journal() if isinstance(each, CancelRequested)] == [
         "enough"
     ]
-    assert stage.do(stage.store.posted()) == []
+    assert stage.do(stage.store.pending()) == []
 
 
 def test_a_cancel_of_a_run_that_nobody_drives_ends_it_at_once() -> None:

@@ -178,13 +178,13 @@ def test_a_decision_that_somebody_else_posted_does_not_count(
     runs = Runs(stage.store, stage.clock, seals=SEALS)
     assert statuses(stage.do(stage.starting(runs)))["g"] == "waiting"
     (asked,) = [each for each in stage.journal() if isinstance(each, ApprovalRequested)]
-    stage.do(stage.store.post(RUN, kind(0.0, StepId("g"), "mallory", key=asked.key)))
+    stage.do(stage.store.send(RUN, kind(0.0, StepId("g"), "mallory", key=asked.key)))
     again = Runs(stage.store, stage.clock, seals=SEALS)
     assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "waiting"
     assert caplog.text.count("of g that you did not give") == 1
     (warning,) = stage.do(again.history(RUN)).state.warnings  # and it is on record
     assert "of g that you did not give" in warning
-    assert stage.do(stage.store.posted()) == []
+    assert stage.do(stage.store.pending()) == []
     stage.do(again.decide(RUN, StepId("g"), True, "ada"))
     assert statuses(stage.do(again.resume(RUN, stage.runner)))["g"] == "succeeded"
 

@@ -1,4 +1,4 @@
-"""Workspaces on this machine. In: a Plot. Out: a copy for its writer, and the change merged back.
+"""Workspaces on this machine. In: a WorkspaceCopy. Out: a copy for its writer, and the change merged back.
 
 HOME/workspaces/RUN/STEP/copy-N/    the writer's copy, until what became of it is on record
 HOME/workspaces/RUN/STEP/kept-N/    a copy whose change could not be kept (a full disk, say)
@@ -15,7 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from stretto.config.private import make_private
-from stretto.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms, Undone
+from stretto.ports.workspace import (
+    Collected,
+    Held,
+    MergeTerms,
+    NotMerged,
+    SharedWorkspace,
+    UndeclaredChanges,
+    Undone,
+    WorkspaceCopy,
+)
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.workspaces.admission import doubt_about, globs_of, inadmissible
@@ -67,9 +76,9 @@ class LocalWorkspaces:
         self._limits = limits
         self._carry = carry
         self._redactor = redactor
-        self._opening: dict[Plot, asyncio.Lock] = {}
-        self._looks: dict[Plot, Snapshot] = {}
-        self._surveys: dict[Plot, Survey] = {}
+        self._opening: dict[WorkspaceCopy, asyncio.Lock] = {}
+        self._looks: dict[SharedWorkspace, Snapshot] = {}
+        self._surveys: dict[SharedWorkspace, Survey] = {}
 
     async def recover(self, workspace: Path) -> tuple[Undone, ...]:
         return await asyncio.to_thread(self._recover, workspace)
@@ -77,48 +86,50 @@ class LocalWorkspaces:
     async def unfinished(self) -> tuple[Path, ...]:
         return await asyncio.to_thread(unfinished_merges, self._home)
 
-    async def watch(self, plot: Plot) -> None:
-        if plot not in self._looks:
-            self._looks[plot] = await asyncio.to_thread(look, plot.workspace)
-            self._surveys[plot] = await asyncio.to_thread(look_for_repositories, plot.workspace)
+    async def watch(self, shared: SharedWorkspace) -> None:
+        if shared not in self._looks:
+            self._looks[shared] = await asyncio.to_thread(look, shared.folder)
+            self._surveys[shared] = await asyncio.to_thread(look_for_repositories, shared.folder)
 
-    async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
-        before = self._looks.pop(plot, None)
+    async def undeclared_changes(
+        self, shared: SharedWorkspace, declared: Sequence[str]
+    ) -> UndeclaredChanges:
+        before = self._looks.pop(shared, None)
         if before is None:  # another process began it
-            return Strays(())
-        survey = self._surveys.pop(plot)
-        made = await asyncio.to_thread(disarm_new, plot.workspace, survey, self._home)
-        after = await asyncio.to_thread(look, plot.workspace)
+            return UndeclaredChanges(())
+        survey = self._surveys.pop(shared)
+        made = await asyncio.to_thread(disarm_new, shared.folder, survey, self._home)
+        after = await asyncio.to_thread(look, shared.folder)
         # Our own folder may lie in the workspace, and we write all the time.
-        own = os.path.relpath(self._home.resolve(), plot.workspace.resolve())
+        own = os.path.relpath(self._home.resolve(), shared.folder.resolve())
         strays = differences(before, after, declared)
-        elsewhere = set(differences(before, after, plot.write_set))
+        elsewhere = set(differences(before, after, shared.write_set))
         changed = [path for path in differences(before, after, ()) if path not in elsewhere]
         is_unchanged = before.is_whole and after.is_whole and not changed
         if before.is_whole and after.is_whole:
             written = [it for it in differences(before, after, ()) if not it.startswith(f"{own}/")]
-            note = self._note(plot.run_id, plot.step)
-            await asyncio.to_thread(note_written, note, plot.workspace, written)
+            note = self._note(shared.run_id, shared.step)
+            await asyncio.to_thread(note_written, note, shared.folder, written)
         paths = tuple(path for path in strays if not path.startswith(f"{own}/"))
-        return Strays(paths, is_unchanged, repositories=made, own=tuple(changed))
+        return UndeclaredChanges(paths, is_unchanged, repositories=made, own=tuple(changed))
 
-    async def open(self, plot: Plot) -> Path:
+    async def open(self, copy: WorkspaceCopy) -> Path:
         # The parts of a fan start together and share one copy: the first makes it.
-        async with self._opening.setdefault(plot, asyncio.Lock()):
-            return await asyncio.to_thread(self._open, plot)
+        async with self._opening.setdefault(copy, asyncio.Lock()):
+            return await asyncio.to_thread(self._open, copy)
 
-    async def collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
+    async def collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:
         # Shielded: whoever stops waiting does not stop a merge halfway.
-        return await asyncio.shield(asyncio.to_thread(self._collect, plot, terms))
+        return await asyncio.shield(asyncio.to_thread(self._collect, copy, terms))
 
-    async def can_reuse(self, plot: Plot, terms: Terms) -> bool:
-        return await asyncio.to_thread(self._can_reuse, plot, terms)
+    async def can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
+        return await asyncio.to_thread(self._can_reuse, copy, terms)
 
-    async def can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
-        return await asyncio.to_thread(self._can_reuse_shared, plot, run_id)
+    async def can_reuse_shared(self, shared: SharedWorkspace, run_id: str) -> bool:
+        return await asyncio.to_thread(self._can_reuse_shared, shared, run_id)
 
-    async def discard(self, plot: Plot) -> None:
-        await asyncio.to_thread(discard_tree, self._copy(plot), self._trash)
+    async def discard(self, copy: WorkspaceCopy) -> None:
+        await asyncio.to_thread(discard_tree, self._copy(copy), self._trash)
 
     async def release(self, run_id: str) -> None:
         await asyncio.to_thread(self._release, run_id)
@@ -137,8 +148,8 @@ class LocalWorkspaces:
     def artifact(self, run_id: str, step: str) -> Path:
         return self._home / "workspaces" / run_id / step / "change"
 
-    def _open(self, plot: Plot) -> Path:
-        home = self._copy(plot)
+    def _open(self, copy: WorkspaceCopy) -> Path:
+        home = self._copy(copy)
         try:
             isolated = open_isolated(home)
             if isolated.may_be_torn:
@@ -146,19 +157,19 @@ class LocalWorkspaces:
                 raise ChangeLost(_TORN, hint=f"it is {home}; stretto retry does the step anew")
             return isolated.root
         except NotFound:
-            writes = globs_of(plot.write_set)
+            writes = globs_of(copy.write_set)
             return isolate(
-                plot.workspace,
+                copy.workspace,
                 home,
                 self._limits,
-                asked=(*writes, *globs_of(plot.read_set)),
+                asked=(*writes, *globs_of(copy.read_set)),
                 writes=writes,
                 carry=self._carry,
                 engine_home=self._home,
             ).root
 
-    def _collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
-        changes = self._changes(plot, terms)
+    def _collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:
+        changes = self._changes(copy, terms)
         if changes is None:
             return Collected("")  # nobody worked there
         artifact = str(changes.artifact)
@@ -178,7 +189,7 @@ class LocalWorkspaces:
             return Collected(artifact, *counts, False, said, doubt, *shows, not half_done)
         if doubt:
             return Held(artifact, doubt, *counts, not half_done, said)
-        merged = merge_back(changes, plot.workspace, self._home)
+        merged = merge_back(changes, copy.workspace, self._home)
         if isinstance(merged, Conflict):
             clashes = "; ".join(f"{spelt(clash.path)}: {clash.why}" for clash in merged.clashes[:5])
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
@@ -186,17 +197,17 @@ class LocalWorkspaces:
         kept = (f"{spelt(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
         return Collected(artifact, *counts, True, (*said, *kept), "", *shows)
 
-    def _can_reuse(self, plot: Plot, terms: Terms) -> bool:
-        earlier = self._earlier(plot, terms)
+    def _can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
+        earlier = self._earlier(copy, terms)
         if earlier is None or inadmissible(earlier, terms.write_set, self._protected):
             return False
         if not is_complete(earlier) or (doubt_about(earlier) and not earlier.is_explained):
             return False
-        return not (terms.is_merged and isinstance(plan_merge(earlier, plot.workspace), Conflict))
+        return not (terms.is_merged and isinstance(plan_merge(earlier, copy.workspace), Conflict))
 
-    def _can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
-        earlier, own = self._note(run_id, plot.step), self._note(plot.run_id, plot.step)
-        if not is_still_written(earlier, plot.workspace):
+    def _can_reuse_shared(self, shared: SharedWorkspace, run_id: str) -> bool:
+        earlier, own = self._note(run_id, shared.step), self._note(shared.run_id, shared.step)
+        if not is_still_written(earlier, shared.folder):
             return False
         make_private(own.parent)
         write_durably(own, earlier.read_bytes())  # this run may be retried in its turn
@@ -205,12 +216,12 @@ class LocalWorkspaces:
     def _note(self, run_id: str, step: str) -> Path:
         return self._home / "workspaces" / run_id / step / "written.json"
 
-    def _earlier(self, plot: Plot, terms: Terms) -> Changes | None:
+    def _earlier(self, copy: WorkspaceCopy, terms: MergeTerms) -> Changes | None:
         """The change of the run that the answer comes from, wherever the step stood in it."""
         if terms.reused_from is None or not terms.key:
             return None
         run = self._home / "workspaces" / terms.reused_from
-        own = self.artifact(terms.reused_from, plot.step)
+        own = self.artifact(terms.reused_from, copy.step)
         for artifact in dict.fromkeys((own, *sorted(run.glob("*/change")))):
             with suppress(NotFound, Unreadable):
                 changes = open_changes(artifact)
@@ -218,23 +229,23 @@ class LocalWorkspaces:
                     return changes
         return None
 
-    def _changes(self, plot: Plot, terms: Terms) -> Changes | None:
+    def _changes(self, copy: WorkspaceCopy, terms: MergeTerms) -> Changes | None:
         """The artifact, once there is one: what is left of the copy then says nothing any more."""
-        artifact = self.artifact(plot.run_id, plot.step)
+        artifact = self.artifact(copy.run_id, copy.step)
         with suppress(NotFound):
             return open_changes(artifact)
         discard_tree(artifact, self._trash)  # one that is not whole, of an older Stretto
         if terms.reused_from is not None:
-            earlier = self._earlier(plot, terms)
+            earlier = self._earlier(copy, terms)
             if earlier is None:
                 raise ChangeLost(f"the change that run {terms.reused_from} made is gone")
             return take_over(earlier, artifact)
-        copy, kept = self._copy(plot), self._copy(plot, "kept")
+        folder, kept = self._copy(copy), self._copy(copy, "kept")
         try:
-            isolated = open_isolated(kept if kept.exists() else copy)
+            isolated = open_isolated(kept if kept.exists() else folder)
         except NotFound:
             if terms.has_worked:
-                raise ChangeLost(f"the copy that it was made in is gone: {copy}") from None
+                raise ChangeLost(f"the copy that it was made in is gone: {folder}") from None
             return None
         try:
             if isolated.may_be_torn:
@@ -243,8 +254,8 @@ class LocalWorkspaces:
                 isolated, artifact, self._limits, key=terms.key, is_explained=terms.may_remove
             )
         except (OSError, StrettoError) as error:
-            if isolated.home == copy:
-                copy.rename(kept)
+            if isolated.home == folder:
+                folder.rename(kept)
             raise ChangeLost(str(error), hint=f"all that the step wrote is in {kept}") from error
 
     def _release(self, run_id: str) -> None:
@@ -259,8 +270,8 @@ class LocalWorkspaces:
         found[""] = tuple(sorted(self._trash.glob("*")))
         return {run: folders for run, folders in found.items() if folders}
 
-    def _copy(self, plot: Plot, kind: str = "copy") -> Path:
-        return self._home / "workspaces" / plot.run_id / plot.step / f"{kind}-{plot.copy}"
+    def _copy(self, copy: WorkspaceCopy, kind: str = "copy") -> Path:
+        return self._home / "workspaces" / copy.run_id / copy.step / f"{kind}-{copy.number}"
 
     @property
     def _trash(self) -> Path:

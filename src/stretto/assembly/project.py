@@ -360,7 +360,7 @@ async def open_runs(
     from stretto.adapters.workspaces import LocalWorkspaces
     from stretto.assembly.copies import copy_limits
     from stretto.config.secret import user_secret
-    from stretto.run.keeper import LEASE_SECONDS
+    from stretto.run.leases import LEASE_SECONDS
     from stretto.run.runs import Runs
     from stretto.run.seals import Seals
     from stretto.text.redaction import NOTHING_SECRET

@@ -9,19 +9,29 @@ from stretto.vocabulary.ids import StepId
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
-    """One isolated writer's place: its own copy of the workspace."""
+class WorkspaceCopy:
+    """The folder of one isolated writer: a copy of the run's workspace."""
 
     run_id: str
     step: StepId
-    copy: str  # which of the step's copies; a new attempt may get a new one
-    workspace: Path  # what it is a copy of
+    number: str  # which of the step's copies; a new attempt may get a new one
+    workspace: Path  # the folder that is copied
     write_set: tuple[str, ...] = ()
     read_set: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SharedWorkspace:
+    """The run's workspace itself, as a writer uses it that is not isolated."""
+
+    run_id: str
+    step: StepId
+    folder: Path
+    write_set: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTerms:
     """What holds for a writer's change, whoever merges it."""
 
     write_set: tuple[str, ...]
@@ -78,13 +88,15 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Strays:
+class UndeclaredChanges:
     """What changed in a shared workspace that nobody had declared."""
 
     paths: tuple[str, ...]
-    is_unchanged: bool = False  # all of it was looked at, and nothing in the plot's set changed
+    is_unchanged: bool = (
+        False  # all of it was looked at, and nothing in the step's write set changed
+    )
     repositories: tuple[str, ...] = ()  # made meanwhile, and renamed
-    own: tuple[str, ...] = ()  # what changed in the plot's set
+    own: tuple[str, ...] = ()  # what changed in the step's write set
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,31 +116,33 @@ class Workspaces(Protocol):
         """Workspaces with a merge that a crash left half done."""
         ...
 
-    async def watch(self, plot: Plot) -> None:
+    async def watch(self, shared: SharedWorkspace) -> None:
         """Remember how the shared workspace looks, before a writer begins."""
         ...
 
-    async def strays(self, plot: Plot, declared: Sequence[str]) -> Strays:
-        """What changed since and is in none of these sets; and whether the plot's own set did."""
+    async def undeclared_changes(
+        self, shared: SharedWorkspace, declared: Sequence[str]
+    ) -> UndeclaredChanges:
+        """What changed since `watch` and is in none of these sets, and whether the step's own set changed."""
         ...
 
-    async def open(self, plot: Plot) -> Path:
+    async def open(self, copy: WorkspaceCopy) -> Path:
         """The folder of the copy, made if it is not there. Raises StrettoError."""
         ...
 
-    async def collect(self, plot: Plot, terms: Terms) -> Collected | NotMerged | Held:
+    async def collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:
         """Keep the change, and merge it back if asked. Again is as good as once."""
         ...
 
-    async def can_reuse(self, plot: Plot, terms: Terms) -> bool:
+    async def can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
         """Whether the change that an earlier run's answer came with is there, and would be taken."""
         ...
 
-    async def can_reuse_shared(self, plot: Plot, run_id: str) -> bool:
+    async def can_reuse_shared(self, shared: SharedWorkspace, run_id: str) -> bool:
         """Whether all is there that the same step wrote in the workspace itself, in that run."""
         ...
 
-    async def discard(self, plot: Plot) -> None:
+    async def discard(self, copy: WorkspaceCopy) -> None:
         """Remove the copy. Only once what became of its change is on record."""
         ...
 

@@ -33,9 +33,9 @@ from stretto.problems.errors import StrettoError
 from stretto.run.decisions import fired
 from stretto.run.journaling import RunJournal
 from stretto.run.ledger import Ledger
-from stretto.run.plots import Answer, Plots
 from stretto.run.reuse import NOTHING, Found, Reusable, Reuse, cache_key
 from stretto.run.timers import Timers
+from stretto.run.writer_copies import Answer, WriterCopies
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import (
     AskApproval,
@@ -78,7 +78,7 @@ class Driver:
         self._listener = listener
         self._reusable = reusable
         self._reuse = Reuse(reusable, state)
-        self._plots = Plots(state, workspaces)
+        self._copies = WriterCopies(state, workspaces)
         budget = state.plan.budget
         is_bounded = budget.tokens is not None or budget.usd is not None
         self._ledger = Ledger(budget, state.usage) if is_bounded else None
@@ -119,7 +119,7 @@ class Driver:
         self._is_stopped = True
         self._arrived.set()
 
-    def lose(self, error: StrettoError) -> None:
+    def on_lease_lost(self, error: StrettoError) -> None:
         """The run is somebody else's now."""
         self._lost = error
         self.stop()
@@ -240,7 +240,7 @@ class Driver:
         """An answer of the earlier run, or else of the cache; of a writer, only with its files."""
         if found is None and self._is_cached(command):
             found = await self._kept(command)
-        if found is None or await self._plots.can_reuse(command, found.run_id):
+        if found is None or await self._copies.can_reuse(command, found.run_id):
             return found
         return None
 
@@ -282,8 +282,8 @@ class Driver:
         try:
             request = self._request(command, account)
             await self.confirm()
-            if self._plots.is_writer(command.step):
-                folder = await self._plots.open(command)
+            if self._copies.is_writer(command.step):
+                folder = await self._copies.open(command)
                 origin = "" if folder == request.workspace else request.workspace
                 request = replace(request, workspace=folder, origin=origin)
             result = await self._runner.run(request, witness)
@@ -305,9 +305,9 @@ class Driver:
         try:
             await self.confirm()
         except StrettoError as error:
-            self.lose(error)
+            self.on_lease_lost(error)
             return
-        event = await self._plots.collect(command, self._clock)
+        event = await self._copies.collect(command, self._clock)
         del self._collecting[command.step]
         self._collected.append(event)
         self.tell(event)
@@ -316,7 +316,7 @@ class Driver:
         """A copy is needed until the journal holds what became of its change."""
         for answer in [each for each in self._collected if each in rows]:
             self._collected.remove(answer)
-            task = asyncio.create_task(self._plots.discard(answer))
+            task = asyncio.create_task(self._copies.discard(answer))
             self._discarding.add(task)
             task.add_done_callback(self._discarding.discard)
 

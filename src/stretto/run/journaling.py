@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from stretto.events.model import Event
 from stretto.ports.cache import KeptOutput
-from stretto.run.keeper import Lease, Store
+from stretto.run.leases import Lease, Store
 from stretto.vocabulary.large import Large
 from stretto.vocabulary.values import Json
 

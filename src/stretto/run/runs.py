@@ -24,7 +24,7 @@ from stretto.plan.codec import plan_to_text
 from stretto.plan.model import Plan, briefs
 from stretto.ports.clock import Clock
 from stretto.ports.journal import Leased, Loss, RunRow, StoredEvent
-from stretto.ports.post import Sayable
+from stretto.ports.mailbox import ExternalEvent
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
@@ -33,7 +33,7 @@ from stretto.run.decisions import Decided, Verdict, decision_of, fired, recorded
 from stretto.run.driver import Driver, Listener
 from stretto.run.history import History, load
 from stretto.run.journaling import RunJournal
-from stretto.run.keeper import LEASE_SECONDS, Keeper, Lease, Store
+from stretto.run.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store
 from stretto.run.reuse import NOTHING, Reusable
 from stretto.run.seals import Seals, named
 from stretto.schedule.advance import advance
@@ -87,7 +87,7 @@ class Runs:
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._most_crashes = most_crashes
-        self._keeper = Keeper(store, lease_seconds, self._why_dropped)
+        self._keeper = LeaseKeeper(store, lease_seconds, self._why_dropped)
         self._owner = name_of_this_process()
         self._drivers: dict[RunId, Driver] = {}
         self._is_stopped = False
@@ -188,7 +188,7 @@ class Runs:
 
     async def addressed(self) -> set[RunId]:
         """Runs for which somebody left a word that nobody has taken."""
-        return {message.run_id for message in await self._store.posted()}
+        return {message.run_id for message in await self._store.pending()}
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
         """Whoever drives it is told; if nobody does, it is ended here."""
@@ -198,7 +198,7 @@ class Runs:
         try:
             lease = await self._lease(run_id)
         except Leased:
-            await self._store.post(run_id, CancelRequested(self._clock.now(), reason))
+            await self._store.send(run_id, CancelRequested(self._clock.now(), reason))
             return
         try:
             history = await load(self._store, run_id)
@@ -242,7 +242,7 @@ class Runs:
             except Leased:
                 # Whoever drives the run writes it down; or lets the run go first: look again.
                 if not is_posted:
-                    await self._store.post(run_id, event)
+                    await self._store.send(run_id, event)
                     is_posted = True
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
@@ -276,7 +276,7 @@ class Runs:
                 # Whoever drives the run writes it down; unless the run ends first, which drops
                 # what was posted. So look again.
                 if not is_posted:
-                    await self._store.post(run_id, applied)
+                    await self._store.send(run_id, applied)
                     is_posted = True
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
@@ -357,7 +357,7 @@ class Runs:
             await (await take(held.by)).release()
             return await take(self._owner)
 
-    def _why_dropped(self, run_id: RunId, event: Sayable) -> str:
+    def _why_dropped(self, run_id: RunId, event: ExternalEvent) -> str:
         """Why what was posted is not told to the run: a decision must be the user's own."""
         if self._seals is None or not isinstance(event, Decided):
             return ""
@@ -393,7 +393,7 @@ class Runs:
         self._keeper.add(lease, driver)
         try:
             # What was posted while nobody drove comes first: a gate may be open already.
-            await self._keeper.look()
+            await self._keeper.poll_mailbox()
             ended = await driver.drive(first)
             await self._release(ended)
             return ended

@@ -23,7 +23,7 @@ from stretto.problems.render import count
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.run.driver import Driver
 from stretto.run.journaling import RunJournal
-from stretto.run.keeper import Lease
+from stretto.run.leases import Lease
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId

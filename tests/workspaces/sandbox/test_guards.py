@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stretto.adapters.workspaces import LocalWorkspaces
-from stretto.ports.workspace import Plot, Strays
+from stretto.ports.workspace import SharedWorkspace, UndeclaredChanges
 from stretto.workspaces.protected import Protected
 from stretto.workspaces.sandbox.confinement import Confinement
 from stretto.workspaces.sandbox.find import Setting
@@ -340,15 +340,15 @@ def test_what_no_sandbox_held_is_renamed_when_the_step_has_ended(workspace: Path
     """By an agent of another program, in a shared workspace."""
     home = workspace / "home"
     home.mkdir()
-    plot = Plot("run", "step", "shared", workspace, ("**",))
+    shared = SharedWorkspace("run", "step", workspace, ("**",))
 
-    async def step() -> Strays:
+    async def step() -> UndeclaredChanges:
         workspaces = LocalWorkspaces(home)
-        await workspaces.watch(plot)
+        await workspaces.watch(shared)
         TopGuard(os.open(workspace, os.O_RDONLY))  # of a command beside it, which goes on
         subprocess.run(["/bin/bash", "-c", EVIL + "evil src/x/.git"], cwd=workspace, check=True)
         git("init", "-q", "--bare", "home/copy/git", at=workspace)
-        return await workspaces.strays(plot, ["**"])
+        return await workspaces.undeclared_changes(shared, ["**"])
 
     assert asyncio.run(step()).repositories == ("src/x/.git",)
     assert (workspace / ".git").is_dir()

@@ -12,7 +12,7 @@ from stretto.events.codec import decode, encode
 from stretto.events.model import Event, ModelSpoke, RunEnded, RunResumed, RunStarted
 from stretto.ports.cache import KeptOutput
 from stretto.ports.journal import Fenced, JournalFull, Leased, Loss, RunRow, StoredEvent
-from stretto.ports.post import Message, Sayable
+from stretto.ports.mailbox import ExternalEvent, Message
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.large import Large
 from stretto.vocabulary.statuses import RunStatus
@@ -36,7 +36,7 @@ class MemoryJournal:
         self._now = now
         self._capacity = capacity
         self._runs: dict[RunId, _Run] = {}
-        self._post: dict[int, Message] = {}
+        self._mailbox: dict[int, Message] = {}
         self._last_number = 0
         self._kept: dict[str, KeptOutput] = {}
         self._is_closed = False
@@ -52,7 +52,7 @@ class MemoryJournal:
         for event in events:
             run.listed = _listed(run.listed, event, run_id)
             if isinstance(event, RunEnded):
-                self._post = {n: m for n, m in self._post.items() if m.run_id != run_id}
+                self._mailbox = {n: m for n, m in self._mailbox.items() if m.run_id != run_id}
         return {}  # nothing lies anywhere else
 
     async def read(
@@ -98,18 +98,18 @@ class MemoryJournal:
         if run is not None and run.fence == fence:
             run.owner = None
 
-    async def post(self, run_id: RunId, event: Sayable) -> None:
+    async def send(self, run_id: RunId, event: ExternalEvent) -> None:
         self._check_open()
         self._last_number += 1
-        self._post[self._last_number] = Message(self._last_number, run_id, event)
+        self._mailbox[self._last_number] = Message(self._last_number, run_id, event)
 
-    async def posted(self) -> list[Message]:
+    async def pending(self) -> list[Message]:
         self._check_open()
-        return list(self._post.values())
+        return list(self._mailbox.values())
 
-    async def taken(self, numbers: Sequence[int]) -> None:
+    async def acknowledge(self, numbers: Sequence[int]) -> None:
         for number in numbers:
-            self._post.pop(number, None)
+            self._mailbox.pop(number, None)
 
     async def keep(self, key: str, kept: KeptOutput) -> None:
         self._check_open()

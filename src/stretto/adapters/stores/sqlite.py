@@ -21,7 +21,7 @@ from stretto.events.codec import UnknownEvent, decode, encode, encode_apart
 from stretto.events.model import AttemptSucceeded, Event
 from stretto.ports.cache import KeptOutput
 from stretto.ports.journal import Loss, RunRow, StoredEvent
-from stretto.ports.post import Message, Sayable
+from stretto.ports.mailbox import ExternalEvent, Message
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.large import Large
@@ -82,18 +82,18 @@ class SqliteJournal:
     async def release(self, run_id: RunId, *, fence: int) -> None:
         await self._writer.submit(Ledger.release, run_id, fence)
 
-    async def post(self, run_id: RunId, event: Sayable) -> None:
-        await self._writer.submit(Ledger.post, run_id, encode(event))
+    async def send(self, run_id: RunId, event: ExternalEvent) -> None:
+        await self._writer.submit(Ledger.send, run_id, encode(event))
 
-    async def posted(self) -> list[Message]:
+    async def pending(self) -> list[Message]:
         # Who asks while one look is under way shares the next: ten thousand runs that start
         # together need two looks.
         if self._next_look is None:
             self._next_look = asyncio.create_task(self._look())
         return list(await asyncio.shield(self._next_look))
 
-    async def taken(self, numbers: Sequence[int]) -> None:
-        await self._writer.submit(Ledger.taken, numbers)
+    async def acknowledge(self, numbers: Sequence[int]) -> None:
+        await self._writer.submit(Ledger.acknowledge, numbers)
 
     async def keep(self, key: str, kept: KeptOutput) -> None:
         output = json.dumps(kept.output, separators=(",", ":"))
@@ -111,7 +111,7 @@ class SqliteJournal:
     async def _look(self) -> list[Message]:
         async with self._looking:
             self._next_look = None
-            return await self._in_reader(_posted)
+            return await self._in_reader(_pending)
 
     async def _in_reader(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         self._writer.check_open()
@@ -174,9 +174,9 @@ def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
     return next((RunRow(*row) for row in found), None)
 
 
-def _posted(db: sqlite3.Connection) -> list[Message]:
+def _pending(db: sqlite3.Connection) -> list[Message]:
     db.text_factory = bytes  # what cannot be read must not hide what can
-    rows = db.execute("SELECT number, run_id, event FROM post ORDER BY number")
+    rows = db.execute("SELECT number, run_id, event FROM mailbox ORDER BY number")
     return [
         Message(number, RunId(run_id.decode(errors="replace")), _text_decoded(event))
         for number, run_id, event in rows

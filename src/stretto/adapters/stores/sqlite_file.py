@@ -35,7 +35,7 @@ MIGRATIONS = (
     ) STRICT
     """,
     """
-    CREATE TABLE post (
+    CREATE TABLE mailbox (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         run_id TEXT NOT NULL,
         event TEXT NOT NULL

@@ -115,11 +115,11 @@ class Ledger:
         sql = "UPDATE runs SET owner = NULL WHERE run_id = ? AND fence = ?"
         self._db.execute(sql, (run_id, fence))
 
-    def post(self, run_id: RunId, event: str) -> None:
-        self._db.execute("INSERT INTO post (run_id, event) VALUES (?, ?)", (run_id, event))
+    def send(self, run_id: RunId, event: str) -> None:
+        self._db.execute("INSERT INTO mailbox (run_id, event) VALUES (?, ?)", (run_id, event))
 
-    def taken(self, numbers: Sequence[int]) -> None:
-        self._db.executemany("DELETE FROM post WHERE number = ?", [(n,) for n in numbers])
+    def acknowledge(self, numbers: Sequence[int]) -> None:
+        self._db.executemany("DELETE FROM mailbox WHERE number = ?", [(n,) for n in numbers])
 
     def keep(self, key: str, run_id: str, output: str) -> None:
         sql = "INSERT OR REPLACE INTO kept_outputs VALUES (?, ?, ?)"
@@ -169,5 +169,5 @@ class Ledger:
                 sql = "UPDATE runs SET status = ?, ended_at = ? WHERE id = ?"
                 self._db.execute(sql, (str(event.status), event.at, run))
                 # What was posted too late is nobody's business any more.
-                late = "DELETE FROM post WHERE run_id = (SELECT run_id FROM runs WHERE id = ?)"
+                late = "DELETE FROM mailbox WHERE run_id = (SELECT run_id FROM runs WHERE id = ?)"
                 self._db.execute(late, (run,))

@@ -14,23 +14,23 @@ from stretto.events.model import Event, MessageDropped
 from stretto.ports.cache import Cache
 from stretto.ports.clock import Clock
 from stretto.ports.journal import Fenced, Journal
-from stretto.ports.post import Message, Post, Sayable
+from stretto.ports.mailbox import ExternalEvent, Mailbox, Message
 from stretto.problems.errors import StrettoError
 from stretto.text.visible import one_line, visible_line
 from stretto.vocabulary.ids import RunId
 
 LEASE_SECONDS = 30.0
-_LOOK_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 _MOST_LETTERS = 200  # of what is said about a message that does not count
 
 
 class Driven(Protocol):
     def now(self) -> float: ...
     def tell(self, event: Event) -> None: ...
-    def lose(self, error: StrettoError) -> None: ...
+    def on_lease_lost(self, error: StrettoError) -> None: ...
 
 
-class Store(Journal, Post, Cache, Protocol):
+class Store(Journal, Mailbox, Cache, Protocol):
     """All that one store offers."""
 
 
@@ -79,12 +79,12 @@ class Lease:
         await self._store.release(self.run_id, fence=self.fence)
 
 
-class Keeper:
+class LeaseKeeper:
     def __init__(
         self,
         store: Store,
         lease_seconds: float = LEASE_SECONDS,
-        why_dropped: Callable[[RunId, Sayable], str] = lambda run_id, event: "",
+        why_dropped: Callable[[RunId, ExternalEvent], str] = lambda run_id, event: "",
     ) -> None:
         """`why_dropped`: what is wrong with what was posted; it is dropped, with a word on stderr."""
         self._store = store
@@ -108,30 +108,32 @@ class Keeper:
         loop = asyncio.get_running_loop()
         renew_at = loop.time() + self._renew_seconds
         while True:
-            await asyncio.sleep(min(_LOOK_SECONDS, self._renew_seconds))
-            await self.look()
+            await asyncio.sleep(min(_POLL_SECONDS, self._renew_seconds))
+            await self.poll_mailbox()
             if loop.time() >= renew_at:
                 await self._renew()
                 renew_at = loop.time() + self._renew_seconds
 
-    async def look(self) -> None:
+    async def poll_mailbox(self) -> None:
         """Bring what was posted. A store that cannot be read now is asked again later."""
         with suppress(StrettoError):
-            mine = [m for m in await self._store.posted() if m.run_id in self._driven]
+            mine = [m for m in await self._store.pending() if m.run_id in self._driven]
             for message in mine:
                 self._tell(message, self._driven[message.run_id][1])
             if mine:
-                await self._store.taken([message.number for message in mine])
+                await self._store.acknowledge([message.number for message in mine])
 
     def _tell(self, message: Message, driven: Driven) -> None:
         # The run learns of it now: its clock never runs backwards.
         now, event = driven.now(), message.event
-        if isinstance(event, Sayable) and not (why := self._why_dropped(message.run_id, event)):
+        if isinstance(event, ExternalEvent) and not (
+            why := self._why_dropped(message.run_id, event)
+        ):
             driven.tell(replace(event, at=now))
             return
         if isinstance(event, UnknownEvent):
             why = f"a message that {event.reason}"
-        elif not isinstance(event, Sayable):
+        elif not isinstance(event, ExternalEvent):
             why = f"a message that only its driver may write ({event.type})"
         why = one_line(visible_line(why), _MOST_LETTERS)
         _say_dropped(message, why)
@@ -145,7 +147,7 @@ class Keeper:
         try:
             await lease.renew()
         except Fenced as error:
-            driven.lose(error)
+            driven.on_lease_lost(error)
         except StrettoError:
             pass  # a full disk: the next append says so, and louder
 

@@ -12,7 +12,7 @@ from stretto.events.codec import UnknownEvent
 from stretto.events.model import Approved, CancelRequested, ChangesApplied, Event, Rejected
 from stretto.vocabulary.ids import RunId
 
-Sayable = Approved | Rejected | CancelRequested | ChangesApplied
+ExternalEvent = Approved | Rejected | CancelRequested | ChangesApplied
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Message:
     event: Event | UnknownEvent  # as it was found: whoever takes it says what does not count
 
 
-class Post(Protocol):
-    async def post(self, run_id: RunId, event: Sayable) -> None:
+class Mailbox(Protocol):
+    async def send(self, run_id: RunId, event: ExternalEvent) -> None:
         """Returns when it is durable."""
         ...
 
-    async def posted(self) -> list[Message]:
+    async def pending(self) -> list[Message]:
         """All that nobody has taken, oldest first."""
         ...
 
-    async def taken(self, numbers: Sequence[int]) -> None: ...
+    async def acknowledge(self, numbers: Sequence[int]) -> None: ...

@@ -8,9 +8,9 @@ import pytest
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.model import Approved, CancelRequested, Event, MessageDropped, RunEnded
 from stretto.ports.journal import JournalFull
-from stretto.ports.post import Message, Sayable
+from stretto.ports.mailbox import ExternalEvent, Message
 from stretto.problems.errors import StrettoError
-from stretto.run.keeper import LEASE_SECONDS, Keeper, Lease
+from stretto.run.leases import LEASE_SECONDS, Lease, LeaseKeeper
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId, StepId
 
@@ -28,7 +28,7 @@ class Told:
     def tell(self, event: Event) -> None:
         self.events.append(event)
 
-    def lose(self, error: StrettoError) -> None:
+    def on_lease_lost(self, error: StrettoError) -> None:
         self.lost.append(error)
 
 
@@ -37,7 +37,7 @@ def test_leases_are_renewed_for_as_long_as_a_run_is_driven() -> None:
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        keeper, told = Keeper(store), Told()
+        keeper, told = LeaseKeeper(store), Told()
         ids = [RunId(f"run-{n}") for n in range(5)]
         for id in ids:
             keeper.add(await Lease.take(store, clock, id, "me"), told)
@@ -61,7 +61,7 @@ def test_only_who_lost_a_lease_is_told_so() -> None:
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        keeper, robbed, safe = Keeper(store), Told(), Told()
+        keeper, robbed, safe = LeaseKeeper(store), Told(), Told()
         keeper.add(await Lease.take(store, clock, RUN, "me"), robbed)
         other = RunId("run-2")
         keeper.add(await Lease.take(store, clock, other, "me"), safe)
@@ -80,15 +80,15 @@ def test_post_is_brought_once_and_stamped_with_the_time_it_arrives() -> None:
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        keeper, told = Keeper(store), Told()
-        await store.post(RUN, CancelRequested(1.0, "why"))
-        await store.post(RunId("of others"), CancelRequested(1.0))
+        keeper, told = LeaseKeeper(store), Told()
+        await store.send(RUN, CancelRequested(1.0, "why"))
+        await store.send(RunId("of others"), CancelRequested(1.0))
         keeper.add(await Lease.take(store, clock, RUN, "me"), told)
         await asyncio.sleep(5)
         keeper.remove(RUN)
         (event,) = told.events
         assert event.at > 1.0
-        assert [message.run_id for message in await store.posted()] == ["of others"]
+        assert [message.run_id for message in await store.pending()] == ["of others"]
 
     clock.run(story())
 
@@ -100,14 +100,14 @@ def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
     store = MemoryJournal(clock.now)
 
     async def story() -> None:
-        def why_dropped(run_id: RunId, event: Sayable) -> str:
+        def why_dropped(run_id: RunId, event: ExternalEvent) -> str:
             return f"an approval of {event.step}" if isinstance(event, Approved) else ""
 
-        keeper = Keeper(store, why_dropped=why_dropped)
+        keeper = LeaseKeeper(store, why_dropped=why_dropped)
         told = Told()
-        await store.post(RUN, Approved(1.0, StepId("g\x1b[2J"), "mallory"))
-        await store.post(RUN, RunEnded(1.0, "complete"))  # type: ignore[arg-type]
-        await store.post(RUN, CancelRequested(1.0))
+        await store.send(RUN, Approved(1.0, StepId("g\x1b[2J"), "mallory"))
+        await store.send(RUN, RunEnded(1.0, "complete"))  # type: ignore[arg-type]
+        await store.send(RUN, CancelRequested(1.0))
         keeper.add(await Lease.take(store, clock, RUN, "me"), told)
         await asyncio.sleep(5)
         keeper.remove(RUN)
@@ -116,7 +116,7 @@ def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
             MessageDropped,
             CancelRequested,
         ]
-        assert await store.posted() == []
+        assert await store.pending() == []
 
     clock.run(story())
     approval, end = (record.getMessage() for record in caplog.records)
@@ -128,18 +128,18 @@ def test_what_does_not_count_is_dropped_with_a_word_and_acknowledged(
 class Unreadable(MemoryJournal):
     is_broken = True
 
-    async def posted(self) -> list[Message]:
+    async def pending(self) -> list[Message]:
         if self.is_broken:
             raise StrettoError("it cannot be read now")
-        return await super().posted()
+        return await super().pending()
 
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
         if self.is_broken:
             raise JournalFull("no space")
         await super().renew(run_id, fence=fence, seconds=seconds)
 
-    async def taken(self, numbers: Sequence[int]) -> None:
-        await super().taken(numbers)
+    async def acknowledge(self, numbers: Sequence[int]) -> None:
+        await super().acknowledge(numbers)
 
 
 def test_a_store_that_fails_for_a_while_is_asked_again() -> None:
@@ -147,9 +147,9 @@ def test_a_store_that_fails_for_a_while_is_asked_again() -> None:
     store = Unreadable(clock.now)
 
     async def story() -> None:
-        keeper, told = Keeper(store), Told()
+        keeper, told = LeaseKeeper(store), Told()
         keeper.add(await Lease.take(store, clock, RUN, "me"), told)
-        await store.post(RUN, CancelRequested(1.0))
+        await store.send(RUN, CancelRequested(1.0))
         await asyncio.sleep(15)
         assert told.events == []
         assert told.lost == []

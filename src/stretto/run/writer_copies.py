@@ -11,7 +11,16 @@ from typing import TypeAlias, assert_never
 from stretto.events.model import ChangesCollected, MergeFailed, MergeHeld
 from stretto.plan.model import Choose, Delegate, Route
 from stretto.ports.clock import Clock
-from stretto.ports.workspace import Collected, Held, NotMerged, Plot, Strays, Terms, Workspaces
+from stretto.ports.workspace import (
+    Collected,
+    Held,
+    MergeTerms,
+    NotMerged,
+    SharedWorkspace,
+    UndeclaredChanges,
+    WorkspaceCopy,
+    Workspaces,
+)
 from stretto.problems.errors import StrettoError
 from stretto.schedule.collecting import is_isolated, writes_here
 from stretto.schedule.commands import CollectChanges, StartAttempt
@@ -26,7 +35,7 @@ Answer: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
 _MOST_NAMED = 20
 
 
-class Plots:
+class WriterCopies:
     def __init__(self, state: RunState, workspaces: Workspaces | None) -> None:
         self._state = state
         self._workspaces = workspaces
@@ -36,19 +45,19 @@ class Plots:
 
     async def open(self, command: StartAttempt) -> str:
         """The folder that the attempt works in."""
-        plot = self._plot(command.step, command.attempt)
+        copy = self._copy(command.step, command.attempt)
         if is_isolated(self._state, self._state.steps[command.step]):
-            return str(await self._port.open(plot))
+            return str(await self._port.open(copy))
         await self._port.watch(self._shared(command.step))
         return self._state.workspace
 
     async def collect(self, command: CollectChanges, clock: Clock) -> Answer:
         step = self._state.steps[command.step]
         if not is_isolated(self._state, step):
-            return await self._look_for_strays(step, clock)
+            return await self._find_undeclared(step, clock)
         try:
             terms = self._terms(step, command)
-            collected = await self._port.collect(self._last_plot(step), terms)
+            collected = await self._port.collect(self._last_copy(step), terms)
         except Exception as error:  # a full disk, say: the step fails, the run does not hang
             said = error.with_hint if isinstance(error, StrettoError) else str(error)
             return MergeFailed(clock.now(), step.id, "", f"its changes could not be kept: {said}")
@@ -98,14 +107,14 @@ class Plots:
             return False
         planned = step.planned
         is_merged = planned.merge_back == "auto"
-        terms = Terms(planned.write_set, is_merged, key=command.key, reused_from=run_id)
-        return await self._port.can_reuse(self._plot(step.id, command.attempt), terms)
+        terms = MergeTerms(planned.write_set, is_merged, key=command.key, reused_from=run_id)
+        return await self._port.can_reuse(self._copy(step.id, command.attempt), terms)
 
-    def _terms(self, step: StepState, command: CollectChanges) -> Terms:
+    def _terms(self, step: StepState, command: CollectChanges) -> MergeTerms:
         last = max(step.attempts, key=lambda each: each.number, default=None)
         is_one = _is_one_delegation(step)
         half_done = "" if command.is_allowed else self._half_done(step)
-        return Terms(
+        return MergeTerms(
             step.planned.write_set,
             command.is_merged,
             command.is_allowed or step.may_have_removed,
@@ -119,9 +128,9 @@ class Plots:
         """The copy of a step whose answer is on record."""
         step = self._state.steps[answer.step]
         if is_isolated(self._state, step) and answer.artifact:
-            await self._port.discard(self._last_plot(step))
+            await self._port.discard(self._last_copy(step))
 
-    async def _look_for_strays(self, step: StepState, clock: Clock) -> ChangesCollected:
+    async def _find_undeclared(self, step: StepState, clock: Clock) -> ChangesCollected:
         declared = [
             glob
             for each in self._state.order
@@ -130,17 +139,17 @@ class Plots:
             for glob in (*each.planned.write_set, *each.planned.write_aliases)
         ]
         try:
-            found = await self._port.strays(self._shared(step.id), declared)
+            found = await self._port.undeclared_changes(self._shared(step.id), declared)
             said = self._said_of(step, found)
         except (OSError, StrettoError) as error:
-            found, said = Strays(()), [f"what it wrote could not be looked at: {error}"]
+            found, said = UndeclaredChanges(()), [f"what it wrote could not be looked at: {error}"]
         is_unchanged = found.is_unchanged and not found.paths
         return ChangesCollected(
             clock.now(), step.id, "", len(found.own), 0, 0,
             is_merged=False, warnings=tuple(said), is_unchanged=is_unchanged,
         )  # fmt: skip
 
-    def _said_of(self, step: StepState, found: Strays) -> list[str]:
+    def _said_of(self, step: StepState, found: UndeclaredChanges) -> list[str]:
         said = []
         if found.paths:
             paths = listed(map(spelt, found.paths))
@@ -161,20 +170,20 @@ class Plots:
             raise StrettoError("this run has isolated writers, and nothing here can isolate them")
         return self._workspaces
 
-    def _last_plot(self, step: StepState) -> Plot:
-        return self._plot(step.id, max((each.number for each in step.attempts), default=1))
+    def _last_copy(self, step: StepState) -> WorkspaceCopy:
+        return self._copy(step.id, max((each.number for each in step.attempts), default=1))
 
-    def _shared(self, id: StepId) -> Plot:
+    def _shared(self, id: StepId) -> SharedWorkspace:
         state, planned = self._state, self._state.steps[id].planned
         write_set = (*planned.write_set, *planned.write_aliases)
-        return Plot(state.run_id, id, "shared", Path(state.workspace), write_set)
+        return SharedWorkspace(state.run_id, id, Path(state.workspace), write_set)
 
-    def _plot(self, id: StepId, attempt: int) -> Plot:
+    def _copy(self, id: StepId, attempt: int) -> WorkspaceCopy:
         state = self._state
-        copy = str(attempt) if _is_one_delegation(state.steps[id]) else "all"
+        number = str(attempt) if _is_one_delegation(state.steps[id]) else "all"
         planned = state.steps[id].planned
-        return Plot(
-            state.run_id, id, copy, Path(state.workspace), planned.write_set, planned.read_set
+        return WorkspaceCopy(
+            state.run_id, id, number, Path(state.workspace), planned.write_set, planned.read_set
         )
 
 
