@@ -2,7 +2,17 @@
 
 import pytest
 
-from stretto.plan.model import Choose, Delegate, Each, Fan, Plan, PlannedStep, Refine, Route, briefs
+from stretto.plan.model import (
+    Plan,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
+    PlannedStep,
+    PlannedSwitch,
+    briefs,
+)
 from support.recipes import catalog_of, flat, plan_of, problems_of, step_of
 
 AGENTS = """\
@@ -54,7 +64,7 @@ def test_the_policy_is_the_step_s_or_else_its_agent_s_or_else_the_dialect_s(step
     planned_step = only(step)
     assert planned_step.on_failure == policy
     work = planned_step.work
-    brief = work.brief if isinstance(work, Delegate) else None
+    brief = work.brief if isinstance(work, PlannedDelegation) else None
     assert (brief.fallback if brief else None) == fallback
 
 
@@ -74,7 +84,7 @@ def test_an_agent_s_policy_is_its_own_where_a_step_asks_several(step):
 
 def test_every_branch_of_a_step_with_a_fallback_has_it():
     work = only("on_failure: fallback:editor, parallel: [{agent: reader}, {agent: shell}]").work
-    assert isinstance(work, Fan)
+    assert isinstance(work, PlannedParallel)
     assert [branch.brief.fallback for branch in work.branches] == ["editor", "editor"]
 
 
@@ -90,7 +100,7 @@ def test_every_branch_of_a_step_with_a_fallback_has_it():
 )
 def test_retries_are_the_step_s_or_else_the_agent_s(step, attempts, backoff):
     work = only(step).work
-    assert isinstance(work, Delegate)
+    assert isinstance(work, PlannedDelegation)
     assert (work.brief.retry.max_attempts, work.brief.retry.backoff) == (attempts, backoff)
 
 
@@ -100,7 +110,7 @@ def test_a_step_s_model_comes_before_its_agent_s():
     for agent in ("own", "bare"):
         for step in (f"agent: {agent}", f"agent: {agent}, model: c:d"):
             work = only(step, head).work
-            assert isinstance(work, Delegate)
+            assert isinstance(work, PlannedDelegation)
             models[step] = work.brief.model
     assert list(models.values()) == ["a:b", "c:d", None, "c:d"]
 
@@ -197,7 +207,7 @@ def test_denied_tools_are_taken_from_the_allowed_ones():
 
 def test_a_branch_without_words_shares_those_of_its_step():
     work = only("parallel: [{agent: reader}, {agent: shell, input: own}]").work
-    assert isinstance(work, Fan)
+    assert isinstance(work, PlannedParallel)
     assert [(b.brief.told.text, b.brief.style) for b in work.branches] == [
         ("x", "prompt"),
         ("own", "input"),
@@ -216,7 +226,7 @@ def test_a_branch_without_words_shares_those_of_its_step():
 )
 def test_a_branch_is_called_by_its_key_or_its_agent_numbered_when_repeated(branches, keys):
     work = only(f"parallel: [{branches}]").work
-    assert isinstance(work, Fan)
+    assert isinstance(work, PlannedParallel)
     assert [branch.key for branch in work.branches] == keys
 
 
@@ -225,13 +235,13 @@ def test_a_wait_says_how_many_branches_must_succeed(wait, needed):
     work = only(
         f"parallel: [{{agent: reader}}, {{agent: shell}}, {{agent: posed}}], wait: {wait}"
     ).work
-    assert isinstance(work, Fan)
+    assert isinstance(work, PlannedParallel)
     assert work.needed == needed
 
 
 def test_all_branches_are_waited_for_when_nothing_is_said():
     work = only("parallel: [{agent: reader}, {agent: shell}]").work
-    assert isinstance(work, Fan)
+    assert isinstance(work, PlannedParallel)
     assert work.wait == "all"
 
 
@@ -243,8 +253,8 @@ def test_a_condition_leads_to_steps_and_agents_or_nowhere():
     )
     plan = plan_of(text)
     first, last = plan.steps[0].work, plan.steps[2].work
-    assert isinstance(first, Route)
-    assert isinstance(last, Route)
+    assert isinstance(first, PlannedCondition)
+    assert isinstance(last, PlannedCondition)
     assert first.if_true is not None
     assert first.if_false is not None
     assert (first.if_true.step, first.if_true.brief, first.if_true.name) == ("b", None, "b")
@@ -257,7 +267,7 @@ def test_a_switch_keeps_the_order_of_its_cases():
         "{id: a, switch: {value: run.id, cases: {z: writer, 1: worker}, default: reviewer}}"
     )
     work = plan_of(text).steps[0].work
-    assert isinstance(work, Choose)
+    assert isinstance(work, PlannedSwitch)
     assert [(case, target.name) for case, target in work.cases] == [
         ("z", "writer"),
         ("1", "worker"),
@@ -269,7 +279,7 @@ def test_a_switch_keeps_the_order_of_its_cases():
 def test_a_loop_has_three_iterations_unless_it_says_otherwise():
     for written, iterations in (("", 3), (", max_iterations: 5", 5)):
         work = only(f"loop: {{agent: reader, validator: posed{written}}}").work
-        assert isinstance(work, Refine)
+        assert isinstance(work, PlannedLoop)
         assert work.max_iterations == iterations
         assert work.feedback is None
 
@@ -279,14 +289,14 @@ def test_a_loop_has_three_iterations_unless_it_says_otherwise():
 )
 def test_a_feedback_path_stands_in_braces_or_without(path):
     work = only(f"loop: {{agent: reader, validator: posed, feedback_path: {path}}}").work
-    assert isinstance(work, Refine)
+    assert isinstance(work, PlannedLoop)
     assert work.feedback is not None
     assert work.feedback.text == path.strip("'{} ")
 
 
 def test_a_map_has_its_defaults():
     work = only("map: {over: '[1, 2]', agent: reader}").work
-    assert isinstance(work, Each)
+    assert isinstance(work, PlannedMap)
     assert (work.batch_size, work.max_items, work.on_item_failure, work.reducer) == (
         20,
         1000,
@@ -299,7 +309,7 @@ def test_a_map_has_its_defaults():
 def test_the_stages_of_a_map_are_its_pipeline():
     stages = "[{agent: reader, input: one}, {agent: shell}]"
     work = only(f"map: {{over: '[1]', stages: {stages}, reduce: posed, batch_size: 2}}").work
-    assert isinstance(work, Each)
+    assert isinstance(work, PlannedMap)
     assert [(brief.agent, brief.told.text) for brief in work.stages] == [
         ("reader", "one"),
         ("shell", "x"),

@@ -84,7 +84,7 @@ def test_claims_are_not_stored_but_follow_from_the_sets() -> None:
 
 def test_a_union_is_told_by_the_name_of_its_class() -> None:
     works = [step["work"] for step in json.loads(plan_to_text(plan_of(PLAN)))["steps"]]
-    assert [work["is"] for work in works] == ["Delegate", "Fan"]
+    assert [work["is"] for work in works] == ["PlannedDelegation", "PlannedParallel"]
 
 
 def test_braces_in_the_prompt_of_a_registered_agent_stay_text() -> None:
@@ -96,7 +96,7 @@ def test_braces_in_the_prompt_of_a_registered_agent_stay_text() -> None:
 # A step of a reader as it was stored when every field was written, and as it is stored now. Both
 # stand in journals: if one of these fails, runs that were begun before cannot be resumed.
 WRITTEN_OUT = """
-{"id": "a", "index": 0, "type": "sequential", "work": {"is": "Delegate", "brief":
+{"id": "a", "index": 0, "type": "sequential", "work": {"is": "PlannedDelegation", "brief":
  {"agent": "writer", "told": "Go.", "style": "prompt", "gets_all_prior": false, "model": null,
   "retry": {"max_attempts": 1, "backoff": "none"}, "on_failure": null, "fallback": null}},
  "edges": [], "when": null, "timeout_seconds": null, "on_failure": "inline", "is_gated": false,
@@ -105,7 +105,7 @@ WRITTEN_OUT = """
  "output": {"store_as": null, "format": null, "schema": null}}
 """
 SHORT = """
-{"id": "a", "index": 0, "work": {"is": "Delegate", "brief": {"agent": "writer", "told": "Go."}},
+{"id": "a", "index": 0, "work": {"is": "PlannedDelegation", "brief": {"agent": "writer", "told": "Go."}},
  "edges": []}
 """
 READER = "name: t\nsteps: [{id: a, agent: writer, prompt: Go., posture: read_only}]"
@@ -132,8 +132,16 @@ def test_a_step_is_read_as_it_was_stored_then_and_now(stored: str) -> None:
         (("dialect",), "loud", "dialect: must be one of flat, wrapped, structural, not 'loud'"),
         (("steps", 0, "is_gated"), "no", "steps[0].is_gated: must be true or false, not 'no'"),
         (("steps", 0, "timeout_seconds"), "1", "steps[0].timeout_seconds: must be a number"),
-        (("steps", 0, "work", "is"), "os.system", "steps[0].work: 'is' must be one of Delegate, "),
-        (("steps", 0, "work", "is"), "Plan", "steps[0].work: 'is' must be one of Delegate, "),
+        (
+            ("steps", 0, "work", "is"),
+            "os.system",
+            "steps[0].work: 'is' must be one of PlannedDelegation, ",
+        ),
+        (
+            ("steps", 0, "work", "is"),
+            "Plan",
+            "steps[0].work: 'is' must be one of PlannedDelegation, ",
+        ),
         (("steps", 0, "when"), "1 +", "steps[0].when: is no expression: expected a value"),
         (("steps", 0, "work", "brief", "told"), "{{ a b", "told: is no template: this '{{'"),
         (("steps", 0, "write_set", 1), "../up", "write_set: is no glob: '../up' leaves"),

@@ -22,7 +22,7 @@ if __name__ == "__main__":
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import AttemptSucceeded, Event
-from stretto.plan.model import Each, Fan, Plan
+from stretto.plan.model import Plan, PlannedMap, PlannedParallel
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.run.reuse import NOTHING, downstream, reusable
 from stretto.run.runs import Runs, Start
@@ -343,9 +343,9 @@ def is_planned(plan: Plan, place: Place) -> bool:
     step = next((step for step in plan.steps if step.id == place[0]), None)
     if step is None:
         return False
-    if isinstance(step.work, Fan):
+    if isinstance(step.work, PlannedParallel):
         return place[1] in [branch.key for branch in step.work.branches]
-    if isinstance(step.work, Each):
+    if isinstance(step.work, PlannedMap):
         return place[1] == "reduce" or place[1].endswith("stage.0")
     return not place[1].endswith("stage.0")  # no step of these recipes changes its kind
 

@@ -24,7 +24,7 @@ from stretto.events.model import (
     RunStarted,
     TimerFired,
 )
-from stretto.plan.model import Delegate, Plan, PlannedStep, RetryPolicy
+from stretto.plan.model import Plan, PlannedDelegation, PlannedStep, RetryPolicy
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import (
     AskApproval,
@@ -351,8 +351,10 @@ def plain(plan: Plan, most_attempts: int) -> Plan:
     """Steps that start when they can, and wait before they try again."""
     steps = []
     for step in plan.steps:
-        assert isinstance(step.work, Delegate)
-        work = Delegate(replace(step.work.brief, retry=RetryPolicy(most_attempts, "linear")))
+        assert isinstance(step.work, PlannedDelegation)
+        work = PlannedDelegation(
+            replace(step.work.brief, retry=RetryPolicy(most_attempts, "linear"))
+        )
         steps.append(replace(step, work=work, when=None, is_gated=False))
     return replace(plan, steps=tuple(steps))
 

@@ -7,7 +7,7 @@ import pytest
 from stretto.documents.document import read_text
 from stretto.documents.node import plain
 from stretto.plan.dry_run import dry_run
-from stretto.plan.model import Delegate, Plan
+from stretto.plan.model import Plan, PlannedDelegation
 from support.recipes import (
     catalog_of,
     edges_of,
@@ -43,7 +43,7 @@ steps:
 def briefs(plan: Plan) -> list[tuple[str, str, str]]:
     found = []
     for step in plan.steps:
-        assert isinstance(step.work, Delegate)
+        assert isinstance(step.work, PlannedDelegation)
         brief = step.work.brief
         found.append((brief.agent, brief.style, brief.told.text if brief.told else ""))
     return found

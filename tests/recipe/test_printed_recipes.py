@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 
 from stretto.plan.build import Problems, build
-from stretto.plan.model import Delegate, Fan, Plan, Refine
+from stretto.plan.model import Plan, PlannedDelegation, PlannedLoop, PlannedParallel
 from stretto.plan.waves import waves
 from stretto.recipe.read import read_recipe, read_recipe_file
 from support.recipes import CATALOG, RECIPES, edges_of, plan_of, problems_of, step_of
@@ -70,7 +70,7 @@ def test_research_and_brief_is_flat_and_runs_in_three_waves():
 
 def test_the_escapes_of_a_quoted_prompt_are_line_breaks():
     work = step_of(printed("research-and-brief"), "angles").work
-    assert isinstance(work, Delegate)
+    assert isinstance(work, PlannedDelegation)
     assert work.brief.style == "prompt"
     assert work.brief.told is not None
     assert work.brief.told.text == (
@@ -91,7 +91,7 @@ def test_threat_brief_is_flat_and_runs_in_three_waves():
     assert waves(plan) == (("scan",), ("analyze",), ("brief",))
     assert list(plan.agents) == ["threat_scanner", "vuln_analyst", "intel_reporter"]
     work = step_of(plan, "scan").work
-    assert isinstance(work, Delegate)
+    assert isinstance(work, PlannedDelegation)
     assert work.brief.told is not None
     assert work.brief.told.text == (
         "Scan CVE feeds and GitHub for recent threats related to: {{inputs.topic}}.\n"
@@ -122,7 +122,7 @@ def test_lead_scoring_is_wrapped_and_fans_out():
     assert plan.stored == {"parallel_scores": "parallel_scoring", "final_score": "aggregate"}
     assert plan.output is None
     fan = plan.steps[0].work
-    assert isinstance(fan, Fan)
+    assert isinstance(fan, PlannedParallel)
     assert (fan.wait, fan.needed) == ("all", 3)
     assert [(branch.key, branch.brief.agent) for branch in fan.branches] == [
         ("firmographic", "firmographic_scorer"),
@@ -183,7 +183,7 @@ def test_research_to_proposal_takes_its_policies_and_postures_from_its_agents():
         ("review", "abort", "writer", "isolated"),
     ]
     research = step_of(plan, "research").work
-    assert isinstance(research, Delegate)
+    assert isinstance(research, PlannedDelegation)
     assert (research.brief.retry.max_attempts, research.brief.retry.backoff) == (2, "none")
     assert plan.agents["researcher"].tools == ("Read", "Bash", "WebSearch")
     assert plan.agents["researcher"].validation.rules == (
@@ -202,7 +202,7 @@ def test_research_to_proposal_takes_its_policies_and_postures_from_its_agents():
 def test_the_review_loop_may_name_its_own_output():
     review = step_of(printed("research-to-proposal"), "review")
     assert review.type == "loop"
-    assert isinstance(review.work, Refine)
+    assert isinstance(review.work, PlannedLoop)
     assert review.work.producer.agent == "proposal_writer"
     assert review.work.validator is not None
     assert review.work.validator.agent == "reviewer"
@@ -215,7 +215,7 @@ def test_the_review_loop_may_name_its_own_output():
 
 def test_the_draft_gets_all_prior_context():
     draft = step_of(printed("research-to-proposal"), "draft").work
-    assert isinstance(draft, Delegate)
+    assert isinstance(draft, PlannedDelegation)
     assert draft.brief.gets_all_prior
     assert draft.brief.told is None
 

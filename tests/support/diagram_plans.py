@@ -6,7 +6,15 @@ from pathlib import Path
 from stretto.plan.build import Problems, build
 from stretto.plan.catalog import Catalog
 from stretto.plan.claims import Claims
-from stretto.plan.model import Brief, Delegate, Edge, Plan, PlannedStep, PlannedWork, StepType
+from stretto.plan.model import (
+    Brief,
+    Edge,
+    Plan,
+    PlannedDelegation,
+    PlannedStep,
+    PlannedWork,
+    StepType,
+)
 from stretto.recipe.model import Agent, Budget, Output
 from stretto.recipe.read import read_recipe
 from stretto.vocabulary.ids import AgentId, StepId
@@ -54,7 +62,7 @@ def graph(
 ) -> Plan:
     """Any graph at all, ids that no recipe may have included."""
     names = [StepId(ids[i] if i < len(ids) else f"s{i}") for i in range(len(waits))]
-    delegated: tuple[StepType, PlannedWork] = ("sequential", Delegate(brief()))
+    delegated: tuple[StepType, PlannedWork] = ("sequential", PlannedDelegation(brief()))
     steps = tuple(
         _step(i, names[i], *(works[i] if i < len(works) else delegated), [names[b] for b in before])
         for i, before in enumerate(waits)

@@ -13,20 +13,20 @@ from stretto.plan.edges import Graph, stored_names
 from stretto.plan.model import (
     Brief,
     BriefStyle,
-    Choose,
-    Delegate,
-    Each,
     Edge,
     EdgeReason,
-    Fan,
-    FanBranch,
     Plan,
     PlannedAgent,
+    PlannedBranch,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
     PlannedStep,
+    PlannedSwitch,
     PlannedWork,
-    Refine,
     RetryPolicy,
-    Route,
     StepType,
     Target,
     briefs,
@@ -185,12 +185,12 @@ class _Assembly:
             case Delegation(agent):
                 named = agent or self.dialect.default_agent
                 assert named is not None
-                return Delegate(self._brief(named))
+                return PlannedDelegation(self._brief(named))
             case Parallel(branches, wait):
                 keys = branch_keys(work)
-                return Fan(
+                return PlannedParallel(
                     tuple(
-                        FanBranch(
+                        PlannedBranch(
                             key,
                             self._brief(branch.agent, branch.instruction, branch.instruction_at),
                         )
@@ -200,14 +200,14 @@ class _Assembly:
                     wait,
                 )
             case Condition():
-                return Route(
+                return PlannedCondition(
                     self._expression((*at, "condition", "eval")),
                     self._target(work.if_true),
                     self._target(work.if_false),
                 )
             case Switch():
                 cases = tuple((case, self._target(name)) for case, name in work.cases.items())
-                return Choose(
+                return PlannedSwitch(
                     self._expression((*at, "switch", "value")),
                     tuple((case, target) for case, target in cases if target),
                     self._target(work.default),
@@ -217,10 +217,10 @@ class _Assembly:
             case Map():
                 return self._map(work)
 
-    def _loop(self, work: Loop) -> Refine:
+    def _loop(self, work: Loop) -> PlannedLoop:
         assert work.agent is not None
         at = (*self.written.at, "loop", "until")
-        return Refine(
+        return PlannedLoop(
             producer=self._brief(work.agent),
             validator=self._bare_brief(work.validator) if work.validator else None,
             until=self._expression(at) if work.until else None,
@@ -228,7 +228,7 @@ class _Assembly:
             feedback=feedback_reference(work.feedback_path) if work.feedback_path else None,
         )
 
-    def _map(self, work: Map) -> Each:
+    def _map(self, work: Map) -> PlannedMap:
         over = self.draft.parsed[(*self.written.at, "map", "over")]
         assert isinstance(over, Template)
         if work.stages:
@@ -240,7 +240,7 @@ class _Assembly:
         else:
             assert work.agent is not None
             stages = (self._brief(work.agent, work.instruction, work.instruction_at),)
-        return Each(
+        return PlannedMap(
             over=over,
             stages=stages,
             reducer=self._bare_brief(work.reduce) if work.reduce else None,
@@ -299,8 +299,8 @@ class _Assembly:
             if written is not None:
                 # `fallback:x` says who takes over; if that fails too, the step aborts.
                 return written.policy or "abort"
-        if isinstance(work, Delegate | Refine):
-            brief = work.brief if isinstance(work, Delegate) else work.producer
+        if isinstance(work, PlannedDelegation | PlannedLoop):
+            brief = work.brief if isinstance(work, PlannedDelegation) else work.producer
             if brief.on_failure or brief.fallback:
                 return brief.on_failure or "abort"
         return self.dialect.on_failure

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from stretto.plan.brief_text import compose, under_headings
 from stretto.plan.model import (
     Brief,
-    Choose,
-    Delegate,
-    Each,
-    Fan,
     Plan,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
     PlannedStep,
-    Refine,
-    Route,
+    PlannedSwitch,
     Target,
 )
 from stretto.plan.waves import max_delegations, max_model_calls, waves
@@ -65,7 +65,7 @@ def _step(
         }
         for role, brief in roles(step)
     ]
-    is_single = isinstance(step.work, Delegate)
+    is_single = isinstance(step.work, PlannedDelegation)
     return {
         "id": step.id,
         "type": step.type,
@@ -113,24 +113,24 @@ def _known_only_later(ids: Iterable[StepId]) -> str:
 def roles(step: PlannedStep) -> Iterator[tuple[str, Brief]]:
     """Everyone whom the step may ask, and as what."""
     match step.work:
-        case Delegate(brief):
+        case PlannedDelegation(brief):
             yield "agent", brief
-        case Fan(branches):
+        case PlannedParallel(branches):
             for branch in branches:
                 yield f"branch {branch.key}", branch.brief
-        case Route() as route:
+        case PlannedCondition() as route:
             for word, target in (("true", route.if_true), ("false", route.if_false)):
                 if target and target.brief:
                     yield f"when {word}", target.brief
-        case Choose() as choose:
+        case PlannedSwitch() as choose:
             for case, target in (*choose.cases, ("default", choose.default)):
                 if target and target.brief:
                     yield f"case {case}", target.brief
-        case Refine() as loop:
+        case PlannedLoop() as loop:
             yield "producer", loop.producer
             if loop.validator:
                 yield "validator", loop.validator
-        case Each() as each:
+        case PlannedMap() as each:
             for number, stage in enumerate(each.stages, start=1):
                 yield ("each element" if len(each.stages) == 1 else f"stage {number}"), stage
             if each.reducer:
@@ -139,10 +139,10 @@ def roles(step: PlannedStep) -> Iterator[tuple[str, Brief]]:
 
 def decision_of(step: PlannedStep) -> dict[str, object] | None:
     match step.work:
-        case Route() as route:
+        case PlannedCondition() as route:
             chosen = {"true": _name(route.if_true), "false": _name(route.if_false)}
             return {"eval": route.condition.text, **chosen}
-        case Choose() as choose:
+        case PlannedSwitch() as choose:
             cases = {case: _name(target) for case, target in choose.cases}
             return {"value": choose.value.text, "cases": cases, "default": _name(choose.default)}
         case _:

@@ -1,6 +1,6 @@
 """What a recipe means. Out of: build. A Plan is frozen: a run in flight never sees an edit.
 
-Plan ── steps: PlannedStep ── work: Delegate | Fan | Route | Choose | Refine | Each
+Plan ── steps: PlannedStep ── work: PlannedDelegation | PlannedParallel | …
                                       └─ Brief: who is told what, and what if it fails
 """
 
@@ -71,19 +71,19 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True)
-class Delegate:
+class PlannedDelegation:
     brief: Brief
 
 
 @dataclass(frozen=True, slots=True)
-class FanBranch:
+class PlannedBranch:
     key: str  # its name in steps.ID.outputs
     brief: Brief
 
 
 @dataclass(frozen=True, slots=True)
-class Fan:
-    branches: tuple[FanBranch, ...]
+class PlannedParallel:
+    branches: tuple[PlannedBranch, ...]
     wait: Wait
 
     @property
@@ -105,21 +105,21 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class PlannedCondition:
     condition: Expression
     if_true: Target | None
     if_false: Target | None
 
 
 @dataclass(frozen=True, slots=True)
-class Choose:
+class PlannedSwitch:
     value: Expression
     cases: tuple[tuple[str, Target], ...]
     default: Target | None
 
 
 @dataclass(frozen=True, slots=True)
-class Refine:
+class PlannedLoop:
     """A loop: produce, judge, produce again with the feedback."""
 
     producer: Brief
@@ -131,7 +131,7 @@ class Refine:
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class PlannedMap:
     """A map: every element through the stages, then the reducer."""
 
     over: Template
@@ -142,7 +142,14 @@ class Each:
     on_item_failure: Literal["inline", "skip", "abort"] | None
 
 
-PlannedWork: TypeAlias = Delegate | Fan | Route | Choose | Refine | Each
+PlannedWork: TypeAlias = (
+    PlannedDelegation
+    | PlannedParallel
+    | PlannedCondition
+    | PlannedSwitch
+    | PlannedLoop
+    | PlannedMap
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +227,17 @@ class Plan:
 def briefs(work: PlannedWork) -> tuple[Brief, ...]:
     """Everyone who may be asked, in the order of asking."""
     match work:
-        case Delegate():
+        case PlannedDelegation():
             return (work.brief,)
-        case Fan():
+        case PlannedParallel():
             return tuple(branch.brief for branch in work.branches)
-        case Route():
+        case PlannedCondition():
             return _in_place(work.if_true, work.if_false)
-        case Choose():
+        case PlannedSwitch():
             return _in_place(*(target for _, target in work.cases), work.default)
-        case Refine():
+        case PlannedLoop():
             return (work.producer, *((work.validator,) if work.validator else ()))
-        case Each():
+        case PlannedMap():
             return (*work.stages, *((work.reducer,) if work.reducer else ()))
 
 

@@ -11,15 +11,15 @@ from heapq import heappop, heappush
 from stretto.plan.claims import ConflictIndex
 from stretto.plan.model import (
     Brief,
-    Choose,
-    Delegate,
-    Each,
-    Fan,
     Plan,
     PlannedAgent,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
     PlannedStep,
-    Refine,
-    Route,
+    PlannedSwitch,
     briefs,
 )
 from stretto.vocabulary.ids import AgentId, StepId
@@ -66,16 +66,16 @@ def max_model_calls(plan: Plan) -> int:
 def _most(step: PlannedStep, cost: Callable[[Brief], int]) -> int:
     work = step.work
     match work:
-        case Delegate():
+        case PlannedDelegation():
             return cost(work.brief)
-        case Fan():
+        case PlannedParallel():
             return sum(cost(branch.brief) for branch in work.branches)
-        case Route() | Choose():
+        case PlannedCondition() | PlannedSwitch():
             return max((cost(brief) for brief in briefs(work)), default=0)
-        case Refine():
+        case PlannedLoop():
             judged = cost(work.validator) if work.validator else 0
             return work.max_iterations * (cost(work.producer) + judged)
-        case Each():
+        case PlannedMap():
             reduced = cost(work.reducer) if work.reducer else 0
             return work.max_items * sum(map(cost, work.stages)) + reduced
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from stretto.plan.model import (
     Brief,
-    Choose,
-    Delegate,
-    Each,
-    Fan,
     Plan,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
     PlannedStep,
-    Refine,
-    Route,
+    PlannedSwitch,
     Target,
 )
 from stretto.templates.template import Template
@@ -81,29 +81,29 @@ def _step(plan: Plan, step: PlannedStep) -> str:
 def _work(plan: Plan, step: PlannedStep) -> str:
     work = step.work
     match work:
-        case Delegate(brief):
+        case PlannedDelegation(brief):
             return f"{_who(plan, brief)} {_gets(brief)}."
-        case Fan():
+        case PlannedParallel():
             who = ", ".join(f"{_who(plan, b.brief)} (as {b.key})" for b in work.branches)
             until = {"all": "all of them", "any": "the first of them"}.get(
                 str(work.wait), f"{work.wait} of them"
             )
             return f"{len(work.branches)} start together: {who}. It waits for {until}."
-        case Route():
+        case PlannedCondition():
             return (
                 f"if {work.condition.text.strip()}, then {_target(work.if_true)}, "
                 f"otherwise {_target(work.if_false)}."
             )
-        case Choose():
+        case PlannedSwitch():
             cases = "; ".join(f"'{case}' → {_target(target)}" for case, target in work.cases)
             return f"by {work.value.text.strip()}: {cases}; otherwise {_target(work.default)}."
-        case Refine():
+        case PlannedLoop():
             return _loop(plan, work)
-        case Each():
+        case PlannedMap():
             return _map(plan, work)
 
 
-def _loop(plan: Plan, work: Refine) -> str:
+def _loop(plan: Plan, work: PlannedLoop) -> str:
     most = f"at most {work.max_iterations} times"
     if work.validator is not None:
         ends = f"{_who(plan, work.validator)} judges it, until it passes, {most}"
@@ -112,7 +112,7 @@ def _loop(plan: Plan, work: Refine) -> str:
     return f"{_who(plan, work.producer)} {_gets(work.producer)}; {ends}."
 
 
-def _map(plan: Plan, work: Each) -> str:
+def _map(plan: Plan, work: PlannedMap) -> str:
     stages = ", then ".join(_who(plan, stage) for stage in work.stages)
     over = _references(work.over) or work.over.text.strip()
     reduced = f" {_who(plan, work.reducer)} then gets all results." if work.reducer else ""
@@ -162,7 +162,7 @@ def _conditions(step: PlannedStep) -> Iterator[str]:
 
 def _failure(plan: Plan, step: PlannedStep) -> str:
     work = step.work
-    brief = work.brief if isinstance(work, Delegate) else None
+    brief = work.brief if isinstance(work, PlannedDelegation) else None
     words = []
     if brief is not None and brief.retry.max_attempts > 1:
         words.append(f"it is tried {brief.retry.max_attempts} times")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from stretto.events.model import ChangesCollected, MergeFailed, MergeHeld
-from stretto.plan.model import Choose, Delegate, Route
+from stretto.plan.model import PlannedCondition, PlannedDelegation, PlannedSwitch
 from stretto.ports.clock import Clock
 from stretto.ports.workspace import (
     Collected,
@@ -195,7 +195,7 @@ def _misfortune(step: StepState) -> str:
 
 
 def _is_one_delegation(step: StepState) -> bool:
-    return isinstance(step.planned.work, Delegate | Route | Choose)
+    return isinstance(step.planned.work, PlannedDelegation | PlannedCondition | PlannedSwitch)
 
 
 def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -> Answer:

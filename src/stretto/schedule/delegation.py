@@ -1,13 +1,13 @@
 """A step that is one delegation."""
 
-from stretto.plan.model import Delegate
+from stretto.plan.model import PlannedDelegation
 from stretto.schedule.outcomes import fail, policy_for, succeed
 from stretto.schedule.parts import start_part
 from stretto.schedule.state import PartState, StepState
 from stretto.schedule.turn import Turn
 
 
-def begin(turn: Turn, step: StepState, work: Delegate) -> None:
+def begin(turn: Turn, step: StepState, work: PlannedDelegation) -> None:
     start_part(turn, step, "", work.brief)
 
 

@@ -6,8 +6,16 @@ Nothing is changed and nothing starts: a person who is asked about the step is s
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from stretto.plan.model import Brief, Choose, Delegate, Each, Fan, Refine, Route
-from stretto.schedule import each, route
+from stretto.plan.model import (
+    Brief,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
+    PlannedSwitch,
+)
+from stretto.schedule import condition, map_
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.prompt import command_for
 from stretto.schedule.state import NO_LOCAL, PartState, RunState, StepState
@@ -30,19 +38,19 @@ def blank_copy(step: StepState) -> StepState:
 def _opening_parts(state: RunState, step: StepState) -> Iterator[PartState]:
     work = step.planned.work
     match work:
-        case Delegate():
+        case PlannedDelegation():
             yield _part("", work.brief)
-        case Fan():
+        case PlannedParallel():
             for branch in work.branches:
                 yield _part(branch.key, branch.brief)
-        case Route() | Choose():
-            target = route.target_of(step, work, state.scope)
+        case PlannedCondition() | PlannedSwitch():
+            target = condition.target_of(step, work, state.scope)
             if target is not None and target.brief is not None:
                 yield _part("", target.brief)
-        case Refine():
+        case PlannedLoop():
             yield _part("try.1", work.producer, {"feedback": None, "iteration": 1})
-        case Each():
-            values = each.elements_of(work, state.scope)
+        case PlannedMap():
+            values = map_.elements_of(work, state.scope)
             for index, item in enumerate(values if isinstance(values, list) else ()):
                 local = {"item": item, "index": index}
                 yield _part(f"item.{index}.stage.0", work.stages[0], local, item)

@@ -10,7 +10,15 @@ from collections import Counter
 from hashlib import sha256
 from typing import TypeAlias, assert_never
 
-from stretto.plan.model import Choose, Delegate, Each, Fan, Plan, Refine, Route
+from stretto.plan.model import (
+    Plan,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
+    PlannedSwitch,
+)
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import StepId
 
@@ -55,25 +63,25 @@ class PlannedPlaces:
         match work:
             case None:
                 return False
-            case Delegate() | Route() | Choose():
+            case PlannedDelegation() | PlannedCondition() | PlannedSwitch():
                 return part == ""
-            case Fan():
+            case PlannedParallel():
                 return any(branch.key == part for branch in work.branches)
-            case Refine():
+            case PlannedLoop():
                 return _is_in_loop(work, part)
-            case Each():
+            case PlannedMap():
                 return _is_in_map(work, part)
             case _:
                 assert_never(work)
 
 
-def _is_in_loop(work: Refine, part: str) -> bool:
+def _is_in_loop(work: PlannedLoop, part: str) -> bool:
     kind, _, number = part.partition(".")
     is_asked = kind == "try" or (kind == "check" and work.validator is not None)
     return is_asked and number.isdecimal() and int(number) <= work.max_iterations
 
 
-def _is_in_map(work: Each, part: str) -> bool:
+def _is_in_map(work: PlannedMap, part: str) -> bool:
     if part == "reduce":
         return work.reducer is not None
     head, _, stage = part.rpartition(".stage.")

@@ -4,7 +4,7 @@ Nobody sees a difference: a Large is read when it is used, and gives an equal va
 """
 
 from stretto.events.model import AttemptSucceeded
-from stretto.schedule.each import element_of
+from stretto.schedule.map_ import element_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.large import Large
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
 from stretto.events.model import Approved, FailureKind, Rejected
-from stretto.plan.model import Brief, Choose, Plan, PlannedStep, Route, Target
+from stretto.plan.model import Brief, Plan, PlannedCondition, PlannedStep, PlannedSwitch, Target
 from stretto.recipe.model import Policy
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.startable import Startable
@@ -36,7 +36,7 @@ TimerKind: TypeAlias = Literal["run", "step", "attempt", "retry"]
 
 NO_USAGE = Usage()
 NO_LOCAL: Mapping[str, Json] = MappingProxyType({})
-_DECIDING = (Route, Choose)
+_DECIDING = (PlannedCondition, PlannedSwitch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,9 +350,9 @@ def begin(plan: Plan) -> RunState:
     )
 
 
-def _step_targets(work: Route | Choose) -> list[StepId]:
+def _step_targets(work: PlannedCondition | PlannedSwitch) -> list[StepId]:
     targets: tuple[Target | None, ...]
-    if isinstance(work, Route):
+    if isinstance(work, PlannedCondition):
         targets = (work.if_true, work.if_false)
     else:
         targets = (*(target for _, target in work.cases), work.default)

@@ -2,8 +2,15 @@
 
 from typing import assert_never
 
-from stretto.plan.model import Choose, Delegate, Each, Fan, Refine, Route
-from stretto.schedule import delegation, each, fan, refine, route
+from stretto.plan.model import (
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
+    PlannedSwitch,
+)
+from stretto.schedule import condition, delegation, loop, map_, parallel
 from stretto.schedule.closing import close_run
 from stretto.schedule.outcomes import fail
 from stretto.schedule.state import PartState, StepState
@@ -14,16 +21,16 @@ from stretto.vocabulary.statuses import RunStatus
 def begin_work(turn: Turn, step: StepState) -> None:
     work = step.planned.work
     match work:
-        case Delegate():
+        case PlannedDelegation():
             delegation.begin(turn, step, work)
-        case Fan():
-            fan.begin(turn, step, work)
-        case Route() | Choose():
-            route.begin(turn, step, work)
-        case Refine():
-            refine.begin(turn, step, work)
-        case Each():
-            each.begin(turn, step, work)
+        case PlannedParallel():
+            parallel.begin(turn, step, work)
+        case PlannedCondition() | PlannedSwitch():
+            condition.begin(turn, step, work)
+        case PlannedLoop():
+            loop.begin(turn, step, work)
+        case PlannedMap():
+            map_.begin(turn, step, work)
         case _:
             assert_never(work)
 
@@ -38,13 +45,13 @@ def end_part(turn: Turn, step: StepState, part: PartState) -> None:
         # Nothing new starts. What runs has been paid for, and goes on.
         close_run(turn, RunStatus.FAILED, part.failure.error)
     match work:
-        case Delegate() | Route() | Choose():
+        case PlannedDelegation() | PlannedCondition() | PlannedSwitch():
             delegation.end_part(turn, step, part)
-        case Fan():
-            fan.end_part(turn, step, work, part)
-        case Refine():
-            refine.end_part(turn, step, work, part)
-        case Each():
-            each.end_part(turn, step, work, part)
+        case PlannedParallel():
+            parallel.end_part(turn, step, work, part)
+        case PlannedLoop():
+            loop.end_part(turn, step, work, part)
+        case PlannedMap():
+            map_.end_part(turn, step, work, part)
         case _:
             assert_never(work)

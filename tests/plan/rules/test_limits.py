@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.plan.model import Each
+from stretto.plan.model import PlannedMap
 from stretto.vocabulary.limits import Limits
 from support.recipes import flat, plan_of, problem_of, problems_of
 
@@ -40,13 +40,13 @@ def test_there_may_be_16_branches():
 
 def test_a_map_that_says_nothing_has_1000_elements_at_the_most():
     work = plan_of(map_of("")).steps[0].work
-    assert isinstance(work, Each)
+    assert isinstance(work, PlannedMap)
     assert work.max_items == 1000
 
 
 def test_max_items_may_say_more_up_to_10000():
     work = plan_of(map_of(", max_items: 10000")).steps[0].work
-    assert isinstance(work, Each)
+    assert isinstance(work, PlannedMap)
     assert work.max_items == 10_000
     problem = problem_of(map_of(", max_items: 10001"))
     assert problem.code == "RCP118"
@@ -67,7 +67,7 @@ def test_the_user_may_raise_them(text, limits):
 
 def test_the_user_may_change_what_a_map_has_when_it_says_nothing():
     work = plan_of(map_of(""), limits=Limits(map_items=7)).steps[0].work
-    assert isinstance(work, Each)
+    assert isinstance(work, PlannedMap)
     assert work.max_items == 7
 
 

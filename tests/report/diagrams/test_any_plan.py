@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.plan.model import (
-    Choose,
-    Delegate,
-    Each,
-    Fan,
-    FanBranch,
     Plan,
+    PlannedBranch,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
+    PlannedSwitch,
     PlannedWork,
-    Refine,
-    Route,
     StepType,
     Target,
 )
@@ -49,22 +49,22 @@ def works(draw_: st.DrawFn, later: list[str]) -> tuple[StepType, PlannedWork]:
     over, _ = parse_template("{{steps.a.output.items}}")
     kind = draw_(st.sampled_from(["sequential", "parallel", "route", "switch", "loop", "map"]))
     if kind == "sequential":
-        return "sequential", Delegate(draw_(agents))
+        return "sequential", PlannedDelegation(draw_(agents))
     if kind == "parallel":
-        branches = draw_(st.lists(st.builds(FanBranch, NAMES, agents), min_size=1, max_size=5))
-        return "parallel", Fan(tuple(branches), draw_(st.sampled_from(["all", "any"])))
+        branches = draw_(st.lists(st.builds(PlannedBranch, NAMES, agents), min_size=1, max_size=5))
+        return "parallel", PlannedParallel(tuple(branches), draw_(st.sampled_from(["all", "any"])))
     if kind == "route":
-        return "conditional", Route(condition, draw_(targets), draw_(targets))
+        return "conditional", PlannedCondition(condition, draw_(targets), draw_(targets))
     if kind == "switch":
         cases = draw_(st.lists(st.tuples(NAMES, targets), max_size=3))
         chosen = tuple((case, target) for case, target in cases if target)
-        return "conditional", Choose(condition, chosen, draw_(targets))
+        return "conditional", PlannedSwitch(condition, chosen, draw_(targets))
     if kind == "loop":
         validator = draw_(st.none() | agents)
         until = None if validator else condition
-        return "loop", Refine(draw_(agents), validator, until, 3, None)
+        return "loop", PlannedLoop(draw_(agents), validator, until, 3, None)
     stages = draw_(st.lists(agents, min_size=1, max_size=3))
-    return "map", Each(over, tuple(stages), draw_(st.none() | agents), 20, 1000, None)
+    return "map", PlannedMap(over, tuple(stages), draw_(st.none() | agents), 20, 1000, None)
 
 
 @st.composite
@@ -77,8 +77,8 @@ def plans(draw_: st.DrawFn) -> Plan:
     steps = [draw_(works(ids[i + 1 :])) for i in range(count)]
     # A route is an edge, as `build` makes it one.
     for i, (_, work) in enumerate(steps):
-        routes = [work.if_true, work.if_false] if isinstance(work, Route) else []
-        if isinstance(work, Choose):
+        routes = [work.if_true, work.if_false] if isinstance(work, PlannedCondition) else []
+        if isinstance(work, PlannedSwitch):
             routes = [*(target for _, target in work.cases), work.default]
         for target in routes:
             if target and target.step is not None:

@@ -24,7 +24,16 @@ from stretto.documents.node import ListNode, MapNode, Node, ScalarNode, plain
 from stretto.documents.node import Path as NodePath
 from stretto.documents.shapes import Key, Reading, Shape
 from stretto.events.model import FailureKind
-from stretto.plan.model import Choose, Delegate, Each, Fan, Plan, PlannedWork, Refine, Route
+from stretto.plan.model import (
+    Plan,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
+    PlannedSwitch,
+    PlannedWork,
+)
 from stretto.ports.allowance import CallEstimate, NothingLeft
 from stretto.ports.clock import Clock
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
@@ -162,13 +171,13 @@ def check_names(script: Script, plan: Plan) -> None:
 def _parts(work: PlannedWork) -> list[str]:
     """The names of the parts of a step, as regular expressions."""
     match work:
-        case Fan():
+        case PlannedParallel():
             return [escape(branch.key) for branch in work.branches]
-        case Refine():
+        case PlannedLoop():
             return [r"try\.\d+", *([r"check\.\d+"] if work.validator else [])]
-        case Each():
+        case PlannedMap():
             return [r"item\.\d+\.stage\.\d+", *(["reduce"] if work.reducer else [])]
-        case Delegate() | Route() | Choose():
+        case PlannedDelegation() | PlannedCondition() | PlannedSwitch():
             return []
 
 

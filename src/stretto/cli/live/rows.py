@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from stretto.cli.stages import Stage, stage_of
-from stretto.plan.model import Each, Fan, Refine
+from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
 from stretto.schedule.state import AttemptState, Items, PartState, RunState, StepState
 from stretto.schedule.waits import why_waiting
 from stretto.text import visible
@@ -180,13 +180,13 @@ def _retries_at(state: RunState, step: StepState) -> float | None:
 def _progress(step: StepState, tally: Tally) -> str:
     work = step.planned.work
     last = next(reversed(step.parts.values()), None)
-    if isinstance(work, Each):
+    if isinstance(work, PlannedMap):
         return _elements(step.items, tally, is_reducing=bool(last and last.brief is work.reducer))
-    if isinstance(work, Fan):
+    if isinstance(work, PlannedParallel):
         ended = sum(part.status in ("succeeded", "failed") for part in step.parts.values())
         enough = "" if work.wait == "all" else f", {work.needed} needed"
         return f"{ended} of {len(work.branches)} branches{enough}"
-    if isinstance(work, Refine):
+    if isinstance(work, PlannedLoop):
         judging = ", judging" if last and last.brief is work.validator else ""
         return f"iteration {step.iteration} of {work.max_iterations}{judging}"
     return ""
@@ -208,14 +208,14 @@ def _elements(items: Items | None, tally: Tally, is_reducing: bool) -> str:
 
 def _summary(step: StepState, tally: Tally) -> str:
     work = step.planned.work
-    if isinstance(work, Each) and step.items is not None:
+    if isinstance(work, PlannedMap) and step.items is not None:
         count = len(step.items.values)
         failed = f"{tally.failed} failed" if tally.failed else ""
         return joined(f"{count:,} element{'' if count == 1 else 's'}", failed)
-    if isinstance(work, Fan):
+    if isinstance(work, PlannedParallel):
         succeeded = sum(part.status == "succeeded" for part in step.parts.values())
         return f"{succeeded} of {len(work.branches)} branches"
-    if isinstance(work, Refine):
+    if isinstance(work, PlannedLoop):
         return f"{step.iteration} iteration{'' if step.iteration == 1 else 's'}"
     return f"chose {step.choice}" if step.choice else ""
 
@@ -229,6 +229,10 @@ def _held_up(step: StepState) -> str:
 def _last_error(step: StepState) -> str:
     """Of a step with one part at a time; a map's or a fan's errors would say whose only with names."""
     last = next(reversed(step.parts.values()), None)
-    if last is None or last.failure is None or isinstance(step.planned.work, Each | Fan):
+    if (
+        last is None
+        or last.failure is None
+        or isinstance(step.planned.work, PlannedMap | PlannedParallel)
+    ):
         return ""
     return one_line(last.failure.error)

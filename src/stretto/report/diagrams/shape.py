@@ -12,15 +12,15 @@ from string import ascii_lowercase
 from typing import Literal, TypeAlias
 
 from stretto.plan.model import (
-    Choose,
-    Delegate,
-    Each,
-    Fan,
     Plan,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
     PlannedStep,
+    PlannedSwitch,
     PlannedWork,
-    Refine,
-    Route,
     StepType,
     Target,
     briefs,
@@ -121,9 +121,9 @@ def _routes(plan: Plan, index_of: Mapping[StepId, int]) -> dict[tuple[int, int],
 def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
     """Where a conditional leads, and when."""
     pairs: list[tuple[str, Target | None]] = []
-    if isinstance(work, Route):
+    if isinstance(work, PlannedCondition):
         pairs = [(_condition(work.condition.text), work.if_true), ("else", work.if_false)]
-    elif isinstance(work, Choose):
+    elif isinstance(work, PlannedSwitch):
         value = _condition(work.value.text)
         pairs = [(f"{value} = {plain(case)}", target) for case, target in work.cases]
         pairs.append(("else", work.default))
@@ -133,17 +133,21 @@ def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
 def _node(step: PlannedStep) -> Node:
     number, work = step.index + 1, step.work
     agents = [plain(brief.agent) for brief in briefs(work)]
-    agent = agents[0] if isinstance(work, Delegate | Refine | Each) and agents else ""
+    agent = (
+        agents[0]
+        if isinstance(work, PlannedDelegation | PlannedLoop | PlannedMap) and agents
+        else ""
+    )
     return Node(
         index=step.index,
         id=plain(step.id),
         kind=step.type,
         agent="" if agent == plain(step.id) else agent,
-        over=_over(work.over.text) if isinstance(work, Each) else "",
+        over=_over(work.over.text) if isinstance(work, PlannedMap) else "",
         notes=tuple(_notes(step)),
         is_gated=step.is_gated,
         parts=tuple(_parts(number, work)),
-        limit=work.max_iterations if isinstance(work, Refine) else 0,
+        limit=work.max_iterations if isinstance(work, PlannedLoop) else 0,
     )
 
 
@@ -153,36 +157,36 @@ def _notes(step: PlannedStep) -> Iterator[str]:
         yield "human gate"
     if step.when is not None:
         yield f"when {_condition(step.when.text)}"
-    if isinstance(work, Fan) and work.needed < len(work.branches):
+    if isinstance(work, PlannedParallel) and work.needed < len(work.branches):
         yield f"waits for {work.needed} of {len(work.branches)}"
-    if isinstance(work, Delegate) and work.brief.fallback:
+    if isinstance(work, PlannedDelegation) and work.brief.fallback:
         yield f"fallback: {shorten(plain(work.brief.fallback), LONGEST_CONDITION)}"
 
 
 def _parts(number: int, work: PlannedWork) -> Iterator[Part]:
     match work:
-        case Fan():
+        case PlannedParallel():
             for place, branch in enumerate(work.branches):
                 name, agent = plain(branch.key), plain(branch.brief.agent)
                 other = "" if agent == name else agent
                 yield Part("branch", name, other, f"{number}{_letter(place)}")
-        case Route() | Choose():
+        case PlannedCondition() | PlannedSwitch():
             in_place = [(when, to.brief) for when, to in _targets(work) if to.brief is not None]
             for place, (when, brief) in enumerate(in_place):
                 number_of = f"{number}{_letter(place)}"
                 yield Part("choice", plain(brief.agent), number=number_of, label=when)
-        case Refine():
+        case PlannedLoop():
             yield Part("producer", plain(work.producer.agent))
             if work.validator is not None:
                 yield Part("judge", plain(work.validator.agent))
             else:
                 yield Part("test", _condition(work.until.text) if work.until else "passed")
-        case Each():
+        case PlannedMap():
             for stage in work.stages:
                 yield Part("stage", plain(stage.agent))
             if work.reducer is not None:
                 yield Part("reducer", plain(work.reducer.agent))
-        case Delegate():
+        case PlannedDelegation():
             pass
 
 

@@ -1,6 +1,6 @@
 """A step of branches that run together, until as many have succeeded as it waits for."""
 
-from stretto.plan.model import Fan
+from stretto.plan.model import PlannedParallel
 from stretto.schedule.outcomes import fail, stand_in, succeed
 from stretto.schedule.parts import start_part
 from stretto.schedule.state import Failure, PartState, StepState
@@ -10,13 +10,13 @@ from stretto.vocabulary.names import listed
 from stretto.vocabulary.values import Json
 
 
-def begin(turn: Turn, step: StepState, work: Fan) -> None:
+def begin(turn: Turn, step: StepState, work: PlannedParallel) -> None:
     step.kept_outputs = {}
     for branch in work.branches:
         start_part(turn, step, branch.key, branch.brief)
 
 
-def end_part(turn: Turn, step: StepState, work: Fan, part: PartState) -> None:
+def end_part(turn: Turn, step: StepState, work: PlannedParallel, part: PartState) -> None:
     if part.failure is not None:
         step.warnings[f"branch {part.name} failed: {part.failure.error}"] = None
     step.kept_outputs = _outputs(step)

@@ -1,7 +1,7 @@
 """A map: every element through its stages, a batch at a time, and then the reducer."""
 
 from stretto.events.model import FailureKind
-from stretto.plan.model import Each
+from stretto.plan.model import PlannedMap
 from stretto.schedule import delegation
 from stretto.schedule.outcomes import fail, stand_in, succeed
 from stretto.schedule.parts import start_part
@@ -18,7 +18,7 @@ from stretto.vocabulary.values import Json
 MOST_EQUAL_FAILURES = 5
 
 
-def begin(turn: Turn, step: StepState, work: Each) -> None:
+def begin(turn: Turn, step: StepState, work: PlannedMap) -> None:
     values = elements_of(work, turn.state.scope)
     if not isinstance(values, list):
         _fail(turn, step, f"{work.over.text} is {_kind(values)}, not a list")
@@ -31,13 +31,13 @@ def begin(turn: Turn, step: StepState, work: Each) -> None:
         _go_on(turn, step, work, step.items)
 
 
-def elements_of(work: Each, scope: Scope) -> Json | Missing:
+def elements_of(work: PlannedMap, scope: Scope) -> Json | Missing:
     """A list, or what stands in its place."""
     found = whole_value(work.over, scope)
     return find_json(found) if isinstance(found, str) else found
 
 
-def end_part(turn: Turn, step: StepState, work: Each, part: PartState) -> None:
+def end_part(turn: Turn, step: StepState, work: PlannedMap, part: PartState) -> None:
     items = step.items
     assert items is not None, "only a list that was read has parts"
     if part.brief is work.reducer:
@@ -55,7 +55,7 @@ def end_part(turn: Turn, step: StepState, work: Each, part: PartState) -> None:
             _go_on(turn, step, work, items)
 
 
-def _go_on(turn: Turn, step: StepState, work: Each, items: Items) -> None:
+def _go_on(turn: Turn, step: StepState, work: PlannedMap, items: Items) -> None:
     closing = turn.state.closing_reason
     while not closing and _has_room(items, work):
         index = items.entered
@@ -76,13 +76,13 @@ def _go_on(turn: Turn, step: StepState, work: Each, items: Items) -> None:
         succeed(turn, step, Gathered(items.results))
 
 
-def _has_room(items: Items, work: Each) -> bool:
+def _has_room(items: Items, work: PlannedMap) -> bool:
     is_left = items.entered < len(items.values)
     return is_left and items.entered - items.ended < work.batch_size
 
 
 def _enter_stage(
-    turn: Turn, step: StepState, work: Each, index: int, stage: int, item: Json
+    turn: Turn, step: StepState, work: PlannedMap, index: int, stage: int, item: Json
 ) -> None:
     local: dict[str, Json] = {"item": item, "index": index}
     name = f"item.{index}.stage.{stage}"
@@ -100,7 +100,7 @@ def element_of(part: PartState) -> int | None:
 
 
 def _fail_item(
-    turn: Turn, step: StepState, work: Each, items: Items, part: PartState, failure: Failure
+    turn: Turn, step: StepState, work: PlannedMap, items: Items, part: PartState, failure: Failure
 ) -> None:
     index, _ = _place(part)
     step.warnings[f"item {index} failed: {failure.error}"] = None

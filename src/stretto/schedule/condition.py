@@ -1,6 +1,6 @@
 """A step that decides: which step runs, or which agent runs in place."""
 
-from stretto.plan.model import Choose, Route, Target
+from stretto.plan.model import PlannedCondition, PlannedSwitch, Target
 from stretto.schedule.outcomes import succeed
 from stretto.schedule.parts import start_part
 from stretto.schedule.state import StepState
@@ -10,7 +10,7 @@ from stretto.templates.render import as_text
 from stretto.templates.scope import Scope
 
 
-def begin(turn: Turn, step: StepState, work: Route | Choose) -> None:
+def begin(turn: Turn, step: StepState, work: PlannedCondition | PlannedSwitch) -> None:
     target = target_of(step, work, turn.state.scope)
     if target is not None and target.brief is not None:
         start_part(turn, step, "", target.brief)
@@ -19,11 +19,17 @@ def begin(turn: Turn, step: StepState, work: Route | Choose) -> None:
     succeed(turn, step, target.name if target else None)
 
 
-def target_of(step: StepState, work: Route | Choose, scope: Scope) -> Target | None:
-    return _routed(step, work, scope) if isinstance(work, Route) else _chosen(step, work, scope)
+def target_of(
+    step: StepState, work: PlannedCondition | PlannedSwitch, scope: Scope
+) -> Target | None:
+    return (
+        _routed(step, work, scope)
+        if isinstance(work, PlannedCondition)
+        else _chosen(step, work, scope)
+    )
 
 
-def _routed(step: StepState, work: Route, scope: Scope) -> Target | None:
+def _routed(step: StepState, work: PlannedCondition, scope: Scope) -> Target | None:
     claim = decide(work.condition, scope)
     if isinstance(claim, Undecided):
         step.warnings[f"the condition is undecided and counts as false: {claim.reason}"] = None
@@ -31,7 +37,7 @@ def _routed(step: StepState, work: Route, scope: Scope) -> Target | None:
     return work.if_true if claim else work.if_false
 
 
-def _chosen(step: StepState, work: Choose, scope: Scope) -> Target | None:
+def _chosen(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | None:
     value = evaluate(work.value, scope)
     if value is None:
         value = Undecided(f"{work.value.text} is null")

@@ -1,6 +1,6 @@
 """A loop: produce, judge, produce again with the feedback, until it passes or time is up."""
 
-from stretto.plan.model import Refine
+from stretto.plan.model import PlannedLoop
 from stretto.schedule.outcomes import fail, policy_for, succeed
 from stretto.schedule.parts import start_part
 from stretto.schedule.state import PartState, StepState
@@ -16,11 +16,11 @@ from stretto.vocabulary.values import Json
 MAX_ITERATIONS_REACHED = "max iterations reached"
 
 
-def begin(turn: Turn, step: StepState, work: Refine) -> None:
+def begin(turn: Turn, step: StepState, work: PlannedLoop) -> None:
     _produce(turn, step, work, feedback=None)
 
 
-def end_part(turn: Turn, step: StepState, work: Refine, part: PartState) -> None:
+def end_part(turn: Turn, step: StepState, work: PlannedLoop, part: PartState) -> None:
     if part.failure is not None:
         # A judge that fails leaves as little to go by as a producer that does.
         fail(turn, step, part.failure, policy_for(step, part))
@@ -35,13 +35,13 @@ def end_part(turn: Turn, step: StepState, work: Refine, part: PartState) -> None
         _go_on(turn, step, work, _is_done(turn, step, work, part), feedback=None)
 
 
-def _produce(turn: Turn, step: StepState, work: Refine, feedback: Json) -> None:
+def _produce(turn: Turn, step: StepState, work: PlannedLoop, feedback: Json) -> None:
     step.iteration += 1
     local: dict[str, Json] = {"feedback": feedback, "iteration": step.iteration}
     start_part(turn, step, f"try.{step.iteration}", work.producer, local)
 
 
-def _go_on(turn: Turn, step: StepState, work: Refine, is_done: bool, feedback: Json) -> None:
+def _go_on(turn: Turn, step: StepState, work: PlannedLoop, is_done: bool, feedback: Json) -> None:
     if not is_done and step.iteration < work.max_iterations:
         _produce(turn, step, work, feedback)
         return
@@ -50,7 +50,7 @@ def _go_on(turn: Turn, step: StepState, work: Refine, is_done: bool, feedback: J
     succeed(turn, step, step.kept_output)
 
 
-def _is_done(turn: Turn, step: StepState, work: Refine, part: PartState) -> bool:
+def _is_done(turn: Turn, step: StepState, work: PlannedLoop, part: PartState) -> bool:
     if work.until is None:
         return True
     scope = turn.state.scope_with(part.local, candidate=(step.id, part.output))
@@ -61,7 +61,7 @@ def _is_done(turn: Turn, step: StepState, work: Refine, part: PartState) -> bool
     return claim
 
 
-def _hear_verdict(turn: Turn, step: StepState, work: Refine, said: Json) -> None:
+def _hear_verdict(turn: Turn, step: StepState, work: PlannedLoop, said: Json) -> None:
     found = find_json(said) if isinstance(said, str) else said
     verdict = said if found is MISSING else found
     step.validation = verdict
@@ -72,7 +72,7 @@ def _hear_verdict(turn: Turn, step: StepState, work: Refine, said: Json) -> None
     _go_on(turn, step, work, is_done, None if is_done else _feedback(step, work, verdict))
 
 
-def _feedback(step: StepState, work: Refine, verdict: Json) -> Json:
+def _feedback(step: StepState, work: PlannedLoop, verdict: Json) -> Json:
     paths: list[tuple[PathPart, ...]] = [("feedback",)]
     if work.feedback is not None:
         path = work.feedback.path
