@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from stretto.cli.changes import Changes
-from stretto.cli.live.frame import cut, dollars, elapsed, short_count
+from stretto.cli.live.frame import dollars, elapsed, short_count
 from stretto.cli.live.view import LiveView
 from stretto.events.model import Approved, CancelRequested, RunResumed
-from stretto.report.diagrams.words import columns
 from stretto.schedule.state import StepState
+from stretto.text.short import columns, fit
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.limits import Limits
 from stretto.vocabulary.usage import Usage
@@ -396,8 +396,8 @@ def test_figures_are_short():
     assert elapsed(0, None, 65.9) == "1m05s"
     assert elapsed(0, 0.25, 99) == "250ms"
     assert elapsed(5, None, 4) == "0s"
-    assert cut("abcdef", 4) == "abc…"
-    assert cut("漢字漢字", 4) == "漢…"
+    assert fit("abcdef", 4) == "abc…"
+    assert fit("漢字漢字", 4) == "漢…"
 
 
 def test_the_view_is_imported_without_rich():

@@ -13,11 +13,11 @@ from stretto.events.model import ToolEnded, ToolStarted
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.text.redaction import Redactor
+from stretto.text.short import shorten, shorten_arguments
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS
 from stretto.vocabulary.values import Json
 
-_LONGEST_ARGUMENT = 2_000
 _LONGEST_MESSAGE = 500
 _LONGEST_RESULT = 1_000  # in the journal; the model is told all of it
 _MOST_CALLS_AT_ONCE = 16
@@ -137,29 +137,12 @@ class Calling:
                 outcome.verdict,
                 outcome.size,
                 now - began,
-                "" if is_ok else shortened(outcome.text, _LONGEST_MESSAGE),
-                shortened(outcome.text, _LONGEST_RESULT) if is_ok else "",
+                "" if is_ok else shorten(outcome.text, _LONGEST_MESSAGE),
+                shorten(outcome.text, _LONGEST_RESULT) if is_ok else "",
             )
         )
 
     def _shown(self, call: Call) -> dict[str, Json]:
         # First redacted, then shortened: half a secret would not be known as one.
         redacted = self._redactor.arguments(call.arguments or {})
-        return {name: _short(value) for name, value in redacted.items()}
-
-
-def shortened(text: str, longest: int) -> str:
-    left_out = len(text) - longest
-    return text if left_out <= 0 else f"{text[:longest]} … ({left_out} characters more)"
-
-
-def _short(value: Json) -> Json:
-    match value:
-        case str():
-            return shortened(value, _LONGEST_ARGUMENT)
-        case list():
-            return [_short(each) for each in value[:100]]
-        case dict():
-            return {key: _short(each) for key, each in list(value.items())[:100]}
-        case _:
-            return value
+        return shorten_arguments(redacted)

@@ -10,6 +10,7 @@ from stretto.agents.definition import AgentFile, read_agent_file
 from stretto.plan.catalog import Catalog
 from stretto.recipe.model import Agent
 from stretto.registry.folders import Folder, files_in
+from stretto.text.short import relative_path
 from stretto.vocabulary.ids import AgentId
 
 BUNDLED = Path(__file__).parent.parent / "bundled" / "agents"
@@ -58,14 +59,10 @@ def _read(folders: Iterable[Path], project: Path) -> dict[AgentId, AgentFile]:
     for folder in folders:
         is_foreign = folder.parent.name == ".claude"
         for file in _files_of(folder):
-            read = read_agent_file(file, _shown(file, project), is_foreign)
+            read = read_agent_file(file, relative_path(file, project), is_foreign)
             found[read.id] = read
     return found
 
 
 def _files_of(folder: Path) -> list[Path]:
     return files_in(Folder(folder, ""), _SUFFIXES)
-
-
-def _shown(file: Path, project: Path) -> str:
-    return str(file.relative_to(project)) if file.is_relative_to(project) else str(file)

@@ -11,6 +11,7 @@ from stretto.agents.catalog import BUNDLED
 from stretto.agents.definition import AgentFile, read_agent_file
 from stretto.config.settings import Settings
 from stretto.registry.folders import Folder, files_in
+from stretto.text.short import relative_path
 
 _SUFFIXES = (".md", ".yaml", ".yml")  # as stretto.agents.catalog reads them
 
@@ -58,5 +59,4 @@ def _folders(settings: Settings) -> Iterator[Folder]:
 def _shown(file: Path, settings: Settings) -> str:
     if file.is_relative_to(BUNDLED):
         return f"stretto:{file.name}"  # part of the package: nobody edits it there
-    project = settings.project
-    return str(file.relative_to(project)) if file.is_relative_to(project) else str(file)
+    return relative_path(file, settings.project)

@@ -8,7 +8,8 @@ from stretto.assembly.project import Project
 from stretto.cli.opening import trust
 from stretto.cli.options import json_option
 from stretto.cli.printing import print_json, say
-from stretto.config.trust import TrustStore, shown
+from stretto.config.trust import TrustStore
+from stretto.text.short import relative_path
 
 
 @click.command("trust")
@@ -29,7 +30,7 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
     elif not is_list:
         settings = trust(folder).settings
     is_trusted = settings.is_trusted and not forget
-    files = [shown(file, settings.project) for file in settings.steering]
+    files = [relative_path(file, settings.project) for file in settings.steering]
     if as_json:
         print_json(
             {"ok": True, "folder": str(settings.project), "trusted": is_trusted, "files": files}

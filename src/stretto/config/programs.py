@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.config.trust import digest_of, files_below, shown
+from stretto.config.trust import digest_of, files_below
+from stretto.text.short import relative_path
 from stretto.vocabulary.values import Json
 
 # Larger programs cannot be trusted: each start would read all of them.
@@ -34,7 +35,7 @@ class Programs:
     def protected(self) -> tuple[str, ...]:
         """What no writer may change, from the project on."""
         every = {place for places in self.places.values() for place in places}
-        return tuple(sorted(shown(place, self.project) for place in every))
+        return tuple(sorted(relative_path(place, self.project) for place in every))
 
     def digest(self, server: str) -> str:
         return digest_of(self._files(server), self.project, MOST_PROGRAM_BYTES)

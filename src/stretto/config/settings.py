@@ -12,7 +12,7 @@ from typing import Any
 
 from stretto.config.grammar import CONFIG
 from stretto.config.programs import Programs, programs_of
-from stretto.config.trust import TrustStore, digest_of, files_that_steer, shown
+from stretto.config.trust import TrustStore, digest_of, files_that_steer
 from stretto.documents.document import read_file
 from stretto.documents.shapes import Fields, Reading
 from stretto.problems import Problem
@@ -21,6 +21,7 @@ from stretto.problems.render import count
 from stretto.processes.programs import NOWHERE, Writable, find_command
 from stretto.processes.python import own_places
 from stretto.recipe.model import Budget
+from stretto.text.short import relative_path
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 from stretto.vocabulary.values import Json
 
@@ -179,7 +180,9 @@ def _with_project(
         return replace(used, steering=tuple(steering), digest=digest, is_trusted=False,
                        may_shadow=False)  # fmt: skip
     problems.extend(found)
-    protected = [shown(folder, project) for folder in named if folder.is_relative_to(project)]
+    protected = [
+        relative_path(folder, project) for folder in named if folder.is_relative_to(project)
+    ]
     return replace(
         settings,
         steering=tuple(steering),

@@ -15,6 +15,7 @@ from pathlib import Path
 from stretto.config.private import make_private
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
 from stretto.problems.errors import StrettoError
+from stretto.text.short import relative_path
 
 _FILE = "trust.json"
 # Of settings and agents no more is ever read: what lies beyond steers nothing.
@@ -29,7 +30,9 @@ def digest_of(files: Iterable[Path], project: Path, most_bytes: int = MOST_TEXT_
     digest = sha256()
     for file in sorted(files):
         content = sha256(_bytes_of(file, most_bytes)).hexdigest()
-        digest.update(f"{shown(file, project)}\0{content}\n".encode(errors="surrogateescape"))
+        digest.update(
+            f"{relative_path(file, project)}\0{content}\n".encode(errors="surrogateescape")
+        )
     return digest.hexdigest()
 
 
@@ -54,10 +57,6 @@ def files_below(folder: Path) -> Iterator[Path]:
                 hint = "move them, or name another folder under agents.dirs"
                 raise StrettoError(f"{folder} holds more than {_MOST_FILES:,} files", hint=hint)
             yield file
-
-
-def shown(file: Path, project: Path) -> str:
-    return str(file.relative_to(project)) if file.is_relative_to(project) else str(file)
 
 
 class TrustStore:
@@ -121,7 +120,7 @@ class TrustStore:
 
 def told(files: Sequence[Path], project: Path) -> str:
     """`stretto.yaml and 2 agents`, for a person who is asked."""
-    names = [shown(file, project) for file in files]
+    names = [relative_path(file, project) for file in files]
     agents = [name for name in names if name != "stretto.yaml"]
     count = f"{len(agents)} agent file" + ("s" if len(agents) != 1 else "")
     parts = (["stretto.yaml"] if len(agents) < len(names) else []) + ([count] if agents else [])

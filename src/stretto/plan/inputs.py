@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 
 from stretto.problems import Problem
 from stretto.recipe.model import Input
+from stretto.text.short import show_json
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
@@ -48,9 +49,9 @@ def convert(declared: Input, value: Json, workspace: FilePath | None = None) -> 
     # `enum: [1, 2]` of a string means the texts: its options are values of this type too.
     options = [_converted(declared, option) for option in declared.enum]
     if options and not any(_same(converted, option) for option in options):
-        allowed = listed([_shown(option) for option in declared.enum])
+        allowed = listed([show_json(option, 60) for option in declared.enum])
         hint = did_you_mean(str(value), [str(o) for o in declared.enum]) or f"one of {allowed}"
-        return Misfit("RCP304", f"input '{declared.name}' cannot be {_shown(value)}", hint)
+        return Misfit("RCP304", f"input '{declared.name}' cannot be {show_json(value, 60)}", hint)
     if declared.type == "file_path" and workspace is not None:
         return _path_inside(declared, str(converted), workspace)
     return converted
@@ -78,7 +79,9 @@ def _converted(declared: Input, value: Json) -> Json | Misfit:
             return _json(declared, value)
         case _:
             pass
-    message = f"input '{declared.name}' must be {_CALLED[declared.type]}, not {_shown(value)}"
+    message = (
+        f"input '{declared.name}' must be {_CALLED[declared.type]}, not {show_json(value, 60)}"
+    )
     return Misfit("RCP303", message, _EXAMPLES[declared.type])
 
 
@@ -138,11 +141,6 @@ def _path_inside(declared: Input, written: str, workspace: FilePath) -> Json | M
 def _same(a: Json, b: Json | Misfit) -> bool:
     # In Python 1 == True; in a recipe they are different values.
     return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
-def _shown(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def missing(declared: tuple[Input, ...], given: Mapping[str, Json]) -> tuple[Input, ...]:

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from stretto.templates.json_text import find_json
 from stretto.templates.value import MISSING
-from stretto.validation.wording import shortened
+from stretto.text.short import show_json
 from stretto.vocabulary.values import Json
 
 _MARKED_FENCE = re.compile(r"(?msi)^[ \t]*```[ \t]*json\b[^\n`]*\n(.*?)^[ \t]*```")
@@ -66,7 +66,7 @@ def _found(text: str) -> Json | NoJson:
         return NoJson("it holds no JSON: answer with JSON alone, without any words around it")
     is_citation = isinstance(value, list) and all(isinstance(item, int) for item in value)
     if is_citation and "```" not in text and not _NUMBERS_ALONE.search(text):
-        said = shortened(value)
+        said = show_json(value)
         return NoJson(f"it is prose in which only {said} could be JSON: answer with JSON alone")
     return value
 
@@ -135,4 +135,4 @@ def _broken(text: str, fault: json.JSONDecodeError) -> str:
         return "its JSON ends before it is complete: close every bracket and quote"
     around = text[max(0, fault.pos - 20) : fault.pos + 20]
     place = f"line {fault.lineno}, column {fault.colno}"
-    return f"its JSON is broken at {place} ({fault.msg}), near {shortened(around)}"
+    return f"its JSON is broken at {place} ({fault.msg}), near {show_json(around)}"

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from stretto.text.short import show_json
 from stretto.validation.answer import NoJson, read_json
-from stretto.validation.wording import shortened
 from stretto.vocabulary.values import Json
 
 LONGEST_CANDIDATE = 200_000  # characters that a judge is shown
@@ -105,11 +105,11 @@ def read_verdicts(text: str, rules: Sequence[str]) -> tuple[RuleVerdict, ...] | 
     found = read_json(text)
     if isinstance(found, NoJson):
         return f"the judge's answer cannot be read: {found.reason}"
-    listed = found.get("verdicts") if isinstance(found, dict) else found
-    if not isinstance(listed, list):
+    list_names = found.get("verdicts") if isinstance(found, dict) else found
+    if not isinstance(list_names, list):
         return "the judge's answer cannot be read: it has no list of verdicts"
     said = dict[int, RuleVerdict]()
-    for one in listed:
+    for one in list_names:
         read = _verdict(one, rules)
         if isinstance(read, str):
             return f"the judge's answer cannot be read: {read}"
@@ -125,12 +125,12 @@ def read_verdicts(text: str, rules: Sequence[str]) -> tuple[RuleVerdict, ...] | 
 
 def _verdict(written: Json, rules: Sequence[str]) -> tuple[int, RuleVerdict] | str:
     if not isinstance(written, dict):
-        return f"{shortened(written)} is no verdict"
+        return f"{show_json(written)} is no verdict"
     number, passed, reason = written.get("rule"), written.get("pass"), written.get("reason")
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(rules):
-        return f"{shortened(number)} is not the number of a rule"
+        return f"{show_json(number)} is not the number of a rule"
     # "true" in quotes, 1 or "yes" is not a pass: what is not plainly one is not counted as one.
     if not isinstance(passed, bool):
-        return f"'pass' of rule {number} is {shortened(passed)}, not true or false"
+        return f"'pass' of rule {number} is {show_json(passed)}, not true or false"
     why = reason.strip() if isinstance(reason, str) else ""
     return number, RuleVerdict(rules[number - 1], passed, why or "the judge gave no reason")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from stretto.templates.value import kind_of
-from stretto.validation.wording import listed, shortened
+from stretto.text.short import list_names, show_json
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def _said(error: "ValidationError | SchemaError", depth: int) -> str:
             return f"must be {names}, but is {_shown(value)}"
         case "required":
             missing = [name for name in wanted if isinstance(value, dict) and name not in value]
-            return f"the field {listed(missing)} is missing"
+            return f"the field {list_names(missing)} is missing"
         case "additionalProperties" if hasattr(error, "others"):
-            return f"the field {listed(error.others)} must not be there"
+            return f"the field {list_names(error.others)} must not be there"
         case "uniqueItems":
             return f"{error.message}: each may occur only once"
         case "minItems" | "maxItems" if isinstance(value, list):
@@ -77,12 +77,12 @@ def _said(error: "ValidationError | SchemaError", depth: int) -> str:
         case "anyOf" | "oneOf" if error.context and depth < _DEEPEST:
             return _nearest(error, depth)
         case _ if keyword in _BOUNDS:
-            said = _BOUNDS[keyword].format(shortened(wanted, 300))
-            return f"{said}, but is {shortened(value)}"
+            said = _BOUNDS[keyword].format(show_json(wanted, 300))
+            return f"{said}, but is {show_json(value)}"
         case "False" | "None":
-            return f"must not be there, but is {shortened(value)}"
+            return f"must not be there, but is {show_json(value)}"
         case _:
-            return f"does not meet '{keyword}': {shortened(error.message, 160)}"
+            return f"does not meet '{keyword}': {show_json(error.message, 160)}"
 
 
 def _nearest(error: "ValidationError | SchemaError", depth: int) -> str:
@@ -94,5 +94,5 @@ def _nearest(error: "ValidationError | SchemaError", depth: int) -> str:
 
 def _shown(value: Json) -> str:
     if value is None or isinstance(value, bool):
-        return shortened(value)
-    return f"{kind_of(value)}: {shortened(value)}"
+        return show_json(value)
+    return f"{kind_of(value)}: {show_json(value)}"

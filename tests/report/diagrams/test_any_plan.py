@@ -22,9 +22,9 @@ from stretto.plan.model import (
     Target,
 )
 from stretto.report.diagrams import FORMATS, draw
-from stretto.report.diagrams.words import columns
 from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.template import parse_template
+from stretto.text.short import columns
 from stretto.vocabulary.ids import StepId
 from support.diagram_plans import brief, graph
 

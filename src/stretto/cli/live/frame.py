@@ -13,7 +13,7 @@ from typing import TypeAlias
 from stretto.cli.live.board import Head, View
 from stretto.cli.live.rows import Row, joined
 from stretto.cli.stages import SIGNS, Stage
-from stretto.report.diagrams.words import columns, shorten
+from stretto.text.short import columns, fit, fit_name
 from stretto.vocabulary.durations import format_duration
 
 Span: TypeAlias = tuple[str, str]  # text, style
@@ -86,13 +86,13 @@ class Frame:
         lines += self._counts(view.hidden, _OPEN, stopped)
         if not stopped and head.ended_at is None and self._height >= _SHORTEST:
             hint = _fitting(_hints(view, self._is_watching), self._width)
-            lines.append(((cut(hint, self._width), "dim"),))
+            lines.append(((fit(hint, self._width), "dim"),))
         return lines
 
     def _title(self, head: Head, stopped: str) -> Line:
         word = stopped or head.status
         style = _RUN_STYLES.get(stopped or head.status, "bold cyan")
-        name = cut(head.workflow, max(8, self._width - columns(word) - 2))
+        name = fit(head.workflow, max(8, self._width - columns(word) - 2))
         left = self._width - columns(name) - columns(word) - 2
         run = f"  run {head.run_id}" if head.run_id else ""
         spans = ((name, "bold"), ("  ", ""), (word, style))
@@ -109,7 +109,7 @@ class Frame:
             pieces.append(f"{head.tokens:,} tokens")
         if head.usd:
             pieces.append(dollars(head.usd))
-        return ((cut(_fitting(pieces, self._width), self._width), ""),)
+        return ((fit(_fitting(pieces, self._width), self._width), ""),)
 
     def _row(self, row: Row, head: Head, now: float, ids: int, stopped: str) -> Line:
         sign, word, style = self._look(row.stage, stopped)
@@ -118,13 +118,13 @@ class Frame:
             says = joined(f"retries in {_seconds(row.retries_at - now)}", says)
         spans: list[Span] = [
             (f"{sign} ", style),
-            (f"{shorten(row.id, ids).ljust(ids)} ", "dim" if style == "dim" else ""),
+            (f"{fit_name(row.id, ids).ljust(ids)} ", "dim" if style == "dim" else ""),
             (word.ljust(9), style),
             (self._figures(row, head, now), ""),
         ]
         room = self._width - sum(columns(text) for text, _ in spans) - 1
         if says and room > 0:
-            spans.append((f" {cut(says, room)}", "red" if row.stage == "failed" else "dim"))
+            spans.append((f" {fit(says, room)}", "red" if row.stage == "failed" else "dim"))
         return tuple(spans)
 
     def _look(self, stage: Stage, stopped: str) -> tuple[str, str, str]:
@@ -155,19 +155,6 @@ class Frame:
                 gap = "  " if spans else ""
                 spans.append((f"{gap}{sign} {hidden[stage]:,} more {word}", style))
         return [tuple(spans)] if spans else []
-
-
-def cut(text: str, most: int) -> str:
-    """The end goes: an error says what it is first."""
-    if columns(text) <= most:
-        return text
-    kept, room = 0, most - 1
-    for character in text:
-        room -= columns(character)
-        if room < 0:
-            break
-        kept += 1
-    return f"{text[:kept]}…" if most > 0 else ""
 
 
 def elapsed(started_at: float, ended_at: float | None, now: float) -> str:

@@ -7,7 +7,7 @@ from rich.segment import ControlType
 from rich.text import Text
 
 from stretto.cli.live.frame import Line
-from stretto.report.diagrams.words import columns
+from stretto.text.short import columns
 from stretto.text.visible import visible_line
 
 

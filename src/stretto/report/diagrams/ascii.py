@@ -13,7 +13,7 @@ from stretto.report.diagrams.listing import list_layers
 from stretto.report.diagrams.nesting import Parallel, Series, Tree, nest
 from stretto.report.diagrams.order import ancestors_of, layers_of
 from stretto.report.diagrams.shape import Graph, Node, Part
-from stretto.report.diagrams.words import columns, shorten
+from stretto.text.short import columns, fit_name
 
 _LEAST_WIDTH = 20  # a step's number, an arrow, and a few letters of its name
 _CONTINUED = "   "
@@ -149,31 +149,31 @@ def _wrapped(blocks: Sequence[Block], width: int) -> list[str]:
 
 def _step_text(node: Node, condition: str, detail: Detail) -> str:
     most = detail.longest_name
-    name = f"{node.number}. {shorten(node.id, most)}"
+    name = f"{node.number}. {fit_name(node.id, most)}"
     stages = node.having("stage")
     if len(stages) > 1:
-        name += ": " + " --> ".join(shorten(stage.name, most) for stage in stages)
+        name += ": " + " --> ".join(fit_name(stage.name, most) for stage in stages)
     elif node.agent and detail.shows_agents:
-        name += f": {shorten(node.agent, most)}"
+        name += f": {fit_name(node.agent, most)}"
     if node.over:
-        name += f" × each of {shorten(node.over, most)}"
+        name += f" × each of {fit_name(node.over, most)}"
     notes = [note for note in (condition, *node.notes) if note]
-    return " ".join([f"[{name}]", *(f"({shorten(note, most)})" for note in notes)])
+    return " ".join([f"[{name}]", *(f"({fit_name(note, most)})" for note in notes)])
 
 
 def _part_text(part: Part, detail: Detail) -> str:
     most = detail.longest_name
     name = f"{part.number}. " if part.number else ""
-    name += shorten(part.name, most)
+    name += fit_name(part.name, most)
     if part.agent and detail.shows_agents:
-        name += f": {shorten(part.agent, most)}"
-    return f"[{name}] ({shorten(part.label, most)})" if part.label else f"[{name}]"
+        name += f": {fit_name(part.agent, most)}"
+    return f"[{name}] ({fit_name(part.label, most)})" if part.label else f"[{name}]"
 
 
 def _loop(text: str, node: Node, detail: Detail, closes: bool) -> Block:
     _, verdict = node.parts
     mark = "?" if verdict.role == "test" else ""
-    judge = f"[{shorten(verdict.name, detail.longest_name)}{mark}]"
+    judge = f"[{fit_name(verdict.name, detail.longest_name)}{mark}]"
     top = f"{text} --> {judge}"
     # From the middle of one box to the middle of the other.
     back = min(columns(text) // 2, 8)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from stretto.report.diagrams.words import columns
+from stretto.text.short import columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from stretto.report.diagrams.layout import Size
 from stretto.report.diagrams.shape import Node
-from stretto.report.diagrams.words import columns, shorten
+from stretto.text.short import columns, fit_name
 
 LINE = 17.0
 PILL_HEIGHT = 40.0
@@ -38,8 +38,8 @@ class Card:
 
 
 def card_of(node: Node) -> Card:
-    title = shorten(node.title, _LONGEST_LINE)
-    lines = tuple(shorten(line, _LONGEST_LINE) for line in _lines(node))
+    title = fit_name(node.title, _LONGEST_LINE)
+    lines = tuple(fit_name(line, _LONGEST_LINE) for line in _lines(node))
     text_width = max([columns(title) * TITLE_COLUMN, *(columns(t) * TEXT_COLUMN for t in lines)])
     top = PADDING + LINE * (1 + len(lines))
     pills = _pills(node, top + PADDING / 2)
@@ -70,7 +70,7 @@ def _lines(node: Node) -> Iterator[str]:
 def _pills(node: Node, top: float) -> tuple[Pill, ...]:
     branches = node.having("branch")
     texts = [
-        tuple(shorten(t, _LONGEST_LINE // 2) for t in (b.title, b.agent) if t) for b in branches
+        tuple(fit_name(t, _LONGEST_LINE // 2) for t in (b.title, b.agent) if t) for b in branches
     ]
     width = max((columns(text) * TEXT_COLUMN for lines in texts for text in lines), default=0)
     width += 2 * PADDING

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from stretto.report.diagrams.shape import Graph, Node, Role
-from stretto.report.diagrams.words import shorten
+from stretto.text.short import fit_name
 
 _LONGEST_LINE = 60
 _OPENING = """digraph {name} {{
@@ -107,7 +107,7 @@ def _shaped(id: str, shape: str, *lines: str) -> str:
 
 
 def _label(*lines: str) -> str:
-    return quoted(*(shorten(line, _LONGEST_LINE) for line in lines if line))
+    return quoted(*(fit_name(line, _LONGEST_LINE) for line in lines if line))
 
 
 def _attributes(values: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from stretto.report.diagrams.blocks import padded
 from stretto.report.diagrams.shape import Graph, Link, Node
-from stretto.report.diagrams.words import columns, shorten
+from stretto.text.short import columns, fit_name
 
 _INDENT = "  "
 
@@ -24,7 +24,7 @@ def list_layers(graph: Graph, width: int) -> list[str]:
             waits = [_awaited(graph, link, half) for link in into[index]]
             lines += _entry(names[index], waits, margin, width)
             for inside in _inside(graph.nodes[index]):
-                lines.append(shorten(f"{_INDENT * 2}{inside}", width))
+                lines.append(fit_name(f"{_INDENT * 2}{inside}", width))
         lines.append("")
     return lines[:-1]
 
@@ -33,14 +33,14 @@ def _name(node: Node, most: int) -> str:
     # Brackets, number and dot are kept, so the number can always be read.
     room = most - len(f"[{node.number}. ]")
     with_agent = f"{node.id}: {node.agent}" if node.agent else node.id
-    name = with_agent if columns(with_agent) <= room else shorten(node.id, room)
+    name = with_agent if columns(with_agent) <= room else fit_name(node.id, room)
     return f"[{node.number}. {name}]"
 
 
 def _awaited(graph: Graph, link: Link, most: int) -> str:
     before = graph.nodes[link.before]
-    name = shorten(before.id, max(most // 2, 3))
-    return f"{name} ({shorten(link.label, most)})" if link.label else name
+    name = fit_name(before.id, max(most // 2, 3))
+    return f"{name} ({fit_name(link.label, most)})" if link.label else name
 
 
 def _entry(name: str, waits: Sequence[str], margin: int, width: int) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _entry(name: str, waits: Sequence[str], margin: int, width: int) -> Iterator
         if line != lead and columns((line + text).rstrip()) > width:
             yield line.rstrip()
             line = lead = " " * columns(lead)
-        line += shorten(text, width - columns(line)) if line == lead else text
+        line += fit_name(text, width - columns(line)) if line == lead else text
     yield line.rstrip()
 
 

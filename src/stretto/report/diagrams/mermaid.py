@@ -6,7 +6,7 @@ A step with parts is a subgraph and links go to and from it, but a route leaves 
 from collections.abc import Iterator, Mapping
 
 from stretto.report.diagrams.shape import Graph, Node, Role
-from stretto.report.diagrams.words import shorten
+from stretto.text.short import fit_name
 
 _LONGEST_LINE = 60
 # Letters of any script, and what has no meaning to mermaid, markdown or HTML. A dot has: "1. "
@@ -80,7 +80,9 @@ def _inside(node: Node) -> Iterator[str]:
 
 
 def _label(*lines: str) -> str:
-    return '"' + "<br/>".join(escaped(shorten(line, _LONGEST_LINE)) for line in lines if line) + '"'
+    return (
+        '"' + "<br/>".join(escaped(fit_name(line, _LONGEST_LINE)) for line in lines if line) + '"'
+    )
 
 
 def _shaped(id: str, label: str, shape: tuple[str, str]) -> str:

@@ -26,7 +26,7 @@ from stretto.plan.model import (
     briefs,
 )
 from stretto.report.diagrams.order import Waits, ancestors_of, layers_of, without_implied
-from stretto.report.diagrams.words import plain, shorten
+from stretto.text.short import fit_name, name_line
 from stretto.vocabulary.ids import StepId
 
 Role: TypeAlias = Literal["branch", "choice", "producer", "judge", "test", "stage", "reducer"]
@@ -106,7 +106,7 @@ def graph_of(plan: Plan) -> Graph:
         for before in befores
         if before in shown[after] or (before, after) in routes
     )
-    return Graph(plain(plan.name), tuple(map(_node, plan.steps)), waits, tuple(links), layers)
+    return Graph(name_line(plan.name), tuple(map(_node, plan.steps)), waits, tuple(links), layers)
 
 
 def _routes(plan: Plan, index_of: Mapping[StepId, int]) -> dict[tuple[int, int], str]:
@@ -125,14 +125,14 @@ def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
         pairs = [(_condition(work.condition.text), work.if_true), ("else", work.if_false)]
     elif isinstance(work, PlannedSwitch):
         value = _condition(work.value.text)
-        pairs = [(f"{value} = {plain(case)}", target) for case, target in work.cases]
+        pairs = [(f"{value} = {name_line(case)}", target) for case, target in work.cases]
         pairs.append(("else", work.default))
     return ((condition, target) for condition, target in pairs if target is not None)
 
 
 def _node(step: PlannedStep) -> Node:
     number, work = step.index + 1, step.work
-    agents = [plain(brief.agent) for brief in briefs(work)]
+    agents = [name_line(brief.agent) for brief in briefs(work)]
     agent = (
         agents[0]
         if isinstance(work, PlannedDelegation | PlannedLoop | PlannedMap) and agents
@@ -140,9 +140,9 @@ def _node(step: PlannedStep) -> Node:
     )
     return Node(
         index=step.index,
-        id=plain(step.id),
+        id=name_line(step.id),
         kind=step.type,
-        agent="" if agent == plain(step.id) else agent,
+        agent="" if agent == name_line(step.id) else agent,
         over=_over(work.over.text) if isinstance(work, PlannedMap) else "",
         notes=tuple(_notes(step)),
         is_gated=step.is_gated,
@@ -160,32 +160,32 @@ def _notes(step: PlannedStep) -> Iterator[str]:
     if isinstance(work, PlannedParallel) and work.needed < len(work.branches):
         yield f"waits for {work.needed} of {len(work.branches)}"
     if isinstance(work, PlannedDelegation) and work.brief.fallback:
-        yield f"fallback: {shorten(plain(work.brief.fallback), LONGEST_CONDITION)}"
+        yield f"fallback: {fit_name(name_line(work.brief.fallback), LONGEST_CONDITION)}"
 
 
 def _parts(number: int, work: PlannedWork) -> Iterator[Part]:
     match work:
         case PlannedParallel():
             for place, branch in enumerate(work.branches):
-                name, agent = plain(branch.key), plain(branch.brief.agent)
+                name, agent = name_line(branch.key), name_line(branch.brief.agent)
                 other = "" if agent == name else agent
                 yield Part("branch", name, other, f"{number}{_letter(place)}")
         case PlannedCondition() | PlannedSwitch():
             in_place = [(when, to.brief) for when, to in _targets(work) if to.brief is not None]
             for place, (when, brief) in enumerate(in_place):
                 number_of = f"{number}{_letter(place)}"
-                yield Part("choice", plain(brief.agent), number=number_of, label=when)
+                yield Part("choice", name_line(brief.agent), number=number_of, label=when)
         case PlannedLoop():
-            yield Part("producer", plain(work.producer.agent))
+            yield Part("producer", name_line(work.producer.agent))
             if work.validator is not None:
-                yield Part("judge", plain(work.validator.agent))
+                yield Part("judge", name_line(work.validator.agent))
             else:
                 yield Part("test", _condition(work.until.text) if work.until else "passed")
         case PlannedMap():
             for stage in work.stages:
-                yield Part("stage", plain(stage.agent))
+                yield Part("stage", name_line(stage.agent))
             if work.reducer is not None:
-                yield Part("reducer", plain(work.reducer.agent))
+                yield Part("reducer", name_line(work.reducer.agent))
         case PlannedDelegation():
             pass
 
@@ -201,12 +201,12 @@ def _letter(place: int) -> str:
 
 def _condition(text: str) -> str:
     """`{{steps.score.output.points}} >= 80` → `points >= 80`."""
-    text = re.sub(r"\{\{\s*|\s*\}\}", "", plain(text))
+    text = re.sub(r"\{\{\s*|\s*\}\}", "", name_line(text))
     text = re.sub(r"\bsteps\.[\w-]+\.outputs?\.(?=\w)|\binputs\.", "", text)
     text = re.sub(r"\bsteps\.([\w-]+)(?:\.output\b)?", r"\1", text)
-    return shorten(text, LONGEST_CONDITION)
+    return fit_name(text, LONGEST_CONDITION)
 
 
 def _over(text: str) -> str:
     """`{{steps.split.output.chunks}}` → `split.output.chunks`."""
-    return shorten(re.sub(r"\{\{\s*(?:steps\.)?|\s*\}\}", "", plain(text)), LONGEST_CONDITION)
+    return fit_name(re.sub(r"\{\{\s*(?:steps\.)?|\s*\}\}", "", name_line(text)), LONGEST_CONDITION)

@@ -21,7 +21,7 @@ from stretto.report.diagrams.cards import (
 )
 from stretto.report.diagrams.layout import Layout, Point, Size, place
 from stretto.report.diagrams.shape import Graph, Node
-from stretto.report.diagrams.words import columns
+from stretto.text.short import columns
 
 _MARGIN = 16.0
 _LABEL_HEIGHT = 14.0

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from stretto.templates.value import kind_of
+from stretto.text.short import list_names
 from stretto.validation.rules.checks import Name
 from stretto.validation.rules.lookup import find_key, is_hinted, is_sure, near_key
 from stretto.validation.rules.subject import Subject
 from stretto.validation.rules.verdict import Failed, Passed, Unsure, Verdict, all_of
-from stretto.validation.wording import listed
 from stretto.vocabulary.values import Json
 
 _MOST_ELEMENTS = 20_000
@@ -59,7 +59,7 @@ def _missing(name: Name, subject: Subject) -> Verdict:
     near = near_key(subject.value, name)
     if near is not None:
         return Failed((f"{subject.called} has '{near}' where the field '{name.text}' must be",))
-    has = listed(list(subject.value)) if subject.value else "no fields"
+    has = list_names(list(subject.value)) if subject.value else "no fields"
     return Failed((f"the field '{name.text}' is missing in {subject.called}, which has {has}",))
 
 
@@ -84,7 +84,7 @@ def lacks_fields(names: tuple[Name, ...], subject: Subject) -> Verdict:
     exact = [name.text for name in names if name.text in found]
     if not exact:
         return Unsure()
-    return Failed((f"{subject.called} has the field {listed(exact)}, which must not be there",))
+    return Failed((f"{subject.called} has the field {list_names(exact)}, which must not be there",))
 
 
 def mentions(names: tuple[Name, ...], subject: Subject) -> Verdict:

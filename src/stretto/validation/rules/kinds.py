@@ -4,12 +4,12 @@ import math
 import re
 
 from stretto.templates.value import kind_of
+from stretto.text.short import show_json
 from stretto.validation.rules.checks import Amount, IsKind, Kind
 from stretto.validation.rules.fields import is_empty
 from stretto.validation.rules.subject import Subject
 from stretto.validation.rules.verdict import Failed, Passed, Unsure, Verdict
 from stretto.validation.rules.wording import bounds
-from stretto.validation.wording import shortened
 from stretto.vocabulary.values import Json
 
 _SAID: dict[Kind, str] = {
@@ -69,7 +69,7 @@ def is_one_of(values: tuple[str | bool, ...], subject: Subject) -> Verdict:
     value = subject.value
     if any(value is choice or (isinstance(value, str) and value == choice) for choice in values):
         return Passed()
-    choices = ", ".join(shortened(choice) for choice in values)
+    choices = ", ".join(show_json(choice) for choice in values)
     if isinstance(value, list | dict) or (subject.is_root and subject.is_prose):
         return _one_of_in_text(values, subject)
     return _failed(subject, f"must be one of {choices}, but is {_shown(subject)}")
@@ -83,7 +83,7 @@ def _one_of_in_text(values: tuple[str | bool, ...], subject: Subject) -> Verdict
     is_hinted = any(set(re.findall(r"\w+", str(value).lower())) <= words for value in values)
     if is_hinted or subject.text is None:
         return Unsure()
-    choices = ", ".join(shortened(choice) for choice in values)
+    choices = ", ".join(show_json(choice) for choice in values)
     return _failed(subject, f"must be one of {choices}")
 
 
@@ -93,7 +93,7 @@ def between(amount: Amount, subject: Subject) -> Verdict:
         if not value or not all(map(is_number, value)):
             return Unsure()
         outside = [number for number in value if _is_outside(amount, number)]
-        wanted = f"must hold numbers {bounds(amount)}, but holds {shortened(outside)}"
+        wanted = f"must hold numbers {bounds(amount)}, but holds {show_json(outside)}"
         return _failed(subject, wanted) if outside else Passed()
     if isinstance(value, dict) or (subject.is_prose and subject.is_root):
         return Unsure()
@@ -127,5 +127,5 @@ def _shown(subject: Subject) -> str:
     if isinstance(subject.value, list | dict) or (subject.is_root and subject.is_prose):
         return kind_of(subject.value)
     if subject.value is None or isinstance(subject.value, bool):
-        return shortened(subject.value)
-    return f"{kind_of(subject.value)}, {shortened(subject.value)}"
+        return show_json(subject.value)
+    return f"{kind_of(subject.value)}, {show_json(subject.value)}"

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import assert_never
 
-from stretto.adapters.models.cli.arguments import short_arguments, shortened
 from stretto.adapters.models.cli.said import (
     Answered,
     CallBegan,
@@ -20,6 +19,7 @@ from stretto.agents.speaking import Speaking
 from stretto.events.model import ToolEnded
 from stretto.ports.runner import AttemptRequest, Failure, Success, Witness
 from stretto.text.redaction import Redactor
+from stretto.text.short import shorten, shorten_arguments
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.value import value
 
@@ -160,7 +160,7 @@ class Hearing:
             return
         request, now = self._request, self._witness.now()
         # First redacted, then shortened: half a secret would not be known as one.
-        shown = short_arguments(self._redactor.arguments(call.began.arguments))
+        shown = shorten_arguments(self._redactor.arguments(call.began.arguments))
         self._witness.note(
             ToolEnded(
                 now,
@@ -168,12 +168,12 @@ class Hearing:
                 request.part,
                 request.attempt,
                 call.number,
-                shortened(self._redactor.text(call.began.tool or "?"), 100),
+                shorten(self._redactor.text(call.began.tool or "?"), 100),
                 shown,
                 "ok" if is_ok else "error",
                 size,
                 max(0.0, now - call.at),
-                "" if is_ok else shortened(self._redactor.text(message), _LONGEST_MESSAGE),
+                "" if is_ok else shorten(self._redactor.text(message), _LONGEST_MESSAGE),
             )
         )
 

@@ -1,0 +1,128 @@
+"""Make text short enough for the place where it is shown.
+
+Whatever a model, a file or a server wrote may have any length. These functions keep a part of it and
+say how much was left out, so that a reader never takes the part for the whole.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from unicodedata import category, east_asian_width
+
+from stretto.text.visible import one_line
+from stretto.vocabulary.values import Json
+
+_LONGEST_TEXT = 2_000
+_LONGEST_KEY = 200
+_MOST_ELEMENTS = 100
+_DEEPEST = 8
+
+
+def shorten(text: str, most: int) -> str:
+    """Keep the beginning and say how many characters follow."""
+    left_out = len(text) - most
+    return text if left_out <= 0 else f"{text[:most]} … ({left_out} characters more)"
+
+
+def shorten_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments of a tool call as the journal keeps them, whatever a model wrote."""
+    return _shorten_object(arguments, 1)
+
+
+def _shorten_json(value: Json, depth: int) -> Json:
+    if isinstance(value, str):
+        return shorten(value, _LONGEST_TEXT)
+    if isinstance(value, list | dict) and depth >= _DEEPEST:
+        return "…"
+    if isinstance(value, list):
+        return [_shorten_json(each, depth + 1) for each in value[:_MOST_ELEMENTS]]
+    if isinstance(value, dict):
+        return _shorten_object(value, depth + 1)
+    return value
+
+
+def _shorten_object(value: Mapping[str, Json], depth: int) -> dict[str, Json]:
+    some = list(value.items())[:_MOST_ELEMENTS]
+    return {shorten(key, _LONGEST_KEY): _shorten_json(each, depth) for key, each in some}
+
+
+def show_json(value: Json, most: int = 80) -> str:
+    """A value as JSON on one line of at most `most` characters, for a message."""
+    try:
+        written = json.dumps(_prune(value, most, 4), ensure_ascii=False)
+    except (ValueError, RecursionError):  # an integer with too many digits
+        written = "a value that cannot be shown"
+    written = written.encode("utf-8", "replace").decode("utf-8")
+    return written if len(written) <= most else f"{written[: most - 1]}…"
+
+
+def _prune(value: Json, longest: int, depth: int) -> Json:
+    """Drop what the line has no room for: writing out megabytes for one line takes seconds."""
+    if isinstance(value, str):
+        return value[:longest]
+    if depth == 0 and isinstance(value, dict | list):
+        return "…"
+    if isinstance(value, list):
+        return [_prune(inner, longest, depth - 1) for inner in value[:longest]]
+    if isinstance(value, dict):
+        some = list(value.items())[:longest]
+        return {key[:longest]: _prune(inner, longest, depth - 1) for key, inner in some}
+    return value
+
+
+def list_names(names: Sequence[str], most: int = 8) -> str:
+    """`'a', 'b' and 3 more`."""
+    some = ", ".join(f"'{name[:60]}'" for name in names[:most])
+    return f"{some} and {len(names) - most} more" if len(names) > most else some
+
+
+def relative_path(file: Path, folder: Path) -> str:
+    """The path from a folder on, if the file lies in it."""
+    return str(file.relative_to(folder)) if file.is_relative_to(folder) else str(file)
+
+
+def name_line(text: str) -> str:
+    """An id or a name as one line that is not empty; both may hold anything."""
+    return one_line(text) or "?"
+
+
+def columns(text: str) -> int:
+    """The width of a text on a terminal: some scripts take two columns a character."""
+    if text.isascii():
+        return len(text)
+    return sum(_character_columns(character) for character in text)
+
+
+def fit(text: str, most: int) -> str:
+    """Drop the end beyond `most` columns: an error says first what it is."""
+    if columns(text) <= most:
+        return text
+    kept, room = 0, most - 1
+    for character in text:
+        room -= columns(character)
+        if room < 0:
+            break
+        kept += 1
+    return f"{text[:kept]}…" if most > 0 else ""
+
+
+def fit_name(text: str, most: int) -> str:
+    """Drop the middle beyond `most` columns: names differ at their beginning and at their end."""
+    if columns(text) <= most:
+        return text
+    head, tail = "", ""
+    room = most - 1
+    for first, last in zip(text, reversed(text), strict=True):
+        if columns(head + first + tail) > room:
+            break
+        head += first
+        if columns(head + last + tail) > room:
+            break
+        tail = last + tail
+    return f"{head}…{tail}" if most > 0 else ""
+
+
+def _character_columns(character: str) -> int:
+    if category(character) in ("Mn", "Me"):
+        return 0  # an accent on the character before it
+    return 2 if east_asian_width(character) in "WF" else 1
