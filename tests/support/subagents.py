@@ -1,12 +1,13 @@
 """A subagent with real tools and a real HTTP server that plays the model. Out: what it did."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stretto.adapters.models.named import NamedModels
+from stretto.adapters.tools.functions import AnyFunctionTool
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.agents.subagent import Choice, Subagents
 from stretto.events.model import Happening, ModelRetried, ToolEnded
@@ -104,12 +105,17 @@ def play(
     tools: ToolSettings | None = None,
     timeout: float = 30.0,
     retries: int = 3,
+    functions: Sequence[AnyFunctionTool] = (),
 ) -> Outcome:
     async def main() -> Outcome:
         async with OpenAIServer(script) as server:
             given = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test-0123456789"}
             given |= environ or {}
-            toolbox = StandardToolbox(tools or ToolSettings(project=Path("/")), given)
+            toolbox = StandardToolbox(
+                tools or ToolSettings(project=Path("/")),
+                given,
+                functions={each.name: each for each in functions},
+            )
             heard = Heard()
             subagents = Subagents(
                 Choice("openai:first", judge=judge),

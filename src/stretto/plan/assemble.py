@@ -312,7 +312,7 @@ class _Assembly:
         for brief in briefs(work):
             if brief.fallback:
                 agents.append(_defined(self.draft, brief.fallback))
-        return posture_of(agents)
+        return posture_of(agents, self.draft.catalog.changing_tools)
 
     def _expression(self, at: Path) -> Expression:
         expression = self.draft.parsed[at]

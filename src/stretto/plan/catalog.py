@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from stretto.problems import Problem
 from stretto.recipe.model import Agent
 from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.tools import KNOWN_TOOLS
+from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
     agents: Mapping[AgentId, Agent] = field(default_factory=dict)
     tools: frozenset[str] = KNOWN_TOOLS
+    changing_tools: frozenset[str] = CHANGING_TOOLS  # those of `tools` that can change files
     broken: Mapping[AgentId, Problem] = field(default_factory=dict)  # files that cannot be read
 
 

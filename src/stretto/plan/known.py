@@ -23,7 +23,7 @@ def known_names(draft: Draft, stored: Mapping[str, StepId]) -> Known:
 
 def _with_change(draft: Draft, drafted: DraftStep) -> KnownStep:
     known, step = _known_step(draft, drafted.step), drafted.step
-    posture = step.posture or posture_of(agents_of(draft, drafted))
+    posture = step.posture or posture_of(agents_of(draft, drafted), draft.catalog.changing_tools)
     return replace(known, has_change=posture == "writer" and step.workspace_mode != "shared")
 
 

@@ -12,9 +12,9 @@ def tools_of(agent: Agent) -> tuple[str, ...]:
     return tuple(tool for tool in agent.tools if tool_name(tool) not in denied)
 
 
-def posture_of(agents: Iterable[Agent]) -> Posture:
-    """Of a step that says none, whose agents these are."""
-    return "writer" if any(map(_is_writer, agents)) else "read_only"
+def posture_of(agents: Iterable[Agent], changing: frozenset[str] = CHANGING_TOOLS) -> Posture:
+    """Of a step that says none, whose agents these are. `changing`: tools that change files."""
+    return "writer" if any(_is_writer(agent, changing) for agent in agents) else "read_only"
 
 
 def agents_of(draft: Draft, drafted: DraftStep) -> Iterator[Agent]:
@@ -31,16 +31,14 @@ def agents_of(draft: Draft, drafted: DraftStep) -> Iterator[Agent]:
             yield fallback
 
 
-def has_means_to_write(agent: Agent, model: str | None) -> bool:
+def has_means_to_write(agent: Agent, model: str | None, changing: frozenset[str]) -> bool:
     """A tool that changes files; one of an MCP server may; another program has tools of its own."""
     if (model or agent.model or "").startswith("cli:"):
         return True
-    return any(
-        tool_name(tool) in CHANGING_TOOLS or tool.startswith("mcp__") for tool in tools_of(agent)
-    )
+    return any(tool_name(tool) in changing or tool.startswith("mcp__") for tool in tools_of(agent))
 
 
-def _is_writer(agent: Agent) -> bool:
+def _is_writer(agent: Agent, changing: frozenset[str]) -> bool:
     if agent.posture:
         return agent.posture == "writer"
-    return any(tool_name(tool) in CHANGING_TOOLS for tool in tools_of(agent))
+    return any(tool_name(tool) in changing for tool in tools_of(agent))

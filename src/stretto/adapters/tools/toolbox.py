@@ -9,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stretto.adapters.tools.bash import BashSettings, FindShell
 from stretto.adapters.tools.listed_tools import ListedTool, read_listed
@@ -24,6 +25,9 @@ from stretto.processes.programs import NOWHERE, Writable
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 from stretto.workspaces.refusals import PathRefused
 from stretto.workspaces.sandbox.find import Setting, find_sandbox
+
+if TYPE_CHECKING:
+    from stretto.adapters.tools.functions import AnyFunctionTool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,11 @@ class StandardToolbox:
         settings: ToolSettings,
         environ: Mapping[str, str],
         find_shell: FindShell | None = None,
+        functions: "Mapping[str, AnyFunctionTool] | None" = None,
     ) -> None:
+        """`functions`: tools made of Python functions, by the name that agents list."""
         self._settings = settings
+        self._functions = functions or {}
         self._environ = environ
         inherited = {n: environ[n] for n in settings.bash_environment if n in environ}
         self._bash = BashSettings(
@@ -70,18 +77,27 @@ class StandardToolbox:
     @asynccontextmanager
     async def open(self, request: AttemptRequest) -> AsyncIterator[Mapping[str, Tool]]:
         """What the model asks for is not known here: only what it may have is in the mapping."""
-        listed = [each for each in read_listed(request.tools) if _is_offered(each, request)]
+        listed = [each for each in read_listed(request.tools) if self._is_offered(each, request)]
         remote = [each.name for each in listed if each.name.startswith("mcp__")]
         tools = await self._mcp.offer(remote, request.may_write) if remote else {}
         with ExitStack() as held:
             kit = self._kit(request, held)
             for each in listed:
-                if each.name not in remote and (made := _made(each, kit)) is not None:
+                if each.name in self._functions:
+                    tools[each.name] = _function(each, self._functions[each.name])
+                elif each.name not in remote and (made := _made(each, kit)) is not None:
                     tools[each.name] = made
             yield tools
 
     async def close(self) -> None:
         await self._mcp.close()
+
+    def _is_offered(self, each: ListedTool, request: AttemptRequest) -> bool:
+        if request.may_write or each.name == "Bash":
+            return True
+        function = self._functions.get(each.name)
+        changes = function.spec.changes_files if function else each.name in CHANGING_TOOLS
+        return not changes
 
     def _has_network(self, request: AttemptRequest) -> bool:
         """An agent that may fetch pages by a tool may fetch them by a command as well."""
@@ -111,8 +127,10 @@ class StandardToolbox:
         )
 
 
-def _is_offered(each: ListedTool, request: AttemptRequest) -> bool:
-    return request.may_write or each.name == "Bash" or each.name not in CHANGING_TOOLS
+def _function(each: ListedTool, function: Tool) -> Tool:
+    if each.filters:
+        return unusable(each.name, "it is a Python function, and those have no filters")
+    return function
 
 
 def _made(each: ListedTool, kit: Kit) -> Tool | None:

@@ -34,7 +34,7 @@ def check(draft: Draft) -> None:
 def _check_means(draft: Draft, drafted: DraftStep) -> None:
     """Whether those who do a writer's work can write at all."""
     step, agents = drafted.step, list(agents_of(draft, drafted))
-    if step.posture is None and posture_of(agents) == "read_only":
+    if step.posture is None and posture_of(agents, draft.catalog.changing_tools) == "read_only":
         if step.write_set:
             draft.warn(
                 "RCP902",
@@ -46,7 +46,9 @@ def _check_means(draft: Draft, drafted: DraftStep) -> None:
         return
     if step.posture == "read_only" or not agents:
         return
-    if not any(has_means_to_write(agent, step.model) for agent in agents):
+    if not any(
+        has_means_to_write(agent, step.model, draft.catalog.changing_tools) for agent in agents
+    ):
         draft.warn(
             "RCP904",
             (*step.at, "posture") if step.posture else step.at,
