@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from escape_scene import WORD, Scene
 
-from stretto.workspaces.sandbox.confinement import Limits
+from stretto.processes.watchdog import ResourceLimits
 from stretto.workspaces.sandbox.outcome import Ran
 from stretto.workspaces.sandbox.seccomp import machine
 from stretto.workspaces.sandbox.syscalls import ABIS
@@ -27,7 +27,7 @@ Check: TypeAlias = Callable[[Scene, Ran], bool]
 DEFAULT_WRITES = ("src/**", "docs/*.md")  # one is mounted, the other staged
 STAGED_WRITES = (*DEFAULT_WRITES, "notes.txt")  # which stages the workspace itself
 _MIB = 1024 * 1024
-LIMITS = Limits(
+LIMITS = ResourceLimits(
     wall_seconds=10,
     cpu_seconds=10,
     memory_bytes=256 * _MIB,
@@ -48,7 +48,7 @@ class Probe:
     control: str = ""  # the command itself, if empty
     root_only: bool = False  # even unconfined, nobody else could
     prepare: Callable[[Scene], None] = lambda scene: None
-    limits: Limits = LIMITS
+    limits: ResourceLimits = LIMITS
     protected: tuple[str, ...] = ()  # of the workspace: what we run, and what steers us
     hidden: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ import pytest
 SEARCH = """
 import asyncio, pathlib, sys
 from stretto.adapters.tools import grep_worker
-from stretto.adapters.tools.worker import run_worker
+from stretto.processes.worker import run_worker
 
 async def feed():
     yield b'{"pattern": "(a+)+$", "mode": "count", "context": 0, "ignore_case": false, '
@@ -37,12 +37,13 @@ asyncio.run(main())
 """
 AGENT = """
 import asyncio, pathlib
-from stretto.adapters.models.cli.process import Start, running
+from stretto.processes.guarded import run_guarded
+from stretto.processes.programs import ProgramStart
 
 SCRIPT = 'trap "" TERM HUP PIPE; setsid sleep 612 & sleep 611 & wait'
 
 async def main():
-    async with running(Start(("/bin/bash", "-c", SCRIPT), pathlib.Path("/"), {"PATH": "/usr/bin:/bin"}, "")):
+    async with run_guarded(ProgramStart(("/bin/bash", "-c", SCRIPT), pathlib.Path("/"), {"PATH": "/usr/bin:/bin"}, "")):
         await asyncio.sleep(600)
 
 asyncio.run(main())

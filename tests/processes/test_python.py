@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto.adapters.models.cli.process import Start, running
 from stretto.adapters.models.local import child, wheels
 from stretto.adapters.models.local.catalog import SMOLLM2
 from stretto.adapters.tools import grep_worker, html_text
-from stretto.adapters.tools.worker import run_worker
 from stretto.processes import python
+from stretto.processes.guarded import run_guarded
+from stretto.processes.programs import ProgramStart
+from stretto.processes.worker import run_worker
 from stretto.smoke.reading import read_elsewhere
 
 SOURCE = Path(stretto.__file__).parent
@@ -72,11 +73,11 @@ def test_a_journal_is_read_back_by_our_code(planted: Path) -> None:
     assert read_elsewhere(planted / "runs.db").journals == {}
 
 
-def test_a_program_is_leashed_by_our_code(planted: Path) -> None:
+def test_a_program_is_guarded_by_our_code(planted: Path) -> None:
     async def say() -> bytes:
-        start = Start(("/bin/sh", "-c", "pwd; env"), planted, {"A": "b"}, "")
-        async with running(start) as program:
-            return await program.all(10_000)
+        start = ProgramStart(("/bin/sh", "-c", "pwd; env"), planted, {"A": "b"}, "")
+        async with run_guarded(start) as program:
+            return await program.read_all(10_000)
 
     assert str(planted).encode() in asyncio.run(say())
 

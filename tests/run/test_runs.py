@@ -31,7 +31,7 @@ GATED = flat(
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from stretto.adapters.processes import name_of_this_process
+from stretto.processes.identity import name_of_this_process
 from stretto.adapters.stores.sqlite import SqliteJournal
 
 async def hold():
@@ -249,7 +249,7 @@ def test_of_many_who_find_a_dead_lease_at_once_one_gets_the_run() -> None:
 
 
 def _name_of_a_dead_process() -> str:
-    say = "from stretto.adapters.processes import name_of_this_process as n; print(n())"
+    say = "from stretto.processes.identity import name_of_this_process as n; print(n())"
     return subprocess.run(
         [sys.executable, "-c", say], check=True, capture_output=True, text=True
     ).stdout.strip()

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from stretto.globs.glob import Glob, parse_glob
-from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement, Limits
+from stretto.processes.watchdog import ResourceLimits
+from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement
 from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
 from stretto.workspaces.sandbox.outcome import Ran
 from stretto.workspaces.sandbox.sandbox import Sandbox
 
-QUICK = Limits(wall_seconds=20)
+QUICK = ResourceLimits(wall_seconds=20)
 
 
 def find(setting: Setting) -> Sandbox:
@@ -29,7 +30,7 @@ def globs(*texts: str) -> tuple[Glob, ...]:
 def confined(
     workspace: Path,
     *writes: str,
-    limits: Limits = QUICK,
+    limits: ResourceLimits = QUICK,
     readable: tuple[Path, ...] = (),
     local_sockets: bool = False,
     **environment: str,

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 # What an interpreter reads once, when it starts: a command that sets one needs its own.
 _READ_AT_START = ("LANG", "LC_", "PYTHON", "LD_")
 # Programs of their own, and what commands import as a last resort.
-_LEFT_OUT = ("__main__", "worker", "serving", "launcher", "leash", "detached", "bundled")
+_LEFT_OUT = ("__main__", "worker", "serving", "launcher", "guard", "detached", "bundled")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ goes on by the clock that counts from the boot. A machine that sleeps grows olde
 import asyncio
 import os
 import time
-from pathlib import Path
 
-_PROC = Path("/proc")
+from stretto.processes.process_table import boot_id
+
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # asyncio sleeps by a clock that stands still while the machine does, so it is asked again.
 _LONGEST_SLEEP_SECONDS = 30.0
@@ -24,9 +24,8 @@ def elapsed() -> float:
 def boot_name() -> str:
     """Two processes with one name have one `elapsed`. Empty: nobody can tell."""
     try:
-        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         # A container may have been given another time since the boot.
-        return f"{boot}:{os.stat(_PROC / 'self/ns/time').st_ino}"
+        return f"{boot_id()}:{os.stat('/proc/self/ns/time').st_ino}" if boot_id() else ""
     except OSError:
         return ""
 

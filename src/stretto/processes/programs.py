@@ -1,8 +1,8 @@
-"""Find a program of this machine. In: its name. Out: its whole path, or None.
+"""Find a program of this machine by its name, and say how it is to be started.
 
 What is started on the host must not be what a step has written. So a program is never taken from a
-folder that steps write to, neither by its place on PATH nor by a link anywhere on the way to it;
-relative entries of PATH mean another folder wherever one stands, and do not count at all.
+folder that steps write to, neither by its place on PATH nor by a link anywhere on the way to it.
+Relative entries of PATH mean another folder wherever one stands, and do not count at all.
 """
 
 import os
@@ -11,6 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MOST_HOPS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramStart:
+    """What is needed to start a program."""
+
+    words: tuple[str, ...]  # the first is the program's whole path
+    folder: Path  # where it starts
+    environment: Mapping[str, str]  # all of it
+    stdin_text: str | None = ""  # what it reads; None: a pipe, to be written to while it runs
+    keep_fds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +37,7 @@ class Writable:
         kept = [os.path.realpath(place) for place in self.but_not]
         return any(
             place.startswith(roots) and not any(_is_on_the_way(place, each) for each in kept)
-            for place in _places(path)
+            for place in _places_on_the_way(path)
         )
 
 
@@ -34,48 +45,49 @@ NOWHERE = Writable()
 
 
 def find_program(name: str, path: str | None = None, writable: Writable = NOWHERE) -> str | None:
-    """`path`: as PATH is written, ours by default. A name with a slash must be a whole path."""
+    """Its whole path, or None. `path`: as PATH is written, ours by default. A name with a slash
+    must be a whole path."""
     if os.sep in name:
-        return name if os.path.isabs(name) and _is_fit(name, writable) else None
-    for folder in _folders(os.environ.get("PATH", os.defpath) if path is None else path):
+        return name if os.path.isabs(name) and _is_usable(name, writable) else None
+    for folder in _absolute_folders(os.environ.get("PATH", os.defpath) if path is None else path):
         candidate = os.path.join(folder, name)
-        if _is_fit(candidate, writable):
+        if _is_usable(candidate, writable):
             return candidate
     return None
 
 
 def find_command(word: str, folder: Path, path: str | None, writable: Writable) -> str | None:
-    """A command as the user writes it in settings: a path, from `folder` on, or a bare name. What
-    is named by its path may lie in a workspace, if it is kept from steps."""
+    """A command as the user writes it in settings: a path, relative to `folder`, or a bare name.
+    What is named by its path may lie in a workspace, if steps cannot write it."""
     if os.sep in word:
         return find_program(os.path.join(folder.absolute(), word))
     return find_program(word, path, writable)
 
 
 def with_safe_path(environ: Mapping[str, str], writable: Writable) -> dict[str, str]:
-    """An environment for whom we start, who looks for programs by its PATH himself."""
+    """An environment for a program that looks for further programs by its PATH."""
     if "PATH" not in environ:
         return dict(environ)
-    kept = (it for it in _folders(environ["PATH"]) if not writable.reaches(it))
+    kept = (it for it in _absolute_folders(environ["PATH"]) if not writable.reaches(it))
     return {**environ, "PATH": os.pathsep.join(kept)}
 
 
-def _is_fit(path: str, writable: Writable) -> bool:
+def _is_usable(path: str, writable: Writable) -> bool:
     is_program = os.path.isfile(path) and os.access(path, os.X_OK)
     return is_program and not writable.reaches(path)
 
 
 def _is_on_the_way(place: str, kept: str) -> bool:
-    """In what is kept from steps, or a folder above it, which they cannot rename either."""
+    """Within what steps cannot change, or a folder above it, which they cannot rename either."""
     return f"{place}/".startswith(f"{kept}/") or f"{kept}/".startswith(f"{place}/")
 
 
-def _folders(path: str) -> Iterator[str]:
+def _absolute_folders(path: str) -> Iterator[str]:
     return (folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
 
 
-def _places(path: str) -> Iterator[str]:
-    """Every name that is looked at on the way, as the kernel goes it: whoever can change one of
+def _places_on_the_way(path: str) -> Iterator[str]:
+    """Every name that the kernel looks at when it follows the path: whoever can change one of
     them decides what the path means."""
     at, names = os.sep, path.split(os.sep)
     for _ in range(_MOST_HOPS):

@@ -1,4 +1,4 @@
-"""Run a program of ours that ends when its asker does. In: a descriptor, a program, its words.
+"""Run a program of ours that ends when the process that started it does.
 
     python -I -S starter.py FD PROGRAM [WORDS…]
 
@@ -19,7 +19,7 @@ def end_with(life: int) -> None:
         signal.signal(signal.SIGIO, lambda *_: os._exit(128 + signal.SIGIO))
     fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([life], [], [], 0)[0]:  # it was closed before we asked to be told
+    if select.select([life], [], [], 0)[0]:  # it was closed before we asked for the signal
         os._exit(128 + signal.SIGIO)
 
 

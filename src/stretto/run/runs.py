@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from stretto.adapters.processes import is_dead, name_of_this_process
 from stretto.events.model import (
     AttemptCancelled,
     CancelRequested,
@@ -28,6 +27,7 @@ from stretto.ports.mailbox import ExternalEvent
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.run.clock import RunClock
 from stretto.run.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
 from stretto.run.driver import Driver, Listener

@@ -1,6 +1,6 @@
 """Plays the model, offline. In: an attempt. Out: what a model would do: wait, call tools, answer.
 
-The tools are the real ones, with the real leash. Steps that should run side by side wait for each
+The tools are the real ones, with the real guard. Steps that should run side by side wait for each
 other here: were they run one after the other, they would never meet, and fail.
 """
 

@@ -36,14 +36,5 @@ def sync_file_system(fd: int) -> bool:
 
 
 @cache
-def boot_id() -> str:
-    """Of the machine as it runs now; empty where it has none."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)

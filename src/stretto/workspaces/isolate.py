@@ -27,10 +27,10 @@ from typing import Literal, TypeAlias, cast
 from stretto.config.private import make_private
 from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
+from stretto.processes.process_table import boot_id
 from stretto.vocabulary.values import Json
 from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import BlobWriter
-from stretto.workspaces.durable import boot_id
 from stretto.workspaces.entries import Entry, Left
 from stretto.workspaces.git import find_repository, own_git_dir, tracked_paths
 from stretto.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from stretto.processes.watchdog import ResourceLimits
 from stretto.workspaces.sandbox import reasons
-from stretto.workspaces.sandbox.confinement import Limits
 from stretto.workspaces.sandbox.find import NoSandbox, _find, find_sandbox
 from stretto.workspaces.sandbox.sandbox import Sandbox
 from support.sandboxes import confined, find, run
@@ -117,7 +117,7 @@ def test_off_still_has_a_clean_environment_limits_and_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "hush")
-    limits = Limits(wall_seconds=2, file_bytes=1 << 20)
+    limits = ResourceLimits(wall_seconds=2, file_bytes=1 << 20)
     command = "env; head -c 3M /dev/zero > big; (sleep 3; echo late > late) & sleep 30"
     ran = run(find("off"), command, confined(tmp_path, limits=limits))
     assert "hush" not in ran.output

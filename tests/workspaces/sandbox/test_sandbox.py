@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from stretto.processes.watchdog import LimitName, ResourceLimits
 from stretto.workspaces.sandbox import stage
-from stretto.workspaces.sandbox.confinement import Limits
 from stretto.workspaces.sandbox.find import Setting
-from stretto.workspaces.sandbox.outcome import Limit, Refused
+from stretto.workspaces.sandbox.outcome import Refused
 from stretto.workspaces.sandbox.sandbox import Sandbox
 from support.sandboxes import confined, find, run
 
@@ -213,7 +213,7 @@ def test_sockets_of_its_own_need_to_be_asked_for(sandbox: Sandbox, workspace: Pa
 def test_a_command_that_takes_too_long_is_stopped_with_its_children(
     sandbox: Sandbox, workspace: Path
 ) -> None:
-    limits = Limits(wall_seconds=2)
+    limits = ResourceLimits(wall_seconds=2)
     command = "trap '' TERM; (sleep 3; echo late > src/late) & echo begun; sleep 30"
     ran = run(sandbox, command, confined(workspace, "src", limits=limits))
     assert (ran.timed_out, ran.output) == (True, "begun\n")
@@ -233,7 +233,7 @@ def test_nothing_outlives_the_command(sandbox: Sandbox, workspace: Path) -> None
 def test_a_flood_of_output_is_bounded_and_the_command_goes_on(
     sandbox: Sandbox, workspace: Path
 ) -> None:
-    limits = Limits(output_bytes=2000)
+    limits = ResourceLimits(output_bytes=2000)
     command = "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo; echo last"
     ran = run(sandbox, command, confined(workspace, limits=limits))
     assert ran.exit_code == 0
@@ -246,20 +246,20 @@ def test_a_flood_of_output_is_bounded_and_the_command_goes_on(
 @pytest.mark.parametrize(
     ("command", "limits", "hit"),
     [
-        ("b() { b | b & }; b; sleep 9", Limits(processes=50), Limit.PROCESSES),
-        ("while :; do :; done", Limits(cpu_seconds=1), Limit.CPU),
-        ("head -c 3M /dev/zero > src/big", Limits(file_bytes=1 << 20), Limit.FILE),
+        ("b() { b | b & }; b; sleep 9", ResourceLimits(processes=50), LimitName.PROCESSES),
+        ("while :; do :; done", ResourceLimits(cpu_seconds=1), LimitName.CPU),
+        ("head -c 3M /dev/zero > src/big", ResourceLimits(file_bytes=1 << 20), LimitName.FILE),
         (
             "x() { head -c 60M /dev/zero | tail -c 60M; }; x | sleep 3 & x | sleep 3 & wait",
-            Limits(memory_bytes=100 << 20),
-            Limit.MEMORY,
+            ResourceLimits(memory_bytes=100 << 20),
+            LimitName.MEMORY,
         ),
     ],
 )
 def test_a_limit_ends_the_command_and_is_named(
-    sandbox: Sandbox, workspace: Path, command: str, limits: Limits, hit: Limit
+    sandbox: Sandbox, workspace: Path, command: str, limits: ResourceLimits, hit: LimitName
 ) -> None:
-    if hit is Limit.PROCESSES and os.geteuid() != 0:
+    if hit is LimitName.PROCESSES and os.geteuid() != 0:
         pytest.skip("only root's processes are not counted by the kernel itself")
     ran = run(sandbox, command, confined(workspace, "src", limits=limits))
     assert ran.limit_hit == hit

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from stretto.workspaces.sandbox import tree
-from stretto.workspaces.sandbox.confinement import Limits
-from stretto.workspaces.sandbox.disk import DiskWatch
+from stretto.processes.process_table import children
+from stretto.processes.watchdog import DiskWatch, LimitName, ResourceLimits, measure_tree
 from stretto.workspaces.sandbox.find import Setting
-from stretto.workspaces.sandbox.outcome import Limit, Ran
+from stretto.workspaces.sandbox.outcome import Ran
 from stretto.workspaces.sandbox.sandbox import Sandbox
 from support.sandboxes import confined, find, run
 
@@ -32,7 +31,7 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-DISK = Limits(wall_seconds=60, disk_bytes=48 * _MIB, file_bytes=16 * _MIB)
+DISK = ResourceLimits(wall_seconds=60, disk_bytes=48 * _MIB, file_bytes=16 * _MIB)
 WAYS = {
     "many files": "for i in $(seq 400); do head -c 4M /dev/zero > src/$i; done",
     "in folders": "for i in $(seq 400); do mkdir -p src/$i/x; head -c 4M /dev/zero > src/$i/x/y; done",
@@ -48,13 +47,13 @@ def test_what_all_files_take_together_is_bounded(
     sandbox: Sandbox, workspace: Path, way: str
 ) -> None:
     ran = run(sandbox, WAYS[way], confined(workspace, "src", limits=DISK))
-    assert ran.limit_hit == Limit.DISK
+    assert ran.limit_hit == LimitName.DISK
 
 
 def test_a_copy_counts_too(sandbox: Sandbox, workspace: Path) -> None:
     command = "for i in $(seq 100); do head -c 4M /dev/zero > $i.md; done"
     ran = run(sandbox, command, confined(workspace, "*.md", limits=DISK))
-    assert ran.limit_hit == Limit.DISK
+    assert ran.limit_hit == LimitName.DISK
 
 
 def test_what_was_there_before_and_what_others_write_does_not_count(workspace: Path) -> None:
@@ -85,14 +84,14 @@ def test_many_children_do_not_outrun_the_limit(
     """Each stays below it, and together they would take nine times as much."""
     python = Path(sys.base_prefix)
     command = f"{python}/bin/python3 -c '{MEMORY.format(kind=kind)}'"
-    limits = Limits(wall_seconds=60, memory_bytes=256 * _MIB)
+    limits = ResourceLimits(wall_seconds=60, memory_bytes=256 * _MIB)
     peak, ended = 0, threading.Event()
 
     def look(root: int) -> None:
         nonlocal peak
         while not ended.wait(0.002):
             peak = max(
-                peak, sum(tree.measure(each, 10_000).memory_bytes for each in tree.children(root))
+                peak, sum(measure_tree(each, 10_000).memory_bytes for each in children(root))
             )
 
     async def measured() -> Ran:
@@ -107,7 +106,7 @@ def test_many_children_do_not_outrun_the_limit(
         return ran
 
     ran = asyncio.run(measured())
-    assert ran.limit_hit == Limit.MEMORY
+    assert ran.limit_hit == LimitName.MEMORY
     assert peak < 1200 * _MIB  # of 2,400; an idle machine holds it at some 350
 
 
@@ -117,7 +116,7 @@ def test_a_busy_event_loop_does_not_put_the_watchdog_to_sleep(
     command = "sleep 0.5; while :; do :; done & while :; do :; done"
 
     async def busy() -> Ran:
-        limits = Limits(wall_seconds=300, cpu_seconds=2)
+        limits = ResourceLimits(wall_seconds=300, cpu_seconds=2)
         running = asyncio.create_task(sandbox.run(command, confined(workspace, limits=limits)))
         for _ in range(40):
             await asyncio.sleep(0)
@@ -128,4 +127,4 @@ def test_a_busy_event_loop_does_not_put_the_watchdog_to_sleep(
         assert isinstance(ran, Ran)
         return ran
 
-    assert asyncio.run(busy()).limit_hit == Limit.CPU
+    assert asyncio.run(busy()).limit_hit == LimitName.CPU

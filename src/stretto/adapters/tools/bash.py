@@ -11,10 +11,11 @@ from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
 from stretto.adapters.tools.command_filter import CommandFilter, forbidden_because
 from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, ToolOutcome, Verdict
+from stretto.processes.watchdog import ResourceLimits
 from stretto.vocabulary.names import listed
 from stretto.workspaces.isolate import is_real_folder
 from stretto.workspaces.protected import Protected
-from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Carried, Confinement, Limits
+from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Carried, Confinement
 from stretto.workspaces.sandbox.find import NoSandbox
 from stretto.workspaces.sandbox.outcome import Ran
 from stretto.workspaces.sandbox.outcome import Refused as NotRun
@@ -86,7 +87,7 @@ def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinem
     return Confinement(
         reach.workspace,
         writes=tuple(glob for glob in globs if isinstance(glob, Glob)),
-        limits=Limits(wall_seconds=seconds, cpu_seconds=seconds),
+        limits=ResourceLimits(wall_seconds=seconds, cpu_seconds=seconds),
         environment={**PLAIN_ENVIRONMENT, **settings.environment},
         network=settings.network,
         protected=Protected(reach.protected),

@@ -11,8 +11,8 @@ from stretto.adapters.tools.arguments import Flag, Given, OneOf, Parameter, Para
 from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
 from stretto.adapters.tools.decoding import not_text
 from stretto.adapters.tools.files import Files
-from stretto.adapters.tools.worker import WorkerTooSlow, run_worker
 from stretto.globs.glob import Glob, GlobFault, parse_glob
+from stretto.processes.worker import WorkerTooSlow, run_worker
 from stretto.vocabulary.values import Json
 from stretto.workspaces.places import Found
 from stretto.workspaces.refusals import PathRefused
@@ -51,7 +51,7 @@ def grep(files: Files, timeout_seconds: float = TIMEOUT_SECONDS) -> CheckedTool:
             _, said = await run_worker(program, search.feed(), timeout_seconds, _MOST_OUTPUT)
         except WorkerTooSlow as stopped:
             note = f"[stopped after {timeout_seconds:g} s: search less, or with a simpler pattern]"
-            return f"{_text(stopped.said)}{note}"
+            return f"{_text(stopped.output)}{note}"
         return _told(said, search.notes)
 
     return checked("Grep", _SAYS, _TAKES, work)

@@ -26,7 +26,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from stretto.processes.leashed import leashed
+from stretto.processes import python
 
 MOST_LINE_BYTES = 8_000_000
 # Lists and objects in one message. Ten bytes of JSON can become a kilobyte of values and keep the
@@ -36,7 +36,7 @@ MOST_PARTS = 50_000
 MOST_UNASKED = 5_000
 _MOST_ERRORS = 4_000
 _GRACE_SECONDS = 2.0
-_LEASH_SECONDS = 7.0  # it needs five at most
+_GUARD_SECONDS = 7.0  # it needs five at most
 _LAST_WORDS_SECONDS = 0.2
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
@@ -113,8 +113,8 @@ async def stdio_transport(
 async def _started(
     argv: Sequence[str], environment: Mapping[str, str], folder: Path, life: int
 ) -> asyncio.subprocess.Process:
-    """Beneath the leash: what it starts ends with it, and all of it when we are killed."""
-    command = leashed(argv, folder, life)
+    """Beneath the guard: what it starts ends with it, and all of it when we are killed."""
+    command = python.guarded(argv, folder, life)
     return await asyncio.create_subprocess_exec(
         *command.words, cwd=command.folder, env=dict(environment), pass_fds=(life,),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -194,13 +194,13 @@ async def _hear_errors(process: asyncio.subprocess.Process, ending: Ending) -> N
 
 
 async def _end(process: asyncio.subprocess.Process, life: IO[bytes], grace_seconds: float) -> None:
-    """As the protocol has it: close its input, wait; then the leash asks it to end, and kills it
+    """As the protocol has it: close its input, wait; then the guard asks it to end, and kills it
     with all that it has started."""
     assert process.stdin is not None
     process.stdin.close()
     await _wait(process, grace_seconds)
     life.close()
-    await _wait(process, _LEASH_SECONDS)
+    await _wait(process, _GUARD_SECONDS)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     await _wait(process, _GRACE_SECONDS)

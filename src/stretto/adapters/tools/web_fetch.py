@@ -15,7 +15,7 @@ from stretto.adapters.tools.charsets import codec_of
 from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
 from stretto.adapters.tools.dialing import Dialer, Page
 from stretto.adapters.tools.urls import Url, read_redirect, read_url
-from stretto.adapters.tools.worker import WorkerTooSlow, run_worker
+from stretto.processes.worker import WorkerTooSlow, run_worker
 
 MOST_BYTES = 2_000_000
 MOST_REDIRECTS = 5

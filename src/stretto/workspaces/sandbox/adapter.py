@@ -1,16 +1,16 @@
 """The port of a sandbox: how one way of confining starts a command.
 
-In: a Task. Out: a Launch, which lasts as long as the command. There are three: `bubblewrap`,
+In: a Task. Out: a ProgramStart, which lasts as long as the command. There are three: `bubblewrap`,
 `landlock`, and `unconfined`, which confines nothing.
 """
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
+from stretto.processes.programs import ProgramStart
 from stretto.workspaces.sandbox.confinement import Confinement
 
 
@@ -38,14 +38,6 @@ class Task:
     mounts: tuple[Mount, ...]  # the workspace first; a mount hides what is below it
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]  # of the launcher, which is outside
-    keep_fds: tuple[int, ...]
-    directory: Path  # where the launcher starts
-
-
 class Adapter(Protocol):
     @property
     def name(self) -> str: ...
@@ -61,4 +53,4 @@ class Adapter(Protocol):
     @property
     def has_local_sockets(self) -> bool: ...
 
-    def launch(self, task: Task) -> AbstractContextManager[Launch]: ...
+    def launch(self, task: Task) -> AbstractContextManager[ProgramStart]: ...

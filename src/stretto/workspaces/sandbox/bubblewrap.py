@@ -1,4 +1,4 @@
-"""Confine a command with bubblewrap. In: a Task. Out: a Launch of `bwrap`.
+"""Confine a command with bubblewrap. In: a Task. Out: a ProgramStart of `bwrap`.
 
 Its options travel through a descriptor, so that no other user reads them in a list of processes,
 and it starts with an empty environment: what it is given stays readable in /proc/1/environ.
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from stretto.processes.programs import ProgramStart
 from stretto.workspaces.sandbox import seccomp, shell, system
-from stretto.workspaces.sandbox.adapter import Access, Launch, Mount, Task
+from stretto.workspaces.sandbox.adapter import Access, Mount, Task
 from stretto.workspaces.sandbox.confinement import Confinement
 
 HOME = "/tmp/home"
@@ -38,7 +39,7 @@ class Bubblewrap:
         )
 
     @contextmanager
-    def launch(self, task: Task) -> Iterator[Launch]:
+    def launch(self, task: Task) -> Iterator[ProgramStart]:
         with ExitStack() as closing:
             options, fds = _Options(closing), [mount.source for mount in task.mounts]
             _add_namespaces(options, task.confinement)
@@ -55,7 +56,7 @@ class Bubblewrap:
             )
             argv = (self.program, "--args", options.written(), "--", *command)
             inherited = [fd for fd in (*fds, *options.fds) if fd >= 0]
-            yield Launch(argv, {}, tuple(inherited), Path("/"))
+            yield ProgramStart(argv, Path("/"), {}, keep_fds=tuple(inherited))
 
 
 class _Options:

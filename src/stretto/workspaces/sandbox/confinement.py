@@ -6,9 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from stretto.globs.glob import Glob
+from stretto.processes.watchdog import ResourceLimits
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
-
-_MIB = 1024 * 1024
 
 PLAIN_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -17,25 +16,6 @@ PLAIN_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "TERM": "dumb",
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Of the command and all that it starts, together; only `file_bytes` is for each file."""
-
-    wall_seconds: float = 120.0
-    cpu_seconds: float = 120.0
-    memory_bytes: int = 2048 * _MIB
-    processes: int = 512  # threads count too
-    file_bytes: int = 1024 * _MIB
-    disk_bytes: int = 4096 * _MIB  # of all that it writes in the workspace
-    scratch_bytes: int = 512 * _MIB  # of /tmp, and again of /dev/shm: both are memory
-    output_bytes: int = 64 * 1024
-
-    def __post_init__(self) -> None:
-        for name in self.__slots__:
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be more than 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +36,7 @@ class Confinement:
     network: bool = False  # all of it, with what listens on this machine's loopback
     # Unix sockets in the workspace lead to programs outside. So a command has none, unless asked.
     local_sockets: bool = False
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
     protected: Protected = NOTHING_PROTECTED  # stays as it is, whatever `writes` says
     hidden: tuple[str, ...] = ()  # from the workspace on: neither read nor written
     named_secrets: tuple[Glob, ...] = ()  # files that hold keys and may be read all the same

@@ -84,9 +84,9 @@ def _probe(adapter: Adapter) -> str | None:
                 adapter.launch(Task(_PROBE, confinement, view.mounts)) as launch,
             ):
                 done = subprocess.run(
-                    launch.argv,
+                    launch.words,
                     env=dict(launch.environment),
-                    cwd=launch.directory,
+                    cwd=launch.folder,
                     pass_fds=launch.keep_fds,
                     stdin=subprocess.DEVNULL,
                     capture_output=True,

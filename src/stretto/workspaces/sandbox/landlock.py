@@ -1,4 +1,4 @@
-"""Confine a command with Landlock and namespaces. In: a Task. Out: a Launch of our own launcher.
+"""Confine a command with Landlock and namespaces. In: a Task. Out: a ProgramStart of our own launcher.
 
 For machines without bubblewrap. Files are held by Landlock; the network, other processes, a
 private /tmp and what is read-only in the workspace by namespaces, as with bubblewrap. The whole
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import ClassVar, TypedDict, cast
 
 from stretto.processes import python
+from stretto.processes.programs import ProgramStart
 from stretto.workspaces.sandbox import seccomp, shell, system
-from stretto.workspaces.sandbox.adapter import Access, Launch, Mount, Task
+from stretto.workspaces.sandbox.adapter import Access, Mount, Task
 from stretto.workspaces.sandbox.bubblewrap import environment
 from stretto.workspaces.sandbox.reasons import Missing
 
@@ -38,7 +39,7 @@ class MountOrder(TypedDict):
     is_directory: bool
 
 
-class Order(TypedDict):
+class LaunchOrder(TypedDict):
     """What the launcher is told."""
 
     argv: list[str]
@@ -67,17 +68,17 @@ class Landlock:
     )
 
     @contextmanager
-    def launch(self, task: Task) -> Iterator[Launch]:
+    def launch(self, task: Task) -> Iterator[ProgramStart]:
         fd = os.memfd_create("stretto")
         try:
             os.write(fd, marshal.dumps(cast("dict[str, object]", self._order(task))))
             os.lseek(fd, 0, os.SEEK_SET)
             command = python.isolated(_LAUNCHER, str(fd))
-            yield Launch(command.words, {}, (fd,), command.folder)
+            yield ProgramStart(command.words, command.folder, {}, keep_fds=(fd,))
         finally:
             os.close(fd)
 
-    def _order(self, task: Task) -> Order:
+    def _order(self, task: Task) -> LaunchOrder:
         confinement = task.confinement
         filtered = seccomp.program(local_sockets=False, watches=False)
         assert filtered is not None, "find() looks for it"

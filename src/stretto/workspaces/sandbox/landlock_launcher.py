@@ -18,7 +18,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stretto.workspaces.sandbox.landlock import MountOrder, Order
+    from stretto.workspaces.sandbox.landlock import LaunchOrder, MountOrder
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -47,7 +47,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> int:
     with open(int(sys.argv[1]), "rb") as file:
-        order: Order = marshal.load(file)
+        order: LaunchOrder = marshal.load(file)
     libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
     enter_namespaces(order)
     child = os.fork()
@@ -63,7 +63,7 @@ def main() -> int:
     return 128 - code if code < 0 else code
 
 
-def enter_namespaces(order: "Order") -> None:
+def enter_namespaces(order: "LaunchOrder") -> None:
     uid, gid, inner = os.geteuid(), os.getegid(), order["uid"]
     flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS
     flags |= 0 if order["network"] else CLONE_NEWNET
@@ -73,7 +73,7 @@ def enter_namespaces(order: "Order") -> None:
     write("/proc/self/gid_map", f"{inner} {gid} 1")
 
 
-def become(order: "Order") -> None:
+def become(order: "LaunchOrder") -> None:
     libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     # Opened before /tmp is covered, for the workspace may lie in it.

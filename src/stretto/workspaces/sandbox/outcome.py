@@ -1,18 +1,8 @@
 """What became of a command. In: nothing. Out: Ran, or Refused when it never started."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Limit(StrEnum):
-    """The limit that ended a command. The names are those of `Limits`."""
-
-    WALL = "wall_seconds"
-    CPU = "cpu_seconds"
-    MEMORY = "memory_bytes"
-    PROCESSES = "processes"
-    FILE = "file_bytes"
-    DISK = "disk_bytes"
+from stretto.processes.watchdog import LimitName
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +11,7 @@ class Ran:
     output: str  # stdout and stderr, as they came; where bytes were dropped it says so
     dropped_bytes: int  # from the middle of the output
     duration_seconds: float
-    limit_hit: Limit | None
+    limit_hit: LimitName | None
     is_confined: bool
     kept_out: tuple[str, ...] = ()  # changes outside the write-set, which were not kept
     new_repositories: tuple[str, ...] = ()  # made by the command, and renamed since
@@ -32,7 +22,7 @@ class Ran:
 
     @property
     def timed_out(self) -> bool:
-        return self.limit_hit is Limit.WALL
+        return self.limit_hit is LimitName.WALL
 
     @property
     def signal(self) -> int | None:

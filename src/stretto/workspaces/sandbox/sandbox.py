@@ -5,11 +5,11 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stretto.processes.limited import ProgramEnd, run_limited
 from stretto.workspaces.sandbox import system
 from stretto.workspaces.sandbox.adapter import Adapter, Task
 from stretto.workspaces.sandbox.confinement import Confinement
 from stretto.workspaces.sandbox.outcome import Ran, Refused
-from stretto.workspaces.sandbox.process import Ended, run_to_end
 from stretto.workspaces.sandbox.shell import MOST_COMMAND_BYTES
 from stretto.workspaces.sandbox.view import View, open_view
 
@@ -45,8 +45,8 @@ class Sandbox:
     async def _run_in_view(self, task: Task, view: View) -> Ran:
         try:
             with self.adapter.launch(task) as launch:
-                ended = await run_to_end(
-                    launch, task.confinement.limits, view.writable, is_confined=True
+                ended = await run_limited(
+                    launch, task.confinement.limits, view.writable, is_namespace=True
                 )
         finally:
             # A command that was stopped has changed what it has changed.
@@ -55,14 +55,14 @@ class Sandbox:
 
     async def _run_bare(self, task: Task) -> Ran:
         with self.adapter.launch(task) as launch:
-            ended = await run_to_end(
-                launch, task.confinement.limits, [task.confinement.workspace], is_confined=False
+            ended = await run_limited(
+                launch, task.confinement.limits, [task.confinement.workspace], is_namespace=False
             )
         return _ran(ended, False)
 
 
 def _ran(
-    ended: Ended, is_confined: bool, kept_out: tuple[str, ...] = (), new: tuple[str, ...] = ()
+    ended: ProgramEnd, is_confined: bool, kept_out: tuple[str, ...] = (), new: tuple[str, ...] = ()
 ) -> Ran:
     return Ran(
         exit_code=ended.exit_code,

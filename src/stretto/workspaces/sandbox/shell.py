@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from stretto.workspaces.sandbox.confinement import Limits
+from stretto.processes.watchdog import ResourceLimits
 
 MOST_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's own limit for one argument
 _OPEN_FILES = 4096
@@ -17,7 +17,7 @@ _OPEN_FILES = 4096
 _FIRST = '{limits} "$0" -c "$1"\nexit $?'
 
 
-def argv(command: str, limits: Limits, *, counts_processes: bool) -> tuple[str, ...]:
+def argv(command: str, limits: ResourceLimits, *, counts_processes: bool) -> tuple[str, ...]:
     seconds = max(1, round(limits.cpu_seconds))
     settings = [
         # The first is told by a signal that says why, the second only kills.

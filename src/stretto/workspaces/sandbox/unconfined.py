@@ -1,4 +1,4 @@
-"""No sandbox at all, by explicit setting. In: a Task. Out: a Launch of a bare shell.
+"""No sandbox at all, by explicit setting. In: a Task. Out: a ProgramStart of a bare shell.
 
 What is left: the clean environment, the limits, and that its process group is killed at the end.
 """
@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
+from stretto.processes.programs import ProgramStart
 from stretto.workspaces.sandbox import shell
-from stretto.workspaces.sandbox.adapter import Launch, Task
+from stretto.workspaces.sandbox.adapter import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Unconfined:
     )
 
     @contextmanager
-    def launch(self, task: Task) -> Iterator[Launch]:
+    def launch(self, task: Task) -> Iterator[ProgramStart]:
         confinement = task.confinement
         # Processes are not counted by the kernel: here it would count all that the user runs.
         argv = shell.argv(task.command, confinement.limits, counts_processes=False)
-        yield Launch(argv, confinement.environment, (), confinement.workspace)
+        yield ProgramStart(argv, confinement.workspace, confinement.environment)

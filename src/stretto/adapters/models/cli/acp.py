@@ -15,9 +15,10 @@ from stretto.adapters.models.cli.acp_wire import Gone, RpcFailed, Wire
 from stretto.adapters.models.cli.failing import failure
 from stretto.adapters.models.cli.hearing import Hearing
 from stretto.adapters.models.cli.picking import list_at, object_at, text_at
-from stretto.adapters.models.cli.process import Child, Flood, Start, running
 from stretto.adapters.models.cli.said import Capped, Said, SpentInAll, Spoke
 from stretto.ports.runner import Failure
+from stretto.processes.guarded import GuardedProgram, TooMuchOutput, run_guarded
+from stretto.processes.programs import ProgramStart
 from stretto.vocabulary.values import Json
 
 _VERSION = 1
@@ -42,9 +43,11 @@ class AcpAgent:
         self._hears = hears
         self.is_held = may_write  # whether a mode of its own keeps a reader from writing
 
-    async def ask(self, start: Start, prompt: str, hearing: Hearing, sets_mode: bool) -> None:
+    async def ask(
+        self, start: ProgramStart, prompt: str, hearing: Hearing, sets_mode: bool
+    ) -> None:
         try:
-            async with running(start) as child:
+            async with run_guarded(start) as child:
                 try:
                     await self._converse(child, start.folder, prompt, hearing, sets_mode)
                 except Gone:
@@ -52,7 +55,7 @@ class AcpAgent:
         except RpcFailed as error:
             status = 401 if error.code == _NOT_LOGGED_IN else None
             hearing.failure = failure(self._who, str(error), self._login, status)
-        except Flood as flood:
+        except TooMuchOutput as flood:
             hearing.failure = Failure("error", f"{self._who}: {flood}")
         except _Enough:
             pass  # the hearing knows why
@@ -60,7 +63,7 @@ class AcpAgent:
             hearing.close()
 
     async def _converse(
-        self, child: Child, folder: Path, prompt: str, hearing: Hearing, sets_mode: bool
+        self, child: GuardedProgram, folder: Path, prompt: str, hearing: Hearing, sets_mode: bool
     ) -> None:
         updates = Updates(self._hears)
 
@@ -114,7 +117,7 @@ class AcpAgent:
         elif reason == "cancelled":
             hearing.failure = Failure("error", f"{self._who} stopped by itself")
 
-    async def _explain_end(self, child: Child, hearing: Hearing) -> None:
+    async def _explain_end(self, child: GuardedProgram, hearing: Hearing) -> None:
         code, errors = await child.exit_code(), await child.last_errors()
         words = f"ended with exit code {code} before it answered: {errors}"
         hearing.failure = failure(self._who, words, self._login)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from stretto.adapters.models.cli.picking import at, json_line, object_at, text_at
-from stretto.adapters.models.cli.process import Child
+from stretto.processes.guarded import GuardedProgram
 from stretto.vocabulary.values import Json
 
 NO_SUCH_METHOD = -32601
@@ -25,7 +25,7 @@ class Gone(Exception):
 
 
 class Wire:
-    def __init__(self, child: Child, serve: Serving, hear: Hearing) -> None:
+    def __init__(self, child: GuardedProgram, serve: Serving, hear: Hearing) -> None:
         self._child = child
         self._serve = serve
         self._hear = hear
@@ -59,7 +59,7 @@ class Wire:
             await self._send({"id": message["id"], "error": refused})
 
     async def _send(self, message: dict[str, Json]) -> None:
-        await self._child.say(json.dumps({"jsonrpc": "2.0", **message}).encode())
+        await self._child.write_line(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
 
 def _result(message: dict[str, Json]) -> dict[str, Json]:

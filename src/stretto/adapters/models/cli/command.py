@@ -3,19 +3,20 @@
 No shell is involved: the words of the command are its words.
 """
 
-from stretto.adapters.models.cli.process import Flood, Start, running
 from stretto.ports.runner import AttemptResult, Failure, Success
+from stretto.processes.guarded import TooMuchOutput, run_guarded
+from stretto.processes.programs import ProgramStart
 
 MOST_ANSWER_BYTES = 4 * 1024 * 1024
 _LONGEST_TAIL = 2_000
 
 
-async def ask_command(name: str, start: Start) -> AttemptResult:
+async def ask_command(name: str, start: ProgramStart) -> AttemptResult:
     try:
-        async with running(start) as child:
-            answer = await child.all(MOST_ANSWER_BYTES)
+        async with run_guarded(start) as child:
+            answer = await child.read_all(MOST_ANSWER_BYTES)
             code, errors = await child.exit_code(), await child.last_errors()
-    except Flood as flood:
+    except TooMuchOutput as flood:
         return Failure("error", f"{start.words[0]}: {flood}", model=name)
     if code != 0:
         tail = errors[-_LONGEST_TAIL:] or "it printed nothing on stderr"

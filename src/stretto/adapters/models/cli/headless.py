@@ -4,26 +4,27 @@ from stretto.adapters.models.cli.described import Cli
 from stretto.adapters.models.cli.failing import failure
 from stretto.adapters.models.cli.hearing import Hearing
 from stretto.adapters.models.cli.picking import json_line
-from stretto.adapters.models.cli.process import Child, Flood, Start, running
 from stretto.ports.runner import Failure
+from stretto.processes.guarded import GuardedProgram, TooMuchOutput, run_guarded
+from stretto.processes.programs import ProgramStart
 
 _KILLED = 128 + 9
 
 
-async def ask_headless(cli: Cli, start: Start, hearing: Hearing) -> None:
+async def ask_headless(cli: Cli, start: ProgramStart, hearing: Hearing) -> None:
     """How it ended is what the hearing says then."""
     try:
-        async with running(start) as child:
+        async with run_guarded(start) as child:
             await _follow(child, cli, hearing)
             if not hearing.is_over:
                 await _explain_end(child, cli, hearing)
-    except Flood as flood:
+    except TooMuchOutput as flood:
         hearing.failure = Failure("error", f"{cli.name}: {flood}")
     finally:
         hearing.close()
 
 
-async def _follow(child: Child, cli: Cli, hearing: Hearing) -> None:
+async def _follow(child: GuardedProgram, cli: Cli, hearing: Hearing) -> None:
     async for line in child.lines():
         event = json_line(line)
         for said in cli.read(event) if event is not None else ():
@@ -32,7 +33,7 @@ async def _follow(child: Child, cli: Cli, hearing: Hearing) -> None:
             return
 
 
-async def _explain_end(child: Child, cli: Cli, hearing: Hearing) -> None:
+async def _explain_end(child: GuardedProgram, cli: Cli, hearing: Hearing) -> None:
     code, errors = await child.exit_code(), await child.last_errors()
     if code == 0 or hearing.cap is not None:
         return

@@ -25,9 +25,8 @@ from stretto.adapters.models.cli.names import (
     not_installed,
     read_name,
 )
-from stretto.adapters.models.cli.process import Start
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Witness
-from stretto.processes.programs import NOWHERE, Writable, find_command, with_safe_path
+from stretto.processes.programs import NOWHERE, ProgramStart, Writable, find_command, with_safe_path
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 
 _UNHELD = "it offers no mode that only reads: nothing but its own manners kept it from writing"
@@ -98,7 +97,7 @@ class CliRunner:
         for file, text in launch.files.items():
             (own / file).write_text(text, errors="replace")
         environment = {**for_cli(cli, self._environ, self._passes), **launch.sets}
-        start = Start(
+        start = ProgramStart(
             (program, *launch.words),
             _folder(request, private),
             environment,
@@ -124,7 +123,7 @@ class CliRunner:
         if program is None:
             return Failure("permanent", not_found(asked.words[0]), model=name)
         order = Order(request, "", private)
-        start = Start(
+        start = ProgramStart(
             (program, *asked.words[1:]),
             _folder(request, private),
             for_command(self._environ, self._passes),

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from stretto.adapters.processes import is_dead, name_of_this_process
+from stretto.processes.identity import is_dead, name_of_this_process
 
-SAY = "from stretto.adapters.processes import name_of_this_process as n; print(n(), flush=True)"
+SAY = "from stretto.processes.identity import name_of_this_process as n; print(n(), flush=True)"
 
 
 def test_this_process_is_alive_by_all_its_names() -> None:

@@ -1,21 +1,27 @@
-"""Hold a program and all that it starts, and let none of them outlive who asked for it.
+"""Guard a program and its whole process tree, so that none of it outlives the process that asked.
 
-In: a file descriptor, a folder and the program's words, which starts there. The descriptor is the reading end of a pipe; when
-the other end is closed, on purpose or because its holder died, everything is ended: TERM, and KILL
-two seconds later. Out: the program's own exit code, once nothing that it started is left.
+    python -I -S guard.py FD FOLDER PROGRAM [WORDS…]
 
-A script of its own that needs nothing but the standard library: it starts in some 15 ms.
+The program starts in the folder. The descriptor is the reading end of a pipe; when the other end is
+closed, on purpose or because its holder died, the whole tree is ended: TERM, and KILL two seconds
+later. The exit code is the program's own, once nothing that it started is left.
+
+It is a script that needs nothing but the standard library, so it starts in some 15 ms.
 """
 
 import ctypes
+import importlib
 import os
 import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
 
-GRACE_SECONDS = 2.0
+# Isolated Python does not look beside the script; last on the path, it hides no other module.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+_process_table = importlib.import_module("process_table")
+
+_GRACE_SECONDS = 2.0
 _GIVE_UP_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -23,34 +29,34 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def hold(asker: int, folder: str, words: list[str]) -> int:
-    # Whoever leaves the program's group, to become a daemon, becomes a child of ours instead.
+def guard_process_tree(life: int, folder: str, words: list[str]) -> int:
+    # A process that leaves the program's group, to become a daemon, becomes a child of ours instead.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    woken = _wakings()
-    program = _started(words, folder, asker)
-    _let_go_of_output()
+    wakeup = _wake_on_signals()
+    program = _start(words, folder, life)
+    _release_streams()
     status = None
     while status is None:
-        readable, _, _ = select.select([asker, woken], [], [])
-        signals = os.read(woken, 4096) if woken in readable else b""
-        if asker in readable or any(each in signals for each in _STOPPING):
+        readable, _, _ = select.select([life, wakeup], [], [])
+        signals = os.read(wakeup, 4096) if wakeup in readable else b""
+        if life in readable or any(each in signals for each in _STOPPING):
             break
         status = _reap(program)
     return _end_all(program, status)
 
 
-def _started(words: list[str], folder: str, asker: int) -> int:
+def _start(words: list[str], folder: str, life: int) -> int:
     program = os.fork()
     if program:
         return program
     try:
         os.setpgid(0, 0)
-        # Should somebody kill the leash itself.
+        # Should somebody kill the guard itself.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         for number in (*_STOPPING, signal.SIGCHLD, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
-        os.close(asker)
+        os.close(life)
         os.chdir(folder)
         os.execv(words[0], words)
     except OSError as error:
@@ -64,21 +70,23 @@ def _end_all(program: int, status: int | None) -> int:
     while True:
         reaped = _reap(program)
         status = reaped if status is None else status
-        if status is not None and not any(True for _ in _descendants()):
+        if status is not None and not _process_table.running_descendants(os.getpid()):
             break
         waited = time.monotonic() - began
         if waited > _GIVE_UP_SECONDS:
             break
-        if waited > GRACE_SECONDS:
+        if waited > _GRACE_SECONDS:
             _signal_all(program, signal.SIGKILL, status is not None)
         time.sleep(_LOOK_SECONDS)
     return 128 + signal.SIGKILL if status is None else status
 
 
 def _signal_all(program: int, number: int, has_ended: bool) -> None:
-    # The number of a program that has ended may be somebody else's soon.
+    # The pid of a program that has ended may soon be another's. Where there is no /proc, the group
+    # is all that can be signalled.
     group = [] if has_ended and os.path.exists("/proc/self/stat") else [(os.killpg, program)]
-    for send, to in (*group, *((os.kill, pid) for pid in _descendants())):
+    below = ((os.kill, pid) for pid in _process_table.running_descendants(os.getpid()))
+    for send, to in (*group, *below):
         try:
             send(to, number)
         except OSError:
@@ -100,29 +108,8 @@ def _reap(program: int) -> int | None:
             found = code if code >= 0 else 128 - code
 
 
-def _descendants() -> Iterator[int]:
-    """Those still at work. None where there is no /proc: the group is signalled all the same."""
-    parents: dict[int, int] = {}
-    try:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/stat", errors="replace") as file:
-                state, parent = file.read().rpartition(")")[2].split()[:2]
-        except (OSError, ValueError):
-            continue
-        if state not in "ZX":
-            parents[pid] = int(parent)
-    ours = {os.getpid()}
-    while found := [pid for pid, parent in parents.items() if parent in ours and pid not in ours]:
-        ours.update(found)
-        yield from found
-
-
-def _wakings() -> int:
-    """A descriptor that can be read once a signal has come; its number is what one reads."""
+def _wake_on_signals() -> int:
+    """A descriptor that can be read once a signal has come; the bytes are the signals' numbers."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -131,8 +118,8 @@ def _wakings() -> int:
     return reading
 
 
-def _let_go_of_output() -> None:
-    """The asker sees the end of a stream only if nobody else holds it."""
+def _release_streams() -> None:
+    """Whoever reads the program's output sees its end only if no other process holds it open."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -144,4 +131,4 @@ def _prctl(option: int, value: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(hold(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))
+    sys.exit(guard_process_tree(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))

@@ -1,40 +1,34 @@
-"""Run a program that cannot be trusted to end. In: Start. Out: what it prints, its exit code.
+"""Run a program that cannot be trusted to end, beneath the script `guard.py`.
 
-It runs beneath `leash.py`: leaving the context, cancelling it or dying ends the program and all
-that it has started. Its output is bounded; nothing it does makes us wait for more than some seconds.
+Leaving the context, cancelling it or dying ends the program and all that it has started. Its output
+is bounded, and nothing that it does makes us wait for more than some seconds.
 """
 
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from stretto.processes.leashed import leashed
+from stretto.processes import python
+from stretto.processes.programs import ProgramStart
 
 MOST_BYTES = 64 * 1024 * 1024  # of all that it prints
 MOST_LINE_BYTES = 8 * 1024 * 1024
 _MOST_TAIL_BYTES = 8 * 1024
 _CHUNK_BYTES = 64 * 1024
-# The leash needs two seconds for the polite part and three at most for the rest.
+# The guard gives two seconds to end in peace and takes three at most for the rest.
 _END_SECONDS = 7.0
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    words: tuple[str, ...]  # the first is the program's path
-    folder: Path
-    environment: Mapping[str, str]
-    said: str | None  # what it reads on stdin; None: it is spoken to while it runs
+class TooMuchOutput(Exception):
+    """The program printed more than anybody will read."""
 
 
-class Flood(Exception):
-    """It printed more than anybody will read."""
+class GuardedProgram:
+    """Made by `run_guarded`."""
 
-
-class Child:
     def __init__(
         self,
         process: asyncio.subprocess.Process,
@@ -43,7 +37,7 @@ class Child:
     ) -> None:
         self._process = process
         self._output = output
-        self._tail = asyncio.create_task(_tail(errors))
+        self._error_tail = asyncio.create_task(_read_tail(errors))
         self.skipped_lines = 0  # those that are too long
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -62,12 +56,12 @@ class Child:
         if held and not is_skipping:
             yield bytes(held)
 
-    async def all(self, most: int) -> bytes:
-        return b"".join([chunk async for chunk in self._chunks(most)])
+    async def read_all(self, most_bytes: int) -> bytes:
+        return b"".join([chunk async for chunk in self._chunks(most_bytes)])
 
-    async def say(self, line: bytes) -> None:
+    async def write_line(self, line: bytes) -> None:
         assert self._process.stdin is not None
-        # Who has stopped reading ends soon, and then its output says why.
+        # A program that has stopped reading ends soon, and then its output says why.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._process.stdin.write(line + b"\n")
             await self._process.stdin.drain()
@@ -76,19 +70,19 @@ class Child:
         return await self._process.wait()
 
     async def last_errors(self) -> str:
-        """The end of what it printed on stderr. For when it has ended."""
-        return await self._tail
+        """The end of what it printed on stderr. To be asked when the program has ended."""
+        return await self._error_tail
 
-    async def _chunks(self, most: int) -> AsyncIterator[bytes]:
+    async def _chunks(self, most_bytes: int) -> AsyncIterator[bytes]:
         size = 0
         while chunk := await self._output.read(_CHUNK_BYTES):
             size += len(chunk)
-            if size > most:
-                raise Flood(f"it printed more than {most // 1024 // 1024} MB")
+            if size > most_bytes:
+                raise TooMuchOutput(f"it printed more than {most_bytes // 1024 // 1024} MB")
             yield chunk
 
-    async def settle(self) -> None:
-        """It has been told to end. Whatever it still prints is of no use."""
+    async def wait_for_end(self) -> None:
+        """For when the guard was told to end it. Whatever it still prints is of no use."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -96,39 +90,39 @@ class Child:
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
-        self._tail.cancel()
-        await asyncio.gather(self._tail, return_exceptions=True)
+        self._error_tail.cancel()
+        await asyncio.gather(self._error_tail, return_exceptions=True)
 
 
 @asynccontextmanager
-async def running(start: Start) -> AsyncIterator[Child]:
-    """Raises OSError when not even the leash can be started."""
-    held, holding = os.pipe()
-    output, errors = await _stream(), await _stream()
-    child: Child | None = None
+async def run_guarded(start: ProgramStart) -> AsyncIterator[GuardedProgram]:
+    """Raises OSError when not even the guard can be started."""
+    life, ours = os.pipe()
+    output, errors = await _open_stream(), await _open_stream()
+    program: GuardedProgram | None = None
     try:
         try:
-            with _spoken(start.said) as stdin:
-                command = leashed(start.words, start.folder, held)
+            with _open_stdin(start.stdin_text) as stdin:
+                command = python.guarded(start.words, start.folder, life)
                 process = await asyncio.create_subprocess_exec(
                     *command.words,
                     stdin=stdin,
-                    stdout=output.given,
-                    stderr=errors.given,
+                    stdout=output.write_end,
+                    stderr=errors.write_end,
                     cwd=command.folder,
                     env=dict(start.environment),
-                    pass_fds=(held,),
+                    pass_fds=(life, *start.keep_fds),
                     start_new_session=True,
                 )
         finally:
-            for end in (held, output.given, errors.given):
+            for end in (life, output.write_end, errors.write_end):
                 os.close(end)
-        child = Child(process, output.reader, errors.reader)
-        yield child
+        program = GuardedProgram(process, output.reader, errors.reader)
+        yield program
     finally:
-        os.close(holding)  # the leash takes it from here, even if we are killed now
-        if child is not None:
-            await _surely(child.settle())
+        os.close(ours)  # from here on the guard ends the program, even if we are killed now
+        if program is not None:
+            await _complete(program.wait_for_end())
         output.transport.close()
         errors.transport.close()
 
@@ -137,40 +131,40 @@ async def running(start: Start) -> AsyncIterator[Child]:
 class _Stream:
     reader: asyncio.StreamReader
     transport: asyncio.ReadTransport
-    given: int  # the end that the program writes to
+    write_end: int  # the program's
 
 
-async def _stream() -> _Stream:
-    # A pipe of our own and not asyncio's: it can be closed while somebody holds the other end.
-    reading, given = os.pipe()
+async def _open_stream() -> _Stream:
+    # A pipe of our own and not asyncio's: it can be closed while a survivor holds the other end.
+    read_end, write_end = os.pipe()
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb", 0)
     )
-    return _Stream(reader, transport, given)
+    return _Stream(reader, transport, write_end)
 
 
 @contextmanager
-def _spoken(said: str | None) -> Iterator[int]:
+def _open_stdin(text: str | None) -> Iterator[int]:
     """A file and not a pipe: a program that never reads it holds up nobody."""
-    if said is None:
+    if text is None:
         yield asyncio.subprocess.PIPE
         return
     with tempfile.TemporaryFile() as file:
-        file.write(said.encode(errors="replace"))
+        file.write(text.encode(errors="replace"))
         file.seek(0)
         yield file.fileno()
 
 
-async def _tail(errors: asyncio.StreamReader) -> str:
+async def _read_tail(errors: asyncio.StreamReader) -> str:
     kept = b""
     while chunk := await errors.read(_CHUNK_BYTES):
         kept = (kept + chunk)[-_MOST_TAIL_BYTES:]
     return kept.decode(errors="replace").strip()
 
 
-async def _surely(ending: Coroutine[None, None, None]) -> None:
-    """Being cancelled once more changes nothing: it takes some seconds at most."""
+async def _complete(ending: Coroutine[None, None, None]) -> None:
+    """Also if the task is cancelled meanwhile, which is raised afterwards: it takes some seconds."""
     task = asyncio.ensure_future(ending)
     is_cancelled = False
     while not task.done():

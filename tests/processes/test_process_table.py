@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from stretto.workspaces.sandbox import tree
+from stretto.processes import process_table
+from stretto.processes.watchdog import TreeUsage, measure_tree, proportional_bytes
 
 PROGRAM = """
 import os, sys, threading, time
@@ -20,7 +21,7 @@ time.sleep(30)
 
 @pytest.fixture(params=[True, False], ids=["children", "scan"])
 def parent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(tree, "_lists_children", lambda: request.param)
+    monkeypatch.setattr(process_table, "LISTS_CHILDREN", request.param)
     process = subprocess.Popen(
         [sys.executable, "-S", "-c", PROGRAM], stdout=subprocess.PIPE, start_new_session=True
     )
@@ -33,18 +34,18 @@ def parent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def test_all_tasks_and_all_memory_below_a_process_are_counted(parent: int) -> None:
-    usage = tree.measure(parent, most_tasks=100)
+    usage = measure_tree(parent, most_tasks=100)
     assert usage.tasks == 5
     assert usage.memory_bytes > 50 << 20
-    assert 50 << 20 < tree.proportional_bytes(parent) <= usage.memory_bytes
+    assert 50 << 20 < proportional_bytes(parent) <= usage.memory_bytes
 
 
 def test_counting_stops_once_there_are_too_many(parent: int) -> None:
-    assert tree.measure(parent, most_tasks=0).tasks == 1
+    assert measure_tree(parent, most_tasks=0).tasks == 1
 
 
 def test_a_process_that_is_gone_uses_nothing() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
-    assert tree.measure(process.pid, most_tasks=10) == tree.Usage(0, 0, 0.0)
-    assert tree.children(process.pid) == []
+    assert measure_tree(process.pid, most_tasks=10) == TreeUsage(0, 0, 0.0)
+    assert process_table.children(process.pid) == []

@@ -1,10 +1,10 @@
 import pytest
 
-from stretto.workspaces.sandbox.output import Output
+from stretto.processes.limited import HeadAndTail
 
 
 def said(most_bytes: int, *chunks: bytes) -> tuple[str, int]:
-    output = Output(most_bytes)
+    output = HeadAndTail(most_bytes)
     for chunk in chunks:
         output.add(chunk)
     return output.end()

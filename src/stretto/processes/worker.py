@@ -1,4 +1,4 @@
-"""Run one of our own programs in a process that can be stopped. In: bytes. Out: bytes.
+"""Run a program of ours on bytes, in a process that can be stopped.
 
 For work whose time a hostile input decides: a thread cannot be stopped, a process can.
 """
@@ -15,17 +15,17 @@ _CHUNK = 1 << 16
 
 
 class WorkerTooSlow(Exception):
-    """It was stopped: its time was up. What it had said by then comes along."""
+    """The worker was stopped because its time was up. What it had printed by then comes along."""
 
-    def __init__(self, said: bytes) -> None:
+    def __init__(self, output: bytes) -> None:
         super().__init__("stopped")
-        self.said = said
+        self.output = output
 
 
 async def run_worker(
     program: Path, feed: AsyncIterator[bytes], timeout_seconds: float, most_bytes: int
 ) -> tuple[int, bytes]:
-    """Its exit code and what it said. It is gone when this returns, however it returns."""
+    """Its exit code and what it printed. It is gone when this returns, however it returns."""
     life, ours = os.pipe()
     try:
         command = python.isolated(program, life=life)
@@ -34,26 +34,26 @@ async def run_worker(
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
-        return await _heard(process, feed, timeout_seconds, most_bytes)
+        return await _communicate(process, feed, timeout_seconds, most_bytes)
     finally:
         os.close(life)
         os.close(ours)
 
 
-async def _heard(
+async def _communicate(
     process: asyncio.subprocess.Process,
     feed: AsyncIterator[bytes],
     timeout_seconds: float,
     most_bytes: int,
 ) -> tuple[int, bytes]:
-    said = bytearray()
-    feeding = asyncio.create_task(_feed(process, feed))
+    output = bytearray()
+    feeding = asyncio.create_task(_write_all(process, feed))
     try:
         async with asyncio.timeout(timeout_seconds):
-            await _listen(process, said, most_bytes)
-            return await process.wait(), bytes(said)
+            await _read_all(process, output, most_bytes)
+            return await process.wait(), bytes(output)
     except TimeoutError:
-        raise WorkerTooSlow(bytes(said)) from None
+        raise WorkerTooSlow(bytes(output)) from None
     finally:
         feeding.cancel()
         if process.returncode is None:
@@ -63,9 +63,9 @@ async def _heard(
         await asyncio.gather(feeding, return_exceptions=True)
 
 
-async def _feed(process: asyncio.subprocess.Process, feed: AsyncIterator[bytes]) -> None:
+async def _write_all(process: asyncio.subprocess.Process, feed: AsyncIterator[bytes]) -> None:
     assert process.stdin is not None
-    # It may have enough before it has all.
+    # The worker may have enough before it has all.
     with suppress(BrokenPipeError, ConnectionResetError):
         async for piece in feed:
             process.stdin.write(piece)
@@ -73,11 +73,13 @@ async def _feed(process: asyncio.subprocess.Process, feed: AsyncIterator[bytes])
     process.stdin.close()
 
 
-async def _listen(process: asyncio.subprocess.Process, said: bytearray, most_bytes: int) -> None:
+async def _read_all(
+    process: asyncio.subprocess.Process, output: bytearray, most_bytes: int
+) -> None:
     assert process.stdout is not None
-    while len(said) < most_bytes and (piece := await process.stdout.read(_CHUNK)):
-        said += piece
-    del said[most_bytes:]
-    if process.returncode is None and len(said) >= most_bytes:
+    while len(output) < most_bytes and (piece := await process.stdout.read(_CHUNK)):
+        output += piece
+    del output[most_bytes:]
+    if process.returncode is None and len(output) >= most_bytes:
         with suppress(ProcessLookupError):
             process.kill()

@@ -1,0 +1,184 @@
+"""Run a program to its end: drain its output, hold its limits, kill all that it started."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, Process
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stretto.processes.programs import ProgramStart
+from stretto.processes.watchdog import (
+    DiskWatch,
+    LimitName,
+    ResourceLimits,
+    Watchdog,
+    kill_group,
+    kill_namespace,
+)
+
+_DRAIN_SECONDS = 0.5
+_END_SECONDS = 5.0
+_CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    exit_code: int  # as a shell reports it: 128 + the number of the signal that ended the program
+    output: str  # stdout and stderr, as they came; where bytes were dropped it says so
+    dropped_bytes: int  # from the middle of the output
+    duration_seconds: float
+    limit_hit: LimitName | None
+
+
+async def run_limited(
+    start: ProgramStart, limits: ResourceLimits, writable: Sequence[Path], *, is_namespace: bool
+) -> ProgramEnd:
+    """Cancelling it kills the program with all that it started.
+
+    `writable`: where it may write, of which the growth is bounded.
+    `is_namespace`: the program's only child is the first process of a pid namespace.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    drain, disk = _Drain(limits.output_bytes), DiskWatch(writable, limits.disk_bytes)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *start.words,
+            stdin=DEVNULL,
+            stdout=drain.write_end,
+            stderr=drain.write_end,
+            env=dict(start.environment),
+            cwd=start.folder,
+            pass_fds=start.keep_fds,
+            start_new_session=True,  # no terminal, and a process group of its own
+        )
+        drain.start()
+        watchdog = Watchdog(process.pid, limits, disk, is_namespace=is_namespace)
+        try:
+            limit_hit = await _watch(process, watchdog, limits.wall_seconds)
+        finally:
+            await asyncio.shield(asyncio.to_thread(watchdog.close))
+            await asyncio.shield(_end(process, is_namespace=is_namespace))
+        await drain.wait()
+    finally:
+        drain.close()
+    exit_code = _shell_exit_code(process)
+    text, dropped = drain.output.end()
+    limit_hit = limit_hit or watchdog.hit or _kernel_limit(exit_code)
+    return ProgramEnd(exit_code, text, dropped, loop.time() - began, limit_hit)
+
+
+async def _watch(process: Process, watchdog: Watchdog, wall_seconds: float) -> LimitName | None:
+    """Returns when the process has ended, or must be ended."""
+    ending = asyncio.ensure_future(process.wait())
+    try:
+        either: list[asyncio.Future[Any]] = [ending, watchdog.has_hit]
+        done, _ = await asyncio.wait(
+            either, timeout=wall_seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        return None if done else LimitName.WALL
+    finally:
+        ending.cancel()
+
+
+async def _end(process: Process, *, is_namespace: bool) -> None:
+    if is_namespace and process.returncode is None:
+        # The launcher ends by itself, once the last process of the namespace is gone.
+        kill_namespace(process.pid)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _END_SECONDS)
+    # Also when it has ended: without a namespace, others of its group may still run.
+    kill_group(process.pid)
+    await process.wait()
+
+
+def _shell_exit_code(process: Process) -> int:
+    code = process.returncode
+    assert code is not None, "the process was waited for"
+    return 128 - code if code < 0 else code
+
+
+def _kernel_limit(exit_code: int) -> LimitName | None:
+    """The limits that the kernel holds, told by the signal that it sends."""
+    return {128 + signal.SIGXCPU: LimitName.CPU, 128 + signal.SIGXFSZ: LimitName.FILE}.get(
+        exit_code
+    )
+
+
+class _Drain:
+    """Reads all that the program prints, because a full pipe would hold the program up for ever."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.output = HeadAndTail(most_bytes)
+        self._read_end, self.write_end = os.pipe()
+        os.set_blocking(self._read_end, False)
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+
+    def start(self) -> None:
+        os.close(self.write_end)
+        self.write_end = -1
+        self._loop.add_reader(self._read_end, self._read)
+
+    async def wait(self) -> None:
+        # Only without a namespace can a survivor be left that holds the pipe open.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), _DRAIN_SECONDS)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._read_end)
+        os.close(self._read_end)
+        if self.write_end >= 0:
+            os.close(self.write_end)
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._read_end, _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if chunk:
+            self.output.add(chunk)
+        else:
+            self._loop.remove_reader(self._read_end)
+            self._ended.set()
+
+
+class HeadAndTail:
+    """The first and the last bytes of a stream that may be endless."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._head = bytearray()
+        self._head_room = most_bytes - most_bytes // 2
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._tail_room = most_bytes // 2
+        self._seen_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._seen_bytes += len(chunk)
+        room = self._head_room - len(self._head)
+        self._head += chunk[:room]
+        if len(chunk) <= room:
+            return
+        self._tail.append(chunk[room:])
+        self._tail_bytes += len(chunk) - room
+        # Whole chunks go; what is left over is cut once, at the end.
+        while self._tail and self._tail_bytes - len(self._tail[0]) >= self._tail_room:
+            self._tail_bytes -= len(self._tail.popleft())
+
+    def end(self) -> tuple[str, int]:
+        """The text, and how many bytes it lacks."""
+        whole = b"".join(self._tail)
+        tail = whole[max(0, len(whole) - self._tail_room) :]
+        dropped = self._seen_bytes - len(self._head) - len(tail)
+        if not dropped:
+            return (self._head + tail).decode("utf-8", "replace"), 0
+        gap = f"\n[… {dropped} bytes of output were dropped here …]\n"
+        return self._head.decode("utf-8", "replace") + gap + tail.decode(
+            "utf-8", "replace"
+        ), dropped
