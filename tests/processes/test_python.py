@@ -15,7 +15,7 @@ import pytest
 import stretto
 from stretto.adapters.models.local import child, wheels
 from stretto.adapters.models.local.catalog import SMOLLM2
-from stretto.adapters.tools import grep_worker, html_text
+from stretto.adapters.tools import html_text
 from stretto.processes import python
 from stretto.processes.guarded import run_guarded
 from stretto.processes.programs import ProgramStart
@@ -53,14 +53,6 @@ def test_the_trap_works(planted: Path) -> None:
 
 async def _fed(**told: object) -> AsyncIterator[bytes]:
     yield json.dumps(told).encode() + b"\n"
-
-
-def test_a_search_runs_our_code(planted: Path) -> None:
-    request = _fed(
-        pattern="a", mode="count", context=0, ignore_case=False, multiline=False, limit=9
-    )
-    code, said = asyncio.run(run_worker(Path(grep_worker.__file__), request, 60, 10_000))
-    assert (code, said[:1]) == (0, b"{")
 
 
 def test_a_page_is_read_by_our_code(planted: Path) -> None:
