@@ -43,9 +43,10 @@ from stretto.agents.catalog import load_catalog
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event, RunEnded
 from stretto.plan.build import build
 from stretto.plan.model import Plan
-from stretto.ports.journal import JournalFull
+from stretto.ports.journal import JournalFull, LeaseOwner
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.problems.errors import StrettoError
+from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.recipe.read import read_recipe
 from stretto.run.history import History
 from stretto.run.runs import Runs, Start
@@ -177,7 +178,7 @@ async def open_runs(folder: Path, generation: int) -> tuple[SqliteJournal, Runs]
     # The dead child's leases would last half a minute: to the store, a minute has passed.
     skipped = generation * LEASE_SKIP_SECONDS
     store = await SqliteJournal.open(folder / "runs.db", lambda: time.time() + skipped)
-    return store, Runs(store, SystemClock())
+    return store, Runs(store, SystemClock(), owner=LeaseOwner(name_of_this_process(), is_dead))
 
 
 async def child(folder: Path, generation: int, steps: int) -> None:
@@ -268,7 +269,7 @@ class Verdict:
 
 async def compare(folder: Path) -> Verdict:
     store = await SqliteJournal.open(folder / "runs.db")
-    runs = Runs(store, SystemClock())
+    runs = Runs(store, SystemClock(), owner=LeaseOwner(name_of_this_process(), is_dead))
     verdict = Verdict()
     effects = _by_run(folder / "effects.jsonl", run_at=1)
     acknowledged = _by_run(folder / "acknowledged.jsonl", run_at=0)

@@ -24,7 +24,8 @@ from overlaps_scene import make_scene
 
 from stretto.plan.codec import plan_from_json, plan_to_text
 from stretto.plan.model import Plan
-from stretto.workspaces.claiming import with_aliases
+from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
+from stretto.workspaces.aliases import aliases_of_sets
 
 
 def measure(plans: int, seed: int, a_workspace: int) -> Counter[str]:
@@ -42,9 +43,9 @@ def measure(plans: int, seed: int, a_workspace: int) -> Counter[str]:
             for _ in range(min(a_workspace, plans - counted["plans"])):
                 drawn = draw_plan(luck, scene)
                 begun = time.perf_counter()
-                claimed = with_aliases(
-                    drawn.plan, scene.root, is_case_ignored=scene.is_case_ignored
-                )
+                sets = claimed_sets(drawn.plan)
+                links = aliases_of_sets(scene.root, sets, is_case_ignored=scene.is_case_ignored)
+                claimed = prepare(drawn.plan, RunPolicy(), links)
                 counted["µs"] += round((time.perf_counter() - begun) * 1e6)
                 _count(counted, drawn, claimed, luck.getrandbits(32), where)
     return counted

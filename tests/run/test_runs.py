@@ -11,11 +11,11 @@ from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded
 from stretto.ports.journal import Leased
 from stretto.problems.errors import InvalidUsage, NotFound
-from stretto.run.runs import Runs, is_interrupted
+from stretto.run.runs import Runs
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
-from support.driven_runs import RUN, Stage, statuses
+from support.driven_runs import RUN, Stage, statuses, this_process
 from support.recipes import flat
 
 SLOW = flat(
@@ -159,8 +159,9 @@ def test_a_run_is_interrupted_when_it_has_no_end_and_nobody_drives_it() -> None:
         said: list[bool] = []
 
         async def look() -> None:
-            row = (await stage.runs().recent())[0]
-            said.append(is_interrupted(row))
+            runs = stage.runs()
+            row = (await runs.recent())[0]
+            said.append(runs.is_interrupted(row))
 
         runs = stage.runs()
         drive = asyncio.ensure_future(stage.starting(runs))
@@ -191,15 +192,15 @@ def test_the_lease_of_a_process_that_was_killed_is_taken_over_at_once(tmp_path: 
             try:
                 assert holder.stdout is not None
                 await asyncio.to_thread(holder.stdout.readline)
-                runs = Runs(store, stage.clock)
+                runs = Runs(store, stage.clock, owner=this_process())
                 with pytest.raises(Leased):
                     await runs.resume(RUN, stage.runner)
-                assert await Runs(store, _Now()).is_driven(RUN)
+                assert await Runs(store, _Now(), owner=this_process()).is_driven(RUN)
             finally:
                 holder.kill()
             # Killed, though nobody has waited for it yet: a zombie drives nothing either.
-            await _until_dead(Runs(store, _Now()))
-            assert is_interrupted((await runs.recent())[0])
+            await _until_dead(Runs(store, _Now(), owner=this_process()))
+            assert runs.is_interrupted((await runs.recent())[0])
             state = await runs.resume(RUN, stage.runner)
             assert state.status is RunStatus.WAITING
             holder.wait()

@@ -8,7 +8,9 @@ from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent, encode
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
 from stretto.plan.model import Plan
+from stretto.ports.journal import LeaseOwner
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
+from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.run.driver import Listener
 from stretto.run.reuse import NOTHING, Reusable
 from stretto.run.runs import Runs, Start
@@ -68,6 +70,10 @@ class Counting:
         return await self._inner.run(request, witness)
 
 
+def this_process() -> LeaseOwner:
+    return LeaseOwner(name_of_this_process(), is_dead)
+
+
 class Stage:
     """`script` answers; each `Runs` made here is like another process on the same store."""
 
@@ -79,7 +85,7 @@ class Stage:
         self.runner = Counting(script, self.clock, self.log)
 
     def runs(self) -> Runs:
-        return Runs(self.store, self.clock)
+        return Runs(self.store, self.clock, owner=this_process())
 
     def do(self, main: Coroutine[Any, Any, T]) -> T:
         return self.clock.run(main)

@@ -54,8 +54,9 @@ async def happen(
     environ: Mapping[str, str],
 ) -> Happened:
     stretto = Project(folder, {**environment(folder), **environ})
-    plan = stretto.permit(stretto.plan(stretto.recipe(str(write(folder, "recipe.yaml", recipe)))))
     named = stretto.model(model)
+    recipe_file = str(write(folder, "recipe.yaml", recipe))
+    plan = stretto.prepare(stretto.plan(stretto.recipe(recipe_file)), named)
     chosen = await stretto.choose(plan, named)
     start = Start(
         plan, stretto.inputs(plan, inputs), model=named, workspace=stretto.workspace(named)

@@ -110,8 +110,9 @@ class LocalWorkspaces:
             written = [it for it in differences(before, after, ()) if not it.startswith(f"{own}/")]
             note = self._note(shared.run_id, shared.step)
             await asyncio.to_thread(note_written, note, shared.folder, written)
-        paths = tuple(path for path in strays if not path.startswith(f"{own}/"))
-        return UndeclaredChanges(paths, is_unchanged, repositories=made, own=tuple(changed))
+        paths = tuple(spelt(path) for path in strays if not path.startswith(f"{own}/"))
+        written_here = tuple(map(spelt, changed))
+        return UndeclaredChanges(paths, is_unchanged, repositories=made, own=written_here)
 
     async def open(self, copy: WorkspaceCopy) -> Path:
         # The parts of a fan start together and share one copy: the first makes it.

@@ -15,8 +15,8 @@ from stretto.assembly.chosen import Ask, Chosen
 from stretto.config.settings import DEFAULT_COPIES, Settings, WorkspaceSettings, load_settings
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
-from stretto.plan.costs import stricter
 from stretto.plan.inputs import bind
+from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
 from stretto.problems.errors import (
     InvalidInputs,
     InvalidRecipe,
@@ -125,7 +125,7 @@ class Project:
         if isinstance(built, Problems):
             message = f"{recipe.source.file or recipe.name} has {count(built.problems)}"
             raise InvalidRecipe(message, built.problems)
-        return replace(built, budget=stricter(built.budget, self.settings.budget))
+        return prepare(built, RunPolicy(budget=self.settings.budget))
 
     def with_copy_warnings(self, plan: "Plan", model: str | None) -> "Plan":
         """The plan, with a warning for what the copies of its writers will leave out."""
@@ -145,8 +145,8 @@ class Project:
         model: str | None = None,
         listener: "Listener | None" = None,
     ) -> "RunState":
-        model, plan = self.model(model), self.permit(plan)
-        plan = self.with_copy_warnings(plan, model)
+        model = self.model(model)
+        plan = self.prepare(plan, model)
         start = self.start(plan, inputs, model)
         chosen = await self.choose(plan, model)
         async with self.runs() as runs, self.runner(chosen) as runner:
@@ -170,7 +170,7 @@ class Project:
         self.check_trust(history)
         state = history.state
         left = [step for step in state.plan.steps if state.steps[step.id].ended_at is None]
-        self.permit(replace(state.plan, steps=tuple(left)))
+        prepare(replace(state.plan, steps=tuple(left)), RunPolicy(self.settings.permission))
         return self.settings.permission
 
     def check_trust(self, history: "History") -> None:
@@ -200,7 +200,7 @@ class Project:
         return Redactor(self.environ)
 
     def start(self, plan: "Plan", inputs: Mapping[str, Json], model: str | None) -> "Start":
-        """A new run of this project. No secret of the environment gets into its journal."""
+        """A new run of this project, of a plan that was prepared. No secret of the environment gets into its journal."""
         from stretto.run.runs import Start
 
         return Start(
@@ -280,11 +280,21 @@ class Project:
         async with open_subagents(chosen, self.settings, self.environ, ask) as subagents:
             yield RedactedRunner(subagents, self.redactor)
 
-    def permit(self, plan: "Plan", permission: str | None = None) -> "Plan":
-        """The plan as this permission lets it run. Raises PermissionDenied (seed 002)."""
-        from stretto.plan.permission import permitted
+    def prepare(
+        self,
+        plan: "Plan",
+        model: str | None,
+        permission: str | None = None,
+        workspace: str | None = None,
+    ) -> "Plan":
+        """The plan exactly as it will run here: with the user's permission and budget, and with
+        the links of its workspace. Raises PermissionDenied (seed 002)."""
+        from stretto.workspaces.aliases import aliases_of_sets
 
-        return permitted(plan, permission or self.settings.permission)
+        folder = workspace or self.workspace(model)
+        policy = RunPolicy(permission or self.settings.permission, self.settings.budget)
+        links = aliases_of_sets(Path(folder), claimed_sets(plan)) if folder else None
+        return self.with_copy_warnings(prepare(plan, policy, links), model)
 
     def _pulled(self) -> str | None:
         from stretto.adapters.models.local.catalog import QWEN_CODER
@@ -360,6 +370,8 @@ async def open_runs(
     from stretto.adapters.workspaces import LocalWorkspaces
     from stretto.assembly.copies import copy_limits
     from stretto.config.secret import user_secret
+    from stretto.ports.journal import LeaseOwner
+    from stretto.processes.identity import is_dead, name_of_this_process
     from stretto.run.leases import LEASE_SECONDS
     from stretto.run.runs import Runs
     from stretto.run.seals import Seals
@@ -377,8 +389,9 @@ async def open_runs(
         redactor or NOTHING_SECRET,
     )
     seals = Seals(lambda: user_secret(home), accepted)
+    owner = LeaseOwner(name_of_this_process(), is_dead)
     try:
-        yield Runs(store, SystemClock(), workspaces, seals, lease, crashes)
+        yield Runs(store, SystemClock(), workspaces, seals, lease, crashes, owner)
     finally:
         await store.close()
 

@@ -13,7 +13,7 @@ from stretto.cli.printing import say
 from stretto.config.settings import home_of
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted, StrettoError
 from stretto.run.history import History
-from stretto.run.runs import Runs, is_interrupted
+from stretto.run.runs import Runs
 from stretto.vocabulary.ids import RunId
 
 
@@ -53,7 +53,7 @@ async def _find(run: str | None, accepted: frozenset[str]) -> list[History]:
             if not history.state.is_recorded:
                 runs.check(history)
             return [history]
-        rows = [row for row in await runs.recent(500) if is_interrupted(row)]
+        rows = [row for row in await runs.recent(500) if runs.is_interrupted(row)]
         found = await _readable(runs, [row.run_id for row in reversed(rows)])
         # Those that wait for a person were not cut off, and go on once one has decided.
         decided = await runs.addressed()

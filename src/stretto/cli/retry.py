@@ -78,7 +78,8 @@ def run_again(
     inputs = stretto.inputs(plan, {**before, **given})
     anew = downstream(plan, StepId(step)) if step else frozenset()
     model = stretto.model(model) or (history.started.model if is_believed else None)
-    plan = stretto.with_copy_warnings(stretto.permit(plan), model)
+    workspace = history.started.workspace if is_believed else None
+    plan = stretto.prepare(plan, model, workspace=workspace)
     start = replace(
         stretto.start(plan, inputs, model),
         parent=run,

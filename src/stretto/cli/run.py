@@ -54,7 +54,7 @@ def command(
         plan, given if as_json else ask_missing(plan.inputs, given, stretto.settings.project)
     )
     model = stretto.model(model)
-    plan = stretto.with_copy_warnings(stretto.permit(plan, permission), model)
+    plan = stretto.prepare(plan, model, permission)
     if not as_json:
         print_warnings(plan.warnings)
     if is_detached:

@@ -13,7 +13,7 @@ from stretto.cli.printing import columns, print_json, say
 from stretto.ports.journal import Loss, RunRow
 from stretto.problems.errors import StrettoError
 from stretto.report.json_form import iso
-from stretto.run.runs import Runs, is_interrupted
+from stretto.run.runs import Runs
 from stretto.schedule.standing import run_word
 from stretto.vocabulary.durations import format_duration
 
@@ -45,7 +45,7 @@ async def _rows(limit: int) -> tuple[list[tuple[RunRow, str]], Sequence[Loss]]:
 
 
 async def _status(runs: Runs, row: RunRow) -> str:
-    if not is_interrupted(row):
+    if not runs.is_interrupted(row):
         return row.status
     try:
         state = (await runs.history(row.run_id)).state

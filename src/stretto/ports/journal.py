@@ -11,7 +11,7 @@ StrettoError
 └── JournalFull    journal_full    the store cannot write: no space, an I/O error, a lock
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,6 +57,18 @@ class Loss:
             f"{self.acknowledged} events: the journal was damaged (its files as they were "
             f"found: {self.kept})"
         )
+
+
+def _nobody_is_dead(name: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOwner:
+    """A process that leases runs, by its name, and how it tells that another process is dead."""
+
+    name: str
+    is_dead: Callable[[str], bool] = _nobody_is_dead  # only what is certain: others may be alive
 
 
 class Leased(StrettoError):

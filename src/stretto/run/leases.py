@@ -13,7 +13,7 @@ from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event, MessageDropped
 from stretto.ports.cache import Cache
 from stretto.ports.clock import Clock
-from stretto.ports.journal import Fenced, Journal
+from stretto.ports.journal import Fenced, Journal, Leased, LeaseOwner
 from stretto.ports.mailbox import ExternalEvent, Mailbox, Message
 from stretto.problems.errors import StrettoError
 from stretto.text.visible import one_line, visible_line
@@ -77,6 +77,22 @@ class Lease:
 
     async def release(self) -> None:
         await self._store.release(self.run_id, fence=self.fence)
+
+
+async def take_lease(
+    store: Store, clock: Clock, run_id: RunId, owner: LeaseOwner, seconds: float
+) -> Lease:
+    """Raises Leased while another process holds the run and may be alive."""
+    try:
+        return await Lease.take(store, clock, run_id, owner.name, seconds)
+    except Leased as held:
+        if not owner.is_dead(held.by):
+            raise
+        # Nobody should have to wait for the lease of a process that was killed. Leasing by the
+        # dead process's name fences it off, in case it is alive after all, and releasing that
+        # lease makes room. If two processes do this at once, the store gives the run to one.
+        await (await Lease.take(store, clock, run_id, held.by, seconds)).release()
+        return await Lease.take(store, clock, run_id, owner.name, seconds)
 
 
 class LeaseKeeper:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from stretto.events.model import (
@@ -22,18 +21,17 @@ from stretto.events.model import (
 from stretto.plan.codec import plan_to_text
 from stretto.plan.model import Plan, briefs
 from stretto.ports.clock import Clock
-from stretto.ports.journal import Leased, Loss, RunRow, StoredEvent
+from stretto.ports.journal import Leased, LeaseOwner, Loss, RunRow, StoredEvent
 from stretto.ports.mailbox import ExternalEvent
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
-from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.run.clock import RunClock
 from stretto.run.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
 from stretto.run.driver import Driver, Listener
 from stretto.run.history import History, load
 from stretto.run.journaling import RunJournal
-from stretto.run.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store
+from stretto.run.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store, take_lease
 from stretto.run.reuse import NOTHING, Reusable
 from stretto.run.seals import Seals, named
 from stretto.schedule.advance import advance
@@ -43,7 +41,6 @@ from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.setup import setup_to_json
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.values import Json
-from stretto.workspaces.claiming import with_aliases
 
 _LOOK_SECONDS = 0.1
 
@@ -57,7 +54,7 @@ def new_run_id() -> RunId:
 class Start:
     """What a new run begins with."""
 
-    plan: Plan
+    plan: Plan  # as plan.prepare made it: nothing is changed in it any more
     inputs: Mapping[str, Json]
     run_id: RunId | None = None
     parent: str | None = None
@@ -80,6 +77,7 @@ class Runs:
         seals: Seals | None = None,
         lease_seconds: float = LEASE_SECONDS,
         most_crashes: int = 3,
+        owner: LeaseOwner | None = None,
     ) -> None:
         self._store = store
         self._seals = seals
@@ -88,7 +86,7 @@ class Runs:
         self._lease_seconds = lease_seconds
         self._most_crashes = most_crashes
         self._keeper = LeaseKeeper(store, lease_seconds, self._why_dropped)
-        self._owner = name_of_this_process()
+        self._owner = owner or LeaseOwner(f"a process without a name {secrets.token_hex(6)}")
         self._drivers: dict[RunId, Driver] = {}
         self._is_stopped = False
 
@@ -98,7 +96,7 @@ class Runs:
         run_id = start.run_id or new_run_id()
         undone = await self._recover(start.workspace)
         await self._sweep(start.workspace)
-        plan = await _claiming(start)
+        plan = start.plan
         started = RunStarted(
             at=self._clock.now(),
             run_id=run_id,
@@ -181,7 +179,15 @@ class Runs:
 
     async def is_driven(self, run_id: RunId) -> bool:
         row = await self._store.run(run_id)
-        return row is not None and _is_held(row)
+        return row is not None and self._is_held(row)
+
+    def is_interrupted(self, row: RunRow) -> bool:
+        """Whether the run has not ended, and no process drives it."""
+        has_ended = row.status not in (RunStatus.RUNNING, RunStatus.WAITING)
+        return not has_ended and not self._is_held(row)
+
+    def _is_held(self, row: RunRow) -> bool:
+        return row.leased_by is not None and not self._owner.is_dead(row.leased_by)
 
     async def recent(self, limit: int = 50) -> list[RunRow]:
         return await self._store.runs(limit)
@@ -345,17 +351,7 @@ class Runs:
             await self._workspaces.release(state.run_id)
 
     async def _lease(self, run_id: RunId) -> Lease:
-        take = partial(Lease.take, self._store, self._clock, run_id, seconds=self._lease_seconds)
-        try:
-            return await take(self._owner)
-        except Leased as held:
-            if not is_dead(held.by):
-                raise
-            # Nobody should have to wait for the lease of a process that was killed. Leasing by
-            # its name fences it off, were it alive after all, and letting go makes room; if two
-            # try this at once, the store still gives the run to one of them.
-            await (await take(held.by)).release()
-            return await take(self._owner)
+        return await take_lease(self._store, self._clock, run_id, self._owner, self._lease_seconds)
 
     def _why_dropped(self, run_id: RunId, event: ExternalEvent) -> str:
         """Why what was posted is not told to the run: a decision must be the user's own."""
@@ -429,13 +425,6 @@ def _is_applied(state: RunState, step: StepId) -> bool:
     return changes is not None and changes.is_merged
 
 
-async def _claiming(start: Start) -> Plan:
-    """Where links lead in this workspace is part of what its steps claim."""
-    if not start.workspace:
-        return start.plan
-    return await asyncio.to_thread(with_aliases, start.plan, Path(start.workspace))
-
-
 def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
     """Who answers, asked of the runner that will: nobody else knows it."""
     if not isinstance(runner, Identified):
@@ -450,13 +439,3 @@ def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
 
 def _decisions(history: History) -> list[Decided]:
     return [event for event in history.events if isinstance(event, Decided)]
-
-
-def is_interrupted(row: RunRow) -> bool:
-    """Its journal has no end, and nobody drives it."""
-    has_ended = row.status not in (RunStatus.RUNNING, RunStatus.WAITING)
-    return not has_ended and not _is_held(row)
-
-
-def _is_held(row: RunRow) -> bool:
-    return row.leased_by is not None and not is_dead(row.leased_by)

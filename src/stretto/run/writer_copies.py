@@ -27,7 +27,6 @@ from stretto.schedule.commands import CollectChanges, StartAttempt
 from stretto.schedule.state import AttemptState, RunState, StepState
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import listed
-from stretto.workspaces.refusals import spelt
 
 Answer: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
 
@@ -152,12 +151,12 @@ class WriterCopies:
     def _said_of(self, step: StepState, found: UndeclaredChanges) -> list[str]:
         said = []
         if found.paths:
-            paths = listed(map(spelt, found.paths))
+            paths = listed(found.paths)
             said.append(f"files changed that no step had declared: {paths}")
         if found.repositories:
             made = listed(found.repositories)
             said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
-        own = listed(map(spelt, found.own), _MOST_NAMED)
+        own = listed(found.own, _MOST_NAMED)
         if own and (misfortune := _misfortune(step)):
             said.append(f"it {misfortune}, and what it had written stays in the workspace: {own}")
         elif own and (half_done := self._half_done(step)):

@@ -15,6 +15,7 @@ from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.plan.check import Problems
+from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
 from stretto.ports.journal import StoredEvent
 from stretto.ports.runner import Runner
 from stretto.run.runs import Runs, Start
@@ -35,6 +36,7 @@ from stretto.smoke.scenes import (
     scenes,
 )
 from stretto.vocabulary.ids import RunId
+from stretto.workspaces.aliases import aliases_of_sets
 
 _OFFLINE_SECONDS = 60
 REAL_SECONDS = 600  # a small model on a slow machine
@@ -67,7 +69,9 @@ async def _play(
             workspace = folder / scene.name
             workspace.mkdir()
             (workspace / "README.txt").write_text("The workspace of a proof.\n", encoding="utf-8")
-            start = Start(plan_of(scene), {}, _run_id(scene), workspace=str(workspace))
+            plan = plan_of(scene)
+            plan = prepare(plan, RunPolicy(), aliases_of_sets(workspace, claimed_sets(plan)))
+            start = Start(plan, {}, _run_id(scene), workspace=str(workspace))
             await runs.start(start, runner or Player(workspace, f"word-{secrets.token_hex(6)}"))
     finally:
         await store.close()

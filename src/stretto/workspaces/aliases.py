@@ -9,7 +9,7 @@ Not seen: hard links, links in folders that are skipped unless a glob names the 
 that are made later. On the safe side, everything is claimed where there is too much to look at.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
@@ -24,6 +24,22 @@ EVERYTHING = ("**/*",)
 MOST_ALIASES = 500
 
 _Place: TypeAlias = tuple[Names, Pattern]  # a folder, and what is left of the pattern there
+
+
+def aliases_of_sets(
+    workspace: Path,
+    sets: Iterable[tuple[str, ...]],
+    *,
+    is_case_ignored: bool | None = None,  # None: as the file system has it
+) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The aliases of each set of globs. The workspace is looked at once, and not for no set."""
+    wanted = list(sets)
+    if not wanted:
+        return {}
+    if is_case_ignored is None:
+        is_case_ignored = ignores_case(workspace)
+    links = Links(workspace, is_case_ignored=is_case_ignored)
+    return {each: aliases_by(links, each, is_case_ignored=is_case_ignored) for each in wanted}
 
 
 def aliases(

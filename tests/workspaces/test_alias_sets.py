@@ -6,7 +6,8 @@ from pathlib import Path
 
 from stretto.plan.codec import plan_from_json, plan_to_text
 from stretto.plan.model import Plan
-from stretto.workspaces.claiming import with_aliases
+from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
+from stretto.workspaces.aliases import aliases_of_sets
 from support.scheduling import plan_of
 from support.trees import Tree, write_tree
 
@@ -24,6 +25,12 @@ def reader(id: str, *globs: str) -> dict[str, object]:
 def plan(*steps: dict[str, object]) -> Plan:
     told = {"agent": "worker", "task": "go", "depends_on": []}
     return plan_of(json.dumps({"name": "any", "steps": [{**told, **step} for step in steps]}))
+
+
+def with_aliases(plan: Plan, workspace: Path, is_case_ignored: bool | None = None) -> Plan:
+    sets = claimed_sets(plan)
+    found = aliases_of_sets(workspace, sets, is_case_ignored=is_case_ignored)
+    return prepare(plan, RunPolicy(), found)
 
 
 def conflict(plan: Plan) -> bool:
@@ -53,7 +60,7 @@ def test_a_reader_through_a_link_minds_a_shared_writer_but_no_isolated_one(tmp_p
 
 def test_where_nobody_writes_the_workspace_is_not_looked_at(tmp_path: Path) -> None:
     readers = plan(reader("a", "link"), reader("b", "src"))
-    assert with_aliases(readers, tmp_path / "missing") is readers
+    assert with_aliases(readers, tmp_path / "missing") == readers
 
 
 def test_a_workspace_without_links_leaves_the_steps_as_they_are(tmp_path: Path) -> None:

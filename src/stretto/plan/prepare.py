@@ -1,0 +1,127 @@
+"""Make a plan final: after this, nothing is changed in it, and a run keeps it as it is.
+
+A recipe says what its author wants. Three things it cannot say depend on the user and the
+machine: the user's budget, what the run may do to files, and which further names the files of its
+workspace have. All three are put into the plan here, from data: nothing is read.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from stretto.globs.glob import Glob, parse_glob
+from stretto.plan.claims import Claims
+from stretto.plan.model import Plan, PlannedStep
+from stretto.problems import Problem
+from stretto.problems.errors import PermissionDenied
+from stretto.recipe.model import Budget
+from stretto.vocabulary.names import listed
+
+# A set of globs, as a step has it → further globs that name the same files in the workspace,
+# through links or in another case.
+Aliases: TypeAlias = Mapping[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPolicy:
+    """What the user allows a run.
+
+    read_only: a plan with a writer step is refused. ask: a person allows each writer step.
+    auto: the plan may do what it says.
+    """
+
+    permission: str = "auto"
+    budget: Budget = Budget()
+
+
+def prepare(plan: Plan, policy: RunPolicy, aliases: Aliases | None = None) -> Plan:
+    """Raises PermissionDenied. `aliases`: None leaves those that the plan has."""
+    steps = tuple(_permit(step, policy.permission) for step in plan.steps)
+    if policy.permission == "read_only":
+        _refuse_writers(plan)
+    if aliases is not None:
+        steps = _claim_aliases(steps, aliases)
+    if all(new is old for new, old in zip(steps, plan.steps, strict=True)):
+        steps = plan.steps
+    return replace(plan, steps=steps, budget=_lesser(plan.budget, policy.budget))
+
+
+def _permit(step: PlannedStep, permission: str) -> PlannedStep:
+    is_asked_for = permission == "ask" and step.posture == "writer"
+    if step.is_gated_by_permission:
+        # An earlier run of this plan was held to its own permission, which does not count now.
+        return step if is_asked_for else replace(step, is_gated=False, is_gated_by_permission=False)
+    if step.is_gated or not is_asked_for:
+        return step
+    return replace(step, is_gated=True, is_gated_by_permission=True)
+
+
+def _refuse_writers(plan: Plan) -> None:
+    writers = [step for step in plan.steps if step.posture == "writer"]
+    if not writers:
+        return
+    names = listed([step.id for step in writers])
+    raise PermissionDenied(
+        f"{plan.name} has writer steps ({names}), and this run may only read",
+        [_denied(step, plan) for step in writers],
+        "--permission ask lets you allow each of them, --permission auto all",
+    )
+
+
+def _denied(step: PlannedStep, plan: Plan) -> Problem:
+    writes = ", ".join(step.write_set)
+    return Problem("PRM001", f"step '{step.id}' writes ({writes})", file=plan.file, path=step.id)
+
+
+def claimed_sets(plan: Plan) -> frozenset[tuple[str, ...]]:
+    """The sets of globs whose aliases count: none where nobody writes."""
+    sets = {step.write_set for step in plan.steps if step.claims.is_writer}
+    if _minds_readers(plan.steps):
+        sets |= {step.read_set for step in plan.steps if not step.claims.is_writer}
+    return frozenset(sets)
+
+
+def _minds_readers(steps: Iterable[PlannedStep]) -> bool:
+    """Only a writer in the shared workspace conflicts with what others read."""
+    return any(step.claims.is_writer and not step.claims.is_isolated for step in steps)
+
+
+def _claim_aliases(steps: tuple[PlannedStep, ...], aliases: Aliases) -> tuple[PlannedStep, ...]:
+    readers_count = _minds_readers(steps)
+
+    def claim(step: PlannedStep) -> PlannedStep:
+        is_writer = step.claims.is_writer
+        writes = aliases.get(step.write_set, ()) if is_writer else ()
+        reads = aliases.get(step.read_set, ()) if readers_count and not is_writer else ()
+        if (step.read_aliases, step.write_aliases) == (reads, writes):
+            return step
+        claims = Claims(
+            reads=_globs((*step.read_set, *reads)),
+            writes=_globs((*step.write_set, *writes)),
+            is_writer=is_writer,
+            is_isolated=step.claims.is_isolated,
+        )
+        return replace(step, read_aliases=reads, write_aliases=writes, claims=claims)
+
+    return tuple(map(claim, steps))
+
+
+def _globs(texts: Iterable[str]) -> tuple[Glob, ...]:
+    # All of them were parsed before: the sets when the plan was made, the aliases as they were.
+    return tuple(glob for glob in map(parse_glob, texts) if isinstance(glob, Glob))
+
+
+def _lesser(recipe: Budget, users: Budget) -> Budget:
+    return Budget(
+        tokens=_least(recipe.tokens, users.tokens),
+        usd=_least_usd(recipe.usd, users.usd),
+        agents=_least(recipe.agents, users.agents),
+    )
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _least_usd(one: float | None, other: float | None) -> float | None:
+    return min((each for each in (one, other) if each is not None), default=None)
