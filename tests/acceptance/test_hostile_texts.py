@@ -148,13 +148,13 @@ def test_a_secret_is_not_shown_either(tmp_path: Path) -> None:
 
 
 def test_a_patch_is_byte_for_byte_for_programs_and_text_for_a_terminal(tmp_path: Path) -> None:
-    from stretto.cli import printing
+    from stretto.cli import terminal
 
     ours, theirs = os.pipe()
     with os.fdopen(theirs, "w", encoding="utf-8") as stream:
         before, sys.stdout = sys.stdout, stream
         try:
-            printing.print_bytes(b"+\x1b[2J\xff\n")
+            terminal.print_bytes(b"+\x1b[2J\xff\n")
         finally:
             sys.stdout = before
     assert os.read(ours, 100) == b"+\x1b[2J\xff\n"

@@ -9,9 +9,9 @@ import threading
 import pytest
 from rich.console import Console
 
-from stretto.cli.changes import Changes
-from stretto.cli.live.frame import dollars, elapsed, short_count
-from stretto.cli.live.view import LiveView
+from stretto.cli.progress.frame import dollars, elapsed, short_count
+from stretto.cli.progress.stages import ChangedSteps
+from stretto.cli.progress.view import LiveView
 from stretto.events.model import Approved, CancelRequested, RunResumed
 from stretto.schedule.state import StepState
 from stretto.text.short import columns, fit
@@ -369,7 +369,7 @@ def test_an_event_of_a_big_run_looks_at_few_steps():
     limits = Limits(steps=5000, nodes=10**6)
     watched = Watched(many(2000), {"worker": Hang()}, limits=limits)
     looked: list[StepState] = []
-    changes = Changes()
+    changes = ChangedSteps()
     changes.after(watched.driven.journal[0], watched.driven.state)
     while watched.driven.step():
         looked += changes.after(watched.driven.journal[-1], watched.driven.state)
@@ -380,7 +380,7 @@ def test_changes_tell_of_steps_that_no_event_names():
     route = "{id: r, condition: {eval: '1 == 1', true: x, false: y}}"
     recipe = steps(step("a"), route, step("x"), step("y"))
     driven = Driven(plan_of(recipe, width=1), {}).start()
-    changes = Changes()
+    changes = ChangedSteps()
     told = {each.id for each in changes.after(driven.journal[0], driven.state)}
     while driven.step():
         told |= {each.id for each in changes.after(driven.journal[-1], driven.state)}
@@ -401,6 +401,6 @@ def test_figures_are_short():
 
 
 def test_the_view_is_imported_without_rich():
-    code = "import sys, stretto.cli.live.view, stretto.cli.run; print('rich' in sys.modules)"
+    code = "import sys, stretto.cli.progress.view, stretto.cli.run; print('rich' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

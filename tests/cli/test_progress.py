@@ -1,6 +1,6 @@
 """A run as lines: one a change, whatever models say."""
 
-from stretto.cli.progress import Lines
+from stretto.cli.progress.lines import Lines
 from stretto.events.model import RunResumed
 from support.scheduling import Driven, Fail, Hang, plan_of
 

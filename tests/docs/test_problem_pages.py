@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stretto.agents.catalog import load_catalog
-from stretto.cli.printing import print_problems, print_warnings
+from stretto.cli.terminal import print_problems, print_warnings
 from stretto.plan.build import Problems, build
 from stretto.plan.model import Plan
 from stretto.problems.codes import TITLES

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from stretto.cli.live.frame import _STYLES
-from stretto.cli.stages import ASCII_SIGNS, SIGNS
+from stretto.cli.progress.frame import _STYLES
+from stretto.cli.progress.stages import ASCII_SIGNS, SIGNS
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
 from stretto.report.html import as_html
 from stretto.report.report import report_of

@@ -11,7 +11,7 @@ from typing import Any
 
 from stretto.adapters.models.http_client import close_clients
 from stretto.assembly.project import Project
-from stretto.cli.driving import exit_code
+from stretto.cli.foreground import exit_code
 from stretto.report.html import as_html
 from stretto.report.json_form import report_as_json
 from stretto.report.markdown import as_markdown

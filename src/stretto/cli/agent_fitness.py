@@ -34,10 +34,10 @@ class Lack:
 class Fitness:
     """Asks this machine each question once, however many agents there are."""
 
-    def __init__(self, stretto: Project) -> None:
-        self._settings = stretto.settings
-        self._environ = stretto.environ
-        self._stretto = stretto
+    def __init__(self, project: Project) -> None:
+        self._settings = project.settings
+        self._environ = project.environ
+        self._project = project
 
     def lacks(self, agent: Agent) -> tuple[Lack, ...]:
         tools = tools_of(agent)
@@ -104,7 +104,7 @@ class Fitness:
     @cached_property
     def _default(self) -> str | None:
         try:
-            return default_model(self._stretto).name
+            return default_model(self._project).name
         except StrettoError:
             return None  # stretto doctor says why
 

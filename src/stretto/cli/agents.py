@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli.agent_layers import Listed, all_agents
-from stretto.cli.agent_rows import HEAD, cells, lines, row
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import columns, print_json, print_problems, say
+from stretto.cli.project import open_project
+from stretto.cli.terminal import columns, print_json, print_problems, say
+from stretto.plan.postures import tools_of
 from stretto.problems.errors import InvalidRecipe, NotFound
+from stretto.problems.render import as_json as problem_as_json
 from stretto.problems.render import count, error_as_json
+from stretto.recipe.model import Agent
+from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:
     from stretto.cli.agent_fitness import Lack
+
+
+_HEAD = ("NAME", "FROM", "POSTURE", "MODEL", "TURNS", "TIMEOUT", "TOOLS", "DESCRIPTION")
 
 
 class _FlagsAnywhere(click.Group):
@@ -43,12 +50,12 @@ def command() -> None:
 @json_option
 def list_agents(as_json: bool) -> None:
     """List every agent, broken files too."""
-    agents = all_agents(open_stretto().settings)
+    agents = all_agents(open_project().settings)
     counting = [each for each in agents if each.shadowed_by is None]
     if as_json:
-        print_json({"ok": True, "agents": [row(each, agents) for each in counting]})
+        print_json({"ok": True, "agents": [_row(each, agents) for each in counting]})
         return
-    say("\n".join(columns([HEAD, *map(cells, counting)])))
+    say("\n".join(columns([_HEAD, *map(_cells, counting)])))
     _print_shadows(agents)
     if any(each.read.problems for each in counting):
         say("\nstretto agents check shows what is wrong.")
@@ -59,16 +66,16 @@ def list_agents(as_json: bool) -> None:
 @json_option
 def show(name: str, as_json: bool) -> int:
     """Show one agent with its prompt."""
-    agents = all_agents(open_stretto().settings)
+    agents = all_agents(open_project().settings)
     found = _named(agents, name)[-1]
     agent = found.read.agent
     if agent is None:
         said = f"{found.read.file} has {count(found.read.problems)}"
         raise InvalidRecipe(said, found.read.problems)
     if as_json:
-        print_json({"ok": True, "agent": {**row(found, agents), "prompt": agent.prompt}})
+        print_json({"ok": True, "agent": {**_row(found, agents), "prompt": agent.prompt}})
         return 0
-    say("\n".join(columns(lines(found, agent))))
+    say("\n".join(columns(_lines(found, agent))))
     _print_shadows(_named(agents, name))
     say(f"\n{agent.prompt}" if agent.prompt else "\nIt has no prompt.")
     return 0
@@ -84,10 +91,10 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     """
     from stretto.cli.agent_fitness import Fitness  # a list needs no models, tools and sandboxes
 
-    stretto = open_stretto()
-    agents = all_agents(stretto.settings)
+    project = open_project()
+    agents = all_agents(project.settings)
     chosen = [each for name in names for each in _named(agents, name)] if names else agents
-    fitness = Fitness(stretto)
+    fitness = Fitness(project)
     lacks = [
         fitness.lacks(each.read.agent) if each.read.agent is not None else () for each in chosen
     ]
@@ -144,7 +151,7 @@ def _print_checked_json(
 ) -> None:
     rows = [
         {
-            **row(each, agents),
+            **_row(each, agents),
             "shadowed_by": each.shadowed_by,
             "warnings": [{"message": lack.says, "hint": lack.fix} for lack in missing],
         }
@@ -160,3 +167,72 @@ def _print_checked_json(
         print_json(said)
     else:
         print_json({"ok": True, "agents": rows})
+
+
+def _posture(agent: Agent) -> str:
+    """What a step of this agent is if it says nothing itself (RECIPES §9)."""
+    can_write = any(tool_name(tool) in CHANGING_TOOLS for tool in tools_of(agent))
+    return agent.posture or ("writer" if can_write else "read_only")
+
+
+def _cells(each: Listed) -> tuple[str, ...]:
+    agent = each.read.agent
+    if agent is None:
+        said = f"{count(each.read.problems)} in {each.read.file}"
+        return (each.name, each.layer, "broken", "-", "-", "-", "-", said)
+    return (
+        each.name,
+        each.layer,
+        _posture(agent),
+        agent.model or "-",
+        str(agent.max_turns or "-"),
+        format_duration(agent.timeout_seconds) if agent.timeout_seconds else "-",
+        ",".join(tools_of(agent)) or "-",
+        (agent.role.strip().splitlines() or [""])[0],
+    )
+
+
+def _lines(each: Listed, agent: Agent) -> list[tuple[str, ...]]:
+    seconds = agent.timeout_seconds
+    pairs = {
+        "name": each.name,
+        "from": f"{each.layer}: {each.read.file}",
+        "description": agent.role.strip().replace("\n", " "),
+        "posture": _posture(agent),
+        "tools": ", ".join(tools_of(agent)) or "none",
+        "model": agent.model or "the run's own",
+        "fallbacks": ", ".join(agent.fallback_models),
+        "max_turns": str(agent.max_turns or ""),
+        "timeout": format_duration(seconds) if seconds else "",
+    }
+    return [(key, value) for key, value in pairs.items() if value]
+
+
+def _row(each: Listed, agents: Sequence[Listed]) -> dict[str, object]:
+    """`agents`: all of them, for those that it shadows."""
+    agent = each.read.agent
+    shadows = [
+        {"layer": other.layer, "file": other.read.file}
+        for other in agents
+        if other.name == each.name and other.shadowed_by == each.read.file
+    ]
+    shown: dict[str, object] = {
+        "name": each.name,
+        "layer": each.layer,
+        "file": each.read.file,
+        "ok": agent is not None,
+        "shadows": shadows,
+        "problems": [problem_as_json(problem) for problem in each.read.problems],
+    }
+    if agent is None:
+        return shown
+    return shown | {
+        "description": agent.role.strip(),
+        "posture": _posture(agent),
+        "tools": list(tools_of(agent)),
+        "model": agent.model,
+        "fallback_models": list(agent.fallback_models),
+        "max_turns": agent.max_turns,
+        "max_output_tokens": agent.max_output_tokens,
+        "timeout_seconds": agent.timeout_seconds,
+    }

@@ -13,9 +13,9 @@ import click
 
 from stretto.assembly.project import Project
 from stretto.cli.approve import who
-from stretto.cli.opening import sealed_history, stretto_of
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
+from stretto.cli.project import project_of, sealed_history
+from stretto.cli.terminal import print_json, say
 from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
 from stretto.schedule.state import StepState
 from stretto.text.redaction import NOTHING_SECRET, Redactor
@@ -89,20 +89,20 @@ def command(
     What the run itself must not merge, such as files outside the write-set, is refused here too.
     """
     history = sealed_history(run)
-    stretto = stretto_of(history)
-    changes = stretto.change(history, step)
-    allowed = _Allowed(unfinished, allow_removals, allow_secrets, Protected(stretto.settings.protected),
-                       stretto.redactor)  # fmt: skip
+    project = project_of(history)
+    changes = project.change(history, step)
+    allowed = _Allowed(unfinished, allow_removals, allow_secrets, Protected(project.settings.protected),
+                       project.redactor)  # fmt: skip
     _admit(history.state.steps[StepId(step)], changes, run, allowed)
     workspace = Path(history.started.workspace)
     settlement = _settlement(changes, _beneath(workspace, resolved), ours, theirs)
     if dry_run:
-        outcome = _foreseen(changes, workspace, stretto.settings.home, settlement)
+        outcome = _foreseen(changes, workspace, project.settings.home, settlement)
     else:
-        _require_permission(stretto, run, step)
+        _require_permission(project, run, step)
         with _undisturbed() as at:
-            outcome = _merged(merge_back(changes, workspace, stretto.settings.home, at, settlement))
-            asyncio.run(_note(stretto, RunId(run), StepId(step)))
+            outcome = _merged(merge_back(changes, workspace, project.settings.home, at, settlement))
+            asyncio.run(_note(project, RunId(run), StepId(step)))
     _say(_Applied(run, step, changes, outcome, dry_run), as_json)
 
 
@@ -158,8 +158,8 @@ def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> No
         raise InvalidUsage(f"step '{step.id}': {doubt}", hint="--allow-removals merges it")
 
 
-def _require_permission(stretto: Project, run: str, step: str) -> None:
-    if stretto.settings.permission == "read_only":
+def _require_permission(project: Project, run: str, step: str) -> None:
+    if project.settings.permission == "read_only":
         said = f"applying the change of step '{step}' of run {run} writes files"
         hint = "permission: ask or auto lets you apply it; --dry-run only says what would happen"
         raise PermissionDenied(f"{said}, and the setting is permission: read_only", hint=hint)
@@ -182,8 +182,8 @@ def _undisturbed() -> Iterator[Point]:
             signal.signal(number, handler)
 
 
-async def _note(stretto: Project, run_id: RunId, step: StepId) -> None:
-    async with stretto.runs() as runs:
+async def _note(project: Project, run_id: RunId, step: StepId) -> None:
+    async with project.runs() as runs:
         await runs.note_applied(run_id, step, who())
 
 

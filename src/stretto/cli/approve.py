@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from stretto.cli.opening import history_of, open_stretto
 from stretto.cli.options import accept_option, json_option, model_option
-from stretto.cli.printing import page, print_json, say
+from stretto.cli.project import history_of, open_project
+from stretto.cli.terminal import page, print_json, say
 from stretto.documents.regular_file import read_regular
 from stretto.problems.errors import InvalidUsage
 from stretto.report.gate import gate_as_json, gate_as_text, gate_of
@@ -58,7 +58,7 @@ def command(
     The approval holds for what would run now: prompts, agents, models, tools and sets. If any of
     that changes before the step starts, it is asked about again.
     """
-    history = history_of(open_stretto(), run)
+    history = history_of(open_project(), run)
     if show:
         return _show(history, StepId(step), as_json)
     if part and not edit:
@@ -79,7 +79,7 @@ async def _decide(
     prompts: dict[str, str],
     key: str | None,
 ) -> None:
-    async with open_stretto().runs() as runs:
+    async with open_project().runs() as runs:
         await runs.decide(run_id, step, is_approved, who(), reason, prompts, key)
 
 
@@ -123,7 +123,7 @@ def go_on(
 
 
 async def _standing(run_id: RunId) -> tuple[bool, History]:
-    async with open_stretto().runs() as runs:
+    async with open_project().runs() as runs:
         return await runs.is_driven(run_id), await runs.history(run_id)
 
 

@@ -4,9 +4,9 @@ import asyncio
 
 import click
 
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
+from stretto.cli.project import open_project
+from stretto.cli.terminal import print_json, say
 from stretto.vocabulary.ids import RunId
 
 
@@ -24,5 +24,5 @@ def command(run: str, reason: str, as_json: bool) -> None:
 
 
 async def _cancel(run_id: RunId, reason: str) -> None:
-    async with open_stretto().runs() as runs:
+    async with open_project().runs() as runs:
         await runs.cancel(run_id, reason)

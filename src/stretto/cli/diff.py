@@ -3,9 +3,9 @@
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.opening import history_of, open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_bytes, print_json, say
+from stretto.cli.project import history_of, open_project
+from stretto.cli.terminal import print_bytes, print_json, say
 from stretto.report.difference import difference, difference_as_json, difference_as_text
 from stretto.run.history import History
 
@@ -16,12 +16,12 @@ from stretto.run.history import History
 @json_option
 def command(run: str, other: str, as_json: bool) -> None:
     """Show what a step changed, as a patch; or what differed between two runs, step by step."""
-    stretto = open_stretto()
-    first = history_of(stretto, run)
+    project = open_project()
+    first = history_of(project, run)
     if other in first.state.steps:
-        _show_change(stretto, first, other, as_json)
+        _show_change(project, first, other, as_json)
         return
-    second = history_of(stretto, other)
+    second = history_of(project, other)
     found = difference(first.state, second.state)
     if as_json:
         print_json(difference_as_json(found))
@@ -29,13 +29,13 @@ def command(run: str, other: str, as_json: bool) -> None:
         say(difference_as_text(found))
 
 
-def _show_change(stretto: Project, history: History, step: str, as_json: bool) -> None:
+def _show_change(project: Project, history: History, step: str, as_json: bool) -> None:
     from stretto.workspaces.patch import render_patch, summarize
     from stretto.workspaces.refusals import spelt
 
-    changes = stretto.change(history, step)
+    changes = project.change(history, step)
     made = render_patch(changes)
-    patch = stretto.hide_in_patch(made)
+    patch = project.hide_in_patch(made)
     if patch != made:
         say("the patch holds a secret's value, shown as [redacted]", err=True)
     if not as_json:

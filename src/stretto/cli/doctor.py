@@ -13,9 +13,9 @@ import click
 from stretto.assembly.project import Project
 from stretto.cli.finding import Finding
 from stretto.cli.machine import examine
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option, model_option
-from stretto.cli.printing import columns, print_json, say
+from stretto.cli.project import open_project
+from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.errors import InvalidConfig, InvalidUsage
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _smoke(model: str | None, is_real: bool, as_json: bool) -> int:
     is_kept = False
     try:
         if is_real:
-            checks = asyncio.run(_prove_with_model(folder, open_stretto(), model, as_json))
+            checks = asyncio.run(_prove_with_model(folder, open_project(), model, as_json))
         else:
             checks = asyncio.run(prove(folder))
         is_kept = not all(check.is_proven for check in checks)
@@ -100,17 +100,17 @@ def _smoke(model: str | None, is_real: bool, as_json: bool) -> int:
 
 
 async def _prove_with_model(
-    folder: Path, stretto: Project, model: str | None, as_json: bool
+    folder: Path, project: Project, model: str | None, as_json: bool
 ) -> list["Check"]:
     from stretto.smoke.prove import REAL_SECONDS, prove
     from stretto.smoke.scenes import plan_of, scenes
 
-    model = stretto.model(model)
-    chosen = await stretto.choose(plan_of(scenes(REAL_SECONDS)[0]), model)
+    model = project.model(model)
+    chosen = await project.choose(plan_of(scenes(REAL_SECONDS)[0]), model)
     say: Callable[[str], None] = (lambda _: None) if as_json else _say
     for line in chosen.said or (f"using {chosen.default}",):
         say(line)
-    async with stretto.runner(chosen) as runner:
+    async with project.runner(chosen) as runner:
         return await prove(folder, runner, on_begin=lambda scene: say(f"running {scene} …"))
 
 

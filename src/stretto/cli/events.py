@@ -5,10 +5,10 @@ import asyncio
 import click
 
 from stretto.cli.left_off import say_why_left
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json_text, say
+from stretto.cli.project import open_project
 from stretto.cli.streams import has_reader
+from stretto.cli.terminal import print_json_text, say
 from stretto.events.codec import UnknownEvent, encode
 from stretto.events.model import RunEnded
 from stretto.vocabulary.ids import RunId
@@ -36,7 +36,7 @@ def command(run: str, follow: bool, after: int, as_json: bool) -> int | None:
 
 async def _print(run_id: RunId, follow: bool, after: int) -> int | None:
     """None: all was printed that there is, or as much as anybody reads."""
-    async with open_stretto().runs() as runs:
+    async with open_project().runs() as runs:
         # A run that is not there is an error, and one that has ended is not waited for.
         has_ended = (await runs.history(run_id)).state.is_recorded
         while True:

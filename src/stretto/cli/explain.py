@@ -3,10 +3,9 @@
 import click
 
 from stretto.cli.graph import terminal_width
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
-from stretto.cli.recipes import open_plan
+from stretto.cli.project import open_plan, open_project
+from stretto.cli.terminal import print_json, say
 from stretto.report.diagrams import draw
 from stretto.report.prose import explain
 
@@ -16,7 +15,7 @@ from stretto.report.prose import explain
 @json_option
 def command(recipe: str, as_json: bool) -> None:
     """Say in prose what a recipe does: each step, who does it, and what if it fails."""
-    plan = open_plan(open_stretto(), recipe)
+    plan = open_plan(open_project(), recipe)
     width = terminal_width()
     if as_json:
         prose = explain(plan, 80)

@@ -2,13 +2,8 @@
 
 import click
 
-from stretto.cli.options import (
-    accept_option,
-    given_inputs,
-    input_options,
-    json_option,
-    model_option,
-)
+from stretto.cli.inputs import given_inputs, input_options
+from stretto.cli.options import accept_option, json_option, model_option
 from stretto.cli.retry import run_again
 
 

@@ -5,10 +5,9 @@ import sys
 
 import click
 
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
-from stretto.cli.recipes import open_plan
+from stretto.cli.project import open_plan, open_project
+from stretto.cli.terminal import print_json, say
 from stretto.report.diagrams import draw
 
 
@@ -25,7 +24,7 @@ from stretto.report.diagrams import draw
 @json_option
 def command(recipe: str, form: str, width: int | None, as_json: bool) -> None:
     """Draw a recipe: ascii for the terminal, mermaid, dot or svg for documents."""
-    plan = open_plan(open_stretto(), recipe)
+    plan = open_plan(open_project(), recipe)
     drawing = draw(plan, form, width or terminal_width())  # type: ignore[arg-type]
     if as_json:
         print_json({"ok": True, "workflow": plan.name, "format": form, "graph": drawing})

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.opening import trust
+from stretto.cli.files import make_folder, write_new, write_recipe, write_schema
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
-from stretto.cli.writing import make_folder, write_new, write_recipe, write_schema
+from stretto.cli.project import trust
+from stretto.cli.terminal import print_json, say
 
 _CONFIG = """\
 # Settings of this project. Everything is optional; these are the defaults.

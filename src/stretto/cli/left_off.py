@@ -1,8 +1,8 @@
 """Why a run that was followed goes no further. In: its state. Out: a word on stderr, an exit code."""
 
 from stretto.adapters.clock import SystemClock
-from stretto.cli.driving import WAITING
-from stretto.cli.printing import say
+from stretto.cli.foreground import WAITING
+from stretto.cli.terminal import say
 from stretto.schedule.standing import is_overdue
 from stretto.schedule.state import RunState
 

@@ -3,10 +3,9 @@
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import columns, print_json, say
-from stretto.cli.recipes import passed_over
+from stretto.cli.project import open_project, passed_over
+from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.render import as_json as problem_as_json
 from stretto.problems.render import count
 from stretto.registry.workflows import Entry
@@ -16,18 +15,18 @@ from stretto.registry.workflows import Entry
 @json_option
 def command(as_json: bool) -> None:
     """List the saved recipes: the project's, your own and the bundled ones."""
-    stretto = open_stretto()
-    entries = stretto.workflows.entries()
+    project = open_project()
+    entries = project.workflows.entries()
     if as_json:
-        print_json({"ok": True, "workflows": [_row(stretto, entry) for entry in entries]})
+        print_json({"ok": True, "workflows": [_row(project, entry) for entry in entries]})
         return
     rows = [("NAME", "FROM", "STEPS", "DESCRIPTION"), *(_cells(entry) for entry in entries)]
     say("\n".join(columns(rows)))
     for entry in entries:
         if entry.passed_over is not None:
-            say(f"\n{passed_over(stretto, entry)}", err=True)
+            say(f"\n{passed_over(project, entry)}", err=True)
         elif entry.shadows and not entry.is_passed_over:
-            file = stretto.shown(entry.file)
+            file = project.shown(entry.file)
             say(f"\n{file} replaces the {entry.shadows} recipe '{entry.name}'", err=True)
     if any(entry.problems for entry in entries):
         say("\nstretto validate FILE shows what is wrong.")
@@ -48,11 +47,11 @@ def _cells(entry: Entry) -> tuple[str, ...]:
     return (entry.name, entry.layer, str(len(entry.recipe.steps)), lines[0])
 
 
-def _row(stretto: Project, entry: Entry) -> dict[str, object]:
+def _row(project: Project, entry: Entry) -> dict[str, object]:
     return {
         "name": entry.name,
         "layer": entry.layer,
-        "file": stretto.shown(entry.file),
+        "file": project.shown(entry.file),
         "description": entry.recipe.description.strip(),
         "version": entry.recipe.version,
         "ok": not entry.problems,

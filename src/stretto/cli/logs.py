@@ -8,11 +8,11 @@ import click
 
 from stretto.assembly.project import Project
 from stretto.cli.left_off import say_why_left
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
+from stretto.cli.project import open_project
 from stretto.cli.steps import known_step
 from stretto.cli.streams import has_reader
+from stretto.cli.terminal import print_json, say
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event
 from stretto.report.transcript import Log, LogEntry
@@ -35,15 +35,15 @@ def command(run: str, step: str | None, follow: bool, as_json: bool) -> int | No
     With --follow, until the run ends, or until nobody drives it: where a step awaits approval the
     exit code is 3, and 1 where the run was interrupted.
     """
-    stretto = open_stretto()
-    return asyncio.run(_print(stretto, RunId(run), step, follow, _Printer(stretto, as_json)))
+    project = open_project()
+    return asyncio.run(_print(project, RunId(run), step, follow, _Printer(project, as_json)))
 
 
 async def _print(
-    stretto: Project, run_id: RunId, step: str | None, follow: bool, printer: "_Printer"
+    project: Project, run_id: RunId, step: str | None, follow: bool, printer: "_Printer"
 ) -> int | None:
     """None: all was printed that there is, or as much as anybody reads."""
-    async with stretto.runs() as runs:
+    async with project.runs() as runs:
         history = await runs.history(run_id)
         if step is not None:
             known_step(history, step)
@@ -70,8 +70,8 @@ async def _new(runs: Runs, run_id: RunId, after: int) -> tuple[list[Event], int]
 
 
 class _Printer:
-    def __init__(self, stretto: Project, as_json: bool) -> None:
-        self._hide = stretto.redactor.text
+    def __init__(self, project: Project, as_json: bool) -> None:
+        self._hide = project.redactor.text
         self._as_json = as_json
         self._last: tuple[object, ...] = ()
 

@@ -32,15 +32,15 @@ _GIT_SECONDS = 10
 _MOST_CHECKED_BYTES = 256 * 1024 * 1024
 
 
-def examine(stretto: Project) -> Iterator[Finding]:
-    settings = stretto.settings
+def examine(project: Project) -> Iterator[Finding]:
+    settings = project.settings
     yield from (
         _python(),
         Finding("stretto", "ok", f"{__version__}, in {Path(__file__).parents[1]}"),
     )
     yield from (_home(settings.home), _journal(settings.home / "runs.db"), _folder(settings))
     yield from (_git(settings), *_sandbox(settings))
-    yield from examine_models(stretto)
+    yield from examine_models(project)
 
 
 def _python() -> Finding:

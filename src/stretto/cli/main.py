@@ -38,7 +38,7 @@ def _run(arguments: list[str]) -> int | None:
     import click
 
     from stretto.cli.commands import commands
-    from stretto.cli.printing import print_traceback
+    from stretto.cli.terminal import print_traceback
     from stretto.problems.errors import InvalidUsage, StrettoError
 
     sys.excepthook = print_traceback
@@ -83,7 +83,7 @@ def _flags_last(arguments: list[str]) -> list[str]:
 
 
 def _say(error: "StrettoError", wants_json: bool) -> int:
-    from stretto.cli.printing import print_json, say
+    from stretto.cli.terminal import print_json, say
     from stretto.problems.render import error_as_json, error_as_text
 
     if wants_json:

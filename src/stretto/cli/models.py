@@ -9,7 +9,7 @@ from stretto.adapters.models.local.catalog import CATALOG, Weights
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
-from stretto.cli.printing import columns, print_json, say
+from stretto.cli.terminal import columns, print_json, say
 
 _HELP = {
     "list": "List the local models, and say which model is used.",
@@ -69,9 +69,9 @@ def command() -> None:
 @json_option
 def list_command(as_json: bool) -> None:
     """List the local models, and say which model is used when nobody names one."""
-    stretto = Project()
-    shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
-    show(shelf, asyncio.run(model_in_use(stretto)), as_json)
+    project = Project()
+    shelf = Shelf(models_folder(project.settings.home, project.environ))
+    show(shelf, asyncio.run(model_in_use(project)), as_json)
 
 
 def show(shelf: Shelf, resolved: str | None, as_json: bool) -> None:
@@ -89,17 +89,17 @@ def show(shelf: Shelf, resolved: str | None, as_json: bool) -> None:
         say("\n".join(["", *(f"  stretto models pull {name}" for name in absent)]))
 
 
-async def model_in_use(stretto: Project) -> str | None:
+async def model_in_use(project: Project) -> str | None:
     """The model for agents that name none; None when that cannot be told quickly."""
-    if stretto.settings.model is not None:
-        return stretto.settings.model
+    if project.settings.model is not None:
+        return project.settings.model
     from stretto.adapters.models.resolve import resolve
     from stretto.problems.errors import StrettoError
 
-    shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
+    shelf = Shelf(models_folder(project.settings.home, project.environ))
     try:
         async with asyncio.timeout(_RESOLVE_SECONDS):
-            found = await resolve(stretto.environ, pulled=lambda: best_pulled(shelf))
+            found = await resolve(project.environ, pulled=lambda: best_pulled(shelf))
     except (TimeoutError, StrettoError):
         return None
     return found.name

@@ -13,7 +13,8 @@ from stretto.adapters.models.local.pulling import Watch, pull
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
-from stretto.cli.printing import for_terminal, print_json, say
+from stretto.cli.terminal import confirm, for_terminal, print_json, say
+from stretto.problems.errors import NotReady
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -31,8 +32,8 @@ def command(name: str, source: str, as_json: bool) -> None:
     What is cut off goes on where it stopped. Nothing gets its name before its hash is right.
     """
     weights = weights_named(name)
-    stretto = Project()
-    shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
+    project = Project()
+    shelf = Shelf(models_folder(project.settings.home, project.environ))
     with _watching(as_json) as watch:
         pulled = pull(weights, shelf, watch, source)
     if as_json:
@@ -51,11 +52,20 @@ def command(name: str, source: str, as_json: bool) -> None:
     say(f"\n  stretto models test {weights.model}\n  stretto models use {weights.model}")
 
 
-def pull_named(stretto: Project, name: str) -> None:
-    """For whoever needs it in the middle of something else."""
-    shelf = Shelf(models_folder(stretto.settings.home, stretto.environ))
-    with _watching(as_json=False) as watch:
-        pull(weights_named(name), shelf, watch, "")
+def pull_missing(project: Project, error: NotReady) -> bool:
+    """Offer to fetch the weights that a run lacks. Whether the run can be tried again."""
+    from stretto.assembly.readiness import MISSING_WEIGHTS
+
+    are_weights = all(problem.code == MISSING_WEIGHTS for problem in error.problems)
+    if not (are_weights and sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    for problem in error.problems:
+        if not confirm(f"{problem.message}. Fetch them now?", default=True, err=True):
+            return False
+        shelf = Shelf(models_folder(project.settings.home, project.environ))
+        with _watching(as_json=False) as watch:
+            pull(weights_named(problem.path), shelf, watch, "")
+    return True
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.live.rows import one_line
 from stretto.cli.options import json_option
-from stretto.cli.printing import columns, confirm, print_json, say
+from stretto.cli.progress.rows import one_line
+from stretto.cli.terminal import columns, confirm, print_json, say
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.values import Json
 
@@ -52,8 +52,8 @@ class Tried:
 @json_option
 def command(name: str | None, as_json: bool) -> int:
     """Ask a model two small questions: one in words, one that wants JSON."""
-    stretto = Project()
-    named, tried = asyncio.run(_try(stretto, name))
+    project = Project()
+    named, tried = asyncio.run(_try(project, name))
     is_ok = all(each.is_ok for each in tried)
     if as_json:
         print_json({"ok": is_ok, "model": named, "tried": [_row(each) for each in tried]})
@@ -63,15 +63,15 @@ def command(name: str | None, as_json: bool) -> int:
     return 0 if is_ok else 1
 
 
-async def _try(stretto: Project, name: str | None) -> tuple[str, list[Tried]]:
+async def _try(project: Project, name: str | None) -> tuple[str, list[Tried]]:
     # Imported on use: pydantic-ai takes a second.
     from stretto.assembly.chosen import Chosen
     from stretto.assembly.subagents import open_models
     from stretto.cli.models import model_in_use
 
-    named = name or await model_in_use(stretto) or "embedded"
+    named = name or await model_in_use(project) or "embedded"
     async with open_models(
-        Chosen(named, named), stretto.settings, stretto.environ, _ask()
+        Chosen(named, named), project.settings, project.environ, _ask()
     ) as models:
         model = await models.model(named)
         return named, [await _words(model), await _json(model)]

@@ -10,9 +10,9 @@ import click
 from stretto.adapters.models.local.catalog import is_local, is_own_file, own_file, weights_named
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.assembly.project import Project
+from stretto.cli.files import make_home, write_new
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
-from stretto.cli.writing import make_home, write_new
+from stretto.cli.terminal import print_json, say
 from stretto.config.settings import CONFIG_FILE
 from stretto.documents.document import read_text
 from stretto.documents.node import plain
@@ -31,9 +31,9 @@ def command(name: str, as_json: bool) -> None:
 
     It is written into your own stretto.yaml. Flags, STRETTO_MODEL and a project's file go before it.
     """
-    stretto = Project()
-    model, note = _checked(name, stretto.settings.home, stretto.environ)
-    file = stretto.settings.home / CONFIG_FILE
+    project = Project()
+    model, note = _checked(name, project.settings.home, project.environ)
+    file = project.settings.home / CONFIG_FILE
     make_home(file.parent)
     write_new(file.resolve(), with_model(_read(file), model, str(file)), force=True)
     if as_json:

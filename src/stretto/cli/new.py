@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from stretto.cli.opening import open_stretto
+from stretto.cli.files import write_recipe
 from stretto.cli.options import json_option
-from stretto.cli.printing import columns, print_json, say
-from stretto.cli.writing import write_recipe
+from stretto.cli.project import open_project
+from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.read import read_recipe_file
 from stretto.vocabulary.ids import is_id
@@ -40,17 +40,17 @@ def command(
     if not is_id(name):
         raise InvalidUsage(f"'{name}' is not a name for a recipe",
                            hint="use letters, digits, '-' and '_'")  # fmt: skip
-    stretto = open_stretto()
+    project = open_project()
     text = templates[template].read_text(encoding="utf-8")
     # Only the recipe's own name changes; the first `name:` of every template is that one.
     text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)
-    file = write_recipe(folder or stretto.settings.workflows_dir, name, text, force)
+    file = write_recipe(folder or project.settings.workflows_dir, name, text, force)
     if as_json:
         print_json(
-            {"ok": True, "workflow": name, "template": template, "file": stretto.shown(file)}
+            {"ok": True, "workflow": name, "template": template, "file": project.shown(file)}
         )
     else:
-        say(f"wrote {stretto.shown(file)}\n\n  stretto explain {name}\n  stretto plan {name}")
+        say(f"wrote {project.shown(file)}\n\n  stretto explain {name}\n  stretto plan {name}")
 
 
 def _list(templates: dict[str, Path], as_json: bool, name: str | None) -> None:

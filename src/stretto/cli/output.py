@@ -2,10 +2,10 @@
 
 import click
 
-from stretto.cli.opening import history_of, open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
+from stretto.cli.project import history_of, open_project
 from stretto.cli.steps import known_step
+from stretto.cli.terminal import print_json, say
 from stretto.problems.errors import NotFound
 from stretto.schedule.result import lack_of_output, output_of
 from stretto.schedule.standing import word_of
@@ -19,7 +19,7 @@ from stretto.vocabulary.values import Json
 @json_option
 def command(run: str, step: str | None, as_json: bool) -> None:
     """Print the output of a run, or of one STEP: text as it is, everything else as JSON."""
-    history = history_of(open_stretto(), run)
+    history = history_of(open_project(), run)
     state = history.state
     value: Json
     if step is None:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.asking import ask_missing
-from stretto.cli.opening import open_stretto
-from stretto.cli.options import given_inputs, input_options, json_option
-from stretto.cli.printing import columns, print_json, print_warnings, say
-from stretto.cli.recipes import open_plan
+from stretto.cli.inputs import ask_missing, given_inputs, input_options
+from stretto.cli.options import json_option
+from stretto.cli.project import open_plan, open_project
+from stretto.cli.terminal import columns, print_json, print_warnings, say
 from stretto.events.model import Approved
 from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Plan
@@ -51,8 +50,8 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     """What a person reads before accepting a plan whose seal does not hold."""
     import asyncio  # a dry run needs no loop
 
-    stretto = open_stretto()
-    history, mark = asyncio.run(_stored(stretto, run))
+    project = open_project()
+    history, mark = asyncio.run(_stored(project, run))
     plan = history.state.plan
     found = dry_run(plan, dict(history.started.inputs), history.started.model)
     if as_json:
@@ -66,8 +65,8 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     say(f"fingerprint {mark}")
 
 
-async def _stored(stretto: Project, run: str) -> "tuple[History, str]":
-    async with stretto.runs() as runs:
+async def _stored(project: Project, run: str) -> "tuple[History, str]":
+    async with project.runs() as runs:
         history = await runs.history(RunId(run))
         return history, runs.fingerprint(history)
 
@@ -75,12 +74,12 @@ async def _stored(stretto: Project, run: str) -> "tuple[History, str]":
 def show_dry_run(
     recipe: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, full: bool
 ) -> None:
-    stretto = open_stretto()
-    plan = stretto.with_copy_warnings(open_plan(stretto, recipe), stretto.model(None))
+    project = open_project()
+    plan = project.with_copy_warnings(open_plan(project, recipe), project.model(None))
     given = given_inputs(pairs, input_json)
     if not as_json:
-        given = ask_missing(plan.inputs, given, stretto.settings.project)
-    found = dry_run(plan, stretto.inputs(plan, given), stretto.settings.model)
+        given = ask_missing(plan.inputs, given, project.settings.project)
+    found = dry_run(plan, project.inputs(plan, given), project.settings.model)
     if as_json:
         print_json(found)
     else:

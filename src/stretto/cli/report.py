@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from stretto.adapters.clock import SystemClock
-from stretto.cli.opening import history_of, is_driven, open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_report_json, say
+from stretto.cli.project import history_of, is_driven, open_project
+from stretto.cli.terminal import print_report_json, say
 from stretto.report.html import as_html
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
@@ -27,13 +27,13 @@ from stretto.report.transcript import transcripts
 @json_option
 def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
-    stretto = open_stretto()
-    history = history_of(stretto, run, with_speech=form == "html")
-    is_interrupted = not is_driven(stretto, history)
+    project = open_project()
+    history = history_of(project, run, with_speech=form == "html")
+    is_interrupted = not is_driven(project, history)
     report = report_of(
         history.state, history.events, is_interrupted=is_interrupted, now=SystemClock().now()
     )
-    report = stretto.with_patches(report, history)
+    report = project.with_patches(report, history)
     if as_json or form == "json":
         print_report_json(report)
         return
@@ -41,7 +41,7 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
         text = as_markdown(report)
     else:
         plan = history.state.plan
-        text = stretto.redactor.text(as_html(report, plan, transcripts(plan, history.events)))
+        text = project.redactor.text(as_html(report, plan, transcripts(plan, history.events)))
     if output is None:
         say(text)
     else:

@@ -6,10 +6,10 @@ import os
 import click
 
 from stretto.assembly.project import open_runs
-from stretto.cli.driving import drive
-from stretto.cli.opening import stretto_of
+from stretto.cli.foreground import drive
 from stretto.cli.options import accept_option, json_option, model_option
-from stretto.cli.printing import say
+from stretto.cli.project import project_of
+from stretto.cli.terminal import say
 from stretto.config.settings import home_of
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted, StrettoError
 from stretto.run.history import History
@@ -34,12 +34,12 @@ def command(run: str | None, model: str | None, accepted: str | None, as_json: b
 
 def resume(history: History, model: str | None, accepted: str | None, as_json: bool) -> int:
     run_id = RunId(history.started.run_id)
-    stretto = stretto_of(history, accepted)
-    permission = "auto" if history.state.has_ended else stretto.readmit(history)
+    project = project_of(history, accepted)
+    permission = "auto" if history.state.has_ended else project.readmit(history)
     return drive(
-        stretto,
+        project,
         history.state.plan,
-        stretto.model(model) if model else history.started.model,
+        project.model(model) if model else history.started.model,
         as_json,
         lambda runs, runner, listener: runs.resume(run_id, runner, listener, permission),
         permission,

@@ -8,17 +8,11 @@ from dataclasses import replace
 import click
 
 from stretto.assembly.project import open_runs
-from stretto.cli.driving import drive
-from stretto.cli.opening import open_stretto, stretto_of
-from stretto.cli.options import (
-    accept_option,
-    given_inputs,
-    input_options,
-    json_option,
-    model_option,
-)
-from stretto.cli.printing import say
-from stretto.cli.recipes import open_plan
+from stretto.cli.foreground import drive
+from stretto.cli.inputs import given_inputs, input_options
+from stretto.cli.options import accept_option, json_option, model_option
+from stretto.cli.project import open_plan, open_project, project_of
+from stretto.cli.terminal import say
 from stretto.config.settings import home_of
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
 from stretto.run.history import History
@@ -64,10 +58,10 @@ def run_again(
     as_json: bool,
 ) -> int:
     history, is_believed = _earlier_run(run, accepted, must_be_sealed=recipe is None)
-    stretto = stretto_of(history, accepted) if is_believed else open_stretto()
+    project = project_of(history, accepted) if is_believed else open_project()
     if recipe is None:
-        stretto.check_trust(history)
-    plan = open_plan(stretto, recipe) if recipe else history.state.plan
+        project.check_trust(history)
+    plan = open_plan(project, recipe) if recipe else history.state.plan
     if step is not None and step not in {each.id for each in plan.steps}:
         known = [each.id for each in plan.steps]
         hint = did_you_mean(step, known) or f"its steps: {listed(known)}"
@@ -75,13 +69,13 @@ def run_again(
     declared = {each.name for each in plan.inputs}
     stored = history.started.inputs if is_believed else {}
     before = {name: value for name, value in stored.items() if name in declared}
-    inputs = stretto.inputs(plan, {**before, **given})
+    inputs = project.inputs(plan, {**before, **given})
     anew = downstream(plan, StepId(step)) if step else frozenset()
-    model = stretto.model(model) or (history.started.model if is_believed else None)
+    model = project.model(model) or (history.started.model if is_believed else None)
     workspace = history.started.workspace if is_believed else None
-    plan = stretto.prepare(plan, model, workspace=workspace)
+    plan = project.prepare(plan, model, workspace=workspace)
     start = replace(
-        stretto.start(plan, inputs, model),
+        project.start(plan, inputs, model),
         parent=run,
         reusable=reusable(history.state, anew),
     )
@@ -90,7 +84,7 @@ def run_again(
     elif history.started.workspace:
         start = replace(start, workspace=history.started.workspace)
     return drive(
-        stretto, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
+        project, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
     )
 
 

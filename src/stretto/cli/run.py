@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import click
 
-from stretto.cli.asking import ask_missing
-from stretto.cli.detaching import detach
-from stretto.cli.driving import choose, drive
-from stretto.cli.opening import open_stretto
-from stretto.cli.options import given_inputs, input_options, json_option, model_option
+from stretto.cli.background import detach
+from stretto.cli.foreground import choose, drive
+from stretto.cli.inputs import ask_missing, given_inputs, input_options
+from stretto.cli.options import json_option, model_option
 from stretto.cli.plan import show_dry_run
-from stretto.cli.printing import print_warnings
-from stretto.cli.recipes import open_plan
+from stretto.cli.project import open_plan, open_project
+from stretto.cli.terminal import print_warnings
 from stretto.vocabulary.ids import RunId
 
 
@@ -47,22 +46,22 @@ def command(
     if dry_run:
         show_dry_run(recipe, pairs, input_json, as_json, full=False)
         return 0
-    stretto = open_stretto()
-    plan = open_plan(stretto, recipe)
+    project = open_project()
+    plan = open_plan(project, recipe)
     given = given_inputs(pairs, input_json)
-    inputs = stretto.inputs(
-        plan, given if as_json else ask_missing(plan.inputs, given, stretto.settings.project)
+    inputs = project.inputs(
+        plan, given if as_json else ask_missing(plan.inputs, given, project.settings.project)
     )
-    model = stretto.model(model)
-    plan = stretto.prepare(plan, model, permission)
+    model = project.model(model)
+    plan = project.prepare(plan, model, permission)
     if not as_json:
         print_warnings(plan.warnings)
     if is_detached:
-        choose(stretto, plan, model, as_json)  # what is missing is told here, not in a log
-        return detach(stretto, recipe, inputs, model, permission, as_json)
-    start = stretto.start(plan, inputs, model)
+        choose(project, plan, model, as_json)  # what is missing is told here, not in a log
+        return detach(project, recipe, inputs, model, permission, as_json)
+    start = project.start(plan, inputs, model)
     if run_id:
         start = replace(start, run_id=RunId(run_id))
     return drive(
-        stretto, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
+        project, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
     )

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import click
 
 from stretto.adapters.clock import SystemClock
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import columns, print_json, say
+from stretto.cli.project import open_project
+from stretto.cli.terminal import columns, print_json, say
 from stretto.ports.journal import Loss, RunRow
 from stretto.problems.errors import StrettoError
 from stretto.report.json_form import iso
@@ -39,7 +39,7 @@ def command(limit: int, as_json: bool) -> None:
 
 
 async def _rows(limit: int) -> tuple[list[tuple[RunRow, str]], Sequence[Loss]]:
-    async with open_stretto().runs() as runs:
+    async with open_project().runs() as runs:
         rows = [(row, await _status(runs, row)) for row in await runs.recent(limit)]
         return rows, runs.losses()
 

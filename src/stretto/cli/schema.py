@@ -5,7 +5,7 @@ import json
 import click
 
 from stretto.cli.options import json_option
-from stretto.cli.printing import say
+from stretto.cli.terminal import say
 from stretto.recipe.schema import recipe_schema
 
 

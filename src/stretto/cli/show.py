@@ -2,10 +2,9 @@
 
 import click
 
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, print_problems, say
-from stretto.cli.recipes import open_recipe
+from stretto.cli.project import open_project, open_recipe
+from stretto.cli.terminal import print_json, print_problems, say
 from stretto.documents.node import plain
 from stretto.plan.check import Problems
 from stretto.problems.errors import InvalidRecipe
@@ -17,9 +16,9 @@ from stretto.problems.render import count
 @json_option
 def command(recipe: str, as_json: bool) -> int:
     """Show a recipe as it is written, and what is wrong with it if anything is."""
-    stretto = open_stretto()
-    found = open_recipe(stretto, recipe)
-    built = stretto.check(found)
+    project = open_project()
+    found = open_recipe(project, recipe)
+    built = project.check(found)
     problems = built.problems if isinstance(built, Problems) else ()
     if found.root is None:
         raise InvalidRecipe(f"{recipe} cannot be read", problems)

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.opening import trust
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, say
+from stretto.cli.project import trust
+from stretto.cli.terminal import print_json, say
 from stretto.config.trust import TrustStore
 from stretto.text.short import relative_path
 

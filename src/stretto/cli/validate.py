@@ -6,10 +6,9 @@ from pathlib import Path
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.opening import open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import print_json, print_problems, print_warnings, say
-from stretto.cli.recipes import open_recipe
+from stretto.cli.project import open_project, open_recipe
+from stretto.cli.terminal import print_json, print_problems, print_warnings, say
 from stretto.plan.check import Checked, Problems
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidRecipe, InvalidUsage, NotFound
@@ -26,9 +25,9 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
 
     Without a FILE, every recipe of the project is checked.
     """
-    stretto = open_stretto()
-    checked = {name: stretto.check(open_recipe(stretto, name)) for name in _names(stretto, files)}
-    checked.update(_clashes(stretto, checked))
+    project = open_project()
+    checked = {name: project.check(open_recipe(project, name)) for name in _names(project, files)}
+    checked.update(_clashes(project, checked))
     bad = [
         problem
         for built in checked.values()
@@ -42,9 +41,9 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
     return InvalidRecipe.exit_code if bad else 0
 
 
-def _names(stretto: Project, files: tuple[str, ...]) -> list[str]:
+def _names(project: Project, files: tuple[str, ...]) -> list[str]:
     names: list[str] = []
-    for file in files or (stretto.shown(stretto.settings.workflows_dir),):
+    for file in files or (project.shown(project.settings.workflows_dir),):
         if not file.strip():
             raise InvalidUsage("a file without a name", hint="name a file: stretto validate FILE")
         if not os.path.isdir(file):  # unlike Path.is_dir, it has no trouble with any name
@@ -59,14 +58,14 @@ def _names(stretto: Project, files: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _clashes(stretto: Project, checked: dict[str, Checked | Problems]) -> dict[str, Problems]:
+def _clashes(project: Project, checked: dict[str, Checked | Problems]) -> dict[str, Problems]:
     """Two saved recipes of one name: each is fine, and nobody could say which one would run."""
     if len(checked) < 2:
         return {}
     named = {Path(name).resolve(): name for name in checked}
     return {
         named[entry.file.resolve()]: Problems(entry.problems)
-        for entry in stretto.workflows.entries()
+        for entry in project.workflows.entries()
         if entry.is_clash and entry.file.resolve() in named
     }
 

@@ -6,12 +6,12 @@ import sys
 import click
 
 from stretto.assembly.project import Project
-from stretto.cli.driving import print_report, showing
+from stretto.cli.foreground import print_report, showing
 from stretto.cli.left_off import say_why_left
-from stretto.cli.opening import history_of, open_stretto
 from stretto.cli.options import json_option
-from stretto.cli.printing import say
+from stretto.cli.project import history_of, open_project
 from stretto.cli.streams import has_reader
+from stretto.cli.terminal import say
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event
 from stretto.run.driver import Listener
@@ -32,11 +32,11 @@ def command(run: str, as_json: bool) -> int:
 
     Ctrl-C stops watching, not the run.
     """
-    stretto = open_stretto()
-    history = history_of(stretto, run)
+    project = open_project()
+    history = history_of(project, run)
     try:
         with showing(history.state.plan, as_json, is_watching=True) as listener:
-            state, events = asyncio.run(_watch(stretto, history, listener))
+            state, events = asyncio.run(_watch(project, history, listener))
     except KeyboardInterrupt:
         say(f"\nno longer watched; it goes on: stretto watch {run}", err=True)
         raise
@@ -46,13 +46,13 @@ def command(run: str, as_json: bool) -> int:
 
 
 async def _watch(
-    stretto: Project, history: History, listener: Listener
+    project: Project, history: History, listener: Listener
 ) -> tuple[RunState, list[Event]]:
     state = begin(history.state.plan)
     run_id = RunId(history.started.run_id)
     seen: list[Event] = []
     after = 0
-    async with stretto.runs() as runs:
+    async with project.runs() as runs:
         while True:
             # Asked first: whoever lets the run go has written all that there is to read.
             is_driven = await runs.is_driven(run_id)

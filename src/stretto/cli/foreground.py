@@ -14,10 +14,9 @@ from stretto.adapters.clock import SystemClock
 from stretto.assembly.chosen import Chosen
 from stretto.assembly.project import Project
 from stretto.cli import streams
-from stretto.cli.deciding import can_ask, decide_here
-from stretto.cli.fetching import fetched
-from stretto.cli.printing import print_report_json, say
-from stretto.cli.progress import JsonLines, Lines
+from stretto.cli.gate import can_ask, decide_here
+from stretto.cli.progress.lines import JsonLines, Lines
+from stretto.cli.terminal import print_report_json, say
 from stretto.events.model import Event
 from stretto.plan.model import Plan
 from stretto.ports.runner import Runner
@@ -38,24 +37,24 @@ Drive: TypeAlias = Callable[[Runs, Runner, Listener], Awaitable[RunState]]
 
 
 def drive(
-    stretto: Project,
+    project: Project,
     plan: Plan,
     model: str | None,
     as_json: bool,
     start: Drive,
     permission: str = "auto",
 ) -> int:
-    chosen = choose(stretto, plan, model, as_json)
+    chosen = choose(project, plan, model, as_json)
     postponed: set[StepId] = set()
     while True:
         with showing(plan, as_json) as listener:
-            state, events, was_stopped = asyncio.run(_drive(stretto, chosen, start, listener))
+            state, events, was_stopped = asyncio.run(_drive(project, chosen, start, listener))
         streams.end_on_signals()  # the loop had them while it ran
         if was_stopped or not state.awaiting_approval or not can_ask(as_json):
             break
         # Not inside an event loop: that would keep Ctrl-C for itself.
         try:
-            can_go_on = decide_here(stretto, state, postponed)
+            can_go_on = decide_here(project, state, postponed)
         except (click.Abort, KeyboardInterrupt):
             was_stopped, can_go_on = True, False
         if not can_go_on:
@@ -76,13 +75,15 @@ def _resuming(run_id: RunId, permission: str) -> Drive:
     return lambda runs, runner, listener: runs.resume(run_id, runner, listener, permission)
 
 
-def choose(stretto: Project, plan: Plan, model: str | None, as_json: bool) -> Chosen:
+def choose(project: Project, plan: Plan, model: str | None, as_json: bool) -> Chosen:
     try:
-        chosen = asyncio.run(stretto.choose(plan, model))
+        chosen = asyncio.run(project.choose(plan, model))
     except NotReady as error:
-        if as_json or not fetched(stretto, error):
+        from stretto.cli.models_pull import pull_missing  # only who lacks weights needs it
+
+        if as_json or not pull_missing(project, error):
             raise
-        chosen = asyncio.run(stretto.choose(plan, model))
+        chosen = asyncio.run(project.choose(plan, model))
     for line in () if as_json else chosen.said:
         say(line, err=True)
     return chosen
@@ -93,7 +94,7 @@ def showing(plan: Plan, as_json: bool, is_watching: bool = False) -> Iterator[Li
     if as_json:
         yield JsonLines()
     elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        from stretto.cli.live.view import LiveView
+        from stretto.cli.progress.view import LiveView
 
         with LiveView(plan, is_watching=is_watching) as view:
             yield view
@@ -102,9 +103,9 @@ def showing(plan: Plan, as_json: bool, is_watching: bool = False) -> Iterator[Li
 
 
 async def _drive(
-    stretto: Project, chosen: Chosen, start: Drive, listener: Listener
+    project: Project, chosen: Chosen, start: Drive, listener: Listener
 ) -> tuple[RunState, Sequence[Event], bool]:
-    async with stretto.runs() as runs, stretto.runner(chosen) as runner:
+    async with project.runs() as runs, project.runner(chosen) as runner:
         stopped = asyncio.Event()
 
         def stop() -> None:

@@ -10,9 +10,9 @@ footer   what a person may do
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from stretto.cli.live.board import Head, View
-from stretto.cli.live.rows import Row, joined
-from stretto.cli.stages import SIGNS, Stage
+from stretto.cli.progress.board import Head, View
+from stretto.cli.progress.rows import Row, joined
+from stretto.cli.progress.stages import SIGNS, Stage
 from stretto.text.short import columns, fit, fit_name
 from stretto.vocabulary.durations import format_duration
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from stretto.cli.changes import Changes
-from stretto.cli.live.rows import Row, Tallies, one_line, row_of
-from stretto.cli.stages import Stage
+from stretto.cli.progress.rows import Row, Tallies, one_line, row_of
+from stretto.cli.progress.stages import ChangedSteps, Stage
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
@@ -56,7 +55,7 @@ class View:
 class Board:
     def __init__(self, plan: Plan) -> None:
         self._head = Head(one_line(plan.name), len(plan.steps), plan.width)
-        self._changes = Changes()
+        self._changes = ChangedSteps()
         self._tallies = Tallies()
         self._rows: dict[StepId, Row] = {}  # of every step that no longer just waits
         # Not a dict: its first keys go first, and a dict walks over the holes they leave.

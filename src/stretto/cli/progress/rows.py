@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from stretto.cli.stages import Stage, stage_of
+from stretto.cli.progress.stages import Stage, stage_of
 from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
 from stretto.schedule.state import AttemptState, Items, PartState, RunState, StepState
 from stretto.schedule.waits import why_waiting

@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from stretto.adapters.clock import SystemClock
-from stretto.cli.live.board import Board
-from stretto.cli.live.frame import Frame, Line, room_for
-from stretto.cli.printing import for_terminal
-from stretto.cli.progress import Lines
-from stretto.cli.stages import signs_for
+from stretto.cli.progress.board import Board
+from stretto.cli.progress.frame import Frame, Line, room_for
+from stretto.cli.progress.lines import Lines
+from stretto.cli.progress.stages import signs_for
+from stretto.cli.terminal import for_terminal
 from stretto.events.model import Event
 from stretto.plan.model import Plan
 from stretto.schedule.standing import run_word
@@ -28,7 +28,7 @@ from stretto.vocabulary.statuses import INTERRUPTED
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from stretto.cli.live.screen import Screen
+    from stretto.cli.progress.screen import Screen
 
 _TICK_SECONDS = 1 / 8
 
@@ -73,7 +73,7 @@ class LiveView:
 
     def __enter__(self) -> "LiveView":
         if self._lines is None:
-            from stretto.cli.live.screen import Screen
+            from stretto.cli.progress.screen import Screen
 
             self._screen = Screen(self._console)
             self._screen.start()

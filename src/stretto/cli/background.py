@@ -1,14 +1,19 @@
-"""Leave a run to a background process. In: a recipe and inputs. Out: the run's id, once it began."""
+"""`stretto run --detach`: leave a run to a background process.
+
+That process is this module, run with -m. It starts in a folder of Stretto's own, so that Python
+looks for modules nowhere in the user's folder, and changes to the user's folder only then.
+"""
 
 import asyncio
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 
 from stretto.assembly.project import Project
-from stretto.cli.printing import print_json, say
+from stretto.cli.terminal import print_json, say
 from stretto.config.private import make_private
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.processes import python
@@ -20,7 +25,7 @@ _PATIENCE_SECONDS = 30.0
 
 
 def detach(
-    stretto: Project,
+    project: Project,
     recipe: str,
     inputs: Mapping[str, Json],
     model: str | None,
@@ -28,12 +33,12 @@ def detach(
     as_json: bool,
 ) -> int:
     run_id = new_run_id()
-    log = stretto.settings.home / "logs" / f"{run_id}.log"
+    log = project.settings.home / "logs" / f"{run_id}.log"
     make_private(log.parent)
     words = ["run", recipe, "--json", "--run-id", run_id, "--input-json", "-"]
     words += ["--model", model] if model else []
     words += ["--permission", permission] if permission else []
-    command = python.module("stretto.cli.detached", os.getcwd(), *words)
+    command = python.module("stretto.cli.background", os.getcwd(), *words)
     with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:
         child = subprocess.Popen(
             command.words,
@@ -47,7 +52,7 @@ def detach(
     assert child.stdin is not None
     child.stdin.write(json.dumps(dict(inputs)).encode())
     child.stdin.close()
-    _wait_for_start(stretto, run_id, child, str(log))
+    _wait_for_start(project, run_id, child, str(log))
     if as_json:
         print_json({"ok": True, "run_id": run_id, "log": str(log)})
     else:
@@ -56,13 +61,13 @@ def detach(
 
 
 def _wait_for_start(
-    stretto: Project, run_id: RunId, child: "subprocess.Popen[bytes]", log: str
+    project: Project, run_id: RunId, child: "subprocess.Popen[bytes]", log: str
 ) -> None:
     """Its first event is in the journal: from here on nothing of it can be lost."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < give_up_at:
         try:
-            asyncio.run(_look(stretto, run_id))
+            asyncio.run(_look(project, run_id))
             return
         except NotFound:
             if child.poll() is not None:
@@ -71,6 +76,13 @@ def _wait_for_start(
     raise StrettoError(f"the run did not start; see {log}")
 
 
-async def _look(stretto: Project, run_id: RunId) -> None:
-    async with stretto.runs() as runs:
+async def _look(project: Project, run_id: RunId) -> None:
+    async with project.runs() as runs:
         await runs.history(run_id)
+
+
+if __name__ == "__main__":
+    from stretto.cli.main import main
+
+    os.chdir(sys.argv[1])
+    main(sys.argv[2:])

@@ -6,7 +6,7 @@ from rich.live import Live
 from rich.segment import ControlType
 from rich.text import Text
 
-from stretto.cli.live.frame import Line
+from stretto.cli.progress.frame import Line
 from stretto.text.short import columns
 from stretto.text.visible import visible_line
 

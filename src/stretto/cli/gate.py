@@ -12,7 +12,7 @@ import click
 
 from stretto.assembly.project import Project
 from stretto.cli.approve import who
-from stretto.cli.printing import ask, page, say
+from stretto.cli.terminal import ask, page, say
 from stretto.problems.errors import InvalidUsage
 from stretto.processes.programs import find_program
 from stretto.report.gate import Gate, gate_as_text, gate_of
@@ -29,7 +29,7 @@ def can_ask(as_json: bool) -> bool:
     return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def decide_here(stretto: Project, state: RunState, postponed: set[StepId]) -> bool:
+def decide_here(project: Project, state: RunState, postponed: set[StepId]) -> bool:
     """Whether the run can go on. Raises click.Abort or KeyboardInterrupt. Those that a person leaves for later are not asked about again."""
     has_decided = False
     for step in list(state.awaiting_approval.values()):
@@ -40,7 +40,7 @@ def decide_here(stretto: Project, state: RunState, postponed: set[StepId]) -> bo
             postponed.add(step.id)
             continue
         try:
-            asyncio.run(_decide(stretto, state, step.id, verdict))
+            asyncio.run(_decide(project, state, step.id, verdict))
         except InvalidUsage as error:  # somebody else was quicker: that stands, and the run goes on
             say(error.with_hint, err=True)
         has_decided = True
@@ -55,8 +55,8 @@ class _Verdict:
     prompts: dict[str, str] = field(default_factory=dict)
 
 
-async def _decide(stretto: Project, state: RunState, step: StepId, said: _Verdict) -> None:
-    async with stretto.runs() as runs:
+async def _decide(project: Project, state: RunState, step: StepId, said: _Verdict) -> None:
+    async with project.runs() as runs:
         await runs.decide(
             RunId(state.run_id), step, said.is_approved, who(), said.reason, said.prompts, said.key
         )

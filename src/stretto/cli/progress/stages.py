@@ -1,11 +1,8 @@
-"""Which steps an event changed. In: an event and the state after it. Out: those steps.
+"""How steps stand, as a person sees it, and which of them an event changed."""
 
-An event names one step, but others may end or start because of it, and the driver tells of a
-batch only when all of it is folded. The state keeps its ended, running and asking steps in the
-order in which they became so: what is new is at the end, and finding it costs what changed.
-"""
-
+from collections.abc import Mapping
 from itertools import islice, takewhile
+from typing import TypeAlias
 
 from stretto.events.model import (
     Approved,
@@ -22,9 +19,11 @@ from stretto.events.model import (
     TimerFired,
     ToolEnded,
 )
+from stretto.schedule.standing import word_of
 from stretto.schedule.state import RunState, StepState
 from stretto.templates.scope import EndedStep
 from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import StepWord
 
 _NAMES_A_STEP = (
     AttemptStarted
@@ -39,8 +38,48 @@ _NAMES_A_STEP = (
     | MergeHeld
 )  # fmt: skip
 
+Stage: TypeAlias = StepWord
+stage_of = word_of
 
-class Changes:
+# A word stands beside every sign: colour and shape alone tell nothing to a screen reader or a log.
+SIGNS: Mapping[Stage, str] = {
+    "awaiting approval": "?",
+    "overdue": "?",
+    "retrying": "↻",
+    "running": "▶",
+    "merging": "▶",
+    "interrupted": "-",
+    "failed": "✗",
+    "succeeded": "✓",
+    "skipped": "-",
+    "held": "-",
+    "cancelled": "-",
+    "waiting": "·",
+}
+ASCII_SIGNS: Mapping[Stage, str] = {
+    **SIGNS,
+    "retrying": "~",
+    "running": ">",
+    "merging": ">",
+    "failed": "x",
+    "succeeded": "+",
+    "waiting": ".",
+}
+
+
+def signs_for(encoding: str) -> Mapping[Stage, str]:
+    return SIGNS if encoding.lower().startswith("utf") else ASCII_SIGNS
+
+
+class ChangedSteps:
+    """Finds the steps that an event changed.
+
+    An event names one step, but others may end or start because of it, and the driver reports a
+    batch of events only when all of them are folded. The state keeps its ended, running and asking
+    steps in the order in which they became so: what is new is at the end, and finding it costs
+    what changed.
+    """
+
     def __init__(self) -> None:
         self._ended = 0
         self._running: set[StepId] = set()

@@ -4,10 +4,9 @@ import sys
 from collections.abc import Callable
 from itertools import islice
 
-from stretto.cli.changes import Changes
-from stretto.cli.live.rows import one_line
-from stretto.cli.printing import print_json_text, say
-from stretto.cli.stages import Stage, signs_for, stage_of
+from stretto.cli.progress.rows import one_line
+from stretto.cli.progress.stages import ChangedSteps, Stage, signs_for, stage_of
+from stretto.cli.terminal import print_json_text, say
 from stretto.events.codec import encode
 from stretto.events.model import (
     AttemptFailed,
@@ -36,7 +35,7 @@ class JsonLines:
 class Lines:
     def __init__(self, plan: Plan, say: Callable[[str], None] = say) -> None:
         self._write = say
-        self._changes = Changes()
+        self._changes = ChangedSteps()
         self._told: dict[StepId, Stage] = {}  # nobody needs to be told that a step waits
         self._width = max((len(step.id) for step in plan.steps), default=0)
         self._encoding = sys.stdout.encoding or "ascii"
