@@ -16,7 +16,6 @@ from stretto.config.settings import DEFAULT_COPIES, Settings, WorkspaceSettings,
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
 from stretto.plan.inputs import bind
-from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
 from stretto.problems.errors import (
     InvalidInputs,
     InvalidRecipe,
@@ -118,7 +117,9 @@ class Project:
         return check(recipe, self.catalog(), self.settings.limits)
 
     def plan(self, recipe: Recipe) -> "Plan":
-        from stretto.plan.build import build  # checking needs none of what a plan is made of
+        # Imported on use: checking needs none of what a plan is made of.
+        from stretto.plan.build import build
+        from stretto.plan.prepare import RunPolicy, prepare
 
         limits, width = self.settings.limits, self.settings.max_concurrency
         built = build(recipe, self.catalog(), limits, width)
@@ -167,6 +168,8 @@ class Project:
 
         Gives the permission with which the run goes on. Raises PermissionDenied and NotTrusted.
         """
+        from stretto.plan.prepare import RunPolicy, prepare
+
         self.check_trust(history)
         state = history.state
         left = [step for step in state.plan.steps if state.steps[step.id].ended_at is None]
@@ -292,6 +295,8 @@ class Project:
         from stretto.workspaces.aliases import aliases_of_sets
 
         folder = workspace or self.workspace(model)
+        from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
+
         policy = RunPolicy(permission or self.settings.permission, self.settings.budget)
         links = aliases_of_sets(Path(folder), claimed_sets(plan)) if folder else None
         return self.with_copy_warnings(prepare(plan, policy, links), model)
