@@ -13,7 +13,7 @@ from stretto.documents.document import read_text
 from stretto.plan.build import Problems, build
 from stretto.problems.render import as_text
 from stretto.recipe.read import read_recipe
-from stretto.report.report import report_as_json, report_of
+from stretto.report.report import report_as_json
 from stretto.testing.recipes import run_recipe
 from support.doc_pages import DOCS, ROOT, Block, all_pages, anchors_of, blocks_of, prose_of
 
@@ -92,7 +92,7 @@ def test_the_reference_is_up_to_date():
 
 def test_every_key_of_the_report_is_explained():
     recipe = "name: r\nsteps:\n  - {id: a, subagent: writer, prompt: Go.}\n"
-    report = report_as_json(report_of(run_recipe(recipe)))
+    report = report_as_json(run_recipe(recipe))
     keys = set(report) | set(report["usage"]) | set(report["steps"]["a"])
     keys |= set(report["critical_path"][0])
     page = (DOCS / "runs.md").read_text(encoding="utf-8")

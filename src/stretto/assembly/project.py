@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from stretto.agents.catalog import agent_files, load_catalog
 from stretto.agents.definition import AgentFile
 from stretto.assembly.chosen import Ask, Chosen
-from stretto.config.settings import DEFAULT_COPIES, Settings, WorkspaceSettings, load_settings
+from stretto.config.settings import Settings, load_settings
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
 from stretto.plan.inputs import bind
+from stretto.plan.prepare import RunPolicy, claimed_sets, lesser, prepare
 from stretto.problems.errors import (
     InvalidInputs,
     InvalidRecipe,
@@ -26,7 +27,7 @@ from stretto.problems.errors import (
     StrettoError,
 )
 from stretto.problems.render import count
-from stretto.recipe.model import Recipe
+from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
 from stretto.vocabulary.ids import AgentId, StepId
@@ -38,26 +39,32 @@ if TYPE_CHECKING:
 
     from pydantic_ai.models import Model
 
+    from stretto.assembly.request import RecipeSource
     from stretto.plan.model import Plan
     from stretto.ports.runner import Runner
     from stretto.registry.workflows import Entry, Workflows
     from stretto.report.model import Report
-    from stretto.run.driver import Listener
     from stretto.run.history import History
     from stretto.run.runs import Runs, Start
-    from stretto.schedule.state import RunState
     from stretto.text.redaction import Redactor
     from stretto.workspaces.entries import Changes
 
 SCRIPTED = "scripted:"
+NO_BUDGET = Budget()
 
 
 class Project:
     """One project as one user sees it."""
 
-    def __init__(self, start: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        """`settings`: used as they are, in place of what the files of the folder say."""
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
-        self.settings: Settings = load_settings(start or Path.cwd(), self.environ)
+        self.settings = settings or load_settings(folder or Path.cwd(), self.environ)
         # Fingerprints of stored plans that the user has read and takes as they are.
         self.accepted: frozenset[str] = frozenset()
 
@@ -106,6 +113,29 @@ class Project:
         hint = did_you_mean(name_or_file, known) or f"stretto list shows them: {listed(known)}"
         raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
 
+    def read(self, source: "RecipeSource") -> tuple[Recipe, tuple[str, ...]]:
+        """The recipe, its problems inside it; and what the user should know about the choice."""
+        if isinstance(source, Recipe):
+            return source, ()
+        if isinstance(source, Path):
+            return read_recipe_file(source, self.settings.limits, str(source)), ()
+        if not isinstance(source, str):
+            return self.recipe_from_text(_as_text(source)), ()
+        if "\n" in source or source.lstrip().startswith("{"):
+            return self.recipe_from_text(source), ()
+        entry = self.saved(source)
+        if entry is None or entry.passed_over is None:
+            return (entry.recipe if entry else self.recipe(source)), ()
+        return entry.recipe, (
+            f"{self.shown(entry.passed_over)} is not used: '{entry.name}' means the {entry.layer} "
+            "recipe until you trust this folder (stretto trust), or name the file",
+        )
+
+    def open_plan(self, source: "RecipeSource") -> "tuple[Plan, tuple[str, ...]]":
+        """Raises InvalidRecipe and NotFound."""
+        recipe, notices = self.read(source)
+        return self.plan(recipe), notices
+
     def saved(self, name: str) -> "Entry | None":
         """The saved recipe of that name, if it is a name."""
         return None if _is_named_as_file(name) else self.workflows.get(name)
@@ -139,31 +169,19 @@ class Project:
         warnings = copy_warnings(plan, self.settings, model)
         return replace(plan, warnings=(*before, *warnings))
 
-    async def run(
-        self,
-        plan: "Plan",
-        inputs: Mapping[str, Json],
-        model: str | None = None,
-        listener: "Listener | None" = None,
-    ) -> "RunState":
-        model = self.model(model)
-        plan = self.prepare(plan, model)
-        start = self.start(plan, inputs, model)
-        chosen = await self.choose(plan, model)
-        async with self.runs() as runs, self.runner(chosen) as runner:
-            return await runs.start(start, runner, listener)
-
     @asynccontextmanager
     async def runs(self) -> "AsyncIterator[Runs]":
         """The runs of this user; whoever opens it may drive them."""
-        settings = self.settings
-        protected, copies = settings.protected, settings.workspace
-        async with open_runs(
-            settings.home, self.accepted, protected, copies, self.redactor
-        ) as runs:
-            yield runs
+        from stretto.assembly.ports import Ports
 
-    def readmit(self, history: "History") -> str:
+        ports = Ports()
+        store = await ports.open_store(self.settings)
+        try:
+            yield ports.open_runs(store, self, self.accepted)
+        finally:
+            await store.close()
+
+    def readmit(self, history: "History", permission: str | None = None) -> str:
         """Hold what a run began with to the permission and the trust of today.
 
         Gives the permission with which the run goes on. Raises PermissionDenied and NotTrusted.
@@ -173,8 +191,9 @@ class Project:
         self.check_trust(history)
         state = history.state
         left = [step for step in state.plan.steps if state.steps[step.id].ended_at is None]
-        prepare(replace(state.plan, steps=tuple(left)), RunPolicy(self.settings.permission))
-        return self.settings.permission
+        permission = permission or self.settings.permission
+        prepare(replace(state.plan, steps=tuple(left)), RunPolicy(permission))
+        return permission
 
     def check_trust(self, history: "History") -> None:
         """Raises NotTrusted when a run began with what this folder brought and is no longer trusted."""
@@ -289,17 +308,21 @@ class Project:
         model: str | None,
         permission: str | None = None,
         workspace: str | None = None,
+        budget: Budget = NO_BUDGET,
     ) -> "Plan":
         """The plan exactly as it will run here: with the user's permission and budget, and with
-        the links of its workspace. Raises PermissionDenied (seed 002)."""
+        the links of its workspace. Raises PermissionDenied (seed 002).
+
+        `workspace`: None for the project's own folder, empty where no step works on files.
+        """
         from stretto.workspaces.aliases import aliases_of_sets
 
-        folder = workspace or self.workspace(model)
-        from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
-
-        policy = RunPolicy(permission or self.settings.permission, self.settings.budget)
+        folder = self.workspace(model) if workspace is None else workspace
+        permission = permission or self.settings.permission
+        policy = RunPolicy(permission, lesser(self.settings.budget, budget))
         links = aliases_of_sets(Path(folder), claimed_sets(plan)) if folder else None
-        return self.with_copy_warnings(prepare(plan, policy, links), model)
+        prepared = prepare(plan, policy, links)
+        return self.with_copy_warnings(prepared, model) if folder else prepared
 
     def _pulled(self) -> str | None:
         from stretto.adapters.models.local.catalog import QWEN_CODER
@@ -357,58 +380,23 @@ class Project:
 
 
 @asynccontextmanager
-async def open_runs(
-    home: Path,
-    accepted: frozenset[str] = frozenset(),
-    protected: tuple[str, ...] = (),
-    copies: WorkspaceSettings = DEFAULT_COPIES,
-    redactor: "Redactor | None" = None,
-) -> "AsyncIterator[Runs]":
-    """The runs of the user whose home this is, from whatever folder.
+async def open_runs(home: Path, accepted: frozenset[str] = frozenset()) -> "AsyncIterator[Runs]":
+    """The runs of the user whose home this is, from whatever folder."""
+    project = Project(settings=Settings(home, home, home / "workflows", ()))
+    project.accepted = accepted
+    async with project.runs() as runs:
+        yield runs
 
-    `protected`: what no writer's change may touch, from its workspace on. `redactor`: what no
-    writer's change may hold.
-    """
-    # Imported on use: checking a recipe needs no store and no event loop.
-    from stretto.adapters.clock import SystemClock
-    from stretto.adapters.stores.sqlite import SqliteJournal
-    from stretto.adapters.workspaces import LocalWorkspaces
-    from stretto.assembly.copies import copy_limits
-    from stretto.config.secret import user_secret
-    from stretto.ports.journal import LeaseOwner
-    from stretto.processes.identity import is_dead, name_of_this_process
-    from stretto.run.leases import LEASE_SECONDS
-    from stretto.run.runs import Runs
-    from stretto.run.seals import Seals
-    from stretto.text.redaction import NOTHING_SECRET
-    from stretto.workspaces.protected import Protected
 
-    lease = _number(os.environ, "STRETTO_LEASE_SECONDS", LEASE_SECONDS, 3600)
-    crashes = _number(os.environ, "STRETTO_MAX_CRASHES", 3, 1000)
-    store = await SqliteJournal.open(home / "runs.db")
-    workspaces = LocalWorkspaces(
-        home,
-        Protected(protected),
-        copy_limits(copies),
-        copies.carry,
-        redactor or NOTHING_SECRET,
-    )
-    seals = Seals(lambda: user_secret(home), accepted)
-    owner = LeaseOwner(name_of_this_process(), is_dead)
+def _as_text(content: Mapping[str, Json]) -> str:
+    """A recipe given as plain values, on lines that its problems can point to."""
     try:
-        yield Runs(store, SystemClock(), workspaces, seals, lease, crashes, owner)
-    finally:
-        await store.close()
-
-
-def _number(environ: Mapping[str, str], name: str, default: float, most: int) -> int:
-    written = environ.get(name, "")
-    if not written:
-        return int(default)
-    if not (written.isdecimal() and len(written) <= 4 and 1 <= int(written) <= most):
-        said = f"{name} is '{written[:20]}'; it must be a number from 1 to {most:,}"
-        raise InvalidUsage(said)
-    return int(written)
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        hint = "use text, numbers, true, false, None, lists and dicts only"
+        raise InvalidUsage(
+            f"the recipe holds a value that is not JSON: {error}", hint=hint
+        ) from error
 
 
 def _is_named_as_file(name: str) -> bool:

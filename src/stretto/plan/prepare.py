@@ -43,7 +43,7 @@ def prepare(plan: Plan, policy: RunPolicy, aliases: Aliases | None = None) -> Pl
         steps = _claim_aliases(steps, aliases)
     if all(new is old for new, old in zip(steps, plan.steps, strict=True)):
         steps = plan.steps
-    return replace(plan, steps=steps, budget=_lesser(plan.budget, policy.budget))
+    return replace(plan, steps=steps, budget=lesser(plan.budget, policy.budget))
 
 
 def _permit(step: PlannedStep, permission: str) -> PlannedStep:
@@ -111,11 +111,12 @@ def _globs(texts: Iterable[str]) -> tuple[Glob, ...]:
     return tuple(glob for glob in map(parse_glob, texts) if isinstance(glob, Glob))
 
 
-def _lesser(recipe: Budget, users: Budget) -> Budget:
+def lesser(one: Budget, other: Budget) -> Budget:
+    """Whatever either of them forbids."""
     return Budget(
-        tokens=_least(recipe.tokens, users.tokens),
-        usd=_least_usd(recipe.usd, users.usd),
-        agents=_least(recipe.agents, users.agents),
+        tokens=_least(one.tokens, other.tokens),
+        usd=_least_usd(one.usd, other.usd),
+        agents=_least(one.agents, other.agents),
     )
 
 

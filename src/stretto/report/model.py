@@ -8,7 +8,7 @@ Report ── steps: StepReport ── attempts: AttemptReport
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Literal, SupportsIndex, TypeAlias, overload
 
 from stretto.problems import Problem
 from stretto.vocabulary.large import Kept, Large, loaded
@@ -184,6 +184,26 @@ class PathStep:
     duration_seconds: float
 
 
+class StepReports(tuple[StepReport, ...]):
+    """In the order of the recipe; `steps["brief"]` is the one with that id."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, which: SupportsIndex | str) -> StepReport: ...
+    @overload
+    def __getitem__(self, which: slice) -> tuple[StepReport, ...]: ...
+    def __getitem__(
+        self, which: SupportsIndex | str | slice
+    ) -> StepReport | tuple[StepReport, ...]:
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        for step in self:
+            if step.id == which:
+                return step
+        raise KeyError(which)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     run_id: str
@@ -191,7 +211,7 @@ class Report:
     status: str
     output: Json
     inputs: Mapping[str, Json]
-    steps: tuple[StepReport, ...]
+    steps: StepReports
     issues: tuple[Issue, ...]
     agents_deployed: int
     usage: Usage

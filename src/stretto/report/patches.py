@@ -6,7 +6,7 @@ The journal says that a step changed files; what it changed lies in its artifact
 from collections.abc import Callable
 from dataclasses import replace
 
-from stretto.report.model import Report, StepReport
+from stretto.report.model import Report, StepReport, StepReports
 from stretto.text.visible import visible
 
 _MOST_LINES = 200
@@ -14,7 +14,7 @@ _MOST_LINES = 200
 
 def with_patches(report: Report, read: Callable[[str], bytes | None]) -> Report:
     """`read`: the patch of a step, None where it is gone."""
-    return replace(report, steps=tuple(_with_patch(step, read) for step in report.steps))
+    return replace(report, steps=StepReports(_with_patch(step, read) for step in report.steps))
 
 
 def _with_patch(step: StepReport, read: Callable[[str], bytes | None]) -> StepReport:

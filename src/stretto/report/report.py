@@ -18,6 +18,7 @@ from stretto.report.model import (
     Issue,
     Report,
     StepReport,
+    StepReports,
     Told,
 )
 from stretto.schedule.result import output_of
@@ -40,7 +41,7 @@ def report_of(
     deadline has passed meanwhile; None: nobody asks.
     """
     seen_at = now if is_interrupted and not state.has_ended else None
-    steps = tuple(_step(state, step, is_interrupted, seen_at) for step in state.order)
+    steps = StepReports(_step(state, step, is_interrupted, seen_at) for step in state.order)
     happened = happenings_of(state.plan, events) if events else Happenings()
     started = next((event for event in events if isinstance(event, RunStarted)), None)
     return Report(

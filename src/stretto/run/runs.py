@@ -42,7 +42,7 @@ from stretto.vocabulary.setup import setup_to_json
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.values import Json
 
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.05
 
 
 def new_run_id() -> RunId:
@@ -64,6 +64,14 @@ class Start:
     workspace: str = ""
     project: str = ""
     trusted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A recorded run that goes on. `permission`: what it may do to files from here on."""
+
+    run_id: RunId
+    permission: str = "auto"
 
 
 class Runs:
@@ -89,6 +97,14 @@ class Runs:
         self._owner = owner or LeaseOwner(f"a process without a name {secrets.token_hex(6)}")
         self._drivers: dict[RunId, Driver] = {}
         self._is_stopped = False
+
+    async def drive(
+        self, beginning: Start | Resume, runner: Runner, listener: Listener | None = None
+    ) -> RunState:
+        """Until the run has ended, is stopped, or waits for a person and nothing else."""
+        if isinstance(beginning, Start):
+            return await self.start(beginning, runner, listener)
+        return await self.resume(beginning.run_id, runner, listener, beginning.permission)
 
     async def start(
         self, start: Start, runner: Runner, listener: Listener | None = None
@@ -177,6 +193,9 @@ class Runs:
     async def events(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
         return await self._store.read(run_id, after)
 
+    async def is_known(self, run_id: RunId) -> bool:
+        return await self._store.run(run_id) is not None
+
     async def is_driven(self, run_id: RunId) -> bool:
         row = await self._store.run(run_id)
         return row is not None and self._is_held(row)
@@ -204,7 +223,7 @@ class Runs:
         try:
             lease = await self._lease(run_id)
         except Leased:
-            await self._store.send(run_id, CancelRequested(self._clock.now(), reason))
+            await self._send(run_id, CancelRequested(self._clock.now(), reason))
             return
         try:
             history = await load(self._store, run_id)
@@ -248,7 +267,7 @@ class Runs:
             except Leased:
                 # Whoever drives the run writes it down; or lets the run go first: look again.
                 if not is_posted:
-                    await self._store.send(run_id, event)
+                    await self._send(run_id, event)
                     is_posted = True
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
@@ -282,7 +301,7 @@ class Runs:
                 # Whoever drives the run writes it down; unless the run ends first, which drops
                 # what was posted. So look again.
                 if not is_posted:
-                    await self._store.send(run_id, applied)
+                    await self._send(run_id, applied)
                     is_posted = True
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
@@ -291,11 +310,19 @@ class Runs:
             finally:
                 await lease.release()
 
-    def stop(self) -> None:
-        """Leave every run where it is, and those that are just about to begin; each can be resumed."""
-        self._is_stopped = True
-        for driver in self._drivers.values():
-            driver.stop()
+    def stop(self, run_id: RunId | None = None) -> None:
+        """Leave one run where it is, or every run and those that are about to begin. Each can be
+        resumed."""
+        self._is_stopped = self._is_stopped or run_id is None
+        for id, driver in self._drivers.items():
+            if run_id in (None, id):
+                driver.stop()
+
+    async def _send(self, run_id: RunId, event: ExternalEvent) -> None:
+        """Leave an event in the run's mailbox for the process that drives it."""
+        await self._store.send(run_id, event)
+        if run_id in self._drivers:
+            await self._keeper.poll_mailbox()  # this process drives it: deliver at once
 
     async def _recover(self, workspace: str) -> tuple[Undone, ...]:
         """A merge that a crash left half done is finished or undone before anybody reads."""
@@ -351,6 +378,8 @@ class Runs:
             await self._workspaces.release(state.run_id)
 
     async def _lease(self, run_id: RunId) -> Lease:
+        if run_id in self._drivers:  # the store would give the same owner another lease
+            raise Leased(run_id, self._owner.name, self._lease_seconds)
         return await take_lease(self._store, self._clock, run_id, self._owner, self._lease_seconds)
 
     def _why_dropped(self, run_id: RunId, event: ExternalEvent) -> str:

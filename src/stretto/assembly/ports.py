@@ -1,0 +1,97 @@
+"""What a Stretto reaches the world through: a store, a clock, a runner, the copies of writers.
+
+The usual ones are opened here. Tests and proofs give others, and everything else stays the same.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stretto.assembly.chosen import Chosen
+from stretto.problems.errors import InvalidUsage
+
+if TYPE_CHECKING:
+    from stretto.assembly.project import Project
+    from stretto.config.settings import Settings
+    from stretto.plan.model import Plan
+    from stretto.ports.clock import Clock
+    from stretto.ports.runner import Runner
+    from stretto.ports.workspace import Workspaces
+    from stretto.run.leases import Store
+    from stretto.run.runs import Runs
+    from stretto.text.redaction import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """None: the usual one. A given store is in memory: it needs no seals and no renewed leases."""
+
+    store: "Store | None" = None
+    clock: "Clock | None" = None
+    runner: "Runner | None" = None  # it does the work of every agent, and no model is chosen
+    has_workspaces: bool = True  # False: no step works on files
+
+    async def open_store(self, settings: "Settings") -> "Store":
+        # Imported on use: checking a recipe needs no store.
+        from stretto.adapters.stores.sqlite import SqliteJournal
+
+        return self.store or await SqliteJournal.open(settings.home / "runs.db")
+
+    def open_clock(self) -> "Clock":
+        from stretto.adapters.clock import SystemClock
+
+        return self.clock or SystemClock()
+
+    async def choose(self, project: "Project", plan: "Plan", model: str | None) -> Chosen:
+        """Raises NotReady."""
+        return Chosen("") if self.runner is not None else await project.choose(plan, model)
+
+    def open_runner(
+        self, project: "Project", chosen: Chosen
+    ) -> "AbstractAsyncContextManager[Runner]":
+        return project.runner(chosen) if self.runner is None else nullcontext(self.runner)
+
+    def open_runs(
+        self, store: "Store", project: "Project", accepted: frozenset[str] = frozenset()
+    ) -> "Runs":
+        """The runs of one user, with the workspaces and limits of one project."""
+        from stretto.config.secret import user_secret
+        from stretto.ports.journal import LeaseOwner
+        from stretto.processes.identity import is_dead, name_of_this_process
+        from stretto.run.leases import LEASE_SECONDS
+        from stretto.run.runs import Runs
+        from stretto.run.seals import Seals
+
+        settings, environ = project.settings, project.environ
+        clock = self.open_clock()
+        workspaces = None
+        if self.has_workspaces:
+            workspaces = open_workspaces(settings, project.redactor)
+        if self.store is not None:
+            return Runs(store, clock, workspaces)
+        lease = _number(environ, "STRETTO_LEASE_SECONDS", LEASE_SECONDS, 3600)
+        crashes = _number(environ, "STRETTO_MAX_CRASHES", 3, 1000)
+        seals = Seals(lambda: user_secret(settings.home), accepted)
+        owner = LeaseOwner(name_of_this_process(), is_dead)
+        return Runs(store, clock, workspaces, seals, lease, crashes, owner)
+
+
+def open_workspaces(settings: "Settings", redactor: "Redactor") -> "Workspaces":
+    from stretto.adapters.workspaces import LocalWorkspaces
+    from stretto.assembly.copies import copy_limits
+    from stretto.workspaces.protected import Protected
+
+    copies = settings.workspace
+    protected = Protected(settings.protected)
+    return LocalWorkspaces(settings.home, protected, copy_limits(copies), copies.carry, redactor)
+
+
+def _number(environ: Mapping[str, str], name: str, default: float, most: int) -> int:
+    written = environ.get(name, "")
+    if not written:
+        return int(default)
+    if not (written.isdecimal() and len(written) <= 4 and 1 <= int(written) <= most):
+        said = f"{name} is '{written[:20]}'; it must be a number from 1 to {most:,}"
+        raise InvalidUsage(said)
+    return int(written)

@@ -1,0 +1,178 @@
+"""From what somebody wants to run to a run that may start.
+
+    RunRequest ─prepare→ PreparedRun ─Stretto.launch→ Run
+
+Every surface makes a RunRequest: the command line, Python, and whatever is attached later. What
+a run needs is found out in `prepare`: nothing is journaled and no model is asked before it returns.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from stretto.assembly.chosen import Chosen
+from stretto.assembly.ports import Ports
+from stretto.assembly.project import Project
+from stretto.problems.errors import InvalidUsage
+from stretto.recipe.model import Budget, Recipe
+from stretto.run.reuse import downstream, reusable
+from stretto.run.runs import Resume, Start, new_run_id
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.values import Json
+
+if TYPE_CHECKING:
+    from stretto.plan.model import Plan
+    from stretto.problems import Problem
+    from stretto.run.history import History
+
+# A saved recipe's name, a file's path, the recipe's own text, or its content as plain values.
+RecipeSource: TypeAlias = str | Path | Mapping[str, Json] | Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A new run of `recipe`; or, where `of` names a recorded run, that run resumed or run again.
+
+    Running again without a `recipe` takes the plan that the recorded run has stored.
+    """
+
+    recipe: RecipeSource | None = None
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    of: RunId | None = None
+    is_resumed: bool = False  # False: `of` is run again, as a new run
+    from_step: str | None = None  # running again: this step and all that depends on it is done anew
+    model: str | None = None  # overrides the model of every agent
+    permission: str | None = None
+    budget: Budget = Budget()
+    run_id: RunId | None = None  # of the new run; None: a new id
+    seed: int | None = None
+    accepted: frozenset[str] = frozenset()  # fingerprints of stored plans that the user has read
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A run that may start: its plan is final, its inputs are bound and its models can be asked."""
+
+    project: Project
+    plan: "Plan"
+    beginning: Start | Resume
+    models: Chosen
+    permission: str  # with which it goes on after a person has decided
+    notices: tuple[str, ...] = ()  # for the user: which model was chosen and why, what is missing
+    accepted: frozenset[str] = frozenset()
+
+    @property
+    def run_id(self) -> RunId:
+        assert self.beginning.run_id is not None  # `prepare` gives every new run its id
+        return self.beginning.run_id
+
+    @property
+    def warnings(self) -> "tuple[Problem, ...]":
+        return self.plan.warnings
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """The run that a request is about. `doubt`: why what it began with must not be used again."""
+
+    history: "History"
+    doubt: str = ""
+
+
+async def prepare(
+    request: RunRequest, project: Project, ports: Ports, recorded: RecordedRun | None = None
+) -> PreparedRun:
+    """`project`: whose settings count; for a recorded run, the one in which it began.
+
+    Raises InvalidRecipe, InvalidInputs, PermissionDenied, NotTrusted, NotReady and InvalidUsage.
+    """
+    if recorded is not None and request.is_resumed:
+        return await _resumed(request, project, ports, recorded.history)
+    if recorded is None:
+        assert request.recipe is not None
+        plan, notices = await asyncio.to_thread(project.open_plan, request.recipe)
+        given: Mapping[str, Json] = request.inputs
+        model = project.model(request.model)
+    else:
+        plan, notices = await _plan_again(request, project, recorded)
+        given = _inputs_again(request, plan, recorded)
+        earlier = None if recorded.doubt else recorded.history.started.model
+        model = project.model(request.model) or earlier
+    inputs = project.inputs(plan, given)
+    workspace = _workspace(ports, recorded)
+    plan = await asyncio.to_thread(
+        project.prepare, plan, model, request.permission, workspace, request.budget
+    )
+    start = project.start(plan, inputs, model)
+    start = replace(
+        start,
+        run_id=request.run_id or new_run_id(),
+        seed=request.seed,
+        workspace=start.workspace if workspace is None else workspace,
+    )
+    if recorded is not None:
+        start = _run_again(start, request, plan, recorded)
+    chosen = await ports.choose(project, plan, model)
+    return PreparedRun(
+        project, plan, start, chosen, "auto", (*notices, *chosen.said), request.accepted
+    )
+
+
+async def _resumed(
+    request: RunRequest, project: Project, ports: Ports, history: "History"
+) -> PreparedRun:
+    started, plan = history.started, history.state.plan
+    permission = "auto"
+    if not history.state.has_ended:
+        permission = project.readmit(history, request.permission)
+    model = project.model(request.model) if request.model else started.model
+    chosen = await ports.choose(project, plan, model)
+    beginning = Resume(RunId(started.run_id), permission)
+    return PreparedRun(project, plan, beginning, chosen, permission, chosen.said, request.accepted)
+
+
+async def _plan_again(
+    request: RunRequest, project: Project, recorded: RecordedRun
+) -> "tuple[Plan, tuple[str, ...]]":
+    notices = (recorded.doubt,) if recorded.doubt else ()
+    if request.recipe is not None:
+        plan, more = await asyncio.to_thread(project.open_plan, request.recipe)
+        notices = (*notices, *more)
+    else:
+        project.check_trust(recorded.history)
+        plan = recorded.history.state.plan
+    step = request.from_step
+    if step is not None and step not in {each.id for each in plan.steps}:
+        known = [each.id for each in plan.steps]
+        hint = did_you_mean(step, known) or f"its steps: {listed(known)}"
+        raise InvalidUsage(f"{plan.name} has no step '{step}'", hint=hint)
+    return plan, notices
+
+
+def _inputs_again(request: RunRequest, plan: "Plan", recorded: RecordedRun) -> dict[str, Json]:
+    declared = {each.name for each in plan.inputs}
+    stored = {} if recorded.doubt else recorded.history.started.inputs
+    before = {name: value for name, value in stored.items() if name in declared}
+    return {**before, **request.inputs}
+
+
+def _run_again(start: Start, request: RunRequest, plan: "Plan", recorded: RecordedRun) -> Start:
+    history = recorded.history
+    step = request.from_step
+    anew = downstream(plan, StepId(step)) if step else frozenset()
+    before = reusable(history.state, anew)
+    if recorded.doubt:  # then what somebody seems to have approved does not count either
+        before = replace(before, approved={})
+    return replace(start, parent=history.started.run_id, reusable=before)
+
+
+def _workspace(ports: Ports, recorded: RecordedRun | None) -> str | None:
+    """Empty: no step works on files. None: the project's own folder."""
+    if not ports.has_workspaces:
+        return ""
+    if recorded is None or recorded.doubt:
+        return None
+    return recorded.history.started.workspace or None

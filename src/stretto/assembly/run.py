@@ -1,0 +1,310 @@
+"""One run, as its user holds it: started here, or recorded earlier."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from stretto.assembly.request import PreparedRun, RecipeSource, RunRequest
+from stretto.events.codec import UnknownEvent
+from stretto.problems import Problem
+from stretto.problems.errors import InvalidUsage
+from stretto.schedule.standing import run_word
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.values import Json
+
+if TYPE_CHECKING:
+    from stretto.assembly.stretto import Stretto
+    from stretto.events.model import Event
+    from stretto.ports.journal import StoredEvent
+    from stretto.report.model import Report
+    from stretto.run.driver import Listener
+    from stretto.run.history import History
+    from stretto.run.runs import Runs
+    from stretto.schedule.state import RunState
+
+_POLL_SECONDS = 0.2  # of a run that another process drives
+
+
+class Run:
+    """A run: watch it, decide about its steps, stop it, go on with it, read its report.
+
+    `Stretto.start` gives one that a task of this process drives, `Stretto.open` one that is
+    recorded. Where a method waits for the run, it waits until the run has ended, was stopped, or
+    waits for a person and for nothing else: a caller that is the only one to decide never hangs.
+    """
+
+    def __init__(self, stretto: "Stretto", run_id: RunId) -> None:
+        self._stretto = stretto
+        self._id = run_id
+        self._prepared: PreparedRun | None = None  # None: this process has not driven it
+        self._runs: Runs | None = None
+        self._task: asyncio.Task[RunState] | None = None
+        self._news = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<stretto.Run {self._id}>"
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Which model was chosen and why, and what its agents go without."""
+        return self._prepared.notices if self._prepared else ()
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What is doubtful about the recipe, though it can run."""
+        return self._prepared.warnings if self._prepared else ()
+
+    @property
+    def is_driven_here(self) -> bool:
+        """Whether a task of this process works on the run now."""
+        return self._task is not None and not self._task.done()
+
+    async def events(self, *, after: int = 0) -> "AsyncIterator[Event]":
+        """What happened, from the beginning, then as it happens.
+
+        It ends when the run has ended, was stopped, or waits for a person; the event that says so
+        (ApprovalRequested) is given first. Whoever approves the step inside the loop stays in it.
+        """
+        async for row in self.rows(after=after):
+            if not isinstance(row.event, UnknownEvent):
+                yield row.event
+
+    async def rows(self, *, after: int = 0) -> "AsyncIterator[StoredEvent]":
+        """The same with the number of each event in the journal, for those who go on later with
+        `after`; an event that this version cannot read is an UnknownEvent."""
+        runs = await self._open()
+        if not after and not await runs.is_known(self._id):
+            await runs.history(self._id)  # raises NotFound, and names runs that were meant perhaps
+        while True:
+            # Both asked first: whoever lets the run go has written all that there is to read.
+            is_driven, news = await self._is_driven(), self._news
+            for row in await runs.events(self._id, after):
+                after = row.seq
+                yield row
+            if not is_driven and not self.is_driven_here:
+                return
+            if not self.is_driven_here:
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                await news.wait()
+
+    async def wait(self) -> str:
+        """The status, once the run has ended, was stopped, or waits for a person.
+
+        Raises what kept the run from going on: a full disk, another process that took it over.
+        """
+        while True:
+            if self._task is not None:
+                await asyncio.wait([self._task])
+                if self._task.done():
+                    self._task.result()
+                    return await self.status()
+            elif await self._is_driven():
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                return await self.status()
+
+    async def status(self) -> str:
+        """complete, partial, failed or cancelled; before that running, waiting (for a person),
+        overdue (a deadline has passed while it waited) or interrupted (nobody drives it)."""
+        history = await self.history()
+        return run_word(history.state, await self._is_driven(), self._stretto.now())
+
+    async def report(self) -> "Report":
+        """What the run did, once it has ended, was stopped, or waits for a person."""
+        from stretto.report.report import report_of
+
+        await self.wait()
+        history = await self.history()
+        is_interrupted = not await self._is_driven()
+        report = report_of(
+            history.state, history.events, is_interrupted=is_interrupted, now=self._stretto.now()
+        )
+        if not any(step.changes for step in report.steps):
+            return report
+        project = self._stretto.project_of(history)
+        return await asyncio.to_thread(project.with_patches, report, history)
+
+    async def history(self, *, with_speech: bool = False) -> "History":
+        """The journal and what follows from it. Private: surfaces of this package use it."""
+        return await (await self._open()).history(self._id, with_speech=with_speech)
+
+    async def cancel(self, reason: str = "") -> None:
+        """End the run; what had ended is kept. Returns when the run has ended, or, where another
+        process drives it, when that process is asked."""
+        await (await self._open()).cancel(self._id, reason)
+        if self.is_driven_here:
+            await self.wait()
+
+    async def approve(
+        self,
+        step: str,
+        reason: str = "",
+        *,
+        edit: str | Mapping[str, str] | None = None,
+        key: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Let a step go on that awaits approval. `edit`: a prompt to run instead, or several by
+        part. `key`: approve only what was shown with this key.
+
+        A run that this process drove goes on by itself; any other one with `resume`.
+        """
+        await self._decide(step, True, by, reason, await self._prompts(step, edit), key)
+
+    async def reject(self, step: str, reason: str = "", *, by: str | None = None) -> None:
+        """Fail a step that awaits approval. The run goes on as after `approve`."""
+        await self._decide(step, False, by, reason, {}, None)
+
+    async def stop(self) -> None:
+        """Drive the run no further. What was under way is in doubt, as after a crash, and
+        `resume` goes on."""
+        if self._runs is not None and self.is_driven_here:
+            self._runs.stop(self._id)
+            await self.wait()
+
+    async def resume(
+        self,
+        *,
+        model: str | None = None,
+        permission: str | None = None,
+        accepted: str | None = None,
+    ) -> "Run":
+        """Go on where the journal ends, driven by this process. A run that has ended stays so.
+
+        `accepted`: the fingerprint of a stored plan that you have read (PlanNotAccepted names it).
+        """
+        if not self.is_driven_here:
+            marks = frozenset([accepted] if accepted else [])
+            request = RunRequest(
+                of=self._id, is_resumed=True, model=model, permission=permission, accepted=marks
+            )
+            await self.drive(await self._stretto.prepare(request))
+        return self
+
+    async def retry(
+        self,
+        *,
+        from_step: str | None = None,
+        recipe: RecipeSource | None = None,
+        inputs: Mapping[str, Json] | None = None,
+        model: str | None = None,
+        permission: str | None = None,
+        accepted: str | None = None,
+    ) -> "Run":
+        """A new run that reuses every step whose agent, prompt, tools, model and schema are
+        unchanged. `from_step`: do this one anew, and all that depends on it."""
+        request = RunRequest(
+            recipe,
+            inputs or {},
+            of=self._id,
+            from_step=from_step,
+            model=model,
+            permission=permission,
+            accepted=frozenset([accepted] if accepted else []),
+        )
+        return await self._stretto.launch(await self._stretto.prepare(request))
+
+    async def fork(
+        self,
+        from_step: str,
+        *,
+        inputs: Mapping[str, Json] | None = None,
+        model: str | None = None,
+        permission: str | None = None,
+    ) -> "Run":
+        """A new run that shares all that comes before a step, and does that step and the rest anew."""
+        return await self.retry(
+            from_step=from_step, inputs=inputs, model=model, permission=permission
+        )
+
+    async def drive(self, prepared: PreparedRun, listener: "Listener | None" = None) -> None:
+        """Private: `Stretto.launch` calls it. Returns when the run's first event is durable."""
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[None] = loop.create_future()
+
+        def hear(event: "Event", state: "RunState") -> None:
+            if not begun.done():
+                begun.set_result(None)
+            self._tell()
+            if listener is not None:
+                listener(event, state)
+
+        self._prepared = prepared
+        self._runs = await self._stretto.runs_of(prepared.project, prepared.accepted)
+        task = self._task = loop.create_task(self._work(prepared, self._runs, hear))
+        self._stretto.keep(self)
+        task.add_done_callback(self._on_done)
+        first: list[asyncio.Future[Any]] = [task, begun]
+        try:
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if not begun.done():
+            task.result()  # raises what kept the run from starting
+
+    async def _work(self, prepared: PreparedRun, runs: "Runs", listener: "Listener") -> "RunState":
+        async with self._stretto.ports.open_runner(prepared.project, prepared.models) as runner:
+            return await runs.drive(prepared.beginning, runner, listener)
+
+    def _on_done(self, task: "asyncio.Task[RunState]") -> None:
+        # `wait` raises its error; asyncio need not complain that nobody asked.
+        if task.cancelled() or task.exception() is not None or task.result().has_ended:
+            self._stretto.forget(self)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def _open(self) -> "Runs":
+        if self._runs is None:
+            self._runs = await self._stretto.runs_of()
+        return self._runs
+
+    async def _is_driven(self) -> bool:
+        return self.is_driven_here or await (await self._open()).is_driven(self._id)
+
+    async def _prompts(self, step: str, edit: str | Mapping[str, str] | None) -> Mapping[str, str]:
+        if edit is None or not isinstance(edit, str):
+            return edit or {}
+        from stretto.report.gate import gate_of
+
+        state = (await self.history()).state
+        found = state.awaiting_approval.get(StepId(step))
+        parts = [each.part for each in gate_of(state, found).parts] if found else []
+        if len(parts) > 1:
+            hint = f"its parts: {', '.join(parts)}"
+            raise InvalidUsage(
+                f"step '{step}' has {len(parts)} prompts: edit={{part: text}}", hint=hint
+            )
+        return {parts[0] if parts else "": edit}
+
+    async def _decide(
+        self,
+        step: str,
+        is_approved: bool,
+        by: str | None,
+        reason: str,
+        prompts: Mapping[str, str],
+        key: str | None,
+    ) -> None:
+        runs = await self._open()
+        who = user_name() if by is None else by
+        await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
+        if self._prepared is not None and not await self._is_driven():
+            await self.drive(self._stretto.going_on(self._prepared))
+
+
+def user_name() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name
+        return ""
