@@ -16,7 +16,6 @@ from stretto.config.settings import Settings, load_settings
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
 from stretto.plan.inputs import bind
-from stretto.plan.prepare import RunPolicy, claimed_sets, lesser, prepare
 from stretto.problems.errors import (
     InvalidInputs,
     InvalidRecipe,
@@ -315,6 +314,7 @@ class Project:
 
         `workspace`: None for the project's own folder, empty where no step works on files.
         """
+        from stretto.plan.prepare import RunPolicy, claimed_sets, lesser, prepare
         from stretto.workspaces.aliases import aliases_of_sets
 
         folder = self.workspace(model) if workspace is None else workspace
