@@ -35,7 +35,7 @@ from stretto.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
-from stretto.schedule.result import output_of
+from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
@@ -200,8 +200,8 @@ def check_rules(world: World) -> None:
     state = world.state
     running = [step for step in state.order if step.status is StepStatus.RUNNING]
     placed = [step for step in running if not step.is_resting]
-    assert len(placed) <= state.plan.width == state.startable.width
-    assert len(placed) == state.startable.running
+    assert len(placed) <= state.plan.width == state.ready.width
+    assert len(placed) == state.ready.running
     assert len(running) == len(state.running)
     for step in running:
         waits = any(part.status == "retrying" for part in step.parts.values())

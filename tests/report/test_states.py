@@ -10,7 +10,7 @@ from stretto.cli.progress.stages import ASCII_SIGNS, SIGNS
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
 from stretto.report.html import as_html
 from stretto.report.report import report_of
-from stretto.schedule.standing import run_word, word_of
+from stretto.schedule.status import run_word, word_of
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RUN_WORDS, STEP_WORDS, RunStatus, StepStatus, StepWord
 from support.doc_pages import DOCS

@@ -16,7 +16,7 @@ from stretto.events.model import (
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
 from stretto.run.reuse import downstream, reusable
-from stretto.schedule.result import output_of
+from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus

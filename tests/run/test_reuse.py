@@ -8,7 +8,7 @@ from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
 from stretto.run.reuse import downstream, reusable
 from stretto.run.runs import Start
-from stretto.schedule.result import output_of
+from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus

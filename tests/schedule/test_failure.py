@@ -3,8 +3,8 @@
 import pytest
 
 from stretto.events.model import AttemptCancelled, FailureKind
+from stretto.schedule.attempts import chance_of, retry_delay, wait_asked_for
 from stretto.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
-from stretto.schedule.delays import chance_of, retry_delay, wait_asked_for
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage

@@ -1,6 +1,6 @@
 """What subagents are told (RECIPES §1, §5)."""
 
-from stretto.schedule.result import output_of
+from stretto.schedule.outputs import output_of
 from stretto.vocabulary.ids import StepId
 from support.scheduling import Fail, Give, Hang, drive
 

@@ -14,7 +14,7 @@ from stretto.events.model import (
 )
 from stretto.plan.codec import plan_from_json, plan_to_text
 from stretto.schedule.commands import AskApproval, StartAttempt
-from stretto.schedule.waits import why_waiting
+from stretto.schedule.status import why_waiting
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Driven, Fail, Give, Hang, drive, plan_of
@@ -212,7 +212,7 @@ def test_a_step_that_waits_to_retry_gives_its_place_to_another() -> None:
     while run.started == ["a"]:
         assert run.step()
     assert run.started == ["a", "b"]
-    assert run.state.startable.running == 1
+    assert run.state.ready.running == 1
     run.run()
     assert run.started == ["a", "b"]
     assert why_waiting(run.state, StepId("a")) == "waits for a free place (1 of 1 running)"
@@ -274,7 +274,7 @@ def test_a_step_that_ends_while_it_waits_for_a_place_takes_none_along() -> None:
     run = drive(plan_of(written, width=1), {"a": Fail(), "b": Give("b", after=90)})
     assert run.started == ["a", "b", "c"]
     assert run.statuses() == {"a": "failed", "b": "succeeded", "c": "succeeded"}
-    assert run.state.startable.running == 0
+    assert run.state.ready.running == 0
 
 
 def test_a_run_that_an_older_stretto_began_is_read_as_it_was_driven() -> None:

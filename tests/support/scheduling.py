@@ -40,7 +40,7 @@ from stretto.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
-from stretto.schedule.result import output_of
+from stretto.schedule.outputs import output_of
 from stretto.schedule.state import NO_USAGE, RunState, begin
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits

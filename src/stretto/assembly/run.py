@@ -8,7 +8,7 @@ from stretto.assembly.request import PreparedRun, RecipeSource, RunRequest
 from stretto.events.codec import UnknownEvent
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
-from stretto.schedule.standing import run_word
+from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.values import Json
 

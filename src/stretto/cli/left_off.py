@@ -3,8 +3,8 @@
 from stretto.adapters.clock import SystemClock
 from stretto.cli.foreground import WAITING
 from stretto.cli.terminal import say
-from stretto.schedule.standing import is_overdue
 from stretto.schedule.state import RunState
+from stretto.schedule.status import is_overdue
 
 LEFT = 1
 

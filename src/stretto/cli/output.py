@@ -7,8 +7,8 @@ from stretto.cli.project import history_of, open_project
 from stretto.cli.steps import known_step
 from stretto.cli.terminal import print_json, say
 from stretto.problems.errors import NotFound
-from stretto.schedule.result import lack_of_output, output_of
-from stretto.schedule.standing import word_of
+from stretto.schedule.outputs import lack_of_output, output_of
+from stretto.schedule.status import word_of
 from stretto.templates.render import as_text
 from stretto.vocabulary.values import Json
 

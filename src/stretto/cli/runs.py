@@ -14,7 +14,7 @@ from stretto.ports.journal import Loss, RunRow
 from stretto.problems.errors import StrettoError
 from stretto.report.json_form import iso
 from stretto.run.runs import Runs
-from stretto.schedule.standing import run_word
+from stretto.schedule.status import run_word
 from stretto.vocabulary.durations import format_duration
 
 

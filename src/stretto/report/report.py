@@ -21,9 +21,9 @@ from stretto.report.model import (
     StepReports,
     Told,
 )
-from stretto.schedule.result import output_of
-from stretto.schedule.standing import is_overdue, run_word, word_of
+from stretto.schedule.outputs import output_of
 from stretto.schedule.state import AttemptState, Changes, PartState, RunState, StepState
+from stretto.schedule.status import is_overdue, run_word, word_of
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
 

@@ -10,8 +10,8 @@ from stretto.plan.model import briefs
 from stretto.problems.errors import InvalidUsage
 from stretto.report.text import moment
 from stretto.schedule.approvals import question_of, standing
-from stretto.schedule.standing import is_overdue, overdue
 from stretto.schedule.state import Decision, RunState, StepState
+from stretto.schedule.status import is_overdue, overdue
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json

@@ -47,8 +47,8 @@ from stretto.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
+from stretto.schedule.outputs import put_away
 from stretto.schedule.places import Places
-from stretto.schedule.put_away import put_away
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.schedule.terms import terms_of
 from stretto.schedule.timers import deadline_of

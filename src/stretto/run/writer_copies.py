@@ -22,7 +22,7 @@ from stretto.ports.workspace import (
     Workspaces,
 )
 from stretto.problems.errors import StrettoError
-from stretto.schedule.collecting import is_isolated, writes_here
+from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import CollectChanges, StartAttempt
 from stretto.schedule.state import AttemptState, RunState, StepState
 from stretto.vocabulary.ids import StepId

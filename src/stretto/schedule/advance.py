@@ -28,18 +28,16 @@ from stretto.events.model import (
     ToolEnded,
     ToolStarted,
 )
+from stretto.schedule.activity import observe
 from stretto.schedule.approvals import ask_people, decide, hold_merge
-from stretto.schedule.closing import RUN_TIMER
+from stretto.schedule.attempts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
 from stretto.schedule.commands import Command
-from stretto.schedule.finish import finish
-from stretto.schedule.observing import observe
 from stretto.schedule.outcomes import end_unlooked, receive_applied, receive_changes, stop_run
-from stretto.schedule.parts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
-from stretto.schedule.progress import progress
+from stretto.schedule.progress import finish, progress
 from stretto.schedule.recovery import doubt, resume
 from stretto.schedule.state import Failure, RunState, Timer
 from stretto.schedule.timers import fire
-from stretto.schedule.turn import Turn
+from stretto.schedule.transition import RUN_TIMER, Transition
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.setup import setup_from_json
 from stretto.vocabulary.statuses import RunStatus
@@ -58,23 +56,23 @@ _CHANGES_NO_STEP = (
 
 def advance(state: RunState, event: Event) -> tuple[RunState, tuple[Command, ...]]:
     """Synchronous, total, deterministic. An event about nothing that is known changes nothing."""
-    turn = Turn(state, event.at)
+    transition = Transition(state, event.at)
     if isinstance(event, RunStarted):
-        _start(turn, event)
+        _start(transition, event)
     elif state.started_at is not None:
-        _receive(turn, event)
+        _receive(transition, event)
     if state.started_at is not None and not state.has_ended:
         state.now = event.at
         if not isinstance(event, _CHANGES_NO_STEP):
-            progress(turn)
-            finish(turn)
-            if turn.asking:
-                ask_people(turn)
-    return state, tuple(turn.commands)
+            progress(transition)
+            finish(transition)
+            if transition.asking:
+                ask_people(transition)
+    return state, tuple(transition.commands)
 
 
-def _start(turn: Turn, event: RunStarted) -> None:
-    state = turn.state
+def _start(transition: Transition, event: RunStarted) -> None:
+    state = transition.state
     if state.started_at is not None:
         return
     state.started_at = event.at
@@ -84,47 +82,47 @@ def _start(turn: Turn, event: RunStarted) -> None:
     state.inputs = state.scope.inputs = event.inputs
     state.seed = event.seed
     if state.plan.timeout_seconds is not None:
-        turn.set_timer(RUN_TIMER, Timer("run", event.at + state.plan.timeout_seconds))
+        transition.set_timer(RUN_TIMER, Timer("run", event.at + state.plan.timeout_seconds))
 
 
-def _receive(turn: Turn, event: Event) -> None:
-    state = turn.state
+def _receive(transition: Transition, event: Event) -> None:
+    state = transition.state
     match event:
         case AttemptStarted() | AttemptSucceeded() | AttemptFailed() | AttemptCancelled():
-            _receive_attempt(turn, event)
+            _receive_attempt(transition, event)
         case ModelSpoke() | ModelFailedOver() | ModelRetried() | ToolStarted() | ToolEnded():
             observe(state, event)
         case ChangesCollected() | MergeFailed():
             if step := state.steps.get(event.step):
-                receive_changes(turn, step, event)
+                receive_changes(transition, step, event)
         case MergeHeld():
             if step := state.steps.get(event.step):
-                hold_merge(turn, step, event)
+                hold_merge(transition, step, event)
         case MergeUndone():
             state.warnings[_undone(event)] = None
         case ChangesApplied():
             if step := state.steps.get(event.step):
                 receive_applied(step, event)
         case TimerFired():
-            fire(turn, event.timer)
+            fire(transition, event.timer)
         case ApprovalRequested():
             if step := state.steps.get(event.step):
                 step.asked_key = event.key if step.awaits_approval else ""
         case Approved() | Rejected():
             if step := state.steps.get(event.step):
-                decide(turn, step, event)
+                decide(transition, step, event)
         case CancelRequested():
             if not state.has_ended:
                 said = f"cancelled: {event.reason}" if event.reason else "cancelled"
-                stop_run(turn, RunStatus.CANCELLED, said)
+                stop_run(transition, RunStatus.CANCELLED, said)
         case MessageDropped():
             state.warnings[f"the run was left {event.what}: it does not count"] = None
         case RunResumed():
             state.asks_for_writers = event.permission == "ask"
-            resume(turn, event)
+            resume(transition, event)
         case RunEnded():
             state.is_recorded = True
-            end_unlooked(turn)
+            end_unlooked(transition)
         case RunStarted():
             pass
         case _:
@@ -138,8 +136,8 @@ def _undone(event: MergeUndone) -> str:
     )
 
 
-def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
-    step = turn.state.steps.get(event.step)
+def _receive_attempt(transition: Transition, event: AttemptEvent) -> None:
+    step = transition.state.steps.get(event.step)
     part = step.parts.get(event.part) if step else None
     if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
         return
@@ -148,24 +146,24 @@ def _receive_attempt(turn: Turn, event: AttemptEvent) -> None:
         return
     match event:
         case AttemptStarted():
-            begin_attempt(turn, step, part, attempt, event.key)
+            begin_attempt(transition, step, part, attempt, event.key)
         case AttemptSucceeded():
             attempt.model, attempt.reused_from = event.model, event.reused_from
             if event.warnings:
                 step.warnings.update(dict.fromkeys(event.warnings))
                 attempt.warnings += event.warnings
-            succeed_attempt(turn, step, part, attempt, event.output, event.usage)
+            succeed_attempt(transition, step, part, attempt, event.output, event.usage)
         case AttemptFailed():
             attempt.model = event.model
             if event.warnings:
                 step.warnings.update(dict.fromkeys(event.warnings))
             failure = Failure(event.kind, event.error)
             if event.kind == "in_doubt" and step.planned.recovery != "rerun":
-                doubt(turn, step, part, attempt, failure, event.usage)
+                doubt(transition, step, part, attempt, failure, event.usage)
                 return
             retry_after = event.retry_after_seconds
-            fail_attempt(turn, step, part, attempt, failure, event.usage, retry_after)
+            fail_attempt(transition, step, part, attempt, failure, event.usage, retry_after)
         case AttemptCancelled():
-            cancel_attempt(turn, step, part, attempt, event.usage)
+            cancel_attempt(transition, step, part, attempt, event.usage)
         case _:
             assert_never(event)

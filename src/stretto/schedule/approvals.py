@@ -5,21 +5,41 @@ A person decides about what they were shown, and nothing else: every question ha
 of what would run, and a decision counts only if it has the same one.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import assert_never
 
 from stretto.events.model import Approved, MergeHeld, Rejected
-from stretto.plan.model import briefs
-from stretto.schedule.closing import step_timer, stop_asking
-from stretto.schedule.collecting import collect_allowed, hold
+from stretto.plan.model import (
+    Brief,
+    PlannedCondition,
+    PlannedDelegation,
+    PlannedLoop,
+    PlannedMap,
+    PlannedParallel,
+    PlannedSwitch,
+    briefs,
+)
+from stretto.schedule.attempts import give_up, start_again
+from stretto.schedule.changes import collect_allowed, hold
 from stretto.schedule.commands import ApprovalSubject, AskApproval, StartAttempt
-from stretto.schedule.opening import blank_copy, opening_commands
 from stretto.schedule.outcomes import changes_of, end_collected, end_merger, fail
-from stretto.schedule.parts import give_up, start_again
 from stretto.schedule.prompt import command_for
-from stretto.schedule.state import Decision, Failure, RunState, StepState, Timer
-from stretto.schedule.turn import Turn
+from stretto.schedule.state import (
+    NO_LOCAL,
+    Decision,
+    Failure,
+    PartState,
+    RunState,
+    StepState,
+    Timer,
+)
+from stretto.schedule.transition import Transition, step_timer, stop_asking
+from stretto.schedule.work import elements_of, target_of
+from stretto.templates.value import MISSING, Missing
 from stretto.vocabulary.statuses import StepStatus
+from stretto.vocabulary.values import Json
 
 _LENGTH = 32
 
@@ -33,31 +53,31 @@ class Question:
     commands: tuple[StartAttempt, ...] = ()  # what starts once it is approved
 
 
-def needs_person(turn: Turn, step: StepState) -> bool:
+def needs_person(transition: Transition, step: StepState) -> bool:
     """Whether a person must let the step start, and has not yet."""
     if step.is_approved:
         return False
-    is_asked_for = turn.state.asks_for_writers and step.planned.posture == "writer"
+    is_asked_for = transition.state.asks_for_writers and step.planned.posture == "writer"
     return step.planned.is_gated or is_asked_for
 
 
-def ask(turn: Turn, step: StepState) -> None:
-    """Which key the question has is known at the end of the turn: more of the step may be in doubt."""
+def ask(transition: Transition, step: StepState) -> None:
+    """Which key the question has is known at the end of the transition: more of the step may be in doubt."""
     step.awaits_approval = True
-    turn.state.awaiting_approval[step.id] = step
-    turn.asking[step.id] = None
+    transition.state.awaiting_approval[step.id] = step
+    transition.asking[step.id] = None
     # The work of a step whose change is held is done: its time has stopped.
     seconds = None if step.is_merge_held else step.planned.timeout_seconds
-    if seconds is not None and step_timer(step) not in turn.state.timers:
-        turn.set_timer(step_timer(step), Timer("step", turn.at + seconds, step.id))
+    if seconds is not None and step_timer(step) not in transition.state.timers:
+        transition.set_timer(step_timer(step), Timer("step", transition.at + seconds, step.id))
 
 
-def ask_people(turn: Turn) -> None:
-    state = turn.state
-    for step in sorted((state.steps[id] for id in turn.asking), key=lambda step: step.index):
+def ask_people(transition: Transition) -> None:
+    state = transition.state
+    for step in sorted((state.steps[id] for id in transition.asking), key=lambda step: step.index):
         if step.awaits_approval:
             question = question_of(state, step)
-            turn.say(AskApproval(step.id, question.key, question.about))
+            transition.emit(AskApproval(step.id, question.key, question.about))
 
 
 def question_of(state: RunState, step: StepState) -> Question:
@@ -72,30 +92,30 @@ def question_of(state: RunState, step: StepState) -> Question:
     return Question("start", _digest("start", *_keys(commands), *_rest(state, step)), commands)
 
 
-def hold_merge(turn: Turn, step: StepState, event: MergeHeld) -> None:
+def hold_merge(transition: Transition, step: StepState, event: MergeHeld) -> None:
     if step.pending is None:
-        end_merger(turn, step, event)
+        end_merger(transition, step, event)
         return
     if step.is_merge_held:
         return
     step.changes = changes_of(step, event)
     step.warnings.update(dict.fromkeys(event.warnings))
-    hold(turn, step, event.question)
-    ask(turn, step)
+    hold(transition, step, event.question)
+    ask(transition, step)
 
 
-def decide(turn: Turn, step: StepState, event: Approved | Rejected) -> None:
+def decide(transition: Transition, step: StepState, event: Approved | Rejected) -> None:
     if event.decision and any(each.event.decision == event.decision for each in step.decisions):
         return  # it was left twice, as after a crash of whoever took it
     void = _why_void(step, event)
     step.decisions.append(Decision(event, void))
     if void:
         return
-    stop_asking(turn, step)
+    stop_asking(transition, step)
     if isinstance(event, Approved):
-        _approve(turn, step, event)
+        _approve(transition, step, event)
     else:
-        _reject(turn, step, event)
+        _reject(transition, step, event)
 
 
 def withdraw_approvals(state: RunState) -> None:
@@ -118,33 +138,33 @@ def _why_void(step: StepState, event: Approved | Rejected) -> str:
     return "" if event.key == step.asked_key else "it was given for something else"
 
 
-def _approve(turn: Turn, step: StepState, event: Approved) -> None:
+def _approve(transition: Transition, step: StepState, event: Approved) -> None:
     is_start = step.status is StepStatus.WAITING
     step.is_approved = True
     if event.prompts:
         edited = {part: str(text) for part, text in event.prompts.items()}
         step.edited_prompts = {**(step.edited_prompts or {}), **edited}
     if step.is_merge_held:
-        collect_allowed(turn, step)
+        collect_allowed(transition, step)
     if is_start:
         step.approval = event
-        turn.state.startable.push(step.index)
+        transition.state.ready.push(step.index)
     for part in list(step.parts.values()):
         if part.status == "asking":
-            start_again(turn, step, part)
+            start_again(transition, step, part)
 
 
-def _reject(turn: Turn, step: StepState, event: Rejected) -> None:
+def _reject(transition: Transition, step: StepState, event: Rejected) -> None:
     reason = f": {event.reason}" if event.reason else ""
     said = f"rejected by {event.by or 'a person'}{reason}"
     if step.is_merge_held:
-        end_collected(turn, step, Failure("refused", f"its change was {said}"))
+        end_collected(transition, step, Failure("refused", f"its change was {said}"))
         return
     if step.status is StepStatus.WAITING:
-        fail(turn, step, Failure("refused", said), step.planned.on_failure)
+        fail(transition, step, Failure("refused", said), step.planned.on_failure)
     for part in list(step.parts.values()):
         if part.status == "asking":
-            give_up(turn, step, part, Failure("in_doubt", said))
+            give_up(transition, step, part, Failure("in_doubt", said))
 
 
 def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
@@ -162,3 +182,47 @@ def _rest(state: RunState, step: StepState) -> list[str]:
 
 def _digest(*texts: str) -> str:
     return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]
+
+
+def opening_commands(state: RunState, step: StepState) -> tuple[StartAttempt, ...]:
+    blank = blank_copy(step)
+    return tuple(command_for(state, blank, part) for part in _opening_parts(state, blank))
+
+
+def blank_copy(step: StepState) -> StepState:
+    """To try out on: the warnings of a trial are nobody's."""
+    copy = StepState(step.planned, step.id, step.index)
+    copy.edited_prompts = step.edited_prompts
+    return copy
+
+
+def _opening_parts(state: RunState, step: StepState) -> Iterator[PartState]:
+    work = step.planned.work
+    match work:
+        case PlannedDelegation():
+            yield _blank_part("", work.brief)
+        case PlannedParallel():
+            for branch in work.branches:
+                yield _blank_part(branch.key, branch.brief)
+        case PlannedCondition() | PlannedSwitch():
+            target = target_of(step, work, state.scope)
+            if target is not None and target.brief is not None:
+                yield _blank_part("", target.brief)
+        case PlannedLoop():
+            yield _blank_part("try.1", work.producer, {"feedback": None, "iteration": 1})
+        case PlannedMap():
+            values = elements_of(work, state.scope)
+            for index, item in enumerate(values if isinstance(values, list) else ()):
+                local = {"item": item, "index": index}
+                yield _blank_part(f"item.{index}.stage.0", work.stages[0], local, item)
+        case _:
+            assert_never(work)
+
+
+def _blank_part(
+    name: str,
+    brief: Brief,
+    local: Mapping[str, Json] = NO_LOCAL,
+    handed: Json | Missing = MISSING,
+) -> PartState:
+    return PartState(name, brief, brief.agent, local, handed)

@@ -5,50 +5,51 @@ from heapq import heappush
 
 from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from stretto.recipe.model import Policy
-from stretto.schedule.closing import RUN_TIMER, close_run, end_step, stop_asking
-from stretto.schedule.collecting import is_isolated, must_wait, must_wait_for_others, take_pending
-from stretto.schedule.parts import stop_parts
+from stretto.schedule.attempts import stop_parts
+from stretto.schedule.changes import is_isolated, must_wait, must_wait_for_others, take_pending
 from stretto.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
 from stretto.schedule.tool_calls import ToolCalls
-from stretto.schedule.turn import Turn
+from stretto.schedule.transition import RUN_TIMER, Transition, close_run, end_step, stop_asking
 from stretto.vocabulary.large import Kept
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.values import Json
 
 
-def succeed(turn: Turn, step: StepState, output: Kept) -> None:
+def succeed(transition: Transition, step: StepState, output: Kept) -> None:
     if len(step.parts) > 1:  # the only one has ended, or there were none
-        stop_parts(turn, step)
-    if not must_wait(turn, step, Pending(output)):
-        if step.planned.claims.is_writer and not turn.state.workspace and step.parts:
+        stop_parts(transition, step)
+    if not must_wait(transition, step, Pending(output)):
+        if step.planned.claims.is_writer and not transition.state.workspace and step.parts:
             step.warnings["it is a writer, but this run has no workspace: no file changed"] = None
-        _conclude(turn, step, output)
+        _conclude(transition, step, output)
 
 
-def fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
-    stop_parts(turn, step)
-    if not must_wait(turn, step, Pending(None, failure, policy)):
-        _fail(turn, step, failure, policy)
+def fail(transition: Transition, step: StepState, failure: Failure, policy: Policy) -> None:
+    stop_parts(transition, step)
+    if not must_wait(transition, step, Pending(None, failure, policy)):
+        _fail(transition, step, failure, policy)
 
 
-def end_collected(turn: Turn, step: StepState, conflict: Failure | None = None) -> None:
+def end_collected(transition: Transition, step: StepState, conflict: Failure | None = None) -> None:
     """Its changes are collected, or could not be merged: it ends as it was going to."""
-    pending = take_pending(turn, step)
+    pending = take_pending(transition, step)
     if pending is None:
         return
     if pending.is_cancelled:
-        end_step(turn, step, StepStatus.CANCELLED)
+        end_step(transition, step, StepStatus.CANCELLED)
     elif pending.failure is not None:
-        _fail(turn, step, pending.failure, pending.policy)
+        _fail(transition, step, pending.failure, pending.policy)
     elif conflict is not None:
-        _fail(turn, step, conflict, step.planned.on_failure)
+        _fail(transition, step, conflict, step.planned.on_failure)
     elif step.merge_failure is not None:
-        _fail(turn, step, step.merge_failure, step.planned.on_failure)
+        _fail(transition, step, step.merge_failure, step.planned.on_failure)
     else:
-        _conclude(turn, step, pending.output)
+        _conclude(transition, step, pending.output)
 
 
-def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | MergeFailed) -> None:
+def receive_changes(
+    transition: Transition, step: StepState, event: ChangesCollected | MergeFailed
+) -> None:
     kept = changes_of(step, event)
     step.warnings.update(dict.fromkeys(event.warnings))
     if isinstance(event, ChangesCollected):
@@ -56,30 +57,30 @@ def receive_changes(turn: Turn, step: StepState, event: ChangesCollected | Merge
         if event.question:
             step.warnings[event.question] = None
         if event.is_unchanged and step.pending is not None and step.pending.is_success:
-            doubt_writer(turn.state, step)
-        end_collected(turn, step)
+            doubt_writer(transition.state, step)
+        end_collected(transition, step)
         step.question = event.question  # afterwards: a change that waits for a person has one too
     else:
         step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
-        end_collected(turn, step, Failure("conflict", event.error))
-    end_merger(turn, step, event)
+        end_collected(transition, step, Failure("conflict", event.error))
+    end_merger(transition, step, event)
 
 
-def _conclude(turn: Turn, step: StepState, output: Kept) -> None:
+def _conclude(transition: Transition, step: StepState, output: Kept) -> None:
     """Its own work and its own change are done: what waited for it is merged, then it ends."""
-    if not must_wait_for_others(turn, step, output):
-        _succeed(turn, step, output)
+    if not must_wait_for_others(transition, step, output):
+        _succeed(transition, step, output)
 
 
 def end_merger(
-    turn: Turn, writer: StepState, event: ChangesCollected | MergeFailed | MergeHeld
+    transition: Transition, writer: StepState, event: ChangesCollected | MergeFailed | MergeHeld
 ) -> None:
     """The change of a writer was merged for the step that it waited for, or could not be.
 
     A change that a person must look at first is not merged: they may still apply it.
     """
     after = writer.planned.merge_after
-    merger = turn.state.steps[after] if after is not None else None
+    merger = transition.state.steps[after] if after is not None else None
     if merger is None or writer.id not in merger.merging:
         return
     merger.merging.discard(writer.id)
@@ -88,7 +89,7 @@ def end_merger(
         said = f"the change of step '{writer.id}' was not merged: {why}"
         merger.merge_failure = Failure("conflict", said)
     if not merger.merging:
-        end_collected(turn, merger)
+        end_collected(transition, merger)
 
 
 def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHeld) -> Changes:
@@ -125,25 +126,25 @@ def doubt_writer(state: RunState, step: StepState) -> None:
         step.is_in_vain = state.is_partial = True
 
 
-def _succeed(turn: Turn, step: StepState, output: Kept) -> None:
+def _succeed(transition: Transition, step: StepState, output: Kept) -> None:
     # A command that ends with another code than 0 may have done its work: files that changed say so.
     has_changed_files = step.changes is not None and step.changes.files > 0
     if step.calls is not None and step.calls.all_in_vain and not has_changed_files:
         step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
-        step.is_in_vain = turn.state.is_partial = True
+        step.is_in_vain = transition.state.is_partial = True
     step.kept_output = output
-    end_step(turn, step, StepStatus.SUCCEEDED)
-    _free_dependents(turn, step, is_live=True)
+    end_step(transition, step, StepStatus.SUCCEEDED)
+    _free_dependents(transition, step, is_live=True)
 
 
-def skip(turn: Turn, step: StepState, reason: str) -> None:
+def skip(transition: Transition, step: StepState, reason: str) -> None:
     step.reason = reason
-    end_step(turn, step, StepStatus.SKIPPED)
-    _free_dependents(turn, step, is_live=False)
+    end_step(transition, step, StepStatus.SKIPPED)
+    _free_dependents(transition, step, is_live=False)
 
 
-def _fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None:
-    state = turn.state
+def _fail(transition: Transition, step: StepState, failure: Failure, policy: Policy) -> None:
+    state = transition.state
     step.error = failure.error
     step.failure_kind = failure.kind
     step.output = inline_error(step, failure.error) if policy == "inline" else None
@@ -151,16 +152,16 @@ def _fail(turn: Turn, step: StepState, failure: Failure, policy: Policy) -> None
         # A run that is closing has no dependents left to think of, and what never began has
         # not failed: it was called off.
         has_begun = any(step.attempts)
-        end_step(turn, step, StepStatus.FAILED if has_begun else StepStatus.CANCELLED)
+        end_step(transition, step, StepStatus.FAILED if has_begun else StepStatus.CANCELLED)
         return
-    end_step(turn, step, StepStatus.FAILED)
+    end_step(transition, step, StepStatus.FAILED)
     match policy:
         case "inline" | "skip":
-            _free_dependents(turn, step, is_live=True)
+            _free_dependents(transition, step, is_live=True)
         case "block":
-            _hold_dependents(turn, step)
+            _hold_dependents(transition, step)
         case "abort":
-            stop_run(turn, RunStatus.FAILED, f"step '{step.id}' failed: {failure.error}")
+            stop_run(transition, RunStatus.FAILED, f"step '{step.id}' failed: {failure.error}")
 
 
 def policy_for(step: StepState, part: PartState) -> Policy:
@@ -191,34 +192,34 @@ def stand_in(policy: Policy | None, step: StepState, who: str, failure: Failure)
             return None
 
 
-def stop_run(turn: Turn, status: RunStatus, reason: str) -> None:
+def stop_run(transition: Transition, status: RunStatus, reason: str) -> None:
     """Nothing new starts, and what runs is cancelled. What has ended stays."""
-    close_run(turn, status, reason)
-    turn.clear_timer(RUN_TIMER)
-    for step in list(turn.state.running.values()):
+    close_run(transition, status, reason)
+    transition.clear_timer(RUN_TIMER)
+    for step in list(transition.state.running.values()):
         if step.pending is not None and not step.is_merge_held:
             continue  # its work is done, and a merge is not stopped halfway
-        take_pending(turn, step)
+        take_pending(transition, step)
         step.reason = reason
-        stop_parts(turn, step)
-        stop_asking(turn, step)
+        stop_parts(transition, step)
+        stop_asking(transition, step)
         # What a shared writer wrote stays, so somebody looks what that is. A copy is thrown away.
-        is_looked_at = not is_isolated(turn.state, step)
-        if not (is_looked_at and must_wait(turn, step, Pending(is_cancelled=True))):
-            end_step(turn, step, StepStatus.CANCELLED)
+        is_looked_at = not is_isolated(transition.state, step)
+        if not (is_looked_at and must_wait(transition, step, Pending(is_cancelled=True))):
+            end_step(transition, step, StepStatus.CANCELLED)
 
 
-def end_unlooked(turn: Turn) -> None:
+def end_unlooked(transition: Transition) -> None:
     """The run has ended: journals of before end without a look at what cancelled writers wrote."""
-    for step in list(turn.state.running.values()):
+    for step in list(transition.state.running.values()):
         if step.pending is not None and step.pending.is_cancelled:
-            end_collected(turn, step)
+            end_collected(transition, step)
 
 
-def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:
+def _free_dependents(transition: Transition, step: StepState, is_live: bool) -> None:
     if step.choice is not None:
-        turn.state.steps[step.choice].is_chosen = True
-    arrived = turn.state.arrived
+        transition.state.steps[step.choice].is_chosen = True
+    arrived = transition.state.arrived
     for dependent in step.dependents:
         dependent.unmet -= 1
         if not is_live and not _only_follows(dependent, step):
@@ -229,13 +230,13 @@ def _free_dependents(turn: Turn, step: StepState, is_live: bool) -> None:
             heappush(arrived, dependent.index)
 
 
-def _hold_dependents(turn: Turn, failed: StepState) -> None:
+def _hold_dependents(transition: Transition, failed: StepState) -> None:
     held = [failed]
     while held:
         for step in held.pop().dependents:
             if step.status is StepStatus.WAITING:
                 step.reason = f"{failed.id} failed"
-                end_step(turn, step, StepStatus.HELD)
+                end_step(transition, step, StepStatus.HELD)
                 held.append(step)
 
 

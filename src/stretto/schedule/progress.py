@@ -1,4 +1,4 @@
-"""Do everything that has become possible. In: a Turn. Out: the same, when nothing is left to do.
+"""Do everything that has become possible. In: a Transition. Out: the same, when nothing is left to do.
 
 One flat loop: parts that ended first, then steps that only wait to retry, then steps whose
 dependencies have ended, then, in listing order, steps that fit. A plan of ten thousand steps that skip each other needs no stack.
@@ -7,88 +7,150 @@ dependencies have ended, then, in listing order, steps that fit. A plan of ten t
 from heapq import heappop
 
 from stretto.schedule.approvals import ask, needs_person
-from stretto.schedule.closing import step_timer
+from stretto.schedule.attempts import rest, return_to_work
+from stretto.schedule.commands import EndRun
 from stretto.schedule.outcomes import skip
-from stretto.schedule.parts import rest, return_to_work
-from stretto.schedule.state import StepState, Timer
-from stretto.schedule.turn import Turn
+from stretto.schedule.outputs import lack_of_output
+from stretto.schedule.state import RunState, StepState, Timer
+from stretto.schedule.transition import Transition, step_timer
 from stretto.schedule.work import begin_work, end_part
 from stretto.templates.evaluate import Undecided, decide
-from stretto.vocabulary.statuses import StepStatus
+from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 
-def progress(turn: Turn) -> None:
-    state = turn.state
+def progress(transition: Transition) -> None:
+    state = transition.state
     ended_parts = state.ended_parts
     while True:
         if ended_parts:
             step, part = ended_parts.popleft()
             if step.status is StepStatus.RUNNING and step.pending is None:
-                end_part(turn, step, part)
+                end_part(transition, step, part)
                 if state.retrying:
-                    turn.idle[step.id] = step
-        elif turn.idle:
-            _, step = turn.idle.popitem()
+                    transition.idle[step.id] = step
+        elif transition.idle:
+            _, step = transition.idle.popitem()
             if step.status is StepStatus.RUNNING:
-                rest(turn, step)
+                rest(transition, step)
         elif state.arrived:
-            _arrive(turn, state.order[heappop(state.arrived)])
-        elif (index := state.startable.take()) is not None:
-            _start(turn, state.order[index])
+            _arrive(transition, state.order[heappop(state.arrived)])
+        elif (index := state.ready.pop()) is not None:
+            _start(transition, state.order[index])
         else:
             return
 
 
-def _arrive(turn: Turn, step: StepState) -> None:
+def _arrive(transition: Transition, step: StepState) -> None:
     """Nothing before the step is left to wait for: is it to run at all, and who must agree?"""
     if step.status is not StepStatus.WAITING:
         return
     planned = step.planned
     if step.is_target and not step.is_chosen:
-        skip(turn, step, "no condition chose it")
+        skip(transition, step, "no condition chose it")
     elif step.skipped and step.skipped == len(planned.edges):
-        skip(turn, step, "all steps before it were skipped")
-    elif planned.when is not None and not _is_wanted(turn, step):
-        skip(turn, step, f"its condition is not met: {planned.when.text}")
-    elif needs_person(turn, step):
-        ask(turn, step)
+        skip(transition, step, "all steps before it were skipped")
+    elif planned.when is not None and not _is_wanted(transition, step):
+        skip(transition, step, f"its condition is not met: {planned.when.text}")
+    elif needs_person(transition, step):
+        ask(transition, step)
     else:
-        turn.state.startable.push(step.index)
+        transition.state.ready.push(step.index)
 
 
-def _is_wanted(turn: Turn, step: StepState) -> bool:
+def _is_wanted(transition: Transition, step: StepState) -> bool:
     assert step.planned.when is not None
-    claim = decide(step.planned.when, turn.state.scope)
+    claim = decide(step.planned.when, transition.state.scope)
     if isinstance(claim, Undecided):
         step.warnings[f"'when' is undecided and counts as false: {claim.reason}"] = None
         return False
     return claim
 
 
-def _start(turn: Turn, step: StepState) -> None:
+def _start(transition: Transition, step: StepState) -> None:
     if step.is_resting:
-        return_to_work(turn, step)
+        return_to_work(transition, step)
         return
-    if not _may_start(turn, step):
-        turn.state.startable.leave()
-        turn.state.startable.let_go(step.index)
+    if not _may_start(transition, step):
+        transition.state.ready.release_slot()
+        transition.state.ready.release_files(step.index)
         return
     step.status = StepStatus.RUNNING
-    step.started_at = turn.at
-    turn.state.running[step.id] = step
+    step.started_at = transition.at
+    transition.state.running[step.id] = step
     # Of a step that a person was asked about, it runs already.
-    if step.planned.timeout_seconds is not None and step_timer(step) not in turn.state.timers:
-        due_at = turn.at + step.planned.timeout_seconds
-        turn.set_timer(step_timer(step), Timer("step", due_at, step.id))
-    begin_work(turn, step)
+    if step.planned.timeout_seconds is not None and step_timer(step) not in transition.state.timers:
+        due_at = transition.at + step.planned.timeout_seconds
+        transition.set_timer(step_timer(step), Timer("step", due_at, step.id))
+    begin_work(transition, step)
 
 
-def _may_start(turn: Turn, step: StepState) -> bool:
+def _may_start(transition: Transition, step: StepState) -> bool:
     """Not if its time ran out in the queue, nor if a person must be asked again: the run was
     resumed with a narrower permission, or with other models than the person had allowed."""
     if step.status is not StepStatus.WAITING:
         return False
-    if needs_person(turn, step):
-        ask(turn, step)
+    if needs_person(transition, step):
+        ask(transition, step)
         return False
     return True
+
+
+_AS_WANTED = (StepStatus.SUCCEEDED, StepStatus.SKIPPED)
+
+
+def finish(transition: Transition) -> None:
+    """A run ends when nothing is under way: whatever could start was started before this."""
+    state = transition.state
+    if state.open_attempts or state.retrying or state.collecting:
+        state.status = RunStatus.RUNNING
+    elif state.awaiting_approval:
+        state.status = RunStatus.WAITING
+    else:
+        state.status = state.closed_as or _final_status(state)
+        if said := _budget_excess(state):
+            state.warnings[said] = None
+        state.has_ended = True
+        state.ended_at = transition.at
+        for timer in list(state.timers):
+            transition.clear_timer(timer)
+        transition.emit(EndRun(state.status))
+
+
+def _final_status(state: RunState) -> RunStatus:
+    # A step that failed, was held or cancelled is never as wanted, so a run whose output needs
+    # what that step did not give is never complete. Nor is one whose output was routed away.
+    is_complete = all(step.status in _AS_WANTED for step in state.order) and not state.is_partial
+    if not is_complete:
+        return RunStatus.PARTIAL if _has_success(state) else RunStatus.FAILED
+    if lack := lack_of_output(state):
+        state.warnings[lack] = None
+        return RunStatus.PARTIAL
+    if not _has_success(state):
+        state.warnings["nobody was asked anything: no step of this run had an agent at work"] = None
+    return RunStatus.COMPLETE
+
+
+def _has_success(state: RunState) -> bool:
+    """Whether a step succeeded in which somebody who was asked has answered: a condition that was
+    decided is no answer, and an answer inside a step that failed is no success."""
+    return any(
+        step.status is StepStatus.SUCCEEDED
+        and any(attempt.outcome == "succeeded" for attempt in step.attempts)
+        for step in state.order
+    )
+
+
+def _budget_excess(state: RunState) -> str | None:
+    """By how much the budget was exceeded. Every call was reserved before it was made, so somebody
+    has taken more than was reserved for it."""
+    budget, used = state.plan.budget, state.usage
+    over = []
+    if budget.tokens is not None and used.tokens > budget.tokens:
+        more = used.tokens - budget.tokens
+        over.append(f"by {more:,} tokens ({used.tokens:,} of {budget.tokens:,})")
+    if budget.usd is not None and used.usd > budget.usd:
+        over.append(f"by ${used.usd - budget.usd:.4f} (${used.usd:.4f} of ${budget.usd:.4f})")
+    if not over:
+        return None
+    why = "a model took more than was reserved for its call"
+    return f"the budget was exceeded {' and '.join(over)}: {why}"

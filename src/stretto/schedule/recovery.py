@@ -6,41 +6,41 @@ Nobody knows what became of an attempt that was under way; its step's `recovery`
 from stretto.events.model import RunResumed
 from stretto.recipe.model import Recovery
 from stretto.schedule.approvals import ask, needs_person, withdraw_approvals
-from stretto.schedule.collecting import collect
+from stretto.schedule.attempts import close_attempt, give_up, start_again, stop_part
+from stretto.schedule.changes import collect
 from stretto.schedule.commands import EndRun, SetTimer
-from stretto.schedule.parts import close_attempt, give_up, start_again, stop_part
 from stretto.schedule.prompt import with_new_key
 from stretto.schedule.state import NO_USAGE, AttemptState, Failure, PartState, RunState, StepState
-from stretto.schedule.turn import Turn
+from stretto.schedule.transition import Transition
 from stretto.vocabulary.setup import Setup, setup_from_json
 from stretto.vocabulary.usage import Usage
 
 _INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
 
 
-def resume(turn: Turn, event: RunResumed) -> None:
-    state = turn.state
-    if not state.has_ended and turn.at > state.now:
-        state.pauses.append((state.now, turn.at))
+def resume(transition: Transition, event: RunResumed) -> None:
+    state = transition.state
+    if not state.has_ended and transition.at > state.now:
+        state.pauses.append((state.now, transition.at))
     if state.has_ended:
         if not state.is_recorded:
-            turn.say(EndRun(state.status))
+            transition.emit(EndRun(state.status))
         return
     _set_up(state, setup_from_json(event.setup))
     for name in [name for name, timer in state.timers.items() if timer.kind == "attempt"]:
         del state.timers[name]
     for name, timer in state.timers.items():
-        turn.say(SetTimer(name, timer.due_at))
-    turn.asking.update(dict.fromkeys(state.awaiting_approval))
+        transition.emit(SetTimer(name, timer.due_at))
+    transition.asking.update(dict.fromkeys(state.awaiting_approval))
     for step in state.order:
-        if _is_narrowed(turn, step):
-            _ask_before_retries(turn, step)
+        if _is_narrowed(transition, step):
+            _ask_before_retries(transition, step)
         if step.open_attempts:
             if event.is_after_crash:
                 step.crashes += any(each.stage == "running" for each in step.attempts)
-            _take_up(turn, step, is_quarantined=step.crashes >= event.most_crashes)
+            _take_up(transition, step, is_quarantined=step.crashes >= event.most_crashes)
         elif step.pending is not None and not step.is_merge_held:
-            collect(turn, step)
+            collect(transition, step)
 
 
 def _set_up(state: RunState, setup: Setup | None) -> None:
@@ -59,7 +59,7 @@ def _set_up(state: RunState, setup: Setup | None) -> None:
 
 
 def doubt(
-    turn: Turn,
+    transition: Transition,
     step: StepState,
     part: PartState,
     attempt: AttemptState,
@@ -67,23 +67,23 @@ def doubt(
     usage: Usage,
 ) -> None:
     """Nobody knows what the attempt has done: what now?"""
-    if not close_attempt(turn, step, part, attempt, "in_doubt", usage):
+    if not close_attempt(transition, step, part, attempt, "in_doubt", usage):
         return
     attempt.failure = failure
-    recovery: Recovery = "ask" if _is_narrowed(turn, step) else _recovery(step, attempt)
+    recovery: Recovery = "ask" if _is_narrowed(transition, step) else _recovery(step, attempt)
     match recovery:
         case "rerun":
-            start_again(turn, step, part)
+            start_again(transition, step, part)
         case "ask":
             part.status = "asking"
-            ask(turn, step)
+            ask(transition, step)
         case "skip":
-            give_up(turn, step, part, failure)
+            give_up(transition, step, part, failure)
 
 
-def _is_narrowed(turn: Turn, step: StepState) -> bool:
+def _is_narrowed(transition: Transition, step: StepState) -> bool:
     """It began with leave, or when none was needed, and would begin again now without."""
-    return needs_person(turn, step)
+    return needs_person(transition, step)
 
 
 def _recovery(step: StepState, attempt: AttemptState) -> Recovery:
@@ -99,32 +99,34 @@ def _recovery(step: StepState, attempt: AttemptState) -> Recovery:
     return planned.recovery
 
 
-def _quarantine(turn: Turn, step: StepState, part: PartState, attempt: AttemptState) -> None:
+def _quarantine(
+    transition: Transition, step: StepState, part: PartState, attempt: AttemptState
+) -> None:
     """What kills its process would kill the next one too, and all that it drives."""
     said = f"the process died {step.crashes} times while this step was running"
-    if close_attempt(turn, step, part, attempt, "in_doubt"):
+    if close_attempt(transition, step, part, attempt, "in_doubt"):
         attempt.failure = Failure("in_doubt", said)
-        give_up(turn, step, part, attempt.failure)
+        give_up(transition, step, part, attempt.failure)
 
 
-def _take_up(turn: Turn, step: StepState, is_quarantined: bool) -> None:
+def _take_up(transition: Transition, step: StepState, is_quarantined: bool) -> None:
     for part in list(step.parts.values()):
         for attempt in list(part.attempts):
             if attempt.stage == "running" and is_quarantined:
-                _quarantine(turn, step, part, attempt)
+                _quarantine(transition, step, part, attempt)
             elif attempt.stage == "running":
-                doubt(turn, step, part, attempt, _INTERRUPTED, NO_USAGE)
+                doubt(transition, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.stage == "stopping":
-                close_attempt(turn, step, part, attempt, "cancelled")
-            elif attempt.command is not None and _is_narrowed(turn, step):
-                doubt(turn, step, part, attempt, _INTERRUPTED, NO_USAGE)
+                close_attempt(transition, step, part, attempt, "cancelled")
+            elif attempt.command is not None and _is_narrowed(transition, step):
+                doubt(transition, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.command is not None:
-                turn.say(attempt.command)
+                transition.emit(attempt.command)
 
 
-def _ask_before_retries(turn: Turn, step: StepState) -> None:
+def _ask_before_retries(transition: Transition, step: StepState) -> None:
     for part in list(step.parts.values()):
         if part.status == "retrying":
-            stop_part(turn, step, part)
+            stop_part(transition, step, part)
             part.status = "asking"
-            ask(turn, step)
+            ask(transition, step)

@@ -16,7 +16,7 @@ from stretto.events.model import Approved, FailureKind, Rejected
 from stretto.plan.model import Brief, Plan, PlannedCondition, PlannedStep, PlannedSwitch, Target
 from stretto.recipe.model import Policy
 from stretto.schedule.commands import StartAttempt
-from stretto.schedule.startable import Startable
+from stretto.schedule.ready_queue import ReadyQueue
 from stretto.schedule.tool_calls import ToolCalls
 from stretto.templates.scope import EndedStep, Scope, StepValue
 from stretto.templates.value import MISSING, Missing
@@ -265,7 +265,7 @@ class RunState:
     plan: Plan
     steps: dict[StepId, StepState]  # in listing order
     order: list[StepState]  # the same, by index
-    startable: Startable
+    ready: ReadyQueue
     scope: Scope  # what templates see; its steps are those that have ended
     values: dict[str, EndedStep]  # the same steps
     run_id: str = ""
@@ -343,7 +343,7 @@ def begin(plan: Plan) -> RunState:
         plan=plan,
         steps=steps,
         order=order,
-        startable=Startable([planned.claims for planned in plan.steps], plan.width),
+        ready=ReadyQueue([planned.claims for planned in plan.steps], plan.width),
         scope=Scope(steps=values, stored=plan.stored),
         values=values,
         arrived=[step.index for step in order if step.unmet == 0],

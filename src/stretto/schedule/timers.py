@@ -2,25 +2,24 @@
 
 from typing import assert_never
 
-from stretto.schedule.closing import RUN_TIMER, step_timer
+from stretto.schedule.attempts import attempt_timer, retry_now, time_out_attempt
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.outcomes import fail, stop_run
-from stretto.schedule.parts import attempt_timer, retry_now, time_out_attempt
 from stretto.schedule.state import Failure, PartState, RunState, StepState
-from stretto.schedule.turn import Turn
+from stretto.schedule.transition import RUN_TIMER, Transition, step_timer
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 
-def fire(turn: Turn, name: str) -> None:
-    state = turn.state
+def fire(transition: Transition, name: str) -> None:
+    state = transition.state
     timer = state.timers.pop(name, None)
     if timer is None:
         return
     if timer.kind == "run":
-        _time_out_run(turn)
+        _time_out_run(transition)
         return
     # A timer lives no longer than what it is for, so step, part and attempt are there.
     step = state.steps[StepId(timer.step)]
@@ -28,14 +27,16 @@ def fire(turn: Turn, name: str) -> None:
         said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
         if step.awaits_approval:
             said += ", while it awaited approval"
-        fail(turn, step, Failure("timeout", said + _waited_for(step)), step.planned.on_failure)
+        fail(
+            transition, step, Failure("timeout", said + _waited_for(step)), step.planned.on_failure
+        )
         return
     part = step.parts[timer.part]
     match timer.kind:
         case "attempt":
-            time_out_attempt(turn, step, part, part.attempts[timer.attempt - 1])
+            time_out_attempt(transition, step, part, part.attempts[timer.attempt - 1])
         case "retry":
-            retry_now(turn, step, part)
+            retry_now(transition, step, part)
         case _:
             assert_never(timer.kind)
 
@@ -66,8 +67,8 @@ def deadline_of(state: RunState, command: StartAttempt) -> float | None:
     return min((state.timers[name].due_at for name in names if name in state.timers), default=None)
 
 
-def _time_out_run(turn: Turn) -> None:
-    state = turn.state
+def _time_out_run(transition: Transition) -> None:
+    state = transition.state
     has_success = any(step.status is StepStatus.SUCCEEDED for step in state.order)
     said = f"the run timed out after {format_duration(state.plan.timeout_seconds or 0)}"
-    stop_run(turn, RunStatus.PARTIAL if has_success else RunStatus.FAILED, said)
+    stop_run(transition, RunStatus.PARTIAL if has_success else RunStatus.FAILED, said)

@@ -1,7 +1,8 @@
-"""The kinds of work, and who does each. In: a step. Out: its parts begun, and ended."""
+"""The kinds of work a step can have, and what each does with the parts it is made of."""
 
 from typing import assert_never
 
+from stretto.events.model import FailureKind
 from stretto.plan.model import (
     PlannedCondition,
     PlannedDelegation,
@@ -9,49 +10,408 @@ from stretto.plan.model import (
     PlannedMap,
     PlannedParallel,
     PlannedSwitch,
+    Target,
 )
-from stretto.schedule import condition, delegation, loop, map_, parallel
-from stretto.schedule.closing import close_run
-from stretto.schedule.outcomes import fail
-from stretto.schedule.state import PartState, StepState
-from stretto.schedule.turn import Turn
+from stretto.schedule.attempts import start_part
+from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
+from stretto.schedule.state import Failure, Items, PartState, StepState
+from stretto.schedule.transition import Transition, close_run
+from stretto.templates.evaluate import Undecided, decide, evaluate
+from stretto.templates.json_text import find_json
+from stretto.templates.operators import truth
+from stretto.templates.reference import PathPart, Reference
+from stretto.templates.render import as_text, whole_value
+from stretto.templates.scope import Scope, resolve
+from stretto.templates.value import MISSING, Missing, kind_of
+from stretto.vocabulary.large import Gathered, Large
+from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.values import Json
 
 
-def begin_work(turn: Turn, step: StepState) -> None:
+def begin_work(transition: Transition, step: StepState) -> None:
     work = step.planned.work
     match work:
         case PlannedDelegation():
-            delegation.begin(turn, step, work)
+            _begin_delegation(transition, step, work)
         case PlannedParallel():
-            parallel.begin(turn, step, work)
+            _begin_parallel(transition, step, work)
         case PlannedCondition() | PlannedSwitch():
-            condition.begin(turn, step, work)
+            _begin_condition(transition, step, work)
         case PlannedLoop():
-            loop.begin(turn, step, work)
+            _begin_loop(transition, step, work)
         case PlannedMap():
-            map_.begin(turn, step, work)
+            _begin_map(transition, step, work)
         case _:
             assert_never(work)
 
 
-def end_part(turn: Turn, step: StepState, part: PartState) -> None:
+def end_part(transition: Transition, step: StepState, part: PartState) -> None:
     work = step.planned.work
     if part.failure is not None and part.failure.kind == "permanent":
         # No policy feeds this on: whoever came next would meet the same.
-        fail(turn, step, part.failure, "abort")
+        fail(transition, step, part.failure, "abort")
         return
     if part.failure is not None and part.failure.kind == "budget":
         # Nothing new starts. What runs has been paid for, and goes on.
-        close_run(turn, RunStatus.FAILED, part.failure.error)
+        close_run(transition, RunStatus.FAILED, part.failure.error)
     match work:
         case PlannedDelegation() | PlannedCondition() | PlannedSwitch():
-            delegation.end_part(turn, step, part)
+            _end_delegation(transition, step, part)
         case PlannedParallel():
-            parallel.end_part(turn, step, work, part)
+            _end_branch(transition, step, work, part)
         case PlannedLoop():
-            loop.end_part(turn, step, work, part)
+            _end_loop_part(transition, step, work, part)
         case PlannedMap():
-            map_.end_part(turn, step, work, part)
+            _end_map_part(transition, step, work, part)
         case _:
             assert_never(work)
+
+
+def _begin_delegation(transition: Transition, step: StepState, work: PlannedDelegation) -> None:
+    start_part(transition, step, "", work.brief)
+
+
+def _end_delegation(transition: Transition, step: StepState, part: PartState) -> None:
+    """The part's outcome is the step's: of any step that is down to one part."""
+    if part.failure is None:
+        succeed(transition, step, part.kept_output)
+    else:
+        fail(transition, step, part.failure, policy_for(step, part))
+
+
+def _begin_parallel(transition: Transition, step: StepState, work: PlannedParallel) -> None:
+    step.kept_outputs = {}
+    for branch in work.branches:
+        start_part(transition, step, branch.key, branch.brief)
+
+
+def _end_branch(
+    transition: Transition, step: StepState, work: PlannedParallel, part: PartState
+) -> None:
+    if part.failure is not None:
+        step.warnings[f"branch {part.name} failed: {part.failure.error}"] = None
+    step.kept_outputs = _branch_outputs(step)
+    parts = step.parts.values()
+    succeeded = sum(part.status == "succeeded" for part in parts)
+    under_way = sum(part.status not in ("succeeded", "failed") for part in parts)
+    if work.wait == "all":
+        # The others finish even if one has failed: what they find is kept.
+        if under_way == 0:
+            _end_branches(transition, step)
+    elif succeeded >= work.needed:
+        if lost := [each.name for each in parts if each.status not in ("succeeded", "failed")]:
+            enough = f"{work.needed} of {len(parts)} had succeeded"
+            step.warnings[f"stopped once {enough}: {listed(lost, 16)}"] = None
+        succeed(transition, step, Gathered(step.kept_outputs))
+    elif succeeded + under_way < work.needed:
+        fail(transition, step, _branches_failure(step), step.planned.on_failure)
+
+
+def _end_branches(transition: Transition, step: StepState) -> None:
+    outputs, parts = step.kept_outputs or {}, list(step.parts.values())
+    if len(outputs) < len(parts):
+        fail(transition, step, _branches_failure(step), step.planned.on_failure)
+        return
+    if all(part.status == "failed" for part in parts):
+        # Each branch may fail, and with all of them the step has nothing to give.
+        policy = parts[0].brief.on_failure or step.planned.on_failure
+        fail(transition, step, _branches_failure(step), policy)
+        return
+    if any(part.failure for part in parts):
+        transition.state.is_partial = True
+    succeed(transition, step, Gathered(outputs))
+
+
+def _branch_outputs(step: StepState) -> dict[str, Json | Large]:
+    """In the order of the branches, not of their endings: a prompt may show all of it."""
+    outputs: dict[str, Json | Large] = {}
+    for part in step.parts.values():
+        if part.status == "succeeded":
+            outputs[part.name] = part.kept_output
+        elif part.status == "failed" and part.failure is not None:
+            who = f"branch {part.name}"
+            instead = stand_in(part.brief.on_failure, step, who, part.failure)
+            if instead is not None:
+                outputs[part.name] = instead.output
+    return outputs
+
+
+def _branches_failure(step: StepState) -> Failure:
+    failed = [part for part in step.parts.values() if part.failure and part.status == "failed"]
+    errors = "; ".join(f"{part.name}: {part.failure.error}" for part in failed if part.failure)
+    kind = failed[0].failure.kind if failed and failed[0].failure else "error"
+    return Failure(kind, f"{len(failed)} of {len(step.parts)} branches failed: {errors}")
+
+
+def _begin_condition(
+    transition: Transition, step: StepState, work: PlannedCondition | PlannedSwitch
+) -> None:
+    target = target_of(step, work, transition.state.scope)
+    if target is not None and target.brief is not None:
+        start_part(transition, step, "", target.brief)
+        return
+    step.choice = target.step if target else None
+    succeed(transition, step, target.name if target else None)
+
+
+def target_of(
+    step: StepState, work: PlannedCondition | PlannedSwitch, scope: Scope
+) -> Target | None:
+    return (
+        _decide_condition(step, work, scope)
+        if isinstance(work, PlannedCondition)
+        else _match_case(step, work, scope)
+    )
+
+
+def _decide_condition(step: StepState, work: PlannedCondition, scope: Scope) -> Target | None:
+    claim = decide(work.condition, scope)
+    if isinstance(claim, Undecided):
+        step.warnings[f"the condition is undecided and counts as false: {claim.reason}"] = None
+        return work.if_false
+    return work.if_true if claim else work.if_false
+
+
+def _match_case(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | None:
+    value = evaluate(work.value, scope)
+    if value is None:
+        value = Undecided(f"{work.value.text} is null")
+    if isinstance(value, Undecided):
+        step.warnings[f"the value is undecided, so the default is taken: {value.reason}"] = None
+        return work.default
+    said = as_text(value)
+    # Exactly, if any case is written so; models are free with capitals and blanks.
+    for spelled in (str, _fold_case):
+        for case, target in work.cases:
+            if spelled(case) == spelled(said):
+                return target
+    return work.default
+
+
+def _fold_case(text: str) -> str:
+    return text.strip().casefold()
+
+
+MAX_ITERATIONS_REACHED = "max iterations reached"
+
+
+def _begin_loop(transition: Transition, step: StepState, work: PlannedLoop) -> None:
+    _produce(transition, step, work, feedback=None)
+
+
+def _end_loop_part(
+    transition: Transition, step: StepState, work: PlannedLoop, part: PartState
+) -> None:
+    if part.failure is not None:
+        # A judge that fails leaves as little to go by as a producer that does.
+        fail(transition, step, part.failure, policy_for(step, part))
+    elif part.brief is work.validator:
+        _apply_verdict(transition, step, work, part.output)
+    elif work.validator is not None:
+        step.kept_output = part.kept_output
+        check = f"check.{step.iteration}"
+        start_part(transition, step, check, work.validator, dict(part.local), handed=part.output)
+    else:
+        step.kept_output = part.kept_output
+        _continue_loop(
+            transition, step, work, _is_loop_done(transition, step, work, part), feedback=None
+        )
+
+
+def _produce(transition: Transition, step: StepState, work: PlannedLoop, feedback: Json) -> None:
+    step.iteration += 1
+    local: dict[str, Json] = {"feedback": feedback, "iteration": step.iteration}
+    start_part(transition, step, f"try.{step.iteration}", work.producer, local)
+
+
+def _continue_loop(
+    transition: Transition, step: StepState, work: PlannedLoop, is_done: bool, feedback: Json
+) -> None:
+    if not is_done and step.iteration < work.max_iterations:
+        _produce(transition, step, work, feedback)
+        return
+    if not is_done:
+        step.warnings[MAX_ITERATIONS_REACHED] = None
+    succeed(transition, step, step.kept_output)
+
+
+def _is_loop_done(
+    transition: Transition, step: StepState, work: PlannedLoop, part: PartState
+) -> bool:
+    if work.until is None:
+        return True
+    scope = transition.state.scope_with(part.local, candidate=(step.id, part.output))
+    claim = decide(work.until, scope)
+    if isinstance(claim, Undecided):
+        step.warnings[f"'until' is undecided and counts as false: {claim.reason}"] = None
+        return False
+    return claim
+
+
+def _apply_verdict(transition: Transition, step: StepState, work: PlannedLoop, said: Json) -> None:
+    found = find_json(said) if isinstance(said, str) else said
+    verdict = said if found is MISSING else found
+    step.validation = verdict
+    passed = truth(verdict.get("passed")) if isinstance(verdict, dict) else Undecided("no object")
+    if isinstance(passed, Undecided):
+        step.warnings["a verdict does not say `passed` and counts as not passed"] = None
+    is_done = passed is True
+    _continue_loop(
+        transition, step, work, is_done, None if is_done else _feedback(step, work, verdict)
+    )
+
+
+def _feedback(step: StepState, work: PlannedLoop, verdict: Json) -> Json:
+    paths: list[tuple[PathPart, ...]] = [("feedback",)]
+    if work.feedback is not None:
+        path = work.feedback.path
+        # Inside the loop, the step's own output means the verdict.
+        paths.insert(0, path[3:] if path[:2] == ("steps", step.id) else path)
+    for path in paths:
+        value = resolve(Reference("", ("verdict", *path), 0), Scope(local={"verdict": verdict}))
+        if value is not MISSING and value is not None:
+            return value
+    return verdict
+
+
+# As many equal failures in a row mean that the cause is not in the elements.
+MOST_EQUAL_FAILURES = 5
+
+
+def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> None:
+    values = elements_of(work, transition.state.scope)
+    if not isinstance(values, list):
+        _fail_map(transition, step, f"{work.over.text} is {_kind_of_value(values)}, not a list")
+    elif len(values) > work.max_items:
+        _fail_map(
+            transition,
+            step,
+            f"{len(values):,} elements are more than max_items ({work.max_items:,})",
+        )
+    else:
+        if not values:
+            step.warnings[f"{work.over.text} has no elements: nobody was asked"] = None
+        step.items = Items(values, [None] * len(values))
+        _continue_map(transition, step, work, step.items)
+
+
+def elements_of(work: PlannedMap, scope: Scope) -> Json | Missing:
+    """A list, or what stands in its place."""
+    found = whole_value(work.over, scope)
+    return find_json(found) if isinstance(found, str) else found
+
+
+def _end_map_part(
+    transition: Transition, step: StepState, work: PlannedMap, part: PartState
+) -> None:
+    items = step.items
+    assert items is not None, "only a list that was read has parts"
+    if part.brief is work.reducer:
+        _end_delegation(transition, step, part)
+    elif part.failure is not None:
+        _fail_item(transition, step, work, items, part, part.failure)
+    else:
+        index, stage = _item_and_stage(part)
+        items.last_failure, items.repeats = None, 0
+        if stage + 1 < len(work.stages):
+            _enter_stage(transition, step, work, index, stage + 1, part.output)
+        else:
+            items.results[index] = part.kept_output
+            items.ended += 1
+            _continue_map(transition, step, work, items)
+
+
+def _continue_map(transition: Transition, step: StepState, work: PlannedMap, items: Items) -> None:
+    closing = transition.state.closing_reason
+    while not closing and _has_room(items, work):
+        index = items.entered
+        items.entered += 1
+        _enter_stage(transition, step, work, index, 0, items.values[index])
+    if items.ended < items.entered:
+        return
+    if items.ended < len(items.values):
+        _fail_map(
+            transition, step, f"{items.ended} of {len(items.values)} items were begun: {closing}"
+        )
+    elif len(items.failures) > len(items.excused):
+        _fail_map(transition, step, _item_failures(items))
+    elif items.values and len(items.excused) == len(items.values):
+        # Each element may fail, and with all of them the step has nothing to give.
+        fail(transition, step, Failure("error", _item_failures(items)), items.excused[0])
+    elif work.reducer is not None:
+        start_part(transition, step, "reduce", work.reducer, handed=Gathered(items.results))
+    else:
+        succeed(transition, step, Gathered(items.results))
+
+
+def _has_room(items: Items, work: PlannedMap) -> bool:
+    is_left = items.entered < len(items.values)
+    return is_left and items.entered - items.ended < work.batch_size
+
+
+def _enter_stage(
+    transition: Transition, step: StepState, work: PlannedMap, index: int, stage: int, item: Json
+) -> None:
+    local: dict[str, Json] = {"item": item, "index": index}
+    name = f"item.{index}.stage.{stage}"
+    start_part(transition, step, name, work.stages[stage], local, handed=item)
+
+
+def _item_and_stage(part: PartState) -> tuple[int, int]:
+    _, index, _, stage = part.name.split(".")
+    return int(index), int(stage)
+
+
+def element_of(part: PartState) -> int | None:
+    """Which element of a map the part works on; None: on none."""
+    return _item_and_stage(part)[0] if part.name.startswith("item.") else None
+
+
+def _fail_item(
+    transition: Transition,
+    step: StepState,
+    work: PlannedMap,
+    items: Items,
+    part: PartState,
+    failure: Failure,
+) -> None:
+    index, _ = _item_and_stage(part)
+    step.warnings[f"item {index} failed: {failure.error}"] = None
+    items.ended += 1
+    items.repeats = items.repeats + 1 if failure == items.last_failure else 1
+    items.last_failure = failure
+    policy = work.on_item_failure or part.brief.on_failure
+    if items.repeats >= MOST_EQUAL_FAILURES:
+        _fail_map(
+            transition, step, f"stopped after {items.repeats} equal failures: {failure.error}"
+        )
+        return
+    if policy == "abort":
+        _fail_map(transition, step, f"item {index} failed: {failure.error}", failure.kind)
+        return
+    items.failures[index] = failure.error
+    instead = stand_in(policy, step, f"item {index}", failure)
+    if instead is not None and policy is not None:
+        items.excused[index] = policy
+        items.results[index] = instead.output
+        transition.state.is_partial = True
+    _continue_map(transition, step, work, items)
+
+
+def _fail_map(
+    transition: Transition, step: StepState, error: str, kind: FailureKind = "error"
+) -> None:
+    fail(transition, step, Failure(kind, error), step.planned.on_failure)
+
+
+def _item_failures(items: Items) -> str:
+    # In the order of the elements: who failed first is chance.
+    failed, most = sorted(items.failures), 5
+    shown = "; ".join(f"item {index}: {items.failures[index]}" for index in failed[:most])
+    rest = f" and {len(failed) - most} more" if len(failed) > most else ""
+    return f"{len(failed)} of {len(items.values)} items failed: {shown}{rest}"
+
+
+def _kind_of_value(value: Json | Missing) -> str:
+    return "missing" if value is MISSING else kind_of(value)

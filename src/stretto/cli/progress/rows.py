@@ -12,7 +12,7 @@ from itertools import pairwise
 from stretto.cli.progress.stages import Stage, stage_of
 from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
 from stretto.schedule.state import AttemptState, Items, PartState, RunState, StepState
-from stretto.schedule.waits import why_waiting
+from stretto.schedule.status import why_waiting
 from stretto.text import visible
 from stretto.vocabulary.ids import StepId
 

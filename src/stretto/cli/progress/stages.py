@@ -19,8 +19,8 @@ from stretto.events.model import (
     TimerFired,
     ToolEnded,
 )
-from stretto.schedule.standing import word_of
 from stretto.schedule.state import RunState, StepState
+from stretto.schedule.status import word_of
 from stretto.templates.scope import EndedStep
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepWord

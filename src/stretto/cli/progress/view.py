@@ -21,8 +21,8 @@ from stretto.cli.progress.stages import signs_for
 from stretto.cli.terminal import for_terminal
 from stretto.events.model import Event
 from stretto.plan.model import Plan
-from stretto.schedule.standing import run_word
 from stretto.schedule.state import RunState
+from stretto.schedule.status import run_word
 from stretto.vocabulary.statuses import INTERRUPTED
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from stretto.plan.claims import Claims, ConflictIndex
 _MOST_PARTNERS = 64
 
 
-class Startable:
+class ReadyQueue:
     def __init__(self, claims: Sequence[Claims], width: int) -> None:
         groups: dict[Claims, int] = {}
         self._group_of = list(_grouped(claims, groups))
@@ -41,11 +41,11 @@ class Startable:
         if queue[0] == step and group not in self._parked:
             heappush(self._heads, step)
 
-    def push_back(self, step: int) -> None:
+    def requeue(self, step: int) -> None:
         """It gave its place away with `leave`, and has its files."""
         heappush(self._returning, step)
 
-    def take(self) -> int | None:
+    def pop(self) -> int | None:
         """The step to start; from now on it has a place, and holds its files if others want them."""
         while self.running < self.width and (self._heads or self._returning):
             if self._returning and (not self._heads or self._returning[0] < self._heads[0]):
@@ -71,11 +71,11 @@ class Startable:
             return step
         return None
 
-    def leave(self) -> None:
+    def release_slot(self) -> None:
         """A step ended, or only waits to retry: its place is free."""
         self.running -= 1
 
-    def let_go(self, step: int) -> None:
+    def release_files(self, step: int) -> None:
         """Nothing works on the step's files any more."""
         group = self._group_of[step]
         holders = self._holders.get(group)

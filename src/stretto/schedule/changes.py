@@ -5,10 +5,9 @@ What an isolated writer changed is kept and merged; what a shared one wrote is c
 it declared.
 """
 
-from stretto.schedule.closing import step_timer
 from stretto.schedule.commands import CollectChanges
 from stretto.schedule.state import NO_LOCAL, Pending, RunState, StepState
-from stretto.schedule.turn import Turn
+from stretto.schedule.transition import Transition, step_timer
 from stretto.templates.evaluate import Undecided, decide
 from stretto.vocabulary.large import Kept, loaded
 from stretto.vocabulary.statuses import StepStatus
@@ -23,9 +22,9 @@ def is_isolated(state: RunState, step: StepState) -> bool:
     return writes_here(state, step) and step.planned.claims.is_isolated
 
 
-def must_wait(turn: Turn, step: StepState, pending: Pending) -> bool:
+def must_wait(transition: Transition, step: StepState, pending: Pending) -> bool:
     """Whether the step ends only once its changes are collected."""
-    state = turn.state
+    state = transition.state
     if step.pending is not None:
         return True
     if step.status is not StepStatus.RUNNING or not writes_here(state, step):
@@ -34,44 +33,49 @@ def must_wait(turn: Turn, step: StepState, pending: Pending) -> bool:
         return False
     step.pending = pending
     state.collecting += 1
-    turn.clear_timer(step_timer(step))
-    collect(turn, step)
+    transition.clear_timer(step_timer(step))
+    collect(transition, step)
     return True
 
 
-def collect(turn: Turn, step: StepState) -> None:
+def collect(transition: Transition, step: StepState) -> None:
     if step.merging:
         for id in sorted(step.merging):
-            turn.say(CollectChanges(id, is_merged=True, is_allowed=False))
+            transition.emit(CollectChanges(id, is_merged=True, is_allowed=False))
         return
     # What was told to stop may write until it says that it did.
     if step.pending is not None and step.open_attempts == 0:
         is_merged = step.pending.is_success and step.planned.merge_back == "auto"
-        turn.say(CollectChanges(step.id, is_merged, step.is_merge_allowed))
+        transition.emit(CollectChanges(step.id, is_merged, step.is_merge_allowed))
 
 
-def must_wait_for_others(turn: Turn, step: StepState, output: Kept) -> bool:
+def must_wait_for_others(transition: Transition, step: StepState, output: Kept) -> bool:
     """Whether the step, which has succeeded, ends only once the changes of others are merged."""
     merges, step.merges = step.merges, []  # once
     for writer in merges:
         changes = writer.changes
         is_kept = writer.status is StepStatus.SUCCEEDED and changes is not None and changes.files
-        if is_kept and changes and not changes.is_merged and _is_wanted(turn, writer, step, output):
+        if (
+            is_kept
+            and changes
+            and not changes.is_merged
+            and _is_wanted(transition, writer, step, output)
+        ):
             step.merging.add(writer.id)
     if not step.merging:
         return False
     step.pending = Pending(output)
-    turn.state.collecting += 1
-    turn.clear_timer(step_timer(step))
-    collect(turn, step)
+    transition.state.collecting += 1
+    transition.clear_timer(step_timer(step))
+    collect(transition, step)
     return True
 
 
-def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Kept) -> bool:
+def _is_wanted(transition: Transition, writer: StepState, step: StepState, output: Kept) -> bool:
     condition = writer.planned.merge_when
     if condition is None:
         return True
-    claim = decide(condition, turn.state.scope_with(NO_LOCAL, (step.id, loaded(output))))
+    claim = decide(condition, transition.state.scope_with(NO_LOCAL, (step.id, loaded(output))))
     if isinstance(claim, Undecided):
         said = f"'merge_when' is undecided and counts as false: {claim.reason}"
         writer.warnings[said] = None
@@ -81,21 +85,21 @@ def _is_wanted(turn: Turn, writer: StepState, step: StepState, output: Kept) -> 
     return claim
 
 
-def hold(turn: Turn, step: StepState, question: str) -> None:
+def hold(transition: Transition, step: StepState, question: str) -> None:
     """Nothing more happens to the change until a person has decided."""
     step.question = question
-    turn.state.collecting -= 1
+    transition.state.collecting -= 1
 
 
-def collect_allowed(turn: Turn, step: StepState) -> None:
+def collect_allowed(transition: Transition, step: StepState) -> None:
     step.is_merge_allowed = True
-    turn.state.collecting += 1
-    collect(turn, step)
+    transition.state.collecting += 1
+    collect(transition, step)
 
 
-def take_pending(turn: Turn, step: StepState) -> Pending | None:
+def take_pending(transition: Transition, step: StepState) -> Pending | None:
     is_counted = step.pending is not None and not step.is_merge_held
     pending, step.pending = step.pending, None
     if is_counted:
-        turn.state.collecting -= 1
+        transition.state.collecting -= 1
     return pending

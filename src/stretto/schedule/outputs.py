@@ -1,12 +1,15 @@
-"""What a run gives (RECIPES §1, §6). In: RunState. Out: its output, or why it has none."""
+"""What a run gives (RECIPES §1, §6), and how a large output leaves memory."""
 
 from collections import ChainMap
 from dataclasses import replace
 
+from stretto.events.model import AttemptSucceeded
 from stretto.schedule.state import RunState, StepState
+from stretto.schedule.work import element_of
 from stretto.templates.render import TooLong, whole_value
 from stretto.templates.scope import EndedStep, Scope, StepValue, resolve
 from stretto.templates.value import MISSING
+from stretto.vocabulary.large import Large
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import StepStatus
 from stretto.vocabulary.values import Json
@@ -63,3 +66,19 @@ def _scope(state: RunState) -> Scope:
         for id, step in failed.items()
     }
     return replace(state.scope, steps=ChainMap(silenced, state.values))
+
+
+def put_away(state: RunState, event: AttemptSucceeded, large: Large) -> None:
+    step = state.steps.get(event.step)
+    part = step.parts.get(event.part) if step else None
+    if step is None or part is None:
+        return
+    if part.kept_output is event.output:
+        part.kept_output = large
+    if step.kept_output is event.output:
+        step.kept_output = large
+    if step.kept_outputs is not None and step.kept_outputs.get(part.name) is event.output:
+        step.kept_outputs[part.name] = large
+    index = element_of(part)
+    if step.items is not None and index is not None and step.items.results[index] is event.output:
+        step.items.results[index] = large

@@ -1,6 +1,6 @@
 """What a run gives (RECIPES §1), and why steps wait."""
 
-from stretto.schedule.waits import why_waiting
+from stretto.schedule.status import why_waiting
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 from support.scheduling import Driven, Fail, Hang, drive, plan_of

@@ -1,0 +1,366 @@
+"""One delegation of a step: attempt, retry, fall back, give up (RECIPES §6).
+
+Every kind of work is made of parts, and this is the only place where an attempt begins or ends.
+A part that has ended is left in `state.ended_parts`, where its step finds it.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+from stretto.events.model import NOT_RETRIED
+from stretto.plan.model import Brief
+from stretto.recipe.model import Backoff
+from stretto.schedule.changes import collect
+from stretto.schedule.commands import CancelAttempt
+from stretto.schedule.prompt import command_for
+from stretto.schedule.state import (
+    NO_LOCAL,
+    NO_USAGE,
+    AttemptOutcome,
+    AttemptState,
+    Failure,
+    PartState,
+    RunState,
+    StepState,
+    Timer,
+)
+from stretto.schedule.transition import Transition, close_run
+from stretto.templates.render import TooLong
+from stretto.templates.value import MISSING, Missing
+from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.large import Kept, Large
+from stretto.vocabulary.statuses import RunStatus, StepStatus
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+
+
+def start_part(
+    transition: Transition,
+    step: StepState,
+    name: str,
+    brief: Brief,
+    local: Mapping[str, Json] = NO_LOCAL,
+    handed: Kept | Missing = MISSING,
+) -> None:
+    part = step.parts[name] = PartState(name, brief, brief.agent, local, handed)
+    start_attempt(transition, step, part)
+
+
+def start_attempt(transition: Transition, step: StepState, part: PartState) -> None:
+    """Or end the part, if the run cannot afford it, or nobody could read its prompt."""
+    state = transition.state
+    if step.is_resting:
+        _queue(transition, step, part)
+        return
+    refused = _budget_refusal(state)
+    if refused is not None:
+        close_run(transition, RunStatus.FAILED, refused)
+        give_up(transition, step, part, part.failure or Failure("budget", refused))
+        return
+    try:
+        command = command_for(state, step, part)
+    except TooLong as error:
+        give_up(transition, step, part, Failure("refused", f"its prompt cannot be made: {error}"))
+        return
+    part.attempts.append(AttemptState(command.attempt, command.agent, command.key, command))
+    part.status = "running"
+    part.tries += 1
+    step.open_attempts += 1
+    state.open_attempts += 1
+    state.deployed += 1
+    transition.emit(command)
+
+
+def begin_attempt(
+    transition: Transition, step: StepState, part: PartState, attempt: AttemptState, key: str
+) -> None:
+    """The driver says that it has started."""
+    if attempt.stage == "ended" and attempt.outcome == "cancelled" and attempt.started_at is None:
+        _call_back(transition, step, part, attempt)
+    if attempt.stage != "planned":
+        return
+    attempt.stage = "running"
+    attempt.key = key
+    attempt.command = None
+    attempt.started_at = transition.at
+    timeout_seconds = transition.state.plan.agents[attempt.agent].timeout_seconds
+    if timeout_seconds is not None:
+        due_at = transition.at + timeout_seconds
+        timer = Timer("attempt", due_at, step.id, part.name, attempt.number)
+        transition.set_timer(attempt_timer(step.id, part.name, attempt.number), timer)
+
+
+def succeed_attempt(
+    transition: Transition,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    output: Json | Large,
+    usage: Usage,
+) -> None:
+    if close_attempt(transition, step, part, attempt, "succeeded", usage):
+        part.status = "succeeded"
+        part.kept_output = output
+        part.failure = None
+        transition.state.ended_parts.append((step, part))
+
+
+def fail_attempt(
+    transition: Transition,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    failure: Failure,
+    usage: Usage,
+    retry_after_seconds: float | None,
+) -> None:
+    if close_attempt(transition, step, part, attempt, "failed", usage):
+        attempt.failure = failure
+        fail_part(transition, step, part, failure, retry_after_seconds)
+
+
+def cancel_attempt(
+    transition: Transition, step: StepState, part: PartState, attempt: AttemptState, usage: Usage
+) -> None:
+    """It stopped. If nobody told it to, that is a failure like any other."""
+    if close_attempt(transition, step, part, attempt, "cancelled", usage):
+        attempt.failure = Failure("error", "the attempt was cancelled")
+        fail_part(transition, step, part, attempt.failure)
+
+
+def time_out_attempt(
+    transition: Transition, step: StepState, part: PartState, attempt: AttemptState
+) -> None:
+    seconds = transition.state.plan.agents[attempt.agent].timeout_seconds or 0.0
+    attempt.failure = Failure("timeout", f"timed out after {format_duration(seconds)}")
+    _call_off(transition, step, part, attempt, "failed")
+    fail_part(transition, step, part, attempt.failure)
+
+
+def close_attempt(
+    transition: Transition,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    outcome: AttemptOutcome,
+    usage: Usage = NO_USAGE,
+) -> bool:
+    """Count what it cost. Whether the outcome matters: not once the attempt was told to stop."""
+    state = transition.state
+    was, attempt.stage = attempt.stage, "ended"
+    attempt.command = None
+    attempt.usage = usage
+    state.usage += usage
+    state.open_attempts -= 1
+    step.open_attempts -= 1
+    if step.open_attempts == 0:
+        if step.status is not StepStatus.RUNNING:
+            state.ready.release_files(step.index)
+        elif step.pending is not None:
+            collect(transition, step)
+        elif state.retrying:
+            transition.idle[step.id] = step
+    if was == "stopping":
+        return False
+    attempt.outcome = outcome
+    attempt.ended_at = transition.at
+    if state.timers:
+        transition.clear_timer(attempt_timer(step.id, part.name, attempt.number))
+    return True
+
+
+def fail_part(
+    transition: Transition,
+    step: StepState,
+    part: PartState,
+    failure: Failure,
+    retry_after_seconds: float | None = None,
+) -> None:
+    """An attempt failed: try again, let the fallback try, or give up."""
+    part.failure = failure
+    if failure.kind in ("validation", "truncated"):
+        part.not_accepted = failure.error
+    brief, number = part.brief, len(part.attempts)
+    asked = wait_asked_for(retry_after_seconds)
+    if asked > LONGEST_RETRY_AFTER_SECONDS:
+        waits = f"the provider asks to wait {format_duration(asked)}"
+        most = format_duration(LONGEST_RETRY_AFTER_SECONDS)
+        failure = Failure(failure.kind, f"{failure.error}; {waits}, and {most} is the most")
+        part.failure = failure
+    is_retried = failure.kind not in NOT_RETRIED and asked <= LONGEST_RETRY_AFTER_SECONDS
+    may_retry = is_retried and not part.has_fallen_back
+    if may_retry and part.tries < brief.retry.max_attempts:
+        chance = chance_of(transition.state.seed, step.id, part.name, number)
+        delay = retry_delay(brief.retry.backoff, number, chance, asked)
+        _retry(transition, step, part, delay)
+    elif brief.fallback and not part.has_fallen_back and failure.kind != "budget":
+        step.warnings[f"{brief.agent} failed, {brief.fallback} took over: {failure.error}"] = None
+        part.agent, part.has_fallen_back = brief.fallback, True
+        part.not_accepted = ""
+        start_attempt(transition, step, part)
+    else:
+        give_up(transition, step, part, failure)
+
+
+def give_up(transition: Transition, step: StepState, part: PartState, failure: Failure) -> None:
+    """The part has failed, and nobody tries again: what that means is its step's affair."""
+    part.status = "failed"
+    part.failure = failure
+    transition.state.ended_parts.append((step, part))
+
+
+def retry_now(transition: Transition, step: StepState, part: PartState) -> None:
+    transition.state.retrying -= 1
+    start_attempt(transition, step, part)
+
+
+def rest(transition: Transition, step: StepState) -> None:
+    """Give the place away, if nothing of the step is under way and some of it waits to retry."""
+    is_at_work = step.open_attempts or step.awaits_approval or step.pending is not None
+    if is_at_work or step.is_resting or transition.state.plan.retry_keeps_place:
+        return
+    if any(part.status == "retrying" for part in step.parts.values()):
+        step.is_resting = True
+        transition.state.ready.release_slot()
+
+
+def return_to_work(transition: Transition, step: StepState) -> None:
+    """It has a place again."""
+    step.is_resting = False
+    queued, step.queued = step.queued, []
+    for part in queued:
+        if part.status == "retrying":  # nobody stopped it meanwhile
+            retry_now(transition, step, part)
+    transition.idle[step.id] = step
+
+
+def start_again(transition: Transition, step: StepState, part: PartState) -> None:
+    """After an interruption, which costs the part none of its attempts."""
+    part.tries -= 1
+    start_attempt(transition, step, part)
+
+
+def stop_part(transition: Transition, step: StepState, part: PartState) -> None:
+    """Whatever it is doing, its step does not want it any more."""
+    if part.status == "retrying":
+        transition.state.retrying -= 1
+        transition.clear_timer(_retry_timer(step, part))
+    elif part.status == "running":
+        _call_off(transition, step, part, part.attempts[-1], "cancelled")
+    elif part.status != "asking":
+        return
+    part.status = "cancelled"
+
+
+def stop_parts(transition: Transition, step: StepState) -> None:
+    for part in step.parts.values():
+        stop_part(transition, step, part)
+
+
+def _retry(transition: Transition, step: StepState, part: PartState, delay_seconds: float) -> None:
+    if delay_seconds <= 0:
+        start_attempt(transition, step, part)
+        return
+    part.status = "retrying"
+    transition.state.retrying += 1
+    transition.idle[step.id] = step
+    timer = Timer("retry", transition.at + delay_seconds, step.id, part.name, len(part.attempts))
+    transition.set_timer(_retry_timer(step, part), timer)
+
+
+def _queue(transition: Transition, step: StepState, part: PartState) -> None:
+    """Its time has come, and its step must get a place first."""
+    part.status = "retrying"
+    transition.state.retrying += 1
+    if not step.queued:
+        transition.state.ready.requeue(step.index)
+    step.queued.append(part)
+
+
+def _call_off(
+    transition: Transition,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    outcome: AttemptOutcome,
+) -> None:
+    transition.emit(CancelAttempt(step.id, part.name, attempt.number))
+    if attempt.stage == "planned":
+        close_attempt(transition, step, part, attempt, outcome)
+        return
+    attempt.stage = "stopping"
+    attempt.outcome = outcome
+    attempt.ended_at = transition.at
+    transition.clear_timer(attempt_timer(step.id, part.name, attempt.number))
+
+
+def _call_back(
+    transition: Transition, step: StepState, part: PartState, attempt: AttemptState
+) -> None:
+    """It was called off before it began, and began all the same: its cost counts too."""
+    transition.emit(CancelAttempt(step.id, part.name, attempt.number))
+    attempt.started_at = transition.at
+    if not transition.state.has_ended:
+        attempt.stage = "stopping"
+        step.open_attempts += 1
+        transition.state.open_attempts += 1
+
+
+def attempt_timer(step: StepId, part: str, attempt: int) -> str:
+    return f"attempt:{step}:{part}:{attempt}"
+
+
+def _retry_timer(step: StepState, part: PartState) -> str:
+    return f"retry:{step.id}:{part.name}:{len(part.attempts)}"
+
+
+LONGEST_DELAY_SECONDS = 60.0
+# A provider that asks for more is not waited for: the attempt has failed.
+LONGEST_RETRY_AFTER_SECONDS = 300.0
+_CENTURY_SECONDS = 100 * 365 * 86_400.0
+_LINEAR_SECONDS = 5.0
+# 2**6 is past the longest delay already, and 2**n of a large n is no float.
+_LARGEST_POWER = 6
+
+
+def retry_delay(
+    backoff: Backoff, attempt: int, chance: float, retry_after_seconds: float | None
+) -> float:
+    """Full jitter: anywhere up to the delay, but never sooner than the provider asked for."""
+    delay = min(_base_delay(backoff, attempt), LONGEST_DELAY_SECONDS) * chance
+    return max(delay, retry_after_seconds or 0.0)
+
+
+def wait_asked_for(retry_after_seconds: float | None) -> float:
+    """What a provider asks for, as far as it makes sense: it may send any number."""
+    if retry_after_seconds is None or not retry_after_seconds > 0:  # NaN is not greater either
+        return 0.0
+    return min(retry_after_seconds, _CENTURY_SECONDS)
+
+
+def chance_of(seed: int, step: str, part: str, attempt: int) -> float:
+    """From 0 up to 1, the same in every fold of the same journal."""
+    digest = sha256(f"{seed}\0{step}\0{part}\0{attempt}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:6], "big") / (1 << 48)
+
+
+def _base_delay(backoff: Backoff, attempt: int) -> float:
+    match backoff:
+        case "none":
+            return 0.0
+        case "linear":
+            return _LINEAR_SECONDS * attempt
+        case "exponential":
+            return float(2 ** min(attempt, _LARGEST_POWER))
+
+
+def _budget_refusal(state: RunState) -> str | None:
+    budget = state.plan.budget
+    if budget.agents is not None and state.deployed >= budget.agents:
+        return f"budget exhausted: {state.deployed} of {budget.agents} agents deployed"
+    if budget.tokens is not None and state.usage.tokens >= budget.tokens:
+        return f"budget exhausted: {state.usage.tokens:,} of {budget.tokens:,} tokens used"
+    if budget.usd is not None and state.usage.usd >= budget.usd:
+        return f"budget exhausted: ${state.usage.usd:.4f} of ${budget.usd:.4f} spent"
+    return None

@@ -1,0 +1,90 @@
+"""How a run and its steps stand, in words, and what a step that is not at work waits for."""
+
+from typing import cast
+
+from stretto.plan.model import PlannedStep
+from stretto.schedule.state import RunState, StepState
+from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.names import listed
+from stretto.vocabulary.statuses import INTERRUPTED, StepStatus, StepWord
+
+
+def word_of(step: StepState, is_interrupted: bool = False, *, is_overdue: bool = False) -> StepWord:
+    if step.awaits_approval:
+        return "overdue" if is_overdue else "awaiting approval"
+    if step.status is not StepStatus.RUNNING:
+        return cast(StepWord, step.status.value)
+    if is_interrupted:
+        return "interrupted"
+    if step.pending is not None:
+        return "merging"
+    # Whatever is at work has an open attempt, so a running step without one waits for its next.
+    return "running" if step.open_attempts else "retrying"
+
+
+def run_word(state: RunState, is_driven: bool, now: float | None = None) -> str:
+    """A run that has not ended and that nobody drives was cut off, unless it waits for a person."""
+    if state.has_ended or is_driven:
+        return state.status.value
+    if any(is_overdue(state, step, now) for step in state.awaiting_approval):
+        return "overdue"
+    return "waiting" if state.awaiting_approval else INTERRUPTED
+
+
+def overdue(state: RunState, now: float) -> list[str]:
+    """Deadlines of the run and of steps that are past: they count before anything else does."""
+    late = (name for name, timer in state.timers.items() if timer.due_at <= now)
+    return [name for name in late if state.timers[name].kind in ("run", "step")]
+
+
+def is_overdue(state: RunState, step: StepId, now: float | None) -> bool:
+    """Whether a deadline that ends the step has passed, and nobody drives the run to see it."""
+    late = [] if now is None else [state.timers[name] for name in overdue(state, now)]
+    return any(timer.kind == "run" or timer.step == step for timer in late)
+
+
+def why_waiting(state: RunState, step: StepId) -> str:
+    """Empty when it is at work, or has ended."""
+    found = state.steps.get(step)
+    if found is None or found.ended_at is not None:
+        return ""
+    if found.awaits_approval:
+        return "awaits approval"
+    if found.status is StepStatus.RUNNING:
+        return _why_paused(state, found)
+    if state.started_at is None:
+        return "waits for the run to start"
+    if found.unmet:
+        befores = (state.steps[before] for before in found.planned.depends_on)
+        return f"waits for {listed(step.id for step in befores if step.ended_at is None)}"
+    return _why_ready(state, found)
+
+
+def _why_paused(state: RunState, step: StepState) -> str:
+    if any(part.status == "running" for part in step.parts.values()):
+        return ""
+    if step.queued:
+        return _no_place(state)
+    due = [t.due_at for t in state.timers.values() if t.kind == "retry" and t.step == step.id]
+    return f"retries in {format_duration(max(0.0, min(due) - state.now))}" if due else ""
+
+
+def _no_place(state: RunState) -> str:
+    """Empty when there is one."""
+    running, width = state.ready.running, state.ready.width
+    return f"waits for a free place ({running} of {width} running)" if running >= width else ""
+
+
+def _why_ready(state: RunState, step: StepState) -> str:
+    if said := _no_place(state):
+        return said
+    blocker = state.ready.blocker_of(step.index)
+    if blocker is None:
+        return ""
+    planned = state.order[blocker].planned
+    return f"waits for the files of {planned.id} ({listed(_files(planned), most=3)})"
+
+
+def _files(planned: PlannedStep) -> tuple[str, ...]:
+    return planned.write_set or planned.read_set

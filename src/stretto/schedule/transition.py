@@ -1,0 +1,81 @@
+"""One event being worked off: the state that it changes, and the commands that follow.
+
+Also how a step or a run is closed, wherever that is decided: steps that depend on it are not
+looked at here.
+"""
+
+from dataclasses import dataclass, field
+
+from stretto.schedule.commands import ClearTimer, Command, SetTimer
+from stretto.schedule.state import RunState, StepState, Timer
+from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import RunStatus, StepStatus
+
+
+@dataclass(slots=True, eq=False)
+class Transition:
+    state: RunState
+    at: float  # when the event happened: the only time there is
+    commands: list[Command] = field(default_factory=list)
+    asking: dict[StepId, None] = field(default_factory=dict)  # who asks a person from now on
+    # Steps that may have nothing left to do but to wait for a retry.
+    idle: dict[StepId, StepState] = field(default_factory=dict)
+
+    def emit(self, command: Command) -> None:
+        self.commands.append(command)
+
+    def set_timer(self, name: str, timer: Timer) -> None:
+        self.state.timers[name] = timer
+        self.emit(SetTimer(name, timer.due_at))
+
+    def clear_timer(self, name: str) -> None:
+        if self.state.timers.pop(name, None) is not None:
+            self.emit(ClearTimer(name))
+
+
+RUN_TIMER = "run"
+
+
+def step_timer(step: StepState) -> str:
+    return f"step:{step.id}"
+
+
+def end_step(transition: Transition, step: StepState, status: StepStatus) -> None:
+    state = transition.state
+    if step.status is StepStatus.RUNNING:
+        del state.running[step.id]
+        if step.is_resting:
+            step.is_resting = False
+        else:
+            state.ready.release_slot()
+        # What was told to stop may write until it says that it did.
+        if step.open_attempts == 0:
+            state.ready.release_files(step.index)
+    if step.planned.timeout_seconds is not None:
+        transition.clear_timer(step_timer(step))
+    stop_asking(transition, step)
+    step.status = status
+    step.ended_at = transition.at
+    state.values[step.id] = step
+
+
+def stop_asking(transition: Transition, step: StepState) -> None:
+    if step.awaits_approval:
+        step.awaits_approval = False
+        step.asked_key = ""
+        del transition.state.awaiting_approval[step.id]
+
+
+def close_run(transition: Transition, status: RunStatus, reason: str) -> None:
+    """Nothing new starts; what runs goes on. The first reason to close is the one that counts."""
+    state = transition.state
+    state.warnings[reason] = None
+    if state.closed_as is not None:
+        return
+    state.closed_as = status
+    state.closing_reason = reason
+    state.ready.clear()
+    for step in state.order:
+        if step.status is StepStatus.WAITING:
+            step.reason = reason
+            end_step(transition, step, StepStatus.CANCELLED)
