@@ -41,6 +41,8 @@ from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.agents.catalog import load_catalog
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event, RunEnded
+from stretto.execution.history import History
+from stretto.execution.runs import Runs, Start
 from stretto.plan.build import build
 from stretto.plan.model import Plan
 from stretto.ports.journal import JournalFull, LeaseOwner
@@ -48,8 +50,6 @@ from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success
 from stretto.problems.errors import StrettoError
 from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.recipe.read import read_recipe
-from stretto.run.history import History
-from stretto.run.runs import Runs, Start
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.statuses import RunStatus, StepStatus

@@ -32,10 +32,10 @@ from shapes import TOPIC, Shape, chain, fan, layers, reversed_chain
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.execution.leases import Store
+from stretto.execution.runs import Runs, Start
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from stretto.run.leases import Store
-from stretto.run.runs import Runs, Start
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.statuses import RunStatus
 

@@ -41,8 +41,8 @@ async def whole_engine(url: str) -> AsyncIterator[Way]:
     from stretto.adapters.stores.sqlite import SqliteJournal
     from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
     from stretto.agents.subagent import Choice, Subagents
+    from stretto.execution.runs import Runs, Start
     from stretto.plan.model import Plan
-    from stretto.run.runs import Runs, Start
     from stretto.vocabulary.statuses import RunStatus
 
     environ = {**os.environ, "OPENAI_BASE_URL": url}

@@ -21,12 +21,12 @@ from pathlib import Path
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.cli.main import main as main_of_stretto
+from stretto.execution.runs import Runs, Start
 from stretto.plan.build import build
 from stretto.plan.catalog import Catalog
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
 from stretto.recipe.read import read_recipe
-from stretto.run.runs import Runs, Start
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.limits import Limits
 

@@ -10,8 +10,8 @@ import pytest
 
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.memory import MemoryJournal
+from stretto.execution.runs import Runs, Start
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
-from stretto.run.runs import Runs, Start
 
 ENGINE = Path(__file__).parents[1] / "benchmarks" / "engine.py"
 

@@ -39,7 +39,7 @@ replies:
 SET_CLOCK = """
 import sys, time
 from stretto.cli.main import main
-from stretto.run import driver
+from stretto.execution import driver
 seconds, words, real, started = float(sys.argv[1]), sys.argv[2:], time.time, driver._started
 def set_clock(command, now):
     time.time = lambda: real() + seconds

@@ -6,8 +6,8 @@ import pytest
 
 from stretto.assembly.project import Project
 from stretto.events.model import MergeFailed, RunStarted
+from stretto.execution.history import History
 from stretto.problems.errors import NotFound
-from stretto.run.history import History
 from stretto.vocabulary.ids import StepId
 from support.scheduling import Driven, plan_of
 

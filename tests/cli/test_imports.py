@@ -120,7 +120,7 @@ def test_validating_a_good_file_loads_nothing_heavy(folder: Path) -> None:
 
 def test_validating_loads_no_other_command_and_no_room_it_does_not_need(folder: Path) -> None:
     modules = loaded(folder, "validate", "good.yaml")
-    rooms = {"adapters", "run", "schedule", "server", "report", "events", "testing", "goals"}
+    rooms = {"adapters", "execution", "schedule", "server", "report", "events", "testing", "goals"}
     assert among(modules, {f"stretto.{room}" for room in rooms}) == set()
     # Nor what only a plan, a saved recipe, an expression or a set of files needs.
     parts = {"plan.model", "globs", "plan.waves", "registry.workflows", "templates.expression"}

@@ -20,9 +20,9 @@ from stretto.events.model import (
     RunStarted,
     TimerFired,
 )
+from stretto.execution.leases import Store as Everything
 from stretto.ports.cache import KeptOutput
 from stretto.ports.journal import Fenced, Journal, Leased, RunRow
-from stretto.run.leases import Store as Everything
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.values import JsonText
 

@@ -22,10 +22,10 @@ if __name__ == "__main__":
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import AttemptSucceeded, Event
+from stretto.execution.reuse import NOTHING, downstream, reusable
+from stretto.execution.runs import Runs, Start
 from stretto.plan.model import Plan, PlannedMap, PlannedParallel
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from stretto.run.reuse import NOTHING, downstream, reusable
-from stretto.run.runs import Runs, Start
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import RunState, begin

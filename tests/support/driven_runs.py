@@ -7,13 +7,13 @@ from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent, encode
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event
+from stretto.execution.driver import Listener
+from stretto.execution.reuse import NOTHING, Reusable
+from stretto.execution.runs import Runs, Start
 from stretto.plan.model import Plan
 from stretto.ports.journal import LeaseOwner
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
 from stretto.processes.identity import is_dead, name_of_this_process
-from stretto.run.driver import Listener
-from stretto.run.reuse import NOTHING, Reusable
-from stretto.run.runs import Runs, Start
 from stretto.schedule.state import RunState
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId

@@ -12,12 +12,12 @@ from typing import Any
 from stretto.adapters.models.http_client import close_clients
 from stretto.assembly.project import Project
 from stretto.cli.foreground import exit_code
+from stretto.execution.runs import Start
 from stretto.report.html import as_html
 from stretto.report.json_form import report_as_json
 from stretto.report.markdown import as_markdown
 from stretto.report.model import Report
 from stretto.report.report import report_of
-from stretto.run.runs import Start
 from stretto.schedule.state import RunState
 from stretto.testing.openai_server import OpenAIServer
 from stretto.vocabulary.ids import RunId

@@ -14,12 +14,12 @@ from stretto.problems.errors import InvalidUsage
 if TYPE_CHECKING:
     from stretto.assembly.project import Project
     from stretto.config.settings import Settings
+    from stretto.execution.leases import Store
+    from stretto.execution.runs import Runs
     from stretto.plan.model import Plan
     from stretto.ports.clock import Clock
     from stretto.ports.runner import Runner
     from stretto.ports.workspace import Workspaces
-    from stretto.run.leases import Store
-    from stretto.run.runs import Runs
     from stretto.text.redaction import Redactor
 
 
@@ -57,11 +57,11 @@ class Ports:
     ) -> "Runs":
         """The runs of one user, with the workspaces and limits of one project."""
         from stretto.config.secret import user_secret
+        from stretto.execution.leases import LEASE_SECONDS
+        from stretto.execution.runs import Runs
+        from stretto.execution.seals import Seals
         from stretto.ports.journal import LeaseOwner
         from stretto.processes.identity import is_dead, name_of_this_process
-        from stretto.run.leases import LEASE_SECONDS
-        from stretto.run.runs import Runs
-        from stretto.run.seals import Seals
 
         settings, environ = project.settings, project.environ
         clock = self.open_clock()

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from stretto.assembly.request import RecipeSource
+    from stretto.execution.history import History
+    from stretto.execution.runs import Runs, Start
     from stretto.plan.model import Plan
     from stretto.ports.runner import Runner
     from stretto.registry.workflows import Entry, Workflows
     from stretto.report.model import Report
-    from stretto.run.history import History
-    from stretto.run.runs import Runs, Start
     from stretto.text.redaction import Redactor
     from stretto.workspaces.entries import Changes
 
@@ -222,7 +222,7 @@ class Project:
 
     def start(self, plan: "Plan", inputs: Mapping[str, Json], model: str | None) -> "Start":
         """A new run of this project, of a plan that was prepared. No secret of the environment gets into its journal."""
-        from stretto.run.runs import Start
+        from stretto.execution.runs import Start
 
         return Start(
             self._without_secrets(plan),

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from stretto.assembly.chosen import Chosen
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
+from stretto.execution.reuse import downstream, reusable
+from stretto.execution.runs import Resume, Start, new_run_id
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Budget, Recipe
-from stretto.run.reuse import downstream, reusable
-from stretto.run.runs import Resume, Start, new_run_id
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
+    from stretto.execution.history import History
     from stretto.plan.model import Plan
     from stretto.problems import Problem
-    from stretto.run.history import History
 
 # A saved recipe's name, a file's path, the recipe's own text, or its content as plain values.
 RecipeSource: TypeAlias = str | Path | Mapping[str, Json] | Recipe

@@ -15,11 +15,11 @@ from stretto.vocabulary.values import Json
 if TYPE_CHECKING:
     from stretto.assembly.stretto import Stretto
     from stretto.events.model import Event
+    from stretto.execution.driver import Listener
+    from stretto.execution.history import History
+    from stretto.execution.runs import Runs
     from stretto.ports.journal import StoredEvent
     from stretto.report.model import Report
-    from stretto.run.driver import Listener
-    from stretto.run.history import History
-    from stretto.run.runs import Runs
     from stretto.schedule.state import RunState
 
 _POLL_SECONDS = 0.2  # of a run that another process drives

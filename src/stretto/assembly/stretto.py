@@ -32,21 +32,21 @@ from stretto.assembly.request import (
     prepare,
 )
 from stretto.assembly.run import Run
+from stretto.execution.runs import Resume
 from stretto.plan.check import Problems
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
 from stretto.recipe.model import Budget
-from stretto.run.runs import Resume
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from stretto.run.driver import Listener
-    from stretto.run.history import History
-    from stretto.run.leases import Store
-    from stretto.run.runs import Runs
+    from stretto.execution.driver import Listener
+    from stretto.execution.history import History
+    from stretto.execution.leases import Store
+    from stretto.execution.runs import Runs
 
 
 _BUDGETS = ("tokens", "usd", "agents")

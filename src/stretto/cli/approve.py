@@ -12,9 +12,9 @@ from stretto.cli.options import accept_option, json_option, model_option
 from stretto.cli.project import history_of, open_project
 from stretto.cli.terminal import page, print_json, say
 from stretto.documents.regular_file import read_regular
+from stretto.execution.history import History
 from stretto.problems.errors import InvalidUsage
 from stretto.report.gate import gate_as_json, gate_as_text, gate_of
-from stretto.run.history import History
 from stretto.templates.render import MOST_CHARACTERS
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.names import did_you_mean, listed

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from stretto.assembly.project import Project
 from stretto.cli.terminal import print_json, say
 from stretto.config.private import make_private
+from stretto.execution.runs import new_run_id
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.processes import python
-from stretto.run.runs import new_run_id
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
 

@@ -6,8 +6,8 @@ from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.project import history_of, open_project
 from stretto.cli.terminal import print_bytes, print_json, say
+from stretto.execution.history import History
 from stretto.report.difference import difference, difference_as_json, difference_as_text
-from stretto.run.history import History
 
 
 @click.command("diff")

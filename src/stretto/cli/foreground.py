@@ -18,13 +18,13 @@ from stretto.cli.gate import can_ask, decide_here
 from stretto.cli.progress.lines import JsonLines, Lines
 from stretto.cli.terminal import print_report_json, say
 from stretto.events.model import Event
+from stretto.execution.driver import Listener
+from stretto.execution.runs import Runs
 from stretto.plan.model import Plan
 from stretto.ports.runner import Runner
 from stretto.problems.errors import NotReady
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
-from stretto.run.driver import Listener
-from stretto.run.runs import Runs
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus

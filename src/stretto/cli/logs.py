@@ -15,8 +15,8 @@ from stretto.cli.streams import has_reader
 from stretto.cli.terminal import print_json, say
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event
+from stretto.execution.runs import Runs
 from stretto.report.transcript import Log, LogEntry
-from stretto.run.runs import Runs
 from stretto.vocabulary.ids import RunId
 
 _LOOK_SECONDS = 0.2

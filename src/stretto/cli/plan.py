@@ -18,7 +18,7 @@ from stretto.templates.render import as_text
 from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
-    from stretto.run.history import History
+    from stretto.execution.history import History
 
 _PROMPT_LINES = 12
 

@@ -13,9 +13,9 @@ from stretto.recipe.model import Recipe
 from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
+    from stretto.execution.history import History
     from stretto.plan.model import Plan
     from stretto.registry.workflows import Entry
-    from stretto.run.history import History
 
 
 def open_project(folder: Path | None = None) -> Project:

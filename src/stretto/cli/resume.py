@@ -11,9 +11,9 @@ from stretto.cli.options import accept_option, json_option, model_option
 from stretto.cli.project import project_of
 from stretto.cli.terminal import say
 from stretto.config.settings import home_of
+from stretto.execution.history import History
+from stretto.execution.runs import Runs
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted, StrettoError
-from stretto.run.history import History
-from stretto.run.runs import Runs
 from stretto.vocabulary.ids import RunId
 
 

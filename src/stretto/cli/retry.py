@@ -14,9 +14,9 @@ from stretto.cli.options import accept_option, json_option, model_option
 from stretto.cli.project import open_plan, open_project, project_of
 from stretto.cli.terminal import say
 from stretto.config.settings import home_of
+from stretto.execution.history import History
+from stretto.execution.reuse import downstream, reusable
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
-from stretto.run.history import History
-from stretto.run.reuse import downstream, reusable
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json

@@ -10,10 +10,10 @@ from stretto.adapters.clock import SystemClock
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
+from stretto.execution.runs import Runs
 from stretto.ports.journal import Loss, RunRow
 from stretto.problems.errors import StrettoError
 from stretto.report.json_form import iso
-from stretto.run.runs import Runs
 from stretto.schedule.status import run_word
 from stretto.vocabulary.durations import format_duration
 

@@ -1,7 +1,7 @@
 """A step of a run, by its id. Raises NotFound with the nearest name."""
 
+from stretto.execution.history import History
 from stretto.problems.errors import NotFound
-from stretto.run.history import History
 from stretto.schedule.state import StepState
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import did_you_mean, listed

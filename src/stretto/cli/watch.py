@@ -14,8 +14,8 @@ from stretto.cli.streams import has_reader
 from stretto.cli.terminal import say
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event
-from stretto.run.driver import Listener
-from stretto.run.history import History
+from stretto.execution.driver import Listener
+from stretto.execution.history import History
 from stretto.schedule.advance import advance
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import RunId

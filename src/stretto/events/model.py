@@ -39,7 +39,7 @@ class RunStarted:
     workspace: str = ""  # the folder it works on, wherever it is resumed from
     project: str = ""  # the folder whose settings count, wherever it is resumed from
     trusted: str = ""  # the digest of that folder's own settings and agents, if it used them
-    seal: str = ""  # a MAC of all of this with the user's secret; run.seals
+    seal: str = ""  # a MAC of all of this with the user's secret; execution.seals
     setup: dict[str, Json] | None = None  # vocabulary.setup: who answers; None: it was not recorded
 
 
@@ -278,7 +278,7 @@ class Approved:
     key: str = ""  # what the person was shown; empty in journals from before approvals had keys
     prompts: dict[str, Json] | None = None  # by part: what the person wrote to be run instead
     decision: str = ""  # tells this decision from all others
-    seal: str = ""  # a MAC of all of this but its time, with the user's secret; run.seals
+    seal: str = ""  # a MAC of all of this but its time, with the user's secret; execution.seals
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from pathlib import Path
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.adapters.workspaces import LocalWorkspaces
+from stretto.execution.runs import Runs, Start
 from stretto.plan.check import Problems
 from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
 from stretto.ports.journal import StoredEvent
 from stretto.ports.runner import Runner
-from stretto.run.runs import Runs, Start
 from stretto.smoke import verdicts
 from stretto.smoke.check import Check
 from stretto.smoke.player import Player

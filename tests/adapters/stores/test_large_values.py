@@ -13,11 +13,11 @@ from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.codec import decode, encode
 from stretto.events.model import AttemptSucceeded, ModelSpoke, TimerFired
+from stretto.execution.history import load
+from stretto.execution.reuse import reusable
+from stretto.execution.runs import Runs, Start
 from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
 from stretto.problems.errors import StrettoError
-from stretto.run.history import load
-from stretto.run.reuse import reusable
-from stretto.run.runs import Runs, Start
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.large import LARGE_BYTES, Large, loaded

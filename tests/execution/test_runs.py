@@ -9,9 +9,9 @@ import pytest
 
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded
+from stretto.execution.runs import Runs
 from stretto.ports.journal import Leased
 from stretto.problems.errors import InvalidUsage, NotFound
-from stretto.run.runs import Runs
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus

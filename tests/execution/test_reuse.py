@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.events.model import AttemptStarted, RunStarted
+from stretto.execution.reuse import downstream, reusable
+from stretto.execution.runs import Start
 from stretto.plan.model import Plan
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
-from stretto.run.reuse import downstream, reusable
-from stretto.run.runs import Start
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId

@@ -25,17 +25,17 @@ from stretto.events.model import (
     RunEnded,
     TimerFired,
 )
+from stretto.execution.decisions import fired
+from stretto.execution.journaling import RunJournal
+from stretto.execution.ledger import Ledger
+from stretto.execution.reuse import NOTHING, Found, Reusable, Reuse, cache_key
+from stretto.execution.timers import Timers
+from stretto.execution.writer_copies import Answer, WriterCopies
 from stretto.ports.allowance import Allowance
 from stretto.ports.clock import Clock
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success
 from stretto.ports.workspace import Workspaces
 from stretto.problems.errors import StrettoError
-from stretto.run.decisions import fired
-from stretto.run.journaling import RunJournal
-from stretto.run.ledger import Ledger
-from stretto.run.reuse import NOTHING, Found, Reusable, Reuse, cache_key
-from stretto.run.timers import Timers
-from stretto.run.writer_copies import Answer, WriterCopies
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import (
     AskApproval,

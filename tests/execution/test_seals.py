@@ -7,10 +7,10 @@ import pytest
 
 from stretto.events.codec import decode, encode
 from stretto.events.model import ApprovalRequested, Approved, Rejected, RunStarted
+from stretto.execution.runs import Runs
+from stretto.execution.seals import Seals
 from stretto.plan.codec import plan_to_text
 from stretto.problems.errors import PlanNotAccepted
-from stretto.run.runs import Runs
-from stretto.run.seals import Seals
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.values import JsonText
 from support.driven_runs import RUN, Stage, statuses

@@ -171,6 +171,6 @@ class LeaseKeeper:
 def _say_dropped(message: Message, what: str) -> None:
     import logging  # seldom
 
-    logging.getLogger("stretto.run").warning(
+    logging.getLogger("stretto.execution").warning(
         "stretto: run %s was left %s: it does not count", message.run_id, what
     )

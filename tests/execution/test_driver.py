@@ -16,12 +16,12 @@ from stretto.events.model import (
     RunEnded,
     RunStarted,
 )
+from stretto.execution.driver import Driver
+from stretto.execution.journaling import RunJournal
+from stretto.execution.leases import Lease
+from stretto.execution.runs import Runs, Start
 from stretto.ports.journal import Fenced, JournalFull
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
-from stretto.run.driver import Driver
-from stretto.run.journaling import RunJournal
-from stretto.run.leases import Lease
-from stretto.run.runs import Runs, Start
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId, StepId

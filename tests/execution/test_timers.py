@@ -2,7 +2,7 @@
 
 import asyncio
 
-from stretto.run.timers import Timers
+from stretto.execution.timers import Timers
 from stretto.testing.clock import VirtualClock
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.events.model import Event
+from stretto.execution.leases import Lease, Store
 from stretto.ports.cache import KeptOutput
-from stretto.run.leases import Lease, Store
 from stretto.vocabulary.large import Large
 from stretto.vocabulary.values import Json
 

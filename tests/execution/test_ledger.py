@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import pytest
 
+from stretto.execution.ledger import Account, Ledger
 from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
 from stretto.recipe.model import Budget
-from stretto.run.ledger import Account, Ledger
 from stretto.vocabulary.usage import Usage
 
 T = TypeVar("T")

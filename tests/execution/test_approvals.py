@@ -13,9 +13,9 @@ from stretto.events.model import (
     RunResumed,
     TimerFired,
 )
+from stretto.execution.reuse import downstream, reusable
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
-from stretto.run.reuse import downstream, reusable
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId

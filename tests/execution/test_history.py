@@ -3,9 +3,9 @@
 import pytest
 
 from stretto.events.codec import UnknownEvent
+from stretto.execution.history import fold, load
 from stretto.ports.journal import StoredEvent
 from stretto.problems.errors import StrettoError
-from stretto.run.history import fold, load
 from stretto.vocabulary.statuses import RunStatus
 from support.driven_runs import RUN, Stage
 from support.recipes import flat

@@ -15,8 +15,8 @@ from hashlib import sha256
 from typing import TypeVar
 
 from stretto.events.model import Approved, RunStarted
+from stretto.execution.decisions import Decided
 from stretto.problems.errors import PlanNotAccepted
-from stretto.run.decisions import Decided
 from stretto.vocabulary.names import listed
 
 _VERSION = "1"

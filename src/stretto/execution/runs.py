@@ -18,6 +18,14 @@ from stretto.events.model import (
     RunResumed,
     RunStarted,
 )
+from stretto.execution.clock import RunClock
+from stretto.execution.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
+from stretto.execution.driver import Driver, Listener
+from stretto.execution.history import History, load
+from stretto.execution.journaling import RunJournal
+from stretto.execution.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store, take_lease
+from stretto.execution.reuse import NOTHING, Reusable
+from stretto.execution.seals import Seals, named
 from stretto.plan.codec import plan_to_text
 from stretto.plan.model import Plan, briefs
 from stretto.ports.clock import Clock
@@ -26,14 +34,6 @@ from stretto.ports.mailbox import ExternalEvent
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
-from stretto.run.clock import RunClock
-from stretto.run.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
-from stretto.run.driver import Driver, Listener
-from stretto.run.history import History, load
-from stretto.run.journaling import RunJournal
-from stretto.run.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store, take_lease
-from stretto.run.reuse import NOTHING, Reusable
-from stretto.run.seals import Seals, named
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import EndRun
 from stretto.schedule.state import RunState, begin
