@@ -110,6 +110,6 @@ def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> N
     # is left changes no answer that came.
     place = {"run_id", "step", "part", "attempt", "workspace", "origin"}
     place |= {"seconds_left", "allowance"}
-    told = {"instructions", "prompt", "model"}
+    told = {"instructions", "prompt", "model", "arguments"}
     terms = {field.name for field in fields(Terms)}
     assert {field.name for field in fields(AttemptRequest)} == place | told | terms

@@ -32,6 +32,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
+from stretto.agents.acceptance import Answer
 from stretto.agents.call_size import estimate_call, tokens_in
 from stretto.agents.calling import Call, Calling, Told
 from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
@@ -53,14 +54,6 @@ LOCAL = "local"
 # A model that says nothing for so long will not; slow ones think for minutes.
 _SILENCE_SECONDS = 300.0
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    text: str
-    usage: Usage
-    model: str
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,23 +9,22 @@ A step, a branch, an element of a map, a judge: nothing else calls a model (seed
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from json import dumps
 from typing import Protocol, TypeAlias
 
+from stretto.agents.acceptance import Acceptance, Answer
 from stretto.agents.call_size import estimate_of, tokens_in
 from stretto.agents.calling import Calling
 from stretto.agents.conversation import (
-    Answer,
     Conversation,
     Wanted,
     fail_over,
     json_words,
     retry_later,
 )
-from stretto.agents.judging import Judgement, judged
+from stretto.agents.judge import model_judge
 from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from stretto.agents.redacted import redacted_tools
-from stretto.events.model import FailureKind, Happening, ToolEnded, ToolStarted
+from stretto.events.model import Happening, ToolEnded, ToolStarted
 from stretto.ports.allowance import NothingLeft
 from stretto.ports.model import ModelFault, Models
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
@@ -33,14 +32,12 @@ from stretto.ports.tool import Toolbox
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.validation.implied import implied_schema
-from stretto.validation.validate import Accepted, Checked, NotAccepted, check_answer
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 
 CLI = "cli:"
-_SMALL_ANSWER = 10_000  # characters that are checked sooner than a thread is woken
 # What a report must say of such an attempt, whatever came of it: no sandbox, no search.
 Loud: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]
 # What the validator of a loop says (RECIPES §4).
@@ -112,6 +109,8 @@ class Subagents:
         self._retries = retries
         self._sleep = sleep
         self._identities = identities or AsNamed()
+        judge = model_judge(choice.judge, models, retries, sleep) if choice.judge else None
+        self.acceptance = Acceptance(judge)
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
         asked = {name: self._choice.names_for(name or None, ())[0] for name in models}
@@ -132,8 +131,8 @@ class Subagents:
         answer = await self._answer(request, witness)
         if isinstance(answer, Failure):
             return replace(answer, error=self._redactor.text(answer.error))
-        answer = replace(answer, text=self._redactor.text(answer.text))
-        return await self._accepted(answer, request, witness)
+        answer = replace(answer, output=self._redactor.json(answer.output))
+        return await self.acceptance.check(answer, request, witness)
 
     async def _answer(self, request: AttemptRequest, witness: Witness) -> Answer | Failure:
         spent = Usage()
@@ -193,8 +192,7 @@ class Subagents:
         result = await self._run_patiently(self._cli, asked, witness)
         if isinstance(result, Failure):
             return result
-        text = result.output if isinstance(result.output, str) else dumps(result.output)
-        return Answer(text, result.usage, result.model or name, result.warnings)
+        return Answer(result.output, result.usage, result.model or name, result.warnings)
 
     async def _run_patiently(
         self, cli: Runner, request: AttemptRequest, witness: Witness
@@ -235,50 +233,11 @@ class Subagents:
         allowance.settle(reserved, result.usage)
         return result
 
-    async def _accepted(
-        self, answer: Answer, request: AttemptRequest, witness: Witness
-    ) -> AttemptResult:
-        checked = await _checked(answer.text, request)
-        if isinstance(checked, NotAccepted):
-            # What no answer could mend is no reason to ask again.
-            kind = checked.kind if checked.is_mendable else "refused"
-            return _not_accepted(kind, checked.reason, answer.usage, answer)
-        verdict = await self._judged(checked, request, witness)
-        usage = answer.usage + verdict.usage
-        if verdict.failed:
-            return _not_accepted("validation", verdict.failed, usage, answer)
-        warnings = (*answer.warnings, *verdict.warnings)
-        return Success(checked.output, usage, warnings, answer.model)
-
-    async def _judged(
-        self, checked: Accepted, request: AttemptRequest, witness: Witness
-    ) -> Judgement:
-        rules, judge = checked.undecided, self._choice.judge
-        if not rules:
-            return Judgement()
-        if judge is None:
-            return Judgement(warnings=tuple(f"nobody checked the rule '{rule}'" for rule in rules))
-        return await judged(
-            judge, self._models, rules, checked.output, request, witness, self._retries, self._sleep
-        )
-
     def _without_secrets(self, request: AttemptRequest) -> AttemptRequest:
         hide = self._redactor.text
         return replace(
             request, prompt=hide(request.prompt), instructions=hide(request.instructions)
         )
-
-
-async def _checked(text: str, request: AttemptRequest) -> Checked:
-    asked = (request.format, request.schema, request.rules)
-    if len(text) <= _SMALL_ANSWER and not request.schema:
-        return check_answer(text, *asked)
-    # How much work it is depends on the answer, and others wait for the loop.
-    return await asyncio.to_thread(check_answer, text, *asked)
-
-
-def _not_accepted(kind: FailureKind, why: str, usage: Usage, answer: Answer) -> Failure:
-    return Failure(kind, why, usage, model=answer.model, warnings=answer.warnings)
 
 
 class _Watched:

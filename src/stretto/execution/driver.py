@@ -374,6 +374,7 @@ class Driver:
             read_set=terms.read_set,
             write_set=terms.write_set,
             allowance=allowance,
+            arguments=command.arguments,
             seconds_left=self._seconds_left(command) if state.timers else None,
         )
 

@@ -1,7 +1,7 @@
 """The plug point for whatever does the work: one attempt in, its result out."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from stretto.events.model import FailureKind, Happening
@@ -11,6 +11,16 @@ from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.value import value
 from stretto.vocabulary.values import Json
+
+
+@value
+class FunctionArguments:
+    """What a Python function may take as arguments; a model reads all of it in its prompt."""
+
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    results: Mapping[str, Json] = field(default_factory=dict)  # by the ids of the steps before
+    local: Mapping[str, Json] = field(default_factory=dict)  # item, index, feedback, iteration
+    previous: Json = None  # the output of the map stage before, or what a validator checks
 
 
 @value
@@ -39,6 +49,7 @@ class AttemptRequest:
     write_set: tuple[str, ...] = ()
     seconds_left: float | None = None  # until a timeout of attempt, step or run ends it
     allowance: Allowance | None = None  # whom to ask before a model call; None: no budget
+    arguments: FunctionArguments | None = None  # None: the agent is no Python function
 
     @property
     def name(self) -> str:

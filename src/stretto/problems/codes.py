@@ -83,4 +83,5 @@ TITLES: dict[str, str] = {
     "RUN006": "missing weights",
     "RUN007": "no tool that can be used",
     "RUN008": "your home as a workspace",
+    "RUN009": "function that does not fit the recipe",
 }

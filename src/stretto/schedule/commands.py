@@ -8,6 +8,7 @@ it; a CancelAttempt asks for that answer soon.
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from stretto.ports.runner import FunctionArguments
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.value import value
@@ -26,6 +27,7 @@ class StartAttempt:
     model: str | None  # None: the agent does not say
     timeout_seconds: float | None  # for the executor's information; the timer is the scheduler's
     key: str  # equal keys, equal work
+    arguments: FunctionArguments | None = None  # only for a Python function
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 
 from stretto.plan.model import PlannedAgent, PlannedStep
+from stretto.ports.runner import FunctionArguments
 from stretto.schedule.state import Digest, RunState
 from stretto.schedule.terms import Terms, terms_of
 from stretto.vocabulary.setup import Setup
@@ -19,6 +20,7 @@ from stretto.vocabulary.values import Json
 _LENGTH = 32
 _MOST_FRAMES = 100
 _CANONICAL = JSONEncoder(sort_keys=True, separators=(",", ":"))
+_GIVEN = tuple(field.name for field in fields(FunctionArguments))
 _TERMS = tuple(field.name for field in fields(Terms))
 # An agent of another tool reads and writes files whatever tools its definition lists.
 _CLI = "cli:"
@@ -33,10 +35,14 @@ def key_of(
     instructions: str,
     prompt: str,
     model: str | None,
+    arguments: FunctionArguments | None = None,
 ) -> str:
     head, end = _frame(state, step, part, agent, instructions, model)
     digest = head.copy()
     digest.update(f"{quoted(prompt)},{end}".encode())
+    if arguments is not None:
+        # A function sees more than its prompt, so equal prompts are not yet equal work.
+        digest.update(_CANONICAL.encode([getattr(arguments, name) for name in _GIVEN]).encode())
     return digest.hexdigest()[:_LENGTH]
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from stretto.plan.brief_text import compose, joined, under_headings
 from stretto.plan.model import PlannedAgent
+from stretto.ports.runner import FunctionArguments
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.key import key_of
 from stretto.schedule.state import PartState, RunState, StepState
@@ -14,6 +15,7 @@ from stretto.templates.scope import Scope
 from stretto.templates.template import Template
 from stretto.templates.value import MISSING
 from stretto.vocabulary.large import loaded
+from stretto.vocabulary.models import is_function
 from stretto.vocabulary.statuses import StepStatus
 
 
@@ -21,6 +23,7 @@ def command_for(state: RunState, step: StepState, part: PartState) -> StartAttem
     agent = state.plan.agents[part.agent]
     prompt, instructions = _composed(state, step, part, agent)
     model = _model(state, part, agent)
+    arguments = _arguments(state, step, part, model)
     return StartAttempt(
         step=step.id,
         part=part.name,
@@ -30,7 +33,8 @@ def command_for(state: RunState, step: StepState, part: PartState) -> StartAttem
         instructions=instructions,
         model=model,
         timeout_seconds=agent.timeout_seconds,
-        key=key_of(state, step.planned, part.name, agent, instructions, prompt, model),
+        key=key_of(state, step.planned, part.name, agent, instructions, prompt, model, arguments),
+        arguments=arguments,
     )
 
 
@@ -39,7 +43,7 @@ def with_new_key(
 ) -> StartAttempt:
     """The same command, for another setup."""
     agent, told = state.plan.agents[command.agent], (command.instructions, command.prompt)
-    key = key_of(state, step.planned, part.name, agent, *told, command.model)
+    key = key_of(state, step.planned, part.name, agent, *told, command.model, command.arguments)
     return replace(command, key=key)
 
 
@@ -107,7 +111,24 @@ def _uses(template: Template | None, name: str) -> bool:
     return template is not None and any(r.path[0] == name for r in template.references)
 
 
+def _arguments(
+    state: RunState, step: StepState, part: PartState, model: str | None
+) -> FunctionArguments | None:
+    if not is_function(model):
+        return None
+    before = (state.steps[id] for id in step.planned.depends_on)
+    results = {
+        str(each.id): each.output
+        for each in before
+        if each.ended_at is not None and each.kept_output is not None
+    }
+    previous = None if part.handed is MISSING else loaded(part.handed)
+    return FunctionArguments(dict(state.inputs), results, dict(part.local), previous)
+
+
 def _model(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
+    if is_function(agent.model):
+        return agent.model  # whatever model the step names, the function is called
     # The brief's model is the step's, or else that of the agent who was asked first.
     if part.has_fallen_back and part.brief.model == state.plan.agents[part.brief.agent].model:
         return agent.model

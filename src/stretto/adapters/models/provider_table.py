@@ -106,7 +106,7 @@ PROVIDERS = (
 BY_NAME: Mapping[str, Provider] = {provider.name: provider for provider in PROVIDERS}
 
 # Names that are no provider's: other adapters answer to them, and check what follows the colon.
-OTHERS = frozenset({"scripted", "embedded", "local", "cli"})
+OTHERS = frozenset({"scripted", "embedded", "local", "cli", "python"})
 # Older names, and those of pydantic-ai.
 ALIASES = {
     "openai-chat": "openai", "gemini": "google", "google-gla": "google",

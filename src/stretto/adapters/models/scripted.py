@@ -11,12 +11,13 @@ replies:
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from re import escape, fullmatch
 from typing import cast
 
+from stretto.agents.acceptance import Acceptance, Answer
 from stretto.documents.document import Document, read_file, read_text
 from stretto.documents.kinds import AnyMap, Anything, Count, Duration, Flag, Text
 from stretto.documents.kinds import Choice as OneOf
@@ -38,7 +39,6 @@ from stretto.ports.allowance import CallEstimate, NothingLeft
 from stretto.ports.clock import Clock
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.problems.errors import InvalidUsage
-from stretto.validation.validate import NotAccepted, check_answer, check_value
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
@@ -95,6 +95,7 @@ class ScriptedRunner:
     def __init__(self, script: Script, clock: Clock) -> None:
         self._script = script
         self._clock = clock
+        self.acceptance = Acceptance(may_use_threads=False)
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
         return Setup(dict.fromkeys(models, f"{MODEL}:{self._script.digest()}"))
@@ -105,22 +106,24 @@ class ScriptedRunner:
             name = f"{request.step}/{request.part}" if request.part else request.step
             return Failure("error", f"the script has no reply for {name}", model=MODEL)
         if request.allowance is None:
-            return await self._give(reply, request)
+            return await self._give(reply, request, witness)
         # A script knows what its answer takes, so the reservation is exact and nothing is cut.
         reserved = await request.allowance.reserve(CallEstimate(reply.tokens, 0, _price_nothing))
         if isinstance(reserved, NothingLeft):
             return Failure("budget", reserved.says, model=MODEL)
-        result = await self._give(reply, request)
+        result = await self._give(reply, request, witness)
         request.allowance.settle(reserved, result.usage)
         return result
 
-    async def _give(self, reply: Reply, request: AttemptRequest) -> AttemptResult:
+    async def _give(self, reply: Reply, request: AttemptRequest, witness: Witness) -> AttemptResult:
         if reply.delay_seconds:
             await self._clock.sleep_until(self._clock.now() + reply.delay_seconds)
         result = _result(reply)
         if isinstance(result, Failure) or reply.is_raw:
             return result
-        return _validate(result, request)
+        # Like the answer of any model, except that no judge is asked about a script.
+        answer = Answer(result.output, result.usage, MODEL)
+        return await self.acceptance.check(answer, request, witness)
 
 
 def _price_nothing(input_tokens: int, output_tokens: int) -> float:
@@ -134,20 +137,6 @@ def _result(reply: Reply) -> AttemptResult:
     if reply.output is None or (isinstance(reply.output, str) and not reply.output.strip()):
         return Failure("empty", "the answer is empty", usage, model=MODEL)
     return Success(reply.output, usage, model=MODEL)
-
-
-def _validate(result: Success, request: AttemptRequest) -> AttemptResult:
-    """Check the answer like that of any model, except for rules that only a judge can decide."""
-    output = result.output
-    if isinstance(output, str):
-        checked = check_answer(output, request.format, request.schema, request.rules)
-    else:
-        checked = check_value(output, request.schema, request.rules)
-    if isinstance(checked, NotAccepted):
-        kind = checked.kind if checked.is_mendable else "refused"
-        return Failure(kind, checked.reason, result.usage, model=result.model)
-    warnings = tuple(f"nobody checked the rule '{rule}'" for rule in checked.undecided)
-    return replace(result, output=checked.output, warnings=warnings)
 
 
 def check_names(script: Script, plan: Plan) -> None:

@@ -1,0 +1,89 @@
+"""Decide whether an answer is accepted, whoever gave it: a model, a program or a Python function.
+
+    Answer ─→ not empty, format, schema, rules ─→ the judge, for rules that code cannot decide
+           ─→ Success | Failure
+
+This module does not import pydantic-ai, because answers of scripts and of Python functions are
+accepted here too, and they need no model. `agents.judge` makes the judge.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from stretto.events.model import FailureKind
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.validation.validate import Accepted, Checked, NotAccepted, check_answer, check_value
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+
+_SMALL_ANSWER = 10_000  # characters; checking a smaller answer is faster than starting a thread
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    output: Json  # a text is read as `format` and schema ask; any other value is checked as it is
+    usage: Usage
+    model: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    failed: str = ""  # why the answer is not accepted; empty: it is accepted
+    warnings: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
+# Decides the rules that code could not decide about this output.
+Judge: TypeAlias = Callable[[Sequence[str], Json, AttemptRequest, Witness], Awaitable[Judgement]]
+
+
+class Acceptance:
+    def __init__(self, judge: Judge | None = None, *, may_use_threads: bool = True) -> None:
+        """Under a virtual clock no thread may be used: time would go on while it works."""
+        self._judge = judge
+        self._may_use_threads = may_use_threads
+
+    async def check(
+        self, answer: Answer, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        checked = await self._checked(answer.output, request)
+        if isinstance(checked, NotAccepted):
+            # If no answer could pass, the model is not asked again.
+            kind = checked.kind if checked.is_mendable else "refused"
+            return _not_accepted(kind, checked.reason, answer.usage, answer)
+        judgement = await self._judgement(checked, request, witness)
+        usage = answer.usage + judgement.usage
+        if judgement.failed:
+            return _not_accepted("validation", judgement.failed, usage, answer)
+        warnings = (*answer.warnings, *judgement.warnings)
+        return Success(checked.output, usage, warnings, answer.model)
+
+    async def _checked(self, output: Json, request: AttemptRequest) -> Checked:
+        is_small = isinstance(output, str) and len(output) <= _SMALL_ANSWER
+        if not self._may_use_threads or (is_small and not request.schema):
+            return _check(output, request)
+        # How long checking takes depends on the answer, and other attempts wait for the loop.
+        return await asyncio.to_thread(_check, output, request)
+
+    async def _judgement(
+        self, checked: Accepted, request: AttemptRequest, witness: Witness
+    ) -> Judgement:
+        rules = checked.undecided
+        if not rules:
+            return Judgement()
+        if self._judge is None:
+            return Judgement(warnings=tuple(f"nobody checked the rule '{rule}'" for rule in rules))
+        return await self._judge(rules, checked.output, request, witness)
+
+
+def _check(output: Json, request: AttemptRequest) -> Checked:
+    if isinstance(output, str):
+        return check_answer(output, request.format, request.schema, request.rules)
+    return check_value(output, request.schema, request.rules)
+
+
+def _not_accepted(kind: FailureKind, why: str, usage: Usage, answer: Answer) -> Failure:
+    return Failure(kind, why, usage, model=answer.model, warnings=answer.warnings)

@@ -1,0 +1,432 @@
+"""Python functions as agents: steps that call a function instead of a model.
+
+    def score(prompt: str, company: str, context: AgentContext) -> dict[str, int]: ...
+
+    functions = FunctionAgents({"score": score})  # reads the signatures; raises InvalidUsage
+    catalog = functions.add_to(catalog)           # the planner then knows an agent "score"
+    problems = functions.problems(plan)           # what the recipe and the functions disagree on
+    runner = FunctionRunner(functions, others)    # `others` is asked about every other agent
+
+To the planner a function is an agent whose model is `python:NAME`. So the name stands in the plan,
+the function's identity in the run's setup, and equal keys still mean equal work.
+
+A function gets its arguments by the names of its parameters:
+
+    prompt      the rendered prompt
+    context     an AgentContext (also under any other name that is annotated so)
+    inputs      all inputs of the workflow, converted to the annotated type
+    item, index, feedback, iteration
+                inside a map or a loop
+    NAME        the workflow's input of that name, converted to the annotated type
+
+It returns a text, a JSON value, a dataclass or a pydantic model; None fails as "empty". Whatever it
+raises fails the attempt. A plain function runs in a thread, which nothing can stop: when its attempt
+is cancelled or times out, the attempt ends and the thread's result is dropped. A coroutine function
+is cancelled.
+"""
+
+import asyncio
+import inspect
+import json
+import threading
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from types import CodeType
+from typing import Any, Protocol, cast, get_type_hints
+
+from stretto.agents.acceptance import Acceptance, Answer
+from stretto.plan.catalog import Catalog
+from stretto.plan.model import Plan
+from stretto.ports.runner import (
+    AttemptRequest,
+    AttemptResult,
+    Failure,
+    FunctionArguments,
+    Identified,
+    Runner,
+    Witness,
+)
+from stretto.problems import Problem
+from stretto.problems.errors import InvalidUsage
+from stretto.recipe.model import Agent
+from stretto.vocabulary.ids import AgentId, is_id
+from stretto.vocabulary.models import FUNCTION_MODEL, is_function
+from stretto.vocabulary.names import listed
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+
+_LOCAL = ("item", "index", "feedback", "iteration")
+_NOT_JSON = "it returned a {}, which is neither text nor JSON"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """The step that a function works for."""
+
+    run_id: str
+    step: str
+    part: str  # which delegation of the step: a branch, an element of a map, a round of a loop
+    attempt: int
+    key: str  # of this attempt; for services that recognise a request that is sent twice
+    workspace: Path | None  # the folder that the step works in
+    inputs: Mapping[str, Json]
+    results: Mapping[str, Json]  # the outputs of the steps that this step depends on
+    local: Mapping[str, Json]  # item, index, feedback, iteration
+    instructions: str  # the agent's own prompt, where the recipe defines the agent
+    previous: Json  # the output of the map stage before, or what a loop's validator checks
+    seconds_left: float | None  # until a timeout ends the attempt
+
+
+class AnsweringRunner(Runner, Protocol):
+    """A runner that says how answers are accepted in its run."""
+
+    acceptance: Acceptance
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAgent:
+    name: str
+    call: Callable[..., object]
+    parameters: tuple["_Parameter", ...]
+    identity: str  # its qualified name, and a digest of its code
+
+    async def answer(self, request: AttemptRequest) -> object:
+        context = _context(request)
+        arguments = {
+            parameter.name: value
+            for parameter in self.parameters
+            if (value := parameter.value(request.prompt, context)) is not inspect.Parameter.empty
+        }
+        if _is_async(self.call):
+            result = self.call(**arguments)
+        else:
+            result = await _in_thread(partial(self.call, **arguments))
+        return await result if inspect.isawaitable(result) else result
+
+
+class FunctionAgents:
+    def __init__(self, functions: Mapping[str, Callable[..., object]]) -> None:
+        self._functions = {name: _read(name, function) for name, function in functions.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._functions)
+
+    def named(self, model: str | None) -> FunctionAgent | None:
+        return (
+            self._functions.get(model.removeprefix(FUNCTION_MODEL)) if is_function(model) else None
+        )
+
+    def add_to(self, catalog: Catalog) -> Catalog:
+        agents = {
+            AgentId(name): Agent(
+                AgentId(name), role=_summary(function.call), model=f"{FUNCTION_MODEL}{name}"
+            )
+            for name, function in self._functions.items()
+        }
+        # A ChainMap, because the catalog reads an agent's file only when that agent is asked for.
+        return replace(
+            catalog, agents=ChainMap(agents, cast(MutableMapping[AgentId, Agent], catalog.agents))
+        )
+
+    def problems(self, plan: Plan) -> tuple[Problem, ...]:
+        """What the recipe and the functions disagree on: names, parameters, missing functions."""
+        inputs = {declared.name for declared in plan.inputs}
+        found = list[Problem]()
+        for agent in plan.agents.values():
+            function = self.named(agent.model)
+            if agent.id in self._functions and agent.model != f"{FUNCTION_MODEL}{agent.id}":
+                found.append(_clash(agent.id))
+            elif function is not None:
+                found += _unknown_parameters(function, inputs)
+            elif is_function(agent.model):
+                found.append(_missing(agent.id, agent.model or ""))
+        return tuple(found)
+
+
+def _unknown_parameters(function: FunctionAgent, inputs: Collection[str]) -> Iterator[Problem]:
+    for parameter in function.parameters:
+        if not parameter.is_required or parameter.is_known or parameter.name in inputs:
+            continue
+        names = listed(sorted(inputs)) if inputs else "none"
+        yield Problem(
+            "RUN009",
+            f"agent '{function.name}': its function wants '{parameter.name}', "
+            "which is no input of this workflow",
+            hint=f"inputs: {names}; or take prompt, context or inputs, or give it a default",
+        )
+
+
+def _clash(id: AgentId) -> Problem:
+    return Problem(
+        "RUN009",
+        f"agent '{id}' is defined in the recipe, and a Python function is given for it too",
+        hint="rename one of them; or let the recipe's agent call the function: "
+        f"model: {FUNCTION_MODEL}{id}",
+    )
+
+
+def _missing(id: AgentId, model: str) -> Problem:
+    return Problem(
+        "RUN009",
+        f"agent '{id}' is the Python function {model}, which is not given here",
+        hint="start and resume this run from the program that gives it: Stretto(agents={…})",
+    )
+
+
+class FunctionRunner:
+    def __init__(self, functions: FunctionAgents, others: AnsweringRunner) -> None:
+        self._functions = functions
+        self._others = others
+        self.acceptance = others.acceptance
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        own = {name: self._functions.named(name) for name in models}
+        if not isinstance(self._others, Identified):
+            raise TypeError(f"{type(self._others).__name__} cannot say who answers")
+        setup = self._others.identify([name for name in models if own[name] is None], tools)
+        known = {name: function.identity for name, function in own.items() if function}
+        return replace(setup, models={**setup.models, **known})
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        function = self._functions.named(request.model)
+        if function is None:
+            return await self._others.run(request, witness)
+        model = request.model or ""
+        await witness.confirm()
+        try:
+            output = _as_json(await function.answer(request))
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this attempt: something inside the function was cancelled.
+            return Failure("error", f"CancelledError: {error}", model=model)
+        except (Exception, SystemExit) as error:
+            return Failure("error", f"{type(error).__name__}: {error}", model=model)
+        if output is None:
+            return Failure("empty", "the function returned None", model=model)
+        return await self.acceptance.check(Answer(output, Usage(), model), request, witness)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    name: str
+    is_required: bool
+    is_context: bool
+    convert: Callable[[object], object] | None  # None: as it is
+
+    @property
+    def is_known(self) -> bool:
+        return self.is_context or self.name in ("prompt", "inputs", *_LOCAL)
+
+    def value(self, prompt: str, context: AgentContext) -> object:
+        """`inspect.Parameter.empty`: it is left to the function's own default."""
+        if self.is_context:
+            return context
+        if self.name == "prompt":
+            return prompt
+        if self.name == "inputs":
+            found: object = context.inputs
+        elif self.name in context.local:
+            found = context.local[self.name]
+        elif self.name in context.inputs:
+            found = context.inputs[self.name]
+        elif self.is_required:
+            raise InvalidUsage(f"nothing here is called '{self.name}'")
+        else:
+            return inspect.Parameter.empty
+        return self.convert(found) if self.convert else found
+
+
+def _context(request: AttemptRequest) -> AgentContext:
+    given = request.arguments or FunctionArguments()
+    return AgentContext(
+        run_id=request.run_id,
+        step=request.step,
+        part=request.part,
+        attempt=request.attempt,
+        key=request.name,
+        workspace=Path(request.workspace) if request.workspace else None,
+        inputs=given.inputs,
+        results=given.results,
+        local=given.local,
+        instructions=request.instructions,
+        previous=given.previous,
+        seconds_left=request.seconds_left,
+    )
+
+
+def _read(name: str, function: Callable[..., object]) -> FunctionAgent:
+    if not is_id(name):
+        raise InvalidUsage(f"agents: '{name}' cannot be the name of an agent")
+    if not callable(function):
+        raise InvalidUsage(f"agent '{name}' is a {type(function).__name__}, not a function")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidUsage(f"agent '{name}' is a generator; let it return its answer")
+    try:
+        parameters = tuple(_parameters(function))
+        return FunctionAgent(name, function, parameters, _identity(function))
+    except InvalidUsage as error:
+        raise InvalidUsage(f"agent '{name}': {error.message}") from None
+    except Exception as error:  # annotations are the user's own code
+        said = f"{type(error).__name__}: {error}"
+        raise InvalidUsage(f"agent '{name}': its signature cannot be read: {said}") from None
+
+
+def _parameters(function: Callable[..., object]) -> Iterator[_Parameter]:
+    kinds = get_type_hints(_underlying(function), include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        if parameter.kind not in (
+            inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        ):  # fmt: skip
+            raise InvalidUsage(f"'{parameter.name}' cannot be given by name")
+        kind = kinds.get(parameter.name, Any)
+        is_context = kind is AgentContext or parameter.name == "context"
+        is_plain = is_context or parameter.name == "prompt" or kind is Any
+        yield _Parameter(
+            parameter.name,
+            parameter.default is inspect.Parameter.empty,
+            is_context,
+            None if is_plain else _converter(kind),
+        )
+
+
+def _converter(kind: Any) -> Callable[[object], object]:
+    # Imported here: a program that gives no functions does not wait for pydantic.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind).validate_python
+
+
+def _underlying(function: Callable[..., object]) -> Any:
+    """The plain function inside a partial, a method or an object with __call__."""
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return type(function).__call__
+
+
+def _is_async(function: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(_underlying(function))
+
+
+def _summary(function: Callable[..., object]) -> str:
+    return (inspect.getdoc(_underlying(function)) or "").partition("\n")[0]
+
+
+async def _in_thread(call: Callable[[], object]) -> object:
+    """In a thread of its own, and not of the loop's pool: a function that never returns would take
+    a place there for ever, and keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
+
+    def tell(result: object, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((result, error))
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = copied.run(call)
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):  # the run is over and its loop closed: nobody waits
+            loop.call_soon_threadsafe(tell, result, error)
+
+    copied = copy_context()
+    threading.Thread(target=work, name="stretto function agent", daemon=True).start()
+    result, error = await done
+    if error is not None:
+        raise error
+    return result
+
+
+def _as_json(output: object) -> Json:
+    if output is None or isinstance(output, str):
+        return output
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    try:
+        value: Json = to_jsonable_python(output)
+        json.dumps(value, allow_nan=False)
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        said = f"{_NOT_JSON.format(type(output).__name__)}: {error}"
+        raise InvalidUsage(said) from None
+    return value
+
+
+def _identity(function: Callable[..., object]) -> str:
+    """Another function, another version of its code or other captured values: another identity.
+    What the function calls in turn is not followed."""
+    inner = _underlying(function)
+    name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__qualname__', '')}"
+    digest = sha256()
+    for text in (*_texts(function), *_code(inner)):
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return f"{FUNCTION_MODEL}{name} {digest.hexdigest()[:32]}"
+
+
+def _code(function: Any) -> Iterator[str]:
+    try:
+        yield inspect.getsource(function)
+    except (OSError, TypeError):
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
+            yield from _compiled(code)
+
+
+def _compiled(code: CodeType) -> Iterator[str]:
+    yield code.co_code.hex()
+    yield repr(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _compiled(constant)
+        else:
+            yield repr(constant)
+
+
+def _texts(function: Any) -> Iterator[str]:
+    """The values that a function carries with it: defaults, closures, arguments of a partial."""
+    while isinstance(function, partial):
+        yield from map(_text, (*function.args, *function.keywords.items()))
+        function = function.func
+    function = inspect.unwrap(function)
+    if (owner := getattr(function, "__self__", None)) is not None:
+        yield _text(owner)
+    elif not inspect.isroutine(function):
+        yield _text(function)
+    cells = getattr(function, "__closure__", None) or ()
+    values = [cell.cell_contents for cell in cells if _is_set(cell)]
+    defaults = getattr(function, "__defaults__", None) or ()
+    keywords = getattr(function, "__kwdefaults__", None) or {}
+    yield from map(_text, (*values, *defaults, *keywords.items()))
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _text(value: object) -> str:
+    """The same in every process: the repr of a value, but of an object with an address its type."""
+    if isinstance(value, str | int | float | bool | bytes | None):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return f"[{','.join(map(_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(map(_text, value.items()))}}}"
+    carried = [getattr(value, each.name) for each in fields(value)] if is_dataclass(value) else []
+    return f"{type(value).__module__}.{type(value).__qualname__}{_text(carried) if carried else ''}"

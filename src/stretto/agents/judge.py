@@ -1,0 +1,81 @@
+"""Ask a model to decide the rules that code cannot decide."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from stretto.agents.acceptance import Judge, Judgement
+from stretto.agents.calling import Calling
+from stretto.agents.conversation import Conversation, Wanted
+from stretto.agents.provider_retry import DEFAULT_RETRIES
+from stretto.events.model import Happening, ModelSpoke
+from stretto.ports.model import Models
+from stretto.ports.runner import AttemptRequest, Failure, Witness
+from stretto.text.redaction import NOTHING_SECRET
+from stretto.validation.judge import VERDICT_SCHEMA, judge_prompt, read_verdicts
+from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
+
+
+def model_judge(
+    name: str,
+    models: Models,
+    retries: int = DEFAULT_RETRIES,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> Judge:
+    """A judge that cannot answer lets nothing pass silently: each rule becomes a warning."""
+
+    async def judge(
+        rules: Sequence[str], output: Json, request: AttemptRequest, witness: Witness
+    ) -> Judgement:
+        quiet = _Quiet(witness)
+        asked = replace(request, max_turns=1)
+        answer = await Conversation(
+            request=asked,
+            witness=quiet,
+            models=models,
+            names=(name,),
+            tools={},
+            calling=Calling(asked, quiet, {}, NOTHING_SECRET),
+            wanted=Wanted(is_json=True, schema=VERDICT_SCHEMA),
+            instructions="",
+            redactor=NOTHING_SECRET,
+            retries=retries,
+            sleep=sleep,
+        ).hold(judge_prompt(rules, output))
+        if isinstance(answer, Failure):
+            return Judgement(warnings=_not_checked(rules, answer.error), usage=answer.usage)
+        verdicts = await asyncio.to_thread(read_verdicts, str(answer.output), rules)
+        if isinstance(verdicts, str):
+            return Judgement(warnings=_not_checked(rules, verdicts), usage=answer.usage)
+        failed = [f"{each.rule}: {each.reason}" for each in verdicts if not each.passed]
+        return Judgement("\n".join(failed), usage=answer.usage)
+
+    return judge
+
+
+def _not_checked(rules: Sequence[str], why: str) -> tuple[str, ...]:
+    return tuple(f"nobody checked the rule '{rule}': {why}" for rule in rules)
+
+
+class _Quiet:
+    """A witness that leaves out what the judge says: the journal shows what the subagent says."""
+
+    def __init__(self, witness: Witness) -> None:
+        self._witness = witness
+
+    def now(self) -> float:
+        return self._witness.now()
+
+    def note(self, event: Happening) -> None:
+        if not isinstance(event, ModelSpoke):
+            self._witness.note(event)
+
+    async def record(self, event: Happening) -> None:
+        await self._witness.record(event)
+
+    async def confirm(self) -> None:
+        await self._witness.confirm()
+
+    def spend(self, usage: Usage) -> None:
+        self._witness.spend(usage)
