@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from stretto.report.markdown import as_markdown
 from stretto.report.model import ChangesReport, Report
-from stretto.report.patches import with_patches
-from stretto.report.report import report_of
+from stretto.report.report import report_of, with_patches
 from stretto.schedule.state import begin
 from support.recipes import plan_of
 

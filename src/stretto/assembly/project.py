@@ -333,7 +333,7 @@ class Project:
 
     def with_patches(self, report: "Report", history: "History") -> "Report":
         """The same report, with what each writer changed."""
-        from stretto.report.patches import with_patches
+        from stretto.report.report import with_patches
         from stretto.workspaces.patch import LARGEST_BINARY, render_patch
 
         def read(step: str) -> bytes | None:

@@ -4,13 +4,12 @@ No script, no request, and a policy that allows neither: the page can be mailed 
 anywhere. What models said is text in it, never markup.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from typing import TypeAlias
 
 from stretto.plan.model import Plan
-from stretto.report.chart import chart
 from stretto.report.diagrams import draw
-from stretto.report.html_transcript import Transcripts, transcript
 from stretto.report.markup import NOTHING, Content, Html, join, tag, trusted
 from stretto.report.model import AttemptReport, Issue, PathStep, Report, StepReport
 from stretto.report.text import (
@@ -25,9 +24,46 @@ from stretto.report.text import (
     tokens,
     took,
 )
+from stretto.report.timeline import chart
+from stretto.report.transcript import Excerpt
 from stretto.text.visible import one_line, visible
 from stretto.vocabulary.statuses import UNFINISHED, StepStatus
 from stretto.vocabulary.values import Json
+
+Transcripts: TypeAlias = Mapping[tuple[str, str, int], Sequence[Excerpt]]
+# A page must open in any browser; `stretto logs` has the rest.
+_MOST_ATTEMPTS = 20
+_MOST_ENTRIES = 200
+
+
+def transcript(run_id: str, step: StepReport, logs: Transcripts) -> Iterator[Html]:
+    attempts = [each for each in step.attempts if (step.id, each.part, each.number) in logs]
+    if not attempts:
+        return
+    command = f"stretto logs {run_id} {step.id}"
+    folded = []
+    for attempt in attempts[:_MOST_ATTEMPTS]:
+        entries = logs[step.id, attempt.part, attempt.number]
+        name = f"{attempt.part} attempt {attempt.number} by {attempt.agent}".strip()
+        shown = [_entry(entry, command) for entry in entries[:_MOST_ENTRIES]]
+        if len(entries) > _MOST_ENTRIES:
+            shown.append(_cut(f"{len(entries) - _MOST_ENTRIES:,} more: {command}"))
+        folded.append(tag("details", tag("summary", name), shown))
+    if len(attempts) > _MOST_ATTEMPTS:
+        folded.append(_cut(f"{len(attempts) - _MOST_ATTEMPTS:,} more attempts: {command}"))
+    yield tag("div", tag("h4", "Transcript"), folded)
+
+
+def _entry(entry: Excerpt, command: str) -> Html:
+    label = f"{entry.kind} of {entry.step}"
+    said = tag("pre", entry.text, tabindex="0", role="group", aria_label=label)
+    more = [_cut(f"{entry.left_out:,} characters more: {command}")] if entry.left_out else []
+    return tag("div", tag("p", entry.kind, class_="muted"), said, more)
+
+
+def _cut(says: str) -> Html:
+    return tag("p", says, class_="muted")
+
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "

@@ -1,7 +1,8 @@
 """What a run did. In: RunState. Out: Report. Nothing is in it that the journal does not hold."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from stretto.events.model import Event, RunStarted
 from stretto.plan.model import Brief, Plan, PlannedStep, briefs
@@ -24,6 +25,7 @@ from stretto.report.model import (
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import AttemptState, Changes, PartState, RunState, StepState
 from stretto.schedule.status import is_overdue, run_word, word_of
+from stretto.text.visible import visible
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
 
@@ -193,3 +195,29 @@ def _told(plan: Plan, step: PlannedStep, brief: Brief) -> Told:
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
+
+
+_MOST_LINES = 200
+
+
+def with_patches(report: Report, read: Callable[[str], bytes | None]) -> Report:
+    """`read`: the patch of a step, None where it is gone."""
+    return replace(report, steps=StepReports(_with_patch(step, read) for step in report.steps))
+
+
+def _with_patch(step: StepReport, read: Callable[[str], bytes | None]) -> StepReport:
+    if step.changes is None or not step.changes.files:
+        return step
+    patch = read(step.id)
+    if patch is None:
+        return step
+    return replace(step, changes=replace(step.changes, patch=_shown(patch)))
+
+
+def _shown(patch: bytes) -> str:
+    # A patch is a writer's bytes: nothing in it may move the cursor of whoever reads the report.
+    lines = visible(patch.decode("utf-8", "replace")).split("\n")
+    if len(lines) <= _MOST_LINES:
+        return "\n".join(lines).rstrip("\n")
+    left = len(lines) - _MOST_LINES
+    return "\n".join([*lines[:_MOST_LINES], f"… {left} lines more: stretto diff shows them"])

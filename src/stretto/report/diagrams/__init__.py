@@ -4,17 +4,17 @@ from importlib import import_module
 from typing import Literal, Protocol, TypeAlias, cast, get_args
 
 from stretto.plan.model import Plan
-from stretto.report.diagrams.shape import Graph, graph_of
+from stretto.report.diagrams.shape import Diagram, graph_of
 
-Format: TypeAlias = Literal["ascii", "mermaid", "dot", "svg"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+DiagramFormat: TypeAlias = Literal["ascii", "mermaid", "dot", "svg"]
+FORMATS: tuple[DiagramFormat, ...] = get_args(DiagramFormat)
 
 
 class _Drawer(Protocol):
-    def render(self, graph: Graph, width: int) -> str: ...
+    def render(self, graph: Diagram, width: int) -> str: ...
 
 
-def draw(plan: Plan, format: Format, width: int = 80) -> str:
+def draw(plan: Plan, format: DiagramFormat, width: int = 80) -> str:
     """`width` is in columns, and matters to the one format that is made of them."""
     # Only the format that is asked for is imported: `stretto graph` should start at once.
     drawer = cast(_Drawer, import_module(f"stretto.report.diagrams.{format}"))

@@ -1,4 +1,4 @@
-"""Draw a plan as text. In: a Graph and a width. Out: lines no wider than that, or than 20 columns.
+"""Draw a plan as text. In: a Diagram and a width. Out: lines no wider than that, or than 20 columns.
 
 What is nested chains and fans is drawn as such, as large as it fits; the rest is listed by layers.
 """
@@ -8,12 +8,88 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from stretto.report.diagrams.blocks import Block, beside, chain, fan
-from stretto.report.diagrams.listing import list_layers
-from stretto.report.diagrams.nesting import Parallel, Series, Tree, nest
-from stretto.report.diagrams.order import ancestors_of, layers_of
-from stretto.report.diagrams.shape import Graph, Node, Part
+from stretto.report.diagrams.blocks import (
+    Block,
+    Series,
+    SideBySide,
+    Tree,
+    beside,
+    chain,
+    fan,
+    nest,
+    padded,
+)
+from stretto.report.diagrams.layout import ancestors_of, layers_of
+from stretto.report.diagrams.shape import Arrow, Box, Diagram, InnerBox
 from stretto.text.short import columns, fit_name
+
+_INDENT = "  "
+
+
+def list_layers(graph: Diagram, width: int) -> list[str]:
+    """A step stands below all that it waits for; a blank line ends what could start together."""
+    into: defaultdict[int, list[Arrow]] = defaultdict(list)
+    for link in graph.links:
+        into[link.after].append(link)
+    half = width // 2
+    names = {node.index: _name(node, half) for node in graph.nodes}
+    margin = min(half, max(map(columns, names.values())))
+    lines: list[str] = []
+    for layer in graph.layers:
+        for index in layer:
+            waits = [_show_wait(graph, link, half) for link in into[index]]
+            lines += _entry(names[index], waits, margin, width)
+            for inside in _inside(graph.nodes[index]):
+                lines.append(fit_name(f"{_INDENT * 2}{inside}", width))
+        lines.append("")
+    return lines[:-1]
+
+
+def _name(node: Box, most: int) -> str:
+    # Brackets, number and dot are kept, so the number can always be read.
+    room = most - len(f"[{node.number}. ]")
+    with_agent = f"{node.id}: {node.agent}" if node.agent else node.id
+    name = with_agent if columns(with_agent) <= room else fit_name(node.id, room)
+    return f"[{node.number}. {name}]"
+
+
+def _show_wait(graph: Diagram, link: Arrow, most: int) -> str:
+    before = graph.nodes[link.before]
+    name = fit_name(before.id, max(most // 2, 3))
+    return f"{name} ({fit_name(link.label, most)})" if link.label else name
+
+
+def _entry(name: str, waits: Sequence[str], margin: int, width: int) -> Iterator[str]:
+    if not waits:
+        yield name
+        return
+    lead = f"{padded(name, margin)} <- "
+    line = lead
+    for place, wait in enumerate(waits):
+        text = wait + (", " if place < len(waits) - 1 else "")
+        if line != lead and columns((line + text).rstrip()) > width:
+            yield line.rstrip()
+            line = lead = " " * columns(lead)
+        line += fit_name(text, width - columns(line)) if line == lead else text
+    yield line.rstrip()
+
+
+def _inside(node: Box) -> Iterator[str]:
+    """What happens within a step, in words."""
+    for note in node.notes:
+        yield f"({note})"
+    if branches := node.having("branch"):
+        yield "side by side: " + ", ".join(part.name for part in branches)
+    for part in node.having("choice"):
+        yield f"{part.name} ({part.label})"
+    for part in node.having("judge", "test"):
+        passes = " passes it" if part.role == "judge" else ""
+        yield f"again until {part.name}{passes} (max {node.limit} iterations)"
+    if node.over:
+        yield f"each of {node.over}"
+    if len(stages := node.having("stage", "reducer")) > 1:
+        yield " --> ".join(part.name for part in stages)
+
 
 _LEAST_WIDTH = 20  # a step's number, an arrow, and a few letters of its name
 _CONTINUED = "   "
@@ -29,12 +105,12 @@ _UNCUT = 10_000
 _PLAIN = (Detail(False, _UNCUT), Detail(False, 24))
 
 
-def render(graph: Graph, width: int) -> str:
+def render(graph: Diagram, width: int) -> str:
     width = max(width, _LEAST_WIDTH)
     return "\n".join(_lines(graph, width)) + "\n"
 
 
-def _lines(graph: Graph, width: int) -> list[str]:
+def _lines(graph: Diagram, width: int) -> list[str]:
     figure = _Figure.of(graph)
     if figure is None:
         return list_layers(graph, width)
@@ -51,13 +127,13 @@ def _lines(graph: Graph, width: int) -> list[str]:
 class _Figure:
     """Boxes, and how they nest. A part that other steps come after has a box of its own."""
 
-    boxes: tuple[tuple[Node, Part | None], ...]
+    boxes: tuple[tuple[Box, InnerBox | None], ...]
     conditions: tuple[str, ...]  # by node
     tree: Tree
 
     @classmethod
-    def of(cls, graph: Graph) -> "_Figure | None":
-        boxes: list[tuple[Node, Part | None]] = []
+    def of(cls, graph: Diagram) -> "_Figure | None":
+        boxes: list[tuple[Box, InnerBox | None]] = []
         boxes_of: list[list[int]] = []
         for node in graph.nodes:
             own = [None, *node.having("branch", "choice", "reducer")]
@@ -82,7 +158,7 @@ class _Figure:
     def lines(self, detail: Detail, width: int) -> list[str] | None:
         """None: it does not fit."""
         # Apart from each other, chains may be broken each for itself.
-        trees = self.tree.items if isinstance(self.tree, Parallel) else (self.tree,)
+        trees = self.tree.items if isinstance(self.tree, SideBySide) else (self.tree,)
         figures = []
         for tree in trees:
             items = tree.items if isinstance(tree, Series) else (tree,)
@@ -122,7 +198,7 @@ class _Figure:
 
 
 def _awaited(
-    graph: Graph, node: Node, boxes_of: list[list[int]], routes: dict[tuple[int, int], str]
+    graph: Diagram, node: Box, boxes_of: list[list[int]], routes: dict[tuple[int, int], str]
 ) -> Iterator[int]:
     for before in graph.waits[node.index]:
         # A route leaves from the decision itself, everything else follows all of its parts.
@@ -147,7 +223,7 @@ def _wrapped(blocks: Sequence[Block], width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _step_text(node: Node, condition: str, detail: Detail) -> str:
+def _step_text(node: Box, condition: str, detail: Detail) -> str:
     most = detail.longest_name
     name = f"{node.number}. {fit_name(node.id, most)}"
     stages = node.having("stage")
@@ -161,7 +237,7 @@ def _step_text(node: Node, condition: str, detail: Detail) -> str:
     return " ".join([f"[{name}]", *(f"({fit_name(note, most)})" for note in notes)])
 
 
-def _part_text(part: Part, detail: Detail) -> str:
+def _part_text(part: InnerBox, detail: Detail) -> str:
     most = detail.longest_name
     name = f"{part.number}. " if part.number else ""
     name += fit_name(part.name, most)
@@ -170,7 +246,7 @@ def _part_text(part: Part, detail: Detail) -> str:
     return f"[{name}] ({fit_name(part.label, most)})" if part.label else f"[{name}]"
 
 
-def _loop(text: str, node: Node, detail: Detail, closes: bool) -> Block:
+def _loop(text: str, node: Box, detail: Detail, closes: bool) -> Block:
     _, verdict = node.parts
     mark = "?" if verdict.role == "test" else ""
     judge = f"[{fit_name(verdict.name, detail.longest_name)}{mark}]"

@@ -1,4 +1,4 @@
-"""Draw a plan for Graphviz. In: a Graph. Out: a digraph, its labels quoted and escaped.
+"""Draw a plan for Graphviz. In: a Diagram. Out: a digraph, its labels quoted and escaped.
 
 A step with parts is a cluster. Graphviz links nodes, so a link to a cluster is one to a part that
 is cut off at its border.
@@ -7,7 +7,7 @@ is cut off at its border.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from stretto.report.diagrams.shape import Graph, Node, Role
+from stretto.report.diagrams.shape import Box, Diagram, Role
 from stretto.text.short import fit_name
 
 _LONGEST_LINE = 60
@@ -18,7 +18,7 @@ _OPENING = """digraph {name} {{
 _SHAPES: Mapping[Role, str] = {"judge": "diamond", "test": "diamond", "stage": "box3d"}
 
 
-def render(graph: Graph, width: int) -> str:
+def render(graph: Diagram, width: int) -> str:
     lines = [_OPENING.format(name=quoted(graph.name))]
     for node in graph.nodes:
         lines += (f"    {line}" for line in _node(node))
@@ -52,7 +52,7 @@ class _Ends:
     cluster: str = ""
 
 
-def _ends(node: Node) -> _Ends:
+def _ends(node: Box) -> _Ends:
     own = f"n{node.number}"
     if not node.parts:
         return _Ends(own, own, own)
@@ -66,11 +66,11 @@ def _ends(node: Node) -> _Ends:
     return _Ends(parts[0], parts[-1], parts[0], cluster)
 
 
-def _part_ids(node: Node) -> list[str]:
+def _part_ids(node: Box) -> list[str]:
     return [f"n{node.number}p{place}" for place in range(1, len(node.parts) + 1)]
 
 
-def _node(node: Node) -> Iterator[str]:
+def _node(node: Box) -> Iterator[str]:
     notes = [f"({note})" for note in node.notes]
     if node.over:
         notes.insert(0, f"× each of {node.over}")
@@ -84,7 +84,7 @@ def _node(node: Node) -> Iterator[str]:
     yield "}"
 
 
-def _inside(node: Node) -> Iterator[str]:
+def _inside(node: Box) -> Iterator[str]:
     if node.kind == "conditional":
         yield _shaped(f"n{node.number}", "diamond", "?")
     ids = _part_ids(node)

@@ -7,9 +7,9 @@ links to one box share them.
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from itertools import pairwise
-
-from stretto.report.diagrams.order import layers_of
+from typing import TypeAlias
 
 SWEEPS = 12
 MOST_LINKS = 20_000
@@ -21,7 +21,7 @@ _PULL = (1.0, 2.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Position:
     x: float
     y: float
 
@@ -33,10 +33,10 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    centres: tuple[Point, ...]
+class Placement:
+    centres: tuple[Position, ...]
     # Straight from point 0 to 1, a curve to 2, straight to 3, a curve to 4 …
-    routes: tuple[tuple[Point, ...], ...]
+    routes: tuple[tuple[Position, ...], ...]
     size: Size
 
 
@@ -73,7 +73,7 @@ class _Slots:
         return self.bends[layer, after]
 
 
-def place(sizes: Sequence[Size], links: Sequence[tuple[int, int]]) -> Layout:
+def place(sizes: Sequence[Size], links: Sequence[tuple[int, int]]) -> Placement:
     layer_of = _layers(len(sizes), links)
     slots = _Slots(list(sizes), layer_of)
     paths = [slots.path(before, after) for before, after in links]
@@ -189,7 +189,7 @@ def _assembled(
     rows: Sequence[Sequence[int]],
     x: list[float],
     slots: _Slots,
-) -> Layout:
+) -> Placement:
     left = min(x[slot] - slots.sizes[slot].width / 2 for slot in range(len(x)))
     right = max(x[slot] + slots.sizes[slot].width / 2 for slot in range(len(x)))
     heights = [max(slots.sizes[slot].height for slot in row) for row in rows]
@@ -199,15 +199,51 @@ def _assembled(
         tops.append(bottoms[-1] + min(LAYER_GAP, 16 + upper, 16 + lower))
         bottoms.append(tops[-1] + lower)
     middle = [(top + bottom) / 2 for top, bottom in zip(tops, bottoms, strict=True)]
-    centres = tuple(Point(x[box] - left, middle[slots.layer[box]]) for box in range(count))
+    centres = tuple(Position(x[box] - left, middle[slots.layer[box]]) for box in range(count))
     routes = []
     for path in paths:
         first, last = path[0], path[-1]
-        route = [Point(centres[first].x, centres[first].y + slots.sizes[first].height / 2)]
+        route = [Position(centres[first].x, centres[first].y + slots.sizes[first].height / 2)]
         for slot in path:
             at, layer = x[slot] - left, slots.layer[slot]
-            route += [Point(at, tops[layer])] if slot != first else []
-            route += [Point(at, bottoms[layer])] if slot != last else []
-        route.append(Point(centres[last].x, centres[last].y - slots.sizes[last].height / 2))
+            route += [Position(at, tops[layer])] if slot != first else []
+            route += [Position(at, bottoms[layer])] if slot != last else []
+        route.append(Position(centres[last].x, centres[last].y - slots.sizes[last].height / 2))
         routes.append(tuple(route))
-    return Layout(centres, tuple(routes), Size(right - left, bottoms[-1]))
+    return Placement(centres, tuple(routes), Size(right - left, bottoms[-1]))
+
+
+Waits: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+def layers_of(waits: Waits) -> tuple[tuple[int, ...], ...]:
+    """Each node one layer below the lowest that it waits for; listing order within a layer."""
+    sorter = TopologicalSorter(dict(enumerate(waits)))
+    sorter.prepare()
+    layers = []
+    while sorter.is_active():
+        layer = sorted(sorter.get_ready())
+        sorter.done(*layer)
+        layers.append(tuple(layer))
+    return tuple(layers)
+
+
+def ancestors_of(waits: Waits, layers: Sequence[Sequence[int]]) -> list[int]:
+    masks = [0] * len(waits)
+    for layer in layers:
+        for node in layer:
+            for before in waits[node]:
+                masks[node] |= masks[before] | 1 << before
+    return masks
+
+
+def without_implied(waits: Waits, ancestors: Sequence[int]) -> Waits:
+    """a → c goes without saying where a → b → c."""
+
+    def needed(node: int) -> tuple[int, ...]:
+        implied = 0
+        for before in waits[node]:
+            implied |= ancestors[before]
+        return tuple(before for before in waits[node] if not implied >> before & 1)
+
+    return tuple(map(needed, range(len(waits))))

@@ -1,11 +1,11 @@
-"""Draw a plan for mermaid. In: a Graph. Out: a flowchart, its labels quoted and escaped.
+"""Draw a plan for mermaid. In: a Diagram. Out: a flowchart, its labels quoted and escaped.
 
 A step with parts is a subgraph and links go to and from it, but a route leaves from the decision.
 """
 
 from collections.abc import Iterator, Mapping
 
-from stretto.report.diagrams.shape import Graph, Node, Role
+from stretto.report.diagrams.shape import Box, Diagram, Role
 from stretto.text.short import fit_name
 
 _LONGEST_LINE = 60
@@ -17,7 +17,7 @@ _BOX, _GATE, _DECISION, _MANY = ("[", "]"), ("{{", "}}"), ("{", "}"), ("[[", "]]
 _SHAPES: Mapping[Role, tuple[str, str]] = {"test": _DECISION, "judge": _DECISION, "stage": _MANY}
 
 
-def render(graph: Graph, width: int) -> str:
+def render(graph: Diagram, width: int) -> str:
     lines = ["flowchart TD"]
     for node in graph.nodes:
         lines += (f"    {line}" for line in _node(node))
@@ -33,19 +33,19 @@ def escaped(text: str) -> str:
     return "".join(c if c.isalnum() or c in _SAFE else f"#{ord(c)};" for c in text)
 
 
-def _id(node: Node) -> str:
+def _id(node: Box) -> str:
     return f"n{node.number}"
 
 
-def _part_ids(node: Node) -> list[str]:
+def _part_ids(node: Box) -> list[str]:
     return [f"{_id(node)}p{place}" for place in range(1, len(node.parts) + 1)]
 
 
-def _decision_id(node: Node) -> str:
+def _decision_id(node: Box) -> str:
     return f"{_id(node)}if" if node.parts else _id(node)
 
 
-def _node(node: Node) -> Iterator[str]:
+def _node(node: Box) -> Iterator[str]:
     shape = _DECISION if node.kind == "conditional" else _GATE if node.is_gated else _BOX
     title = _label(node.title, node.agent, *_notes(node))
     if not node.parts:
@@ -58,13 +58,13 @@ def _node(node: Node) -> Iterator[str]:
     yield "end"
 
 
-def _notes(node: Node) -> Iterator[str]:
+def _notes(node: Box) -> Iterator[str]:
     if node.over:
         yield f"× each of {node.over}"
     yield from (f"({note})" for note in node.notes)
 
 
-def _inside(node: Node) -> Iterator[str]:
+def _inside(node: Box) -> Iterator[str]:
     if node.kind == "conditional":
         yield _shaped(_decision_id(node), _label("?"), _DECISION)
     ids = _part_ids(node)

@@ -1,7 +1,7 @@
-"""What there is to draw. In: a Plan. Out: a Graph of steps and links, the same for every format.
+"""What there is to draw. In: a Plan. Out: a Diagram of steps and links, the same for every format.
 
-Graph ── nodes: Node ── parts: Part    a step, and the delegations inside it
-  └───── links: Link                   without those that others imply
+Diagram ── nodes: Box ── parts: InnerBox    a step, and the delegations inside it
+  └───── links: Arrow                   without those that others imply
 """
 
 import re
@@ -25,7 +25,7 @@ from stretto.plan.model import (
     Target,
     briefs,
 )
-from stretto.report.diagrams.order import Waits, ancestors_of, layers_of, without_implied
+from stretto.report.diagrams.layout import Waits, ancestors_of, layers_of, without_implied
 from stretto.text.short import fit_name, name_line
 from stretto.vocabulary.ids import StepId
 
@@ -35,7 +35,7 @@ LONGEST_CONDITION = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InnerBox:
     """A delegation inside a step, or the test that ends its loop."""
 
     role: Role
@@ -50,7 +50,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Box:
     index: int
     id: str
     kind: StepType
@@ -58,7 +58,7 @@ class Node:
     over: str  # what a map goes through
     notes: tuple[str, ...]
     is_gated: bool
-    parts: tuple[Part, ...]
+    parts: tuple[InnerBox, ...]
     limit: int  # iterations of a loop
 
     @property
@@ -69,27 +69,27 @@ class Node:
     def title(self) -> str:
         return f"{self.number}. {self.id}"
 
-    def having(self, *roles: Role) -> tuple[Part, ...]:
+    def having(self, *roles: Role) -> tuple[InnerBox, ...]:
         return tuple(part for part in self.parts if part.role in roles)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Arrow:
     before: int
     after: int
     label: str = ""  # the condition under which it is taken
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class Diagram:
     name: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[Box, ...]
     waits: Waits  # all that each node waits for
-    links: tuple[Link, ...]
+    links: tuple[Arrow, ...]
     layers: tuple[tuple[int, ...], ...]
 
 
-def graph_of(plan: Plan) -> Graph:
+def graph_of(plan: Plan) -> Diagram:
     index_of = {step.id: step.index for step in plan.steps}
     waits = tuple(tuple(sorted(index_of[id] for id in step.depends_on)) for step in plan.steps)
     layers = layers_of(waits)
@@ -101,12 +101,12 @@ def graph_of(plan: Plan) -> Graph:
     )
     shown = without_implied(waits, ancestors_of(sure, layers))
     links = (
-        Link(before, after, routes.get((before, after), ""))
+        Arrow(before, after, routes.get((before, after), ""))
         for after, befores in enumerate(waits)
         for before in befores
         if before in shown[after] or (before, after) in routes
     )
-    return Graph(name_line(plan.name), tuple(map(_node, plan.steps)), waits, tuple(links), layers)
+    return Diagram(name_line(plan.name), tuple(map(_node, plan.steps)), waits, tuple(links), layers)
 
 
 def _routes(plan: Plan, index_of: Mapping[StepId, int]) -> dict[tuple[int, int], str]:
@@ -130,7 +130,7 @@ def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
     return ((condition, target) for condition, target in pairs if target is not None)
 
 
-def _node(step: PlannedStep) -> Node:
+def _node(step: PlannedStep) -> Box:
     number, work = step.index + 1, step.work
     agents = [name_line(brief.agent) for brief in briefs(work)]
     agent = (
@@ -138,7 +138,7 @@ def _node(step: PlannedStep) -> Node:
         if isinstance(work, PlannedDelegation | PlannedLoop | PlannedMap) and agents
         else ""
     )
-    return Node(
+    return Box(
         index=step.index,
         id=name_line(step.id),
         kind=step.type,
@@ -163,29 +163,29 @@ def _notes(step: PlannedStep) -> Iterator[str]:
         yield f"fallback: {fit_name(name_line(work.brief.fallback), LONGEST_CONDITION)}"
 
 
-def _parts(number: int, work: PlannedWork) -> Iterator[Part]:
+def _parts(number: int, work: PlannedWork) -> Iterator[InnerBox]:
     match work:
         case PlannedParallel():
             for place, branch in enumerate(work.branches):
                 name, agent = name_line(branch.key), name_line(branch.brief.agent)
                 other = "" if agent == name else agent
-                yield Part("branch", name, other, f"{number}{_letter(place)}")
+                yield InnerBox("branch", name, other, f"{number}{_letter(place)}")
         case PlannedCondition() | PlannedSwitch():
             in_place = [(when, to.brief) for when, to in _targets(work) if to.brief is not None]
             for place, (when, brief) in enumerate(in_place):
                 number_of = f"{number}{_letter(place)}"
-                yield Part("choice", name_line(brief.agent), number=number_of, label=when)
+                yield InnerBox("choice", name_line(brief.agent), number=number_of, label=when)
         case PlannedLoop():
-            yield Part("producer", name_line(work.producer.agent))
+            yield InnerBox("producer", name_line(work.producer.agent))
             if work.validator is not None:
-                yield Part("judge", name_line(work.validator.agent))
+                yield InnerBox("judge", name_line(work.validator.agent))
             else:
-                yield Part("test", _condition(work.until.text) if work.until else "passed")
+                yield InnerBox("test", _condition(work.until.text) if work.until else "passed")
         case PlannedMap():
             for stage in work.stages:
-                yield Part("stage", name_line(stage.agent))
+                yield InnerBox("stage", name_line(stage.agent))
             if work.reducer is not None:
-                yield Part("reducer", name_line(work.reducer.agent))
+                yield InnerBox("reducer", name_line(work.reducer.agent))
         case PlannedDelegation():
             pass
 

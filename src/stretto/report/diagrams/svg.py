@@ -1,27 +1,94 @@
-"""Draw a plan as a picture. In: a Graph. Out: one SVG that needs nothing else and runs nothing.
+"""Draw a plan as a picture. In: a Diagram. Out: one SVG that needs nothing else and runs nothing.
 
 The text is the page's own colour, or follows the reader's scheme where there is no page.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, starmap
 from xml.sax.saxutils import escape, quoteattr
 
-from stretto.report.diagrams.cards import (
-    ARC,
-    LINE,
-    PADDING,
-    PILL_HEIGHT,
-    POINT,
-    STACK,
-    TEXT_COLUMN,
-    Card,
-    Pill,
-    card_of,
-)
-from stretto.report.diagrams.layout import Layout, Point, Size, place
-from stretto.report.diagrams.shape import Graph, Node
-from stretto.text.short import columns
+from stretto.report.diagrams.layout import Placement, Position, Size, place
+from stretto.report.diagrams.shape import Box, Diagram
+from stretto.text.short import columns, fit_name
+
+LINE = 17.0
+PILL_HEIGHT = 40.0
+PILL_GAP = 10.0
+PADDING = 12.0
+POINT = 18.0  # how far the ends of a decision stick out
+STACK = 4.0  # by how much the cards of a map are offset
+ARC = 22.0  # how far the arrow of a loop reaches
+_LONGEST_LINE = 48
+_PILLS_A_ROW = 4
+# A column of a monospaced font is 0.6 of its size, and a little more in the widest ones.
+TITLE_COLUMN, TEXT_COLUMN = 13 * 0.62, 11 * 0.62
+
+
+@dataclass(frozen=True, slots=True)
+class Pill:
+    lines: tuple[str, ...]
+    x: float  # its corner, from the corner of the card
+    y: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    title: str
+    lines: tuple[str, ...]
+    pills: tuple[Pill, ...]
+    size: Size
+    slot: Size  # with what sticks out of it
+
+
+def card_of(node: Box) -> Card:
+    title = fit_name(node.title, _LONGEST_LINE)
+    lines = tuple(fit_name(line, _LONGEST_LINE) for line in _card_lines(node))
+    text_width = max([columns(title) * TITLE_COLUMN, *(columns(t) * TEXT_COLUMN for t in lines)])
+    top = PADDING + LINE * (1 + len(lines))
+    pills = _pills(node, top + PADDING / 2)
+    width = max([text_width, *(pill.x + pill.width - PADDING for pill in pills)]) + 2 * PADDING
+    height = max([top, *(pill.y + PILL_HEIGHT for pill in pills)]) + PADDING
+    if node.kind == "conditional":
+        width += 2 * POINT
+    more = {"loop": Size(2 * ARC, 0), "map": Size(2 * STACK, 2 * STACK)}.get(node.kind, Size(0, 0))
+    slot = Size(width + more.width, height + more.height)
+    return Card(title, lines, pills, Size(width, height), slot)
+
+
+def _card_lines(node: Box) -> Iterator[str]:
+    if node.kind == "loop":
+        producer, verdict = node.parts
+        yield f"{producer.name} ⇄ {verdict.name}"
+        yield f"max {node.limit} iterations"
+    elif node.kind == "map":
+        yield f"× each of {node.over}"
+        yield " → ".join(part.name for part in node.having("stage"))
+        yield from (f"reduce: {part.name}" for part in node.having("reducer"))
+    elif node.agent:
+        yield node.agent
+    yield from (f"{part.label} → {part.name}" for part in node.having("choice"))
+    yield from (f"({note})" for note in node.notes)
+
+
+def _pills(node: Box, top: float) -> tuple[Pill, ...]:
+    branches = node.having("branch")
+    texts = [
+        tuple(fit_name(t, _LONGEST_LINE // 2) for t in (b.title, b.agent) if t) for b in branches
+    ]
+    width = max((columns(text) * TEXT_COLUMN for lines in texts for text in lines), default=0)
+    width += 2 * PADDING
+    return tuple(
+        Pill(
+            lines,
+            PADDING + place % _PILLS_A_ROW * (width + PILL_GAP),
+            top + place // _PILLS_A_ROW * (PILL_HEIGHT + PILL_GAP),
+            width,
+        )
+        for place, lines in enumerate(texts)
+    )
+
 
 _MARGIN = 16.0
 _LABEL_HEIGHT = 14.0
@@ -46,7 +113,7 @@ _STYLE = """
 """
 
 
-def render(graph: Graph, width: int) -> str:
+def render(graph: Diagram, width: int) -> str:
     cards = [card_of(node) for node in graph.nodes]
     sizes = [card.slot for card in cards]
     links: list[tuple[int, int]] = []
@@ -85,7 +152,7 @@ def _opening(name: str, size: Size) -> Iterator[str]:
     yield f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">'
 
 
-def _links(links: Sequence[tuple[int, int]], layout: Layout, boxes: int) -> Iterator[str]:
+def _links(links: Sequence[tuple[int, int]], layout: Placement, boxes: int) -> Iterator[str]:
     # Links share pieces. One path holds each piece once, so that none is drawn darker.
     pieces = dict.fromkeys(
         (here, there, place % 2 == 1)
@@ -98,18 +165,18 @@ def _links(links: Sequence[tuple[int, int]], layout: Layout, boxes: int) -> Iter
         yield _tip(end, "M0 0l-4 -8h8z")
 
 
-def _piece(here: Point, there: Point, is_curved: bool) -> str:
+def _piece(here: Position, there: Position, is_curved: bool) -> str:
     if not is_curved:
         return f"M{_at(here)}V{there.y:.1f}" if here != there else ""
     middle = (here.y + there.y) / 2
     return f"M{_at(here)}C{here.x:.1f} {middle:.1f} {there.x:.1f} {middle:.1f} {_at(there)}"
 
 
-def _step(node: Node, card: Card, centre: Point) -> Iterator[str]:
+def _step(node: Box, card: Card, centre: Position) -> Iterator[str]:
     left, top = centre.x - card.size.width / 2, centre.y - card.size.height / 2
     if node.kind == "map":
         left, top = left - STACK, top + STACK
-    corner, middle = Point(left, top), left + card.size.width / 2
+    corner, middle = Position(left, top), left + card.size.width / 2
     said = " · ".join([node.title, node.kind, *card.lines])
     yield f"<g><title>{escape(said)}</title>"
     yield from _outline(node, card.size, corner)
@@ -123,7 +190,7 @@ def _step(node: Node, card: Card, centre: Point) -> Iterator[str]:
     yield "</g>"
 
 
-def _outline(node: Node, size: Size, corner: Point) -> Iterator[str]:
+def _outline(node: Box, size: Size, corner: Position) -> Iterator[str]:
     x, y, w, h = corner.x, corner.y, size.width, size.height
     style = f'class="card tint {node.kind}{" gated" if node.is_gated else ""}"'
     if node.kind == "conditional":
@@ -149,11 +216,11 @@ def _outline(node: Node, size: Size, corner: Point) -> Iterator[str]:
             f"c{ARC:.0f} 8 {ARC:.0f} -26 6 -18"
             f'"/>'
         )
-        yield _tip(Point(right, middle - 9), "M0 0l8 -4v8z", "loop")
+        yield _tip(Position(right, middle - 9), "M0 0l8 -4v8z", "loop")
 
 
-def _pill(pill: Pill, corner: Point) -> Iterator[str]:
-    at = Point(corner.x + pill.x, corner.y + pill.y)
+def _pill(pill: Pill, corner: Position) -> Iterator[str]:
+    at = Position(corner.x + pill.x, corner.y + pill.y)
     yield _box('class="pill tint parallel"', at, Size(pill.width, PILL_HEIGHT), 6)
     y = at.y + PILL_HEIGHT / 2 + 4 - 7 * (len(pill.lines) - 1)
     for line, style in zip(pill.lines, ("", 'class="quiet"'), strict=False):
@@ -161,14 +228,14 @@ def _pill(pill: Pill, corner: Point) -> Iterator[str]:
         y += 14
 
 
-def _box(style: str, corner: Point, size: Size, radius: float) -> str:
+def _box(style: str, corner: Position, size: Size, radius: float) -> str:
     return (
         f'<rect {style} x="{corner.x:.1f}" y="{corner.y:.1f}" width="{size.width:.1f}"'
         f' height="{size.height:.1f}" rx="{radius:.0f}"/>'
     )
 
 
-def _tip(at: Point, path: str, kind: str = "") -> str:
+def _tip(at: Position, path: str, kind: str = "") -> str:
     style = f"tip {kind}".strip()
     return f'<path class="{style}" transform="translate({_at(at)})" d="{path}"/>'
 
@@ -177,5 +244,5 @@ def _text(text: str, x: float, y: float, style: str = "") -> str:
     return f'<text {style} x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'.replace("  ", " ")
 
 
-def _at(point: Point) -> str:
+def _at(point: Position) -> str:
     return f"{point.x:.1f} {point.y:.1f}"
