@@ -17,7 +17,7 @@ from stretto.workspaces.isolate import isolate, remove_tree
 from stretto.workspaces.locks import WorkspaceBusy, merge_lock
 from stretto.workspaces.merge import Conflict, MergePlan, plan_merge, stays_inside
 from stretto.workspaces.merge_back import is_merged, merge_back
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.undo import recover_merges
 from support.trees import Tree, git, read_tree, repository, write_tree
 

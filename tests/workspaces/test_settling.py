@@ -12,7 +12,7 @@ from stretto.workspaces.entries import Changes
 from stretto.workspaces.isolate import isolate
 from stretto.workspaces.merge import Conflict, Settlement
 from stretto.workspaces.merge_back import merge_back
-from stretto.workspaces.refusals import spelt
+from stretto.workspaces.paths import escape_path
 from support.trees import Tree, read_tree, write_tree
 
 FILES: Tree = {
@@ -145,8 +145,8 @@ def test_a_folder_in_the_way_is_not_removed_by_taking_a_side(tmp_path: Path) -> 
     ],
 )
 def test_a_name_is_spelt_as_text_that_a_terminal_and_json_take(name: str, text: str) -> None:
-    assert spelt(name) == text
-    spelt(name).encode()
+    assert escape_path(name) == text
+    escape_path(name).encode()
 
 
 OBSTRUCTED: list[tuple[Tree, Tree]] = [

@@ -36,8 +36,8 @@ from stretto.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
 from stretto.workspaces.merge import Conflict, plan_merge
 from stretto.workspaces.merge_back import merge_back
 from stretto.workspaces.patch import render_patch, summarize
+from stretto.workspaces.paths import escape_path
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
-from stretto.workspaces.refusals import spelt
 from stretto.workspaces.sandbox.repository_guard import (
     disarm_new,
     look_for_repositories,
@@ -110,8 +110,8 @@ class LocalWorkspaces:
             written = [it for it in differences(before, after, ()) if not it.startswith(f"{own}/")]
             note = self._note(shared.run_id, shared.step)
             await asyncio.to_thread(note_written, note, shared.folder, written)
-        paths = tuple(spelt(path) for path in strays if not path.startswith(f"{own}/"))
-        written_here = tuple(map(spelt, changed))
+        paths = tuple(escape_path(path) for path in strays if not path.startswith(f"{own}/"))
+        written_here = tuple(map(escape_path, changed))
         return UndeclaredChanges(paths, is_unchanged, repositories=made, own=written_here)
 
     async def open(self, copy: WorkspaceCopy) -> Path:
@@ -192,10 +192,12 @@ class LocalWorkspaces:
             return Held(artifact, doubt, *counts, not half_done, said)
         merged = merge_back(changes, copy.workspace, self._home)
         if isinstance(merged, Conflict):
-            clashes = "; ".join(f"{spelt(clash.path)}: {clash.why}" for clash in merged.clashes[:5])
+            clashes = "; ".join(
+                f"{escape_path(clash.path)}: {clash.why}" for clash in merged.clashes[:5]
+            )
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
             return NotMerged(artifact, error, merged.paths, *counts, False, *shows, warnings=said)
-        kept = (f"{spelt(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
+        kept = (f"{escape_path(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
         return Collected(artifact, *counts, True, (*said, *kept), "", *shows)
 
     def _can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
@@ -281,7 +283,7 @@ class LocalWorkspaces:
 
 def _shown(changes: Changes) -> tuple[str, tuple[str, ...]]:
     """The change as a prompt may show it, and its paths. A binary file is only named."""
-    paths = tuple(spelt(change.path) for change in changes.changes[:_MOST_PATHS])
+    paths = tuple(escape_path(change.path) for change in changes.changes[:_MOST_PATHS])
     patch = render_patch(changes, largest_binary=0).decode("utf-8", "replace")
     if len(patch) <= _LONGEST_DIFF:
         return patch, paths
@@ -292,8 +294,11 @@ def _shown(changes: Changes) -> tuple[str, tuple[str, ...]]:
 
 def _said(changes: Changes) -> tuple[str, ...]:
     lines = [
-        *(f"{spelt(each.path)} is no part of its change: {each.why}" for each in changes.left),
-        *(f"{spelt(each.path)} was refused: {each.why}" for each in changes.refused),
+        *(
+            f"{escape_path(each.path)} is no part of its change: {each.why}"
+            for each in changes.left
+        ),
+        *(f"{escape_path(each.path)} was refused: {each.why}" for each in changes.refused),
     ]
     more = len(lines) - _MOST_SAID
     return (*lines[:_MOST_SAID], *((f"and {more:,} more paths",) if more > 0 else ()))

@@ -12,7 +12,7 @@ from stretto.vocabulary.names import listed
 from stretto.workspaces.isolate import is_real_folder
 from stretto.workspaces.left_out import LeftOut, find_left_out
 from stretto.workspaces.limits import MIB, WorkspaceLimits
-from stretto.workspaces.refusals import shown
+from stretto.workspaces.paths import quote_path
 
 LEFT_OUT = "RCP905"
 _MOST_NAMED = 5
@@ -81,7 +81,7 @@ def _carried(
     carry = settings.workspace.carry
     for path in carry:
         if not is_real_folder(settings.project, path):
-            says = f"{shown(path)} of workspace.carry is no folder of this workspace"
+            says = f"{quote_path(path)} of workspace.carry is no folder of this workspace"
             yield Problem(LEFT_OUT, says, hint="make it, or remove it from stretto.yaml")
     if not carry:
         return
@@ -116,4 +116,4 @@ def _named(steps: Iterable[PlannedStep]) -> str:
 
 
 def _some(paths: Iterable[str]) -> str:
-    return listed((shown(path) for path in paths), _MOST_NAMED)
+    return listed((quote_path(path) for path in paths), _MOST_NAMED)

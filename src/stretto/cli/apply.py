@@ -26,8 +26,8 @@ from stretto.workspaces.apply import Merged
 from stretto.workspaces.entries import Changes
 from stretto.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
 from stretto.workspaces.merge_back import is_merged, merge_back
+from stretto.workspaces.paths import escape_path, quote_path
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
-from stretto.workspaces.refusals import shown, spelt
 from stretto.workspaces.stage import Point
 
 _Outcome = TypeVar("_Outcome", MergePlan, Merged)
@@ -128,8 +128,8 @@ def _settlement(changes: Changes, paths: frozenset[str], ours: bool, theirs: boo
     known = {path for change in changes.changes for path in change.touched}
     known |= {left.path for left in changes.refused}
     for path in sorted(paths - known):
-        hint = did_you_mean(path, known) or f"it changes {listed(map(shown, sorted(known)))}"
-        raise InvalidUsage(f"{shown(path)} is no path of this change", hint=hint)
+        hint = did_you_mean(path, known) or f"it changes {listed(map(quote_path, sorted(known)))}"
+        raise InvalidUsage(f"{quote_path(path)} is no path of this change", hint=hint)
     return Settlement(paths, "ours" if ours else "theirs" if theirs else None)
 
 
@@ -190,7 +190,7 @@ async def _note(project: Project, run_id: RunId, step: StepId) -> None:
 def _merged(outcome: _Outcome | Conflict) -> _Outcome:
     """Raises MergeConflict."""
     if isinstance(outcome, Conflict):
-        clashes = "; ".join(f"{shown(clash.path)} {clash.why}" for clash in outcome.clashes)
+        clashes = "; ".join(f"{quote_path(clash.path)} {clash.why}" for clash in outcome.clashes)
         kept = f"all sides are kept in {outcome.kept}; " if outcome.kept else ""
         ways = "settle them in the workspace and add --resolved PATH, or add --ours or --theirs"
         raise MergeConflict(f"conflict with the workspace: {clashes}", hint=f"{kept}{ways}")
@@ -211,9 +211,9 @@ def _say(applied: _Applied, as_json: bool) -> None:
     if as_json:
         print_json(
             {"ok": True, "run_id": applied.run, "step": applied.step,
-             "dry_run": applied.is_dry_run, "was_merged": applied.outcome.was_done, "files": [spelt(path) for path in paths],
-             "left": [{"path": spelt(each.path), "why": each.why} for each in left],
-             "refused": [spelt(each.path) for each in applied.changes.refused]}
+             "dry_run": applied.is_dry_run, "was_merged": applied.outcome.was_done, "files": [escape_path(path) for path in paths],
+             "left": [{"path": escape_path(each.path), "why": each.why} for each in left],
+             "refused": [escape_path(each.path) for each in applied.changes.refused]}
         )  # fmt: skip
         return
     if applied.outcome.was_done:
@@ -222,6 +222,6 @@ def _say(applied: _Applied, as_json: bool) -> None:
     word = "would change" if applied.is_dry_run else "changed"
     say(f"{word} {len(paths)} file{'s' if len(paths) != 1 else ''}")
     for path in paths:
-        say(f"  {spelt(path)}")
+        say(f"  {escape_path(path)}")
     for each in left:
-        say(f"  {spelt(each.path)} stays as it is: {each.why}")
+        say(f"  {escape_path(each.path)} stays as it is: {each.why}")

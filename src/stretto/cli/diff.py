@@ -31,7 +31,7 @@ def command(run: str, other: str, as_json: bool) -> None:
 
 def _show_change(project: Project, history: History, step: str, as_json: bool) -> None:
     from stretto.workspaces.patch import render_patch, summarize
-    from stretto.workspaces.refusals import spelt
+    from stretto.workspaces.paths import escape_path
 
     changes = project.change(history, step)
     made = render_patch(changes)
@@ -47,10 +47,12 @@ def _show_change(project: Project, history: History, step: str, as_json: bool) -
             "ok": True,
             "run_id": history.started.run_id,
             "step": step,
-            "files": [spelt(change.path) for change in changes.changes],
+            "files": [escape_path(change.path) for change in changes.changes],
             "insertions": figures.added,
             "deletions": figures.removed,
-            "refused": [{"path": spelt(each.path), "why": each.why} for each in changes.refused],
+            "refused": [
+                {"path": escape_path(each.path), "why": each.why} for each in changes.refused
+            ],
             "patch": patch.decode("utf-8", "replace"),
         }
     )

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.problems.errors import StrettoError
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import Blobs
 from stretto.workspaces.entries import Left
 from stretto.workspaces.locks import merge_lock, merges_folder
 from stretto.workspaces.merge import MergePlan, Put
 from stretto.workspaces.merge_log import Intent, MergeLog
-from stretto.workspaces.places import Place, dress
+from stretto.workspaces.paths import PathAt, PathRefused, copy_mode_and_owner, quote_path
 from stretto.workspaces.protected import STAGE_PREFIX
 from stretto.workspaces.reading import holds
-from stretto.workspaces.refusals import PathRefused, shown
+from stretto.workspaces.rooted_dir import RootedDir
 from stretto.workspaces.stage import (
     Point,
     Stage,
@@ -64,8 +63,8 @@ def apply_merge(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
 
 def apply_locked(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
     log = MergeLog(merges_folder(home, plan.workspace))
-    with Beneath(plan.workspace) as beneath:
-        intent = _intend(plan, beneath)
+    with RootedDir(plan.workspace) as rooted:
+        intent = _intend(plan, rooted)
         at("planned")
         log.begin(intent)
         at("intended")
@@ -73,54 +72,54 @@ def apply_locked(plan: MergePlan, home: Path, at: Point = nowhere) -> Merged:
             log.move(intent.id, "pending", "done")
             return Merged(intent.id, (), (), left=plan.left)
         try:
-            _make(plan, intent, beneath, at)
+            _make(plan, intent, rooted, at)
         except BaseException:
-            take_back(intent, beneath, log, at)
+            take_back(intent, rooted, log, at)
             raise
         log.move(intent.id, "pending", "committed")
         at("committed")
-        remove_stage(beneath, intent.stage, at)
+        remove_stage(rooted, intent.stage, at)
         log.move(intent.id, "committed", "done")
         at("done")
     return Merged(intent.id, plan.paths, plan.merged_by_lines, left=plan.left)
 
 
-def _intend(plan: MergePlan, beneath: Beneath) -> Intent:
+def _intend(plan: MergePlan, rooted: RootedDir) -> Intent:
     written = [put.path for put in plan.puts if put.after is not None]
     deleted = [put.path for put in plan.puts if put.after is None]
     needed = set(_above(written))
-    emptied = {*_above(deleted), *_folders_in(beneath, written)} - needed
+    emptied = {*_above(deleted), *_folders_in(rooted, written)} - needed
     return Intent(
         plan.changes.id,
         plan.workspace,
         f"{STAGE_PREFIX}{secrets.token_hex(8)}",
         plan.puts,
         # The deepest first: a folder is empty when those in it are gone.
-        tuple((path, _mode(beneath, path)) for path in sorted(emptied, key=_depth, reverse=True)),
-        tuple(path for path in sorted(needed, key=_depth) if not _is_folder(beneath, path)),
+        tuple((path, _mode(rooted, path)) for path in sorted(emptied, key=_depth, reverse=True)),
+        tuple(path for path in sorted(needed, key=_depth) if not _is_folder(rooted, path)),
     )
 
 
-def _make(plan: MergePlan, intent: Intent, beneath: Beneath, at: Point) -> None:
-    with make_stage(beneath, intent.stage) as empty:
-        _fill(plan, empty, beneath, at)
+def _make(plan: MergePlan, intent: Intent, rooted: RootedDir, at: Point) -> None:
+    with make_stage(rooted, intent.stage) as empty:
+        _fill(plan, empty, rooted, at)
         with ready(empty) as stage:
             at("staged")
-            making = _Making(intent, beneath, stage, at)
+            making = _Making(intent, rooted, stage, at)
             making.remove_files()
             making.change_folders()
             making.write_files()
-            sync_touched(intent, beneath)
+            sync_touched(intent, rooted)
             at("synced")
 
 
-def _fill(plan: MergePlan, stage: Stage, beneath: Beneath, at: Point) -> None:
+def _fill(plan: MergePlan, stage: Stage, rooted: RootedDir, at: Point) -> None:
     blobs = Blobs(plan.changes.objects)
     device = os.fstat(stage.fd).st_dev
     for number, put in enumerate(plan.puts):
-        old = _status(beneath, put.path)
+        old = _status(rooted, put.path)
         if old is not None and old.st_dev != device:
-            message = f"{shown(put.path)} is on another file system than its workspace"
+            message = f"{quote_path(put.path)} is on another file system than its workspace"
             raise PathRefused(put.path, "failed", message)
         if put.after is None:
             continue
@@ -136,20 +135,20 @@ def _fill(plan: MergePlan, stage: Stage, beneath: Beneath, at: Point) -> None:
                 file.flush()
             else:
                 blobs.copy_to(put.after.digest, file)
-            dress(fd, old if put.before is not None else None, put.after.mode)
+            copy_mode_and_owner(fd, old if put.before is not None else None, put.after.mode)
 
 
 @dataclass(frozen=True, slots=True)
 class _Making:
     intent: Intent
-    beneath: Beneath
+    rooted: RootedDir
     stage: Stage
     at: Point
 
     def remove_files(self) -> None:
         for number, put in enumerate(self.intent.puts):
             if put.after is None:
-                with _moving(put), self.beneath.place(put.path, follow=False) as target:
+                with _moving(put), self.rooted.place(put.path, follow=False) as target:
                     rename(target, self.stage.old(number))
                 self.at("removed")
                 # Looked at after the move: nobody can change it in between.
@@ -157,27 +156,27 @@ class _Making:
 
     def change_folders(self) -> None:
         for path, _ in self.intent.removed:
-            with self.beneath.place(path, follow=False) as place:
+            with self.rooted.place(path, follow=False) as place:
                 try:
                     os.rmdir(place.name, dir_fd=place.folder_fd)
                     self.at("folder removed")
                 except OSError:
                     continue  # it holds something else
         for path in self.intent.made:
-            with self.beneath.place(path, follow=False) as place, suppress(FileExistsError):
+            with self.rooted.place(path, follow=False) as place, suppress(FileExistsError):
                 os.mkdir(place.name, dir_fd=place.folder_fd)
                 self.at("folder made")
 
     def write_files(self) -> None:
         for number, put in enumerate(self.intent.puts):
             if put.after is not None:
-                with _moving(put), self.beneath.place(put.path, follow=False) as target:
+                with _moving(put), self.rooted.place(put.path, follow=False) as target:
                     if put.before is None:
                         self._create(number, target)
                     else:
                         self._replace(number, put, target)
 
-    def _create(self, number: int, target: Place) -> None:
+    def _create(self, number: int, target: PathAt) -> None:
         new = self.stage.new(number)
         if not link(new, target):
             if target.status() is not None:
@@ -185,7 +184,7 @@ class _Making:
             rename(new, target)
         self.at("created")
 
-    def _replace(self, number: int, put: Put, target: Place) -> None:
+    def _replace(self, number: int, put: Put, target: PathAt) -> None:
         old = self.stage.old(number)
         # A second name keeps the old file. Without them it is moved, and missing for a moment.
         if not link(target, old):
@@ -213,7 +212,7 @@ def _moving(put: Put) -> Iterator[None]:
 
 def _moved(put: Put) -> WorkspaceMoved:
     return WorkspaceMoved(
-        f"{shown(put.path)} was changed in the workspace while a merge was being made",
+        f"{quote_path(put.path)} was changed in the workspace while a merge was being made",
         hint="merge again: it is looked at anew",
     )
 
@@ -224,13 +223,13 @@ def _above(paths: Iterable[str]) -> Iterable[str]:
             yield path
 
 
-def _folders_in(beneath: Beneath, paths: Iterable[str]) -> Iterable[str]:
+def _folders_in(rooted: RootedDir, paths: Iterable[str]) -> Iterable[str]:
     """Folders where a file or a link shall be, and those in them."""
-    waiting = [path for path in paths if _is_folder(beneath, path)]
+    waiting = [path for path in paths if _is_folder(rooted, path)]
     while waiting:
         folder = waiting.pop()
         yield folder
-        inside = beneath.list_folder(folder)
+        inside = rooted.list_folder(folder)
         waiting.extend(found.path for found in inside if found.kind == "folder")
 
 
@@ -238,20 +237,20 @@ def _depth(path: str) -> tuple[int, str]:
     return path.count("/"), path
 
 
-def _status(beneath: Beneath, path: str) -> os.stat_result | None:
+def _status(rooted: RootedDir, path: str) -> os.stat_result | None:
     try:
-        with beneath.place(path, follow=False) as place:
+        with rooted.place(path, follow=False) as place:
             return place.status()
     except PathRefused:
         return None
 
 
-def _is_folder(beneath: Beneath, path: str) -> bool:
+def _is_folder(rooted: RootedDir, path: str) -> bool:
     try:
-        return beneath.stat(path, follow=False).kind == "folder"
+        return rooted.stat(path, follow=False).kind == "folder"
     except PathRefused:
         return False
 
 
-def _mode(beneath: Beneath, folder: str) -> int:
-    return beneath.stat(folder, follow=False).mode
+def _mode(rooted: RootedDir, folder: str) -> int:
+    return rooted.stat(folder, follow=False).mode

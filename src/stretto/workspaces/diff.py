@@ -22,7 +22,6 @@ from typing import cast
 from stretto.config.private import make_private
 from stretto.globs.glob import Glob
 from stretto.vocabulary.values import Json
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import BlobLost, Blobs, BlobWriter
 from stretto.workspaces.copying import copy_content
 from stretto.workspaces.durable import sync, write_durably
@@ -31,11 +30,11 @@ from stretto.workspaces.git import find_repository
 from stretto.workspaces.isolate import Isolated, is_real_folder, remove_tree
 from stretto.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
 from stretto.workspaces.listing import Listing, Selection, list_workspace, outer_rules
-from stretto.workspaces.places import Place
+from stretto.workspaces.paths import PathAt, PathRefused
+from stretto.workspaces.protected import find_repository_folders, is_within
 from stretto.workspaces.reading import entry_at
-from stretto.workspaces.refusals import PathRefused
 from stretto.workspaces.renames import with_renames
-from stretto.workspaces.repositories import is_within, repositories
+from stretto.workspaces.rooted_dir import RootedDir
 from stretto.workspaces.stored import (
     change_from_json,
     change_to_json,
@@ -64,7 +63,7 @@ def find_changes(
     """
     draft = _new_draft(artifact)
     base = Blobs(isolated.base)
-    with BlobWriter(draft / "objects") as keep, Beneath(isolated.root) as root:
+    with BlobWriter(draft / "objects") as keep, RootedDir(isolated.root) as root:
         listing = _list(root, isolated, limits.with_room)
         written, refused = _written(root, listing, isolated.files, keep)
         written, made = _without_repositories(written, listing, isolated.files)
@@ -142,7 +141,7 @@ def outside(changes: Changes, write_set: Sequence[Glob]) -> tuple[str, ...]:
     )
 
 
-def _list(root: Beneath, isolated: Isolated, limits: WorkspaceLimits) -> Listing:
+def _list(root: RootedDir, isolated: Isolated, limits: WorkspaceLimits) -> Listing:
     # What was copied counts as tracked: a rule that the writer adds does not remove a file.
     tracked, apart = frozenset(isolated.files), frozenset(isolated.carried)
     selection = Selection(tracked, isolated.asked, apart, made=isolated.writes)
@@ -151,13 +150,13 @@ def _list(root: Beneath, isolated: Isolated, limits: WorkspaceLimits) -> Listing
 
 
 def _written(
-    root: Beneath, listing: Listing, base: dict[str, Entry], keep: BlobWriter
+    root: RootedDir, listing: Listing, base: dict[str, Entry], keep: BlobWriter
 ) -> tuple[list[Change], list[Left]]:
     written, refused = list[Change](), list(listing.unfit)
     for folder, found in groupby(listing.files, key=lambda each: each.path.rpartition("/")[0]):
         with root.folder(folder, follow=False) as fd:
             for each in found:
-                place = Place(fd, each.path.rpartition("/")[2])
+                place = PathAt(fd, each.path.rpartition("/")[2])
                 before = base.get(each.path)
                 try:
                     if not entry_at(place).is_same(before):
@@ -183,7 +182,9 @@ def _without_repositories(
 ) -> tuple[list[Change], list[Left]]:
     """Without what makes a folder a repository, or changes one: git would run what its config
     names for whoever stands there."""
-    folders = repositories(each.path for each in listing.files) | repositories(base)
+    folders = find_repository_folders(
+        each.path for each in listing.files
+    ) | find_repository_folders(base)
     if not folders:
         return written, []
     why = "lies in a git repository, which no step makes or changes"

@@ -29,13 +29,13 @@ from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
 from stretto.processes.process_table import boot_id
 from stretto.vocabulary.values import Json
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import BlobWriter
 from stretto.workspaces.entries import Entry, Left
 from stretto.workspaces.git import find_repository, own_git_dir, tracked_paths
 from stretto.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
 from stretto.workspaces.listing import SKIPPED_NAMES, Selection, list_workspace, outer_rules
-from stretto.workspaces.refusals import PathRefused, shown
+from stretto.workspaces.paths import PathRefused, quote_path
+from stretto.workspaces.rooted_dir import RootedDir
 from stretto.workspaces.snapshot import take_snapshot
 from stretto.workspaces.stored import (
     entry_from_json,
@@ -122,7 +122,7 @@ def _copy(workspace: Path, home: Path, selection: Selection, limits: WorkspaceLi
         tracked = tracked_paths(repository, home / "git", workspace)
         selection = replace(selection, tracked=tracked)
     outer = outer_rules(repository, workspace)
-    with Beneath(workspace) as source, BlobWriter(home / "base") as base:
+    with RootedDir(workspace) as source, BlobWriter(home / "base") as base:
         listing = list_workspace(source, selection, limits, outer)
         snapshot = take_snapshot(source, listing, home / "root", base, limits)
         base.finish(durable=False)
@@ -212,7 +212,7 @@ def why_lost(root: Path, workspace: Path, path: str) -> str | None:
         folder = "/".join(names[: skipped + 1])
         if Selection(asked=isolated.asked).names(folder):
             return None
-        return f"is in {shown(folder)}, which copies leave out; 'write_set' must name it"
+        return f"is in {quote_path(folder)}, which copies leave out; 'write_set' must name it"
     return (
         "is in the workspace, but not in this step's copy of it, and would not be replaced: "
         "a .gitignore leaves it out, or it was made since; 'write_set' must name it"
@@ -221,8 +221,8 @@ def why_lost(root: Path, workspace: Path, path: str) -> str | None:
 
 def _is_there(root: Path, path: str) -> bool:
     try:
-        with Beneath(root) as beneath:
-            beneath.stat(path, follow=False)
+        with RootedDir(root) as rooted:
+            rooted.stat(path, follow=False)
             return True
     except PathRefused:
         return False
@@ -231,8 +231,8 @@ def _is_there(root: Path, path: str) -> bool:
 def is_real_folder(workspace: Path, path: str) -> bool:
     """A link is none: where it leads is not for a copy to show."""
     try:
-        with Beneath(workspace) as beneath:
-            return beneath.stat(path, follow=False).kind == "folder"
+        with RootedDir(workspace) as rooted:
+            return rooted.stat(path, follow=False).kind == "folder"
     except PathRefused:
         return False
 

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 from stretto.globs.glob import Glob
 from stretto.globs.pattern import ANY, EVERY_NAME
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.git import find_repository, own_git_dir, tracked_paths
 from stretto.workspaces.limits import WorkspaceLimits
 from stretto.workspaces.listing import (
@@ -22,6 +21,7 @@ from stretto.workspaces.listing import (
     names_path,
     outer_rules,
 )
+from stretto.workspaces.rooted_dir import RootedDir
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ def find_left_out(workspace: Path, apart: Iterable[str], limits: WorkspaceLimits
         with TemporaryDirectory(prefix="stretto-git-") as own:
             own_git_dir(repository, Path(own) / "git")
             tracked = tracked_paths(repository, Path(own) / "git", workspace)
-    with Beneath(workspace) as beneath:
+    with RootedDir(workspace) as rooted:
         selection = Selection(tracked, apart=frozenset(apart))
-        listing = list_workspace(beneath, selection, limits, outer_rules(repository, workspace))
+        listing = list_workspace(rooted, selection, limits, outer_rules(repository, workspace))
     return LeftOut(listing.left_out, tuple(left.path for left in listing.left))
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from stretto.problems.errors import StrettoError
-from stretto.workspaces.refusals import shown
+from stretto.workspaces.paths import quote_path
 
 MIB = 1024 * 1024
 
@@ -45,7 +45,7 @@ class Measure:
         if size > self.limits.file_bytes:
             most = _bytes(self.limits.file_bytes)
             raise TooLarge(
-                f"{shown(path)} has {_bytes(size)}; a file in an isolated workspace has at most {most}",
+                f"{quote_path(path)} has {_bytes(size)}; a file in an isolated workspace has at most {most}",
                 hint=_WHAT_TO_DO,
             )
         if self.files > self.limits.files:
@@ -55,7 +55,7 @@ class Measure:
 
     def _too_much(self, what: str) -> TooLarge:
         largest = ", ".join(
-            f"{shown(name)} {_bytes(size)}" for name, size in self.by_folder.most_common(3)
+            f"{quote_path(name)} {_bytes(size)}" for name, size in self.by_folder.most_common(3)
         )
         return TooLarge(
             f"the workspace holds {what}, too much for a copy of its own (so far: {largest})",

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TypeAlias
 from unicodedata import normalize
 
-from stretto.workspaces.beneath import MOST_DEPTH
 from stretto.workspaces.folding import fold
 from stretto.workspaces.listing import SKIPPED_NAMES
 from stretto.workspaces.protected import is_protected
+from stretto.workspaces.rooted_dir import MOST_DEPTH
 
 MOST_LOOKED_AT = 50_000
 MOST_TRIED = 500_000

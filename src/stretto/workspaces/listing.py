@@ -21,14 +21,13 @@ from stretto.documents.regular_file import read_start
 from stretto.globs.glob import Glob
 from stretto.globs.intersection import any_intersect, word_of
 from stretto.globs.pattern import ANY, EVERY_NAME
-from stretto.workspaces.beneath import MOST_DEPTH, Beneath
 from stretto.workspaces.entries import Left
 from stretto.workspaces.git import Repository, excludes
-from stretto.workspaces.ignoring import MOST_BYTES, Rules, read_rules
+from stretto.workspaces.gitignore import MOST_BYTES, IgnoreRules, read_rules
 from stretto.workspaces.limits import Measure, TooLarge, WorkspaceLimits
-from stretto.workspaces.places import Found, found_at, join, statuses_in
+from stretto.workspaces.paths import FoundPath, PathRefused, describe_path, join_path, read_statuses
 from stretto.workspaces.protected import is_protected
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.rooted_dir import MOST_DEPTH, RootedDir
 
 # Made by tools, large, and never what a step is about. A tracked one is listed all the same.
 SKIPPED_NAMES = frozenset(
@@ -81,7 +80,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    files: tuple[Found, ...]  # folder by folder; links too
+    files: tuple[FoundPath, ...]  # folder by folder; links too
     folders: tuple[str, ...]  # those above first
     left: tuple[Left, ...]  # repositories inside, and what a writer made and is not listed
     unfit: tuple[Left, ...]  # devices and the like, and what cannot be read
@@ -94,11 +93,11 @@ class Listing:
 _Mode: TypeAlias = Literal["kept", "ignored", "asked", "made"]
 
 
-def outer_rules(repository: Repository | None, workspace: Path) -> list[tuple[str, Rules]]:
+def outer_rules(repository: Repository | None, workspace: Path) -> list[tuple[str, IgnoreRules]]:
     """Rules from above the workspace, the weakest first, with the path that leads to it."""
     if repository is None:
         return []
-    found = list[tuple[str, Rules]]()
+    found = list[tuple[str, IgnoreRules]]()
     for prefix, file, name in excludes(repository, workspace):
         try:
             found.append((prefix, read_rules(read_start(file, MOST_BYTES + 1), name)))
@@ -108,26 +107,26 @@ def outer_rules(repository: Repository | None, workspace: Path) -> list[tuple[st
 
 
 def list_workspace(
-    beneath: Beneath,
+    rooted: RootedDir,
     selection: Selection,
     limits: WorkspaceLimits,
-    outer: Sequence[tuple[str, Rules]] = (),
+    outer: Sequence[tuple[str, IgnoreRules]] = (),
 ) -> Listing:
-    return _Lister(beneath, selection, Measure(limits), Measure(limits), outer).run()
+    return _Lister(rooted, selection, Measure(limits), Measure(limits), outer).run()
 
 
 @dataclass(slots=True)
 class _Lister:
-    beneath: Beneath
+    rooted: RootedDir
     selection: Selection
     measure: Measure
     made: Measure  # of what is ignored
-    outer: Sequence[tuple[str, Rules]]
-    files: list[Found] = field(default_factory=list)
+    outer: Sequence[tuple[str, IgnoreRules]]
+    files: list[FoundPath] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     unfit: list[Left] = field(default_factory=list)
-    rules: dict[str, Rules] = field(default_factory=dict)  # by the folder they are in
+    rules: dict[str, IgnoreRules] = field(default_factory=dict)  # by the folder they are in
     # Folders that are entered even if a rule ignores them.
     needed: set[str] = field(default_factory=set)
     ignored: set[str] = field(default_factory=set)
@@ -156,8 +155,8 @@ class _Lister:
         if folder.count("/") >= MOST_DEPTH:
             raise PathRefused(folder, "limit", f"a folder lies more than {MOST_DEPTH} deep")
         try:
-            with self.beneath.folder(folder, follow=False) as fd, os.scandir(fd) as entries:
-                found = [found_at(name, status) for name, status in statuses_in(entries)]
+            with self.rooted.folder(folder, follow=False) as fd, os.scandir(fd) as entries:
+                found = [describe_path(name, status) for name, status in read_statuses(entries)]
         except PathRefused as refused:
             if not folder:
                 raise
@@ -169,10 +168,10 @@ class _Lister:
         if folder:
             self.folders.append(folder)
         if ".gitignore" in names and mode == "kept":
-            self._read_rules(join(folder, ".gitignore"))
+            self._read_rules(join_path(folder, ".gitignore"))
         below = list[tuple[str, _Mode]]()
         for each in sorted(found, key=lambda each: each.path):
-            path = join(folder, each.path)
+            path = join_path(folder, each.path)
             if each.kind == "folder":
                 below.extend(self._folder(path, mode))
             else:
@@ -183,7 +182,7 @@ class _Lister:
         """A submodule is a path of the index itself. Of a repository that a writer made in its
         copy the files are taken along, and its `.git` is not."""
         if self.selection.made is not None:
-            self.left.append(Left(join(folder, ".git"), "a repository is never merged"))
+            self.left.append(Left(join_path(folder, ".git"), "a repository is never merged"))
             return True
         if folder in self.selection.tracked or folder in self.needed:
             return True
@@ -208,7 +207,7 @@ class _Lister:
         elif mode == "kept":
             self.left_out.append(path)
 
-    def _file(self, path: str, found: Found, mode: _Mode) -> None:
+    def _file(self, path: str, found: FoundPath, mode: _Mode) -> None:
         if is_protected(path):
             return
         now = "kept" if path in self.selection.tracked else self._mode(path, mode, is_folder=False)
@@ -225,7 +224,7 @@ class _Lister:
             return
         if path not in self.ignored:
             self.measure.add(path, found.size)
-        self.files.append(Found(path, found.kind, found.size, found.mode, found.modified_ns))
+        self.files.append(FoundPath(path, found.kind, found.size, found.mode, found.modified_ns))
 
     def _takes_made(self, path: str, size: int) -> bool:
         """Whether an ignored file that a writer made is part of its change."""
@@ -246,7 +245,7 @@ class _Lister:
 
     def _leave_skipped(self, path: str) -> None:
         with suppress(PathRefused):
-            count = sum(1 for _ in islice(self.beneath.walk(path), MOST_COUNTED))
+            count = sum(1 for _ in islice(self.rooted.walk(path), MOST_COUNTED))
             if count:
                 self.left.append(Left(path, _counted(_IN_SKIPPED, count)))
 
@@ -270,14 +269,14 @@ class _Lister:
                 if verdict is not None:
                     return verdict
         for prefix, rules in reversed(self.outer):
-            verdict = rules.verdict(join(prefix, path), is_folder=is_folder)
+            verdict = rules.verdict(join_path(prefix, path), is_folder=is_folder)
             if verdict is not None:
                 return verdict
         return False
 
     def _read_rules(self, path: str) -> None:
         try:
-            text = self.beneath.read_bytes(path, MOST_BYTES)
+            text = self.rooted.read_bytes(path, MOST_BYTES)
         except PathRefused as refused:
             if refused.why == "limit":
                 raise

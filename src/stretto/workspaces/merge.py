@@ -14,15 +14,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import Blobs
 from stretto.workspaces.entries import Change, Changes, Entry, Left
+from stretto.workspaces.line_diff import LineClashes, is_text, merge_text
 from stretto.workspaces.patch import LARGEST_TEXT
-from stretto.workspaces.places import Kind, kind_of
+from stretto.workspaces.paths import PathKind, PathRefused, kind_of, quote_path
 from stretto.workspaces.protected import is_protected
 from stretto.workspaces.reading import entry_at
-from stretto.workspaces.refusals import PathRefused, shown
-from stretto.workspaces.three_way import Clashes, is_text, merge_text
+from stretto.workspaces.rooted_dir import RootedDir
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,8 @@ def plan_merge(
     changes: Changes, workspace: Path, settlement: Settlement = UNSETTLED
 ) -> MergePlan | Conflict:
     """What would happen now: a dry run, and the first half of a merge."""
-    with Beneath(workspace) as beneath:
-        planner = _Planner(beneath, Blobs(changes.objects), settlement)
+    with RootedDir(workspace) as rooted:
+        planner = _Planner(rooted, Blobs(changes.objects), settlement)
         planner.plan(changes)
     if planner.clashes:
         return Conflict(changes, workspace, tuple(planner.clashes))
@@ -104,7 +103,7 @@ _UNSEEN = (
 
 @dataclass(slots=True)
 class _Planner:
-    beneath: Beneath
+    rooted: RootedDir
     blobs: Blobs
     settlement: Settlement
     puts: dict[str, Put] = field(default_factory=dict)
@@ -172,7 +171,7 @@ class _Planner:
         base = None if is_renamed else change.before
         yield Clash(change.path, why, base, self._ours_or_none(change.path), change.after)
         if change.renamed_from is not None:
-            old, why = change.renamed_from, f"was renamed to {shown(change.path)} by the step"
+            old, why = change.renamed_from, f"was renamed to {quote_path(change.path)} by the step"
             yield Clash(old, why, change.before, self._ours_or_none(old), None)
 
     def _check(self, change: Change) -> None:
@@ -207,7 +206,7 @@ class _Planner:
         if ours_at_old is None and theirs.is_same(ours):
             return
         if ours_at_old is None:
-            raise _BothChanged(f"was {shown(old)} when the step began, which is gone now")
+            raise _BothChanged(f"was {quote_path(old)} when the step began, which is gone now")
         after = replace(theirs, mode=_mode(base, ours_at_old, theirs))
         if not ours_at_old.is_same(base):
             after = self._merged(old, base, ours_at_old, theirs)
@@ -244,7 +243,7 @@ class _Planner:
         if not all(map(is_text, (given, mine, done))):
             raise _BothChanged("was changed by both, and is no text")
         merged = merge_text(given, mine, done)
-        if isinstance(merged, Clashes):
+        if isinstance(merged, LineClashes):
             where = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in merged.lines[:5])
             more = ", …" if len(merged.lines) > 5 else ""
             raise _BothChanged(f"was changed by both in the same lines ({where}{more})")
@@ -262,7 +261,7 @@ class _Planner:
 
     def _ours(self, path: str) -> Entry | None:
         try:
-            with self.beneath.place(path, follow=False) as place:
+            with self.rooted.place(path, follow=False) as place:
                 status = place.status()
                 # A folder is no entry: whether it is in the way is seen when all is known.
                 if status is None or kind_of(status.st_mode) == "folder":
@@ -280,7 +279,7 @@ class _Planner:
         return None
 
     def _read(self, path: str, ours: Entry) -> bytes:
-        with self.beneath.place(path, follow=False) as place, place.open_file(path) as file:
+        with self.rooted.place(path, follow=False) as place, place.open_file(path) as file:
             content = file.read()
         if sha256(content).hexdigest() != ours.digest:
             raise _Clashing("is being changed in the workspace at this moment")
@@ -294,14 +293,14 @@ class _Planner:
         for depth in range(1, len(names)):
             above = "/".join(names[:depth])
             if self._kind(above) not in (None, "folder") and not self._is_removed(above):
-                return f"needs a folder {shown(above)}, which is something else here"
+                return f"needs a folder {quote_path(above)}, which is something else here"
         if put.before is None and not all(map(self._is_removed, self._files_in(put.path))):
             return "is a folder here, with files that the step did not remove"
         return None
 
-    def _kind(self, path: str) -> Kind | None:
+    def _kind(self, path: str) -> PathKind | None:
         try:
-            return self.beneath.stat(path, follow=False).kind
+            return self.rooted.stat(path, follow=False).kind
         except PathRefused:
             return None
 
@@ -312,7 +311,7 @@ class _Planner:
         """None, unless it is a folder."""
         waiting = [path] if self._kind(path) == "folder" else []
         while waiting:
-            for each in self.beneath.list_folder(waiting.pop()):
+            for each in self.rooted.list_folder(waiting.pop()):
                 if each.kind == "folder":
                     waiting.append(each.path)
                 else:

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from stretto.workspaces.apply import Merged, WorkspaceMoved, apply_locked
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import Blobs
 from stretto.workspaces.entries import Changes, Entry
 from stretto.workspaces.isolate import remove_tree
 from stretto.workspaces.locks import merge_lock, merges_folder
 from stretto.workspaces.merge import UNSETTLED, Clash, Conflict, Settlement, plan_merge
 from stretto.workspaces.merge_log import MergeLog
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import PathRefused
+from stretto.workspaces.rooted_dir import RootedDir
 from stretto.workspaces.stage import Point, nowhere
 from stretto.workspaces.undo import recover
 
@@ -78,7 +78,7 @@ def _bytes(blobs: Blobs, entry: Entry | None) -> bytes | None:
 def _ours(workspace: Path, clash: Clash) -> bytes | None:
     if clash.ours is None:
         return None
-    with Beneath(workspace) as beneath, beneath.place(clash.path, follow=False) as place:
+    with RootedDir(workspace) as rooted, rooted.place(clash.path, follow=False) as place:
         target = place.link_target()
         if target is not None:
             return os.fsencode(target)
@@ -90,8 +90,8 @@ def _keep(side: Path, path: str, content: bytes | None) -> None:
     # The names are a writer's: they are used beneath the folder, as everywhere.
     if content is None:
         return
-    with Beneath(side) as beneath:
+    with RootedDir(side) as rooted:
         folder = path.rpartition("/")[0]
         if folder:
-            beneath.mkdir(folder)
-        beneath.write_bytes(path, content, durable=True)
+            rooted.mkdir(folder)
+        rooted.write_bytes(path, content, durable=True)

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from stretto.workspaces.blobs import Blobs
 from stretto.workspaces.entries import Change, Changes, Entry
-from stretto.workspaces.lines import Run, shared_runs, split_lines
-from stretto.workspaces.three_way import is_text
+from stretto.workspaces.line_diff import SharedLines, find_shared_lines, is_text, split_lines
 
 LARGEST_BINARY = 1024 * 1024  # that a report shows
 LARGEST_TEXT = 8 * 1024 * 1024
@@ -62,7 +61,7 @@ def summarize(changes: Changes) -> Summary:
     for old, new in _pairs(changes):
         if _is_shown(old, new):
             a, b = split_lines(old.content), split_lines(new.content)
-            shared = sum(run.length for run in shared_runs(a, b))
+            shared = sum(run.length for run in find_shared_lines(a, b))
             added, removed = added + len(b) - shared, removed + len(a) - shared
     return Summary(len(changes.changes), added, removed)
 
@@ -148,7 +147,7 @@ def _ended(name: str) -> str:
 
 
 def _hunks(a: list[bytes], b: list[bytes]) -> Iterator[bytes]:
-    for group in _groups(_gaps(shared_runs(a, b), len(a), len(b))):
+    for group in _groups(_gaps(find_shared_lines(a, b), len(a), len(b))):
         first, last = group[0], group[-1]
         lead = min(_AROUND, first.a)
         trail = min(_AROUND, len(a) - last.a_end)
@@ -172,9 +171,9 @@ class _Gap(NamedTuple):
     b_end: int
 
 
-def _gaps(runs: list[Run], a_length: int, b_length: int) -> Iterator[_Gap]:
+def _gaps(runs: list[SharedLines], a_length: int, b_length: int) -> Iterator[_Gap]:
     a = b = 0
-    for run in (*runs, Run(a_length, b_length, 0)):
+    for run in (*runs, SharedLines(a_length, b_length, 0)):
         if (a, b) != (run.a, run.b):
             yield _Gap(a, run.a, b, run.b)
         a, b = run.a + run.length, run.b + run.length

@@ -1,4 +1,8 @@
-"""Names that no writer and no merge may touch. In: a path or a name. Out: whether it is one."""
+"""Names and paths that no writer and no merge may touch, and folders that are git repositories.
+
+A repository's config can name programs, and git runs them for whoever stands in it and asks
+anything. Git needs no `.git` for that: a folder with `HEAD`, `objects` and `refs` is one by itself.
+"""
 
 from collections.abc import Iterable
 from unicodedata import category, normalize
@@ -26,7 +30,7 @@ def is_git(name: str) -> bool:
 
 
 class Protected:
-    """Paths of a workspace, with all below them, that nobody may change: what the user trusted."""
+    """Paths of a workspace, with all below them, that no step may change: what the user trusted."""
 
     __slots__ = ("_folded", "paths")
 
@@ -35,7 +39,8 @@ class Protected:
         self._folded = tuple(map(_folded, self.paths))
 
     def covers(self, path: str) -> bool:
-        """Also a folder above one: who renames it, or makes a link of it, changes what is in it."""
+        """Whether a change of this path changes one of these. A folder above one counts too: renaming
+        it, or putting a link in its place, changes what is in it."""
         asked = _folded(path)
         return any(
             asked == each or asked.startswith(f"{each}/") or each.startswith(f"{asked}/")
@@ -43,7 +48,7 @@ class Protected:
         )
 
     def holds(self, path: str) -> bool:
-        """One of these, or in one of them."""
+        """Whether the path is one of these, or lies in one of them."""
         asked = _folded(path)
         return any(asked == each or asked.startswith(f"{each}/") for each in self._folded)
 
@@ -54,3 +59,35 @@ def _folded(path: str) -> str:
 
 
 NOTHING_PROTECTED = Protected()
+
+
+HEAD = "HEAD"
+_PARTS = frozenset(("head", "objects", "refs"))
+_LINKED = frozenset(("head", "commondir"))  # the rest of the repository lies where `commondir` says
+PARTS = (HEAD, "objects", "refs", "commondir")
+
+
+def is_repository(names: Iterable[str]) -> bool:
+    """Whether git takes a folder that holds these names for a repository."""
+    # As a file system that ignores case sees them.
+    folded = {name.casefold() for name in names}
+    return folded >= _PARTS or folded >= _LINKED
+
+
+def find_repository_folders(paths: Iterable[str]) -> frozenset[str]:
+    """The folders that are repositories, of all that these files are in; '' is the top."""
+    every = list(paths)
+    heads = {path.rpartition("/")[0] for path in every if path.casefold().endswith("head")}
+    held: dict[str, set[str]] = {folder: set() for folder in heads}
+    for path in every if held else ():
+        names = path.split("/")
+        for depth, name in enumerate(names):
+            folder = "/".join(names[:depth])
+            if folder in held:
+                held[folder].add(name)
+    return frozenset(folder for folder, names in held.items() if is_repository(names))
+
+
+def is_within(path: str, folders: frozenset[str]) -> bool:
+    names = path.split("/")
+    return any("/".join(names[:depth]) in folders for depth in range(len(names)))

@@ -6,11 +6,10 @@ from hashlib import sha256
 
 from stretto.workspaces.blobs import LARGE_BYTES, BlobWriter, digest_of
 from stretto.workspaces.entries import Entry
-from stretto.workspaces.places import Place
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import PathAt, PathRefused
 
 
-def entry_at(place: Place, keep: BlobWriter | None = None) -> Entry:
+def entry_at(place: PathAt, keep: BlobWriter | None = None) -> Entry:
     """Hashed, and its bytes kept if asked for. Raises OSError; PathRefused for other things."""
     target = place.link_target()
     if target is not None:
@@ -26,7 +25,7 @@ def entry_at(place: Place, keep: BlobWriter | None = None) -> Entry:
         return Entry("file", mode, len(content), _digest(content, keep))
 
 
-def holds(place: Place, entry: Entry | None) -> bool:
+def holds(place: PathAt, entry: Entry | None) -> bool:
     """Whether exactly this is there now."""
     try:
         return entry_at(place).is_same(entry)

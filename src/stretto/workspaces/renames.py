@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
 from stretto.workspaces.entries import Change, Entry
-from stretto.workspaces.lines import split_lines
+from stretto.workspaces.line_diff import split_lines
 
 ALIKE = 0.6
 _MOST_PAIRS = 2_500  # that are compared line by line

@@ -13,14 +13,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.blobs import LARGE_BYTES, BlobWriter
 from stretto.workspaces.copying import copy_content
 from stretto.workspaces.entries import Entry, Left
 from stretto.workspaces.limits import Measure, WorkspaceLimits
 from stretto.workspaces.listing import Listing
-from stretto.workspaces.places import Found, Place
-from stretto.workspaces.refusals import PathRefused, refusing
+from stretto.workspaces.paths import FoundPath, PathAt, PathRefused, refuse_errors
+from stretto.workspaces.rooted_dir import RootedDir
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -32,7 +31,7 @@ class Snapshot:
 
 
 def take_snapshot(
-    source: Beneath, listing: Listing, root: Path, base: BlobWriter, limits: WorkspaceLimits
+    source: RootedDir, listing: Listing, root: Path, base: BlobWriter, limits: WorkspaceLimits
 ) -> Snapshot:
     root.mkdir()
     for folder in listing.folders:
@@ -59,9 +58,9 @@ class _Copying:
     unread: list[Left] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
 
-    def copy_files(self, found: Iterable[Found], from_fd: int, to_fd: int) -> None:
+    def copy_files(self, found: Iterable[FoundPath], from_fd: int, to_fd: int) -> None:
         for each in found:
-            place = Place(from_fd, each.path.rpartition("/")[2])
+            place = PathAt(from_fd, each.path.rpartition("/")[2])
             # Only what cannot be read is passed over. A copy that cannot be written is no copy.
             try:
                 source = place.link_target() if each.kind == "link" else place.open_file()
@@ -95,7 +94,7 @@ class _Copying:
 
 @contextmanager
 def _folder(path: Path) -> Iterator[int]:
-    with refusing(str(path)):
+    with refuse_errors(str(path)):
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield fd

@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.durable import FEW, sync_file_system
-from stretto.workspaces.places import Place
+from stretto.workspaces.paths import PathAt
+from stretto.workspaces.rooted_dir import RootedDir
 
 # Called at every named point of a merge; a test may kill the process there.
 Point: TypeAlias = Callable[[str], None]
@@ -38,17 +38,17 @@ class Stage:
     new_fd: int
     old_fd: int | None = None
 
-    def new(self, number: int) -> Place:
-        return Place(self.new_fd, str(number))
+    def new(self, number: int) -> PathAt:
+        return PathAt(self.new_fd, str(number))
 
-    def old(self, number: int) -> Place:
+    def old(self, number: int) -> PathAt:
         assert self.old_fd is not None
-        return Place(self.old_fd, str(number))
+        return PathAt(self.old_fd, str(number))
 
 
 @contextmanager
-def make_stage(beneath: Beneath, name: str) -> Iterator[Stage]:
-    with beneath.folder() as root_fd:
+def make_stage(rooted: RootedDir, name: str) -> Iterator[Stage]:
+    with rooted.folder() as root_fd:
         os.mkdir(name, 0o700, dir_fd=root_fd)
         with _opened(name, root_fd) as fd:
             os.mkdir("new", 0o700, dir_fd=fd)
@@ -67,9 +67,9 @@ def ready(stage: Stage) -> Iterator[Stage]:
 
 
 @contextmanager
-def touched_stage(beneath: Beneath, name: str) -> Iterator[Stage | None]:
+def touched_stage(rooted: RootedDir, name: str) -> Iterator[Stage | None]:
     """After a crash: None when nothing was touched."""
-    with ExitStack() as held, beneath.folder() as root_fd:
+    with ExitStack() as held, rooted.folder() as root_fd:
         stage: Stage | None = None
         with suppress(FileNotFoundError):
             fd = held.enter_context(_opened(name, root_fd))
@@ -78,9 +78,9 @@ def touched_stage(beneath: Beneath, name: str) -> Iterator[Stage | None]:
         yield stage
 
 
-def remove_stage(beneath: Beneath, name: str, at: Point = nowhere) -> None:
+def remove_stage(rooted: RootedDir, name: str, at: Point = nowhere) -> None:
     """Whatever of it there is."""
-    with beneath.folder() as root_fd:
+    with rooted.folder() as root_fd:
         # `old` first: it is empty when a merge was undone, and without it nothing is touched.
         for part in ("old", "new"):
             with ExitStack() as held, suppress(FileNotFoundError):
@@ -95,11 +95,11 @@ def remove_stage(beneath: Beneath, name: str, at: Point = nowhere) -> None:
         at("cleaned")
 
 
-def rename(source: Place, target: Place) -> None:
+def rename(source: PathAt, target: PathAt) -> None:
     os.rename(source.name, target.name, src_dir_fd=source.folder_fd, dst_dir_fd=target.folder_fd)
 
 
-def link(source: Place, target: Place) -> bool:
+def link(source: PathAt, target: PathAt) -> bool:
     """A second name for a file. False where the file system has none; raises if it exists."""
     try:
         os.link(
@@ -116,7 +116,7 @@ def link(source: Place, target: Place) -> bool:
         raise
 
 
-def are_one(a: Place, b: Place) -> bool:
+def are_one(a: PathAt, b: PathAt) -> bool:
     """Whether two names are of one file."""
     first, second = a.status(), b.status()
     return first is not None and second is not None and os.path.samestat(first, second)
@@ -127,7 +127,7 @@ def _sync_files(folder_fd: int) -> None:
     if len(names) > FEW and sync_file_system(folder_fd):
         return
     for name in names:
-        place = Place(folder_fd, name)
+        place = PathAt(folder_fd, name)
         if place.link_target() is None:
             with place.open_file() as file:
                 os.fsync(file.fileno())

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Literal
 
 from stretto.config.private import make_private
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.durable import FEW, sync_file_system
 from stretto.workspaces.entries import Entry
 from stretto.workspaces.locks import merge_lock, merges_folder
 from stretto.workspaces.merge_log import Intent, MergeLog
-from stretto.workspaces.places import Place
+from stretto.workspaces.paths import PathAt, PathRefused
 from stretto.workspaces.reading import holds
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.rooted_dir import RootedDir
 from stretto.workspaces.stage import (
     Point,
     Stage,
@@ -76,30 +75,30 @@ def recover(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered
     committed, pending = list(log.unfinished("committed")), list(log.unfinished("pending"))
     if not committed and not pending:
         return ()
-    with Beneath(workspace) as beneath:
+    with RootedDir(workspace) as rooted:
         for intent in committed:
-            remove_stage(beneath, intent.stage, at)
+            remove_stage(rooted, intent.stage, at)
             log.move(intent.id, "committed", "done")
             recovered.append(Recovered(intent.id, "finished"))
         for intent in pending:
-            disturbed = take_back(intent, beneath, log, at)
+            disturbed = take_back(intent, rooted, log, at)
             kept = log.kept(intent.id) if disturbed else None
             recovered.append(Recovered(intent.id, "undone", disturbed, kept))
     return tuple(recovered)
 
 
 def take_back(
-    intent: Intent, beneath: Beneath, log: MergeLog, at: Point = nowhere
+    intent: Intent, rooted: RootedDir, log: MergeLog, at: Point = nowhere
 ) -> tuple[str, ...]:
     """Undo a merge and forget it. Gives the paths that somebody else changed meanwhile."""
     disturbed: tuple[str, ...] = ()
-    with touched_stage(beneath, intent.stage) as stage:
+    with touched_stage(rooted, intent.stage) as stage:
         if stage is not None:
-            disturbed = _Undoing(intent, beneath, stage, at).run()
+            disturbed = _Undoing(intent, rooted, stage, at).run()
             _keep_old(intent, stage, log.kept(intent.id))
-    sync_touched(intent, beneath)
+    sync_touched(intent, rooted)
     at("undone")
-    remove_stage(beneath, intent.stage, at)
+    remove_stage(rooted, intent.stage, at)
     log.forget(intent.id)
     return disturbed
 
@@ -117,29 +116,29 @@ def _keep_old(intent: Intent, stage: Stage, kept: Path) -> None:
         else:
             content = os.fsencode(target)
         make_private(kept)
-        with Beneath(kept) as beneath:
+        with RootedDir(kept) as rooted:
             if folder := put.path.rpartition("/")[0]:
-                beneath.mkdir(folder)
-            beneath.write_bytes(put.path, content, durable=True)
+                rooted.mkdir(folder)
+            rooted.write_bytes(put.path, content, durable=True)
 
 
-def sync_touched(intent: Intent, beneath: Beneath) -> None:
+def sync_touched(intent: Intent, rooted: RootedDir) -> None:
     """Make durable what stands in every folder that the merge changes."""
     paths = [*(put.path for put in intent.puts), *(path for path, _ in intent.removed)]
     folders = sorted({path.rpartition("/")[0] for path in (*paths, *intent.made, "")})
     if len(folders) > FEW:
-        with beneath.folder() as fd:
+        with rooted.folder() as fd:
             if sync_file_system(fd):
                 return
     for folder in folders:
-        with suppress(PathRefused), beneath.folder(folder, follow=False) as fd:
+        with suppress(PathRefused), rooted.folder(folder, follow=False) as fd:
             os.fsync(fd)
 
 
 @dataclass(frozen=True, slots=True)
 class _Undoing:
     intent: Intent
-    beneath: Beneath
+    rooted: RootedDir
     stage: Stage
     at: Point
 
@@ -151,14 +150,14 @@ class _Undoing:
         for number, put in reversed(list(enumerate(self.intent.puts))):
             if put.after is None:
                 continue
-            with suppress(PathRefused), self.beneath.place(put.path, follow=False) as target:
+            with suppress(PathRefused), self.rooted.place(put.path, follow=False) as target:
                 undo_one = self._created if put.before is None else self._replaced
                 if not undo_one(number, put.after, target):
                     disturbed.append(put.path)
                 self.at("put undone")
         return disturbed
 
-    def _created(self, number: int, after: Entry, target: Place) -> bool:
+    def _created(self, number: int, after: Entry, target: PathAt) -> bool:
         new = self.stage.new(number)
         if target.status() is None:
             return True
@@ -169,7 +168,7 @@ class _Undoing:
         os.unlink(target.name, dir_fd=target.folder_fd)
         return True
 
-    def _replaced(self, number: int, after: Entry, target: Place) -> bool:
+    def _replaced(self, number: int, after: Entry, target: PathAt) -> bool:
         new, old = self.stage.new(number), self.stage.old(number)
         if old.status() is None:
             return True  # not touched yet, or undone already
@@ -188,7 +187,7 @@ class _Undoing:
 
     def folders(self) -> list[str]:
         for path in reversed(self.intent.made):
-            with suppress(PathRefused, OSError), self.beneath.place(path, follow=False) as place:
+            with suppress(PathRefused, OSError), self.rooted.place(path, follow=False) as place:
                 os.rmdir(place.name, dir_fd=place.folder_fd)
                 self.at("folder taken back")
         disturbed = list[str]()
@@ -200,7 +199,7 @@ class _Undoing:
         return disturbed
 
     def _restore_folder(self, path: str, mode: int) -> None:
-        with self.beneath.place(path, follow=False) as place:
+        with self.rooted.place(path, follow=False) as place:
             if place.status() is None:
                 os.mkdir(place.name, dir_fd=place.folder_fd)
                 os.chmod(place.name, mode, dir_fd=place.folder_fd)
@@ -215,7 +214,7 @@ class _Undoing:
             if old.status() is None:
                 continue
             try:
-                with self.beneath.place(put.path, follow=False) as target:
+                with self.rooted.place(put.path, follow=False) as target:
                     if target.status() is None:
                         rename(old, target)
                         self.at("file given back")

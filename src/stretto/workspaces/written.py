@@ -11,11 +11,11 @@ from typing import cast
 from stretto.config.private import make_private
 from stretto.problems.errors import NotFound
 from stretto.vocabulary.values import Json
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.durable import write_durably
 from stretto.workspaces.entries import Entry
+from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.reading import entry_at, holds
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.rooted_dir import RootedDir
 from stretto.workspaces.stored import (
     Unreadable,
     entry_from_json,
@@ -26,9 +26,9 @@ from stretto.workspaces.stored import (
 
 
 def note_written(note: Path, workspace: Path, paths: Iterable[str]) -> None:
-    with Beneath(workspace) as beneath:
+    with RootedDir(workspace) as rooted:
         files: dict[str, Json] = {
-            path: entry_to_json(_entry(beneath, path)) for path in sorted(paths)
+            path: entry_to_json(_entry(rooted, path)) for path in sorted(paths)
         }
     make_private(note.parent)
     write_durably(note, to_bytes({"files": files}))
@@ -40,21 +40,21 @@ def is_still_written(note: Path, workspace: Path) -> bool:
         files = cast(dict[str, Json], read_object(note, "note of what was written")["files"])
     except (NotFound, Unreadable):
         return False
-    with Beneath(workspace) as beneath:
-        return all(_holds(beneath, path, entry_from_json(entry)) for path, entry in files.items())
+    with RootedDir(workspace) as rooted:
+        return all(_holds(rooted, path, entry_from_json(entry)) for path, entry in files.items())
 
 
-def _entry(beneath: Beneath, path: str) -> Entry | None:
+def _entry(rooted: RootedDir, path: str) -> Entry | None:
     try:
-        with beneath.place(path, follow=False) as place:
+        with rooted.place(path, follow=False) as place:
             return entry_at(place)
     except (FileNotFoundError, PathRefused):
         return None
 
 
-def _holds(beneath: Beneath, path: str, entry: Entry | None) -> bool:
+def _holds(rooted: RootedDir, path: str, entry: Entry | None) -> bool:
     try:
-        with beneath.place(path, follow=False) as place:
+        with rooted.place(path, follow=False) as place:
             return holds(place, entry)
     except PathRefused:
         return entry is None

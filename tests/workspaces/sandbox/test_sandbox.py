@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -290,10 +291,15 @@ def test_commands_can_run_side_by_side(sandbox: Sandbox, workspace: Path) -> Non
     assert asyncio.run(both()) == ["0", "1", "2", "3", "4", "5", "6", "7", "a.py"]
 
 
-def test_no_descriptor_and_no_file_is_left_behind(sandbox: Sandbox, workspace: Path) -> None:
+def test_no_descriptor_and_no_file_is_left_behind(
+    sandbox: Sandbox, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = tmp_path / "copies"  # not /tmp, where other processes keep theirs
+    copies.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+
     def state() -> tuple[int, int]:
-        stages = list(Path("/tmp").glob("stretto-stage-*"))
-        return len(os.listdir("/proc/self/fd")), len(stages)
+        return len(os.listdir("/proc/self/fd")), len(list(copies.iterdir()))
 
     confinement = confined(workspace, "src", "docs/*.md", "README.md")
     run(sandbox, "true", confinement)

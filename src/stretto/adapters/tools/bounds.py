@@ -9,8 +9,8 @@ from stretto.adapters.tools.checked import Refused
 from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach
 from stretto.vocabulary.names import listed
+from stretto.workspaces.paths import quote_path
 from stretto.workspaces.protected import Protected, is_protected
-from stretto.workspaces.refusals import shown
 from stretto.workspaces.secret_files import is_secret, naming
 
 
@@ -33,12 +33,12 @@ class Bounds:
         where = self.relative(path)
         if self._is_kept_secret(where) and self._allow(self.readable, where):
             raise Refused(
-                f"{shown(where)} is called as a file with keys is: no tool reads it unless the "
+                f"{quote_path(where)} is called as a file with keys is: no tool reads it unless the "
                 "step's read_set names it"
             )
         if not self.may_read(where):
             may = self._said(self.readable)
-            raise Refused(f"{shown(where)} is outside what you may read: {may}")
+            raise Refused(f"{quote_path(where)} is outside what you may read: {may}")
         return where
 
     def to_write(self, path: str) -> str:
@@ -47,10 +47,10 @@ class Bounds:
             raise Refused("this step may not write: it is read-only")
         if not self._allow(self._writable, where):
             may = self._said(self._writable)
-            raise Refused(f"{shown(where)} is outside what you may write: {may}")
+            raise Refused(f"{quote_path(where)} is outside what you may write: {may}")
         if self._protected.covers(where):
             what = "is among what the user has trusted, or Stretto's own: no step changes it"
-            raise Refused(f"{shown(where)} {what}")
+            raise Refused(f"{quote_path(where)} {what}")
         return where
 
     def relative(self, path: str) -> str:
@@ -59,12 +59,12 @@ class Bounds:
             raise Refused("the path holds a character that no file name can have")
         names = [name for name in self._from_workspace(path).split("/") if name not in ("", ".")]
         if ".." in names:
-            raise Refused(f"{shown(path)} has '..' in it; write it relative to the workspace")
+            raise Refused(f"{quote_path(path)} has '..' in it; write it relative to the workspace")
         where = "/".join(names)
         if is_protected(where):
-            raise Refused(f"{shown(path)} is git's own, which no tool touches")
+            raise Refused(f"{quote_path(path)} is git's own, which no tool touches")
         if self._hidden.holds(where):
-            raise Refused(f"{shown(path)} is in Stretto's own folder, which no tool touches")
+            raise Refused(f"{quote_path(path)} is in Stretto's own folder, which no tool touches")
         return where
 
     def _from_workspace(self, path: str) -> str:
@@ -74,7 +74,7 @@ class Bounds:
             if path == str(root) or path.startswith(f"{root}/"):
                 return path[len(str(root)) :]
         raise Refused(
-            f"{shown(path)} is outside the workspace; write paths relative to the workspace"
+            f"{quote_path(path)} is outside the workspace; write paths relative to the workspace"
         )
 
     def _is_kept_secret(self, where: str) -> bool:

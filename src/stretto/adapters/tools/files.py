@@ -18,11 +18,10 @@ from stretto.adapters.tools.checked import Failed, Refused
 from stretto.adapters.tools.spelling import real_name
 from stretto.globs.glob import Glob
 from stretto.ports.tool import Reach
-from stretto.workspaces.beneath import Beneath
 from stretto.workspaces.isolate import why_lost
-from stretto.workspaces.places import Found, kind_of, wrong_kind
-from stretto.workspaces.refusals import PathRefused, shown
-from stretto.workspaces.repositories import PARTS, is_repository
+from stretto.workspaces.paths import FoundPath, PathRefused, kind_of, quote_path, wrong_kind
+from stretto.workspaces.protected import PARTS, is_repository
+from stretto.workspaces.rooted_dir import RootedDir
 
 _T = TypeVar("_T")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -39,12 +38,12 @@ class Files:
         self._origin = reach.origin
         self._carried = reach.carried
         self._bounds = Bounds(reach, only)
-        self._beneath = Beneath(reach.workspace)
+        self._rooted = RootedDir(reach.workspace)
         self._is_closed = False
 
     def close(self) -> None:
         self._is_closed = True
-        self._beneath.close()
+        self._rooted.close()
 
     def __enter__(self) -> Self:
         return self
@@ -90,10 +89,10 @@ class Files:
         with self.reading(path) as (where, file):
             content = file.read(most_bytes + 1)
         if len(content) > most_bytes:
-            raise Failed(f"{shown(where)} has more than {most_bytes:,} bytes")
+            raise Failed(f"{quote_path(where)} has more than {most_bytes:,} bytes")
         return content
 
-    def read_found(self, found: Found, most_bytes: int) -> bytes:
+    def read_found(self, found: FoundPath, most_bytes: int) -> bytes:
         """At most so much of a file that a walk has found."""
         with _judging(), self._open(found.path) as file:
             return file.read(most_bytes)
@@ -105,7 +104,7 @@ class Files:
         with _judging():
             self._check_spelling(where)
             try:
-                with self._beneath.place(where, follow=False) as place:
+                with self._rooted.place(where, follow=False) as place:
                     is_link = place.link_target() is not None
                     is_there = place.status() is not None
             except PathRefused as refused:
@@ -113,16 +112,16 @@ class Files:
                     raise
                 is_link = is_there = True
             if not is_there:
-                raise Failed(f"{shown(where)} does not exist")
+                raise Failed(f"{quote_path(where)} does not exist")
             return self._bounds.relative(self._led_to(where)) if is_link else where
 
-    def walk(self, under: str, stop: Event, globs: Sequence[Glob] = ()) -> Iterator[Found]:
+    def walk(self, under: str, stop: Event, globs: Sequence[Glob] = ()) -> Iterator[FoundPath]:
         """Files that may be read and that a glob covers, by name. PathRefused ends it at a limit."""
-        found = self._beneath.stat(under) if under else None
+        found = self._rooted.stat(under) if under else None
         if found is not None and found.kind != "folder":
-            walked: Iterator[Found] = iter([found])
+            walked: Iterator[FoundPath] = iter([found])
         else:
-            walked = self._beneath.walk(under, self._bounds.readable)
+            walked = self._rooted.walk(under, self._bounds.readable)
         for each in walked:
             if stop.is_set():
                 return
@@ -138,15 +137,15 @@ class Files:
         with _judging():
             try:
                 is_new = False
-                self._beneath.stat(where, follow=False)
+                self._rooted.stat(where, follow=False)
             except PathRefused as refused:
                 if refused.why != "missing":
                     raise
                 is_new = True
             folder = where.rpartition("/")[0]
             if folder and is_new:
-                self._beneath.mkdir(folder)
-            self._beneath.write_bytes(where, content)
+                self._rooted.mkdir(folder)
+            self._rooted.write_bytes(where, content)
         return where, is_new
 
     def writable_path(self, path: str) -> str:
@@ -156,14 +155,14 @@ class Files:
             self._check_spelling(where)
             self._check_repository(where)
         if self._origin is not None and (why := self._why_lost(self._origin, where)):
-            raise Refused(f"{shown(where)} {why}")
+            raise Refused(f"{quote_path(where)} {why}")
         return where
 
     def _why_lost(self, origin: Path, where: str) -> str | None:
         """Why a file of this name would be no part of the step's change."""
         for path in self._carried:
             if f"{where}/".startswith(f"{path}/"):
-                return f"is in {shown(path)}, which is carried into this copy to be read only"
+                return f"is in {quote_path(path)}, which is carried into this copy to be read only"
         return why_lost(self._workspace, origin, where)
 
     # Paths
@@ -183,12 +182,14 @@ class Files:
         names = where.split("/")
         for depth, name in enumerate(names):
             try:
-                with self._beneath.folder("/".join(names[:depth]), follow=False) as folder_fd:
+                with self._rooted.folder("/".join(names[:depth]), follow=False) as folder_fd:
                     real = real_name(folder_fd, name)
             except PathRefused:
                 return  # not there, or behind a link, whose own path is checked
             if real is not None:
-                raise Refused(f"{shown(name)} in {shown(where)} is really called {shown(real)}")
+                raise Refused(
+                    f"{quote_path(name)} in {quote_path(where)} is really called {quote_path(real)}"
+                )
 
     def _check_repository(self, where: str) -> None:
         """Its config names programs, which run for whoever asks git anything there."""
@@ -196,18 +197,20 @@ class Files:
         for depth, name in enumerate(names):
             folder = "/".join(names[:depth])
             try:
-                with self._beneath.folder(folder, follow=False) as fd:
+                with self._rooted.folder(folder, follow=False) as fd:
                     there = [part for part in PARTS if _is_in(fd, part)]
             except PathRefused:
                 return  # not there yet: one file makes no repository of it
             if is_repository([*there, name]):
                 is_old = is_repository(there)
                 what = "is in a git repository" if is_old else "would make a git repository"
-                raise Refused(f"{shown(where)} {what} of {shown(folder or '.')}: no tool does that")
+                raise Refused(
+                    f"{quote_path(where)} {what} of {quote_path(folder or '.')}: no tool does that"
+                )
 
     def _open(self, where: str) -> BinaryIO:
         """Without following a link anywhere. Regular files only: a pipe would wait."""
-        with self._beneath.place(where, follow=False) as place:
+        with self._rooted.place(where, follow=False) as place:
             fd = os.open(place.name, _READ, dir_fd=place.folder_fd)
         try:
             kind = kind_of(os.fstat(fd).st_mode)
@@ -223,7 +226,7 @@ class Files:
         root = self._workspace.resolve()
         target = Path(os.path.realpath(root / where))
         if not target.is_relative_to(root):
-            raise Refused(f"{shown(where)} is a link out of the workspace")
+            raise Refused(f"{quote_path(where)} is a link out of the workspace")
         return str(target.relative_to(root))
 
 

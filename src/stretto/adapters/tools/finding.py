@@ -7,7 +7,7 @@ from stretto.adapters.tools.arguments import Given, Parameter, Parameters, Text
 from stretto.adapters.tools.checked import CheckedTool, Failed, checked
 from stretto.adapters.tools.files import Files
 from stretto.globs.glob import GlobFault, parse_glob
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import PathRefused
 
 MOST_PATHS = 1_000
 

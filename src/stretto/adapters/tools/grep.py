@@ -16,8 +16,7 @@ from stretto.adapters.tools.decoding import not_text
 from stretto.adapters.tools.files import Files
 from stretto.globs.glob import Glob, GlobFault, parse_glob
 from stretto.text.patterns import Pattern, PatternError, compile_pattern
-from stretto.workspaces.places import Found
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import FoundPath, PathRefused
 
 TIMEOUT_SECONDS = 20.0
 MOST_FILE_BYTES = 5_000_000
@@ -170,7 +169,7 @@ class _Search:
         self._lines: list[str] = []
         self._notes: list[str] = []
 
-    def run(self, walked: Iterator[Found]) -> str:
+    def run(self, walked: Iterator[FoundPath]) -> str:
         try:
             for found in walked:
                 self._matcher.deadline.check()
@@ -191,7 +190,7 @@ class _Search:
             self._notes.append(f"of longer lines only the first {most:,} bytes were searched")
         return "\n".join([*self._lines, *(f"[{note}]" for note in self._notes[-_MOST_NOTES:])])
 
-    def _found_in(self, found: Found) -> list[str]:
+    def _found_in(self, found: FoundPath) -> list[str]:
         text = self._read(found)
         if not text:
             return []
@@ -208,7 +207,7 @@ class _Search:
                 some = list(islice(hits, self._limit + 1))
                 return self._with_context(found.path, text, some) if some else []
 
-    def _read(self, found: Found) -> bytes:
+    def _read(self, found: FoundPath) -> bytes:
         if found.kind != "file":
             return b""
         try:

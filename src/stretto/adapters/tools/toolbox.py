@@ -23,7 +23,7 @@ from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Reach, Tool
 from stretto.processes.programs import NOWHERE, Writable
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.sandbox.find import Setting, find_sandbox
 
 if TYPE_CHECKING:

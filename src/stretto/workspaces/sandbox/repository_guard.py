@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from stretto.workspaces.repositories import HEAD
+from stretto.workspaces.protected import HEAD
 from stretto.workspaces.sandbox import nofollow
 from stretto.workspaces.sandbox.survey import Survey, find_repositories, link_target, survey
 from stretto.workspaces.sandbox.write_set import Names, is_git

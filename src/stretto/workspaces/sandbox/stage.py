@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.workspaces.places import statuses_in
+from stretto.workspaces.paths import read_statuses
 from stretto.workspaces.sandbox import nofollow
 from stretto.workspaces.sandbox.adapter import Access
 from stretto.workspaces.sandbox.write_set import Layout, Names, is_git
@@ -64,7 +64,7 @@ def _copy_directory(stage: Stage, workspace_fd: int, names: Names, copy: Path) -
     copy.mkdir(mode=0o755)
     stage.stamps[names] = Stamp.of(copy.lstat())
     with nofollow.directory(workspace_fd, names) as fd, os.scandir(fd) as entries:
-        for name, status in statuses_in(entries):
+        for name, status in read_statuses(entries):
             below = (*names, name)
             with suppress(FileNotFoundError):  # somebody removes it just now
                 if stat.S_ISDIR(status.st_mode):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-from stretto.workspaces.repositories import is_repository
+from stretto.workspaces.protected import is_repository
 from stretto.workspaces.sandbox.write_set import Names, is_git
 from stretto.workspaces.secret_files import INSTALLED, is_secret
 

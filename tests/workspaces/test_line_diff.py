@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.workspaces.lines import shared_runs, split_lines
-from stretto.workspaces.three_way import Clashes, merge_text
+from stretto.workspaces.line_diff import LineClashes, find_shared_lines, merge_text, split_lines
 
 LETTERS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e\n"]), max_size=30)
 
@@ -22,7 +21,7 @@ def test_lines_put_together_are_the_text(content: bytes) -> None:
 @given(LETTERS, LETTERS)
 def test_shared_runs_are_equal_and_in_order(a: list[bytes], b: list[bytes]) -> None:
     at = (0, 0)
-    for run in shared_runs(a, b):
+    for run in find_shared_lines(a, b):
         assert run.length > 0
         assert (run.a, run.b) >= at
         assert run.a >= at[0]
@@ -49,7 +48,7 @@ def test_where_no_line_is_unique_the_shortest_edit_is_found(
 ) -> None:
     a = [b"a\n", b"b\n"] * 2 + half
     b = [b"b\n", b"a\n"] * 2 + data.draw(st.permutations(half))
-    assert sum(run.length for run in shared_runs(a, b)) == longest_common(a, b)
+    assert sum(run.length for run in find_shared_lines(a, b)) == longest_common(a, b)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,7 @@ def test_where_no_line_is_unique_the_shortest_edit_is_found(
 )
 def test_hostile_texts_take_a_bounded_effort(a: list[bytes], b: list[bytes]) -> None:
     began = time.process_time()
-    shared_runs(a, b)
+    find_shared_lines(a, b)
     assert time.process_time() - began < 8
 
 
@@ -110,7 +109,7 @@ def test_edits_apart_from_each_other_are_both_taken(
 def test_edits_that_touch_clash(
     ours: bytes, theirs: bytes, lines: tuple[tuple[int, int], ...]
 ) -> None:
-    assert merge_text(BASE, ours, theirs) == Clashes(lines)
+    assert merge_text(BASE, ours, theirs) == LineClashes(lines)
 
 
 def merged_by_git(base: bytes, ours: bytes, theirs: bytes, folder: Path) -> bytes | None:
@@ -154,4 +153,4 @@ def test_what_git_merges_we_merge_alike(
     sides = b"".join(lines), edited(lines, ours, b"ours"), edited(lines, theirs, b"theirs")
     merged = merge_text(*sides)
     by_git = merged_by_git(*sides, tmp_path_factory.mktemp("merge"))
-    assert (None if isinstance(merged, Clashes) else merged) == by_git
+    assert (None if isinstance(merged, LineClashes) else merged) == by_git

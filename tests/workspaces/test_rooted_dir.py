@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from stretto.globs.glob import Glob, parse_glob
-from stretto.workspaces import openat2
-from stretto.workspaces.beneath import Beneath
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import PathRefused
+from stretto.workspaces.rooted_dir import RootedDir, has_openat2
 from support.trees import read_tree, removing, write_tree
 
 WAYS = [
@@ -19,7 +18,7 @@ WAYS = [
         True,
         id="openat2",
         marks=pytest.mark.skipif(
-            not openat2.is_available(), reason="this kernel has no openat2, or forbids it"
+            not has_openat2(), reason="this kernel has no openat2, or forbids it"
         ),
     ),
     pytest.param(False, id="by hand"),
@@ -52,8 +51,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=WAYS)
-def beneath(root: Path, request: pytest.FixtureRequest) -> Iterator[Beneath]:
-    with Beneath(root, use_openat2=request.param) as opened:
+def rooted(root: Path, request: pytest.FixtureRequest) -> Iterator[RootedDir]:
+    with RootedDir(root, use_openat2=request.param) as opened:
         yield opened
 
 
@@ -80,10 +79,10 @@ def glob(text: str) -> Glob:
     ],
 )
 def test_files_and_links_that_stay_inside_are_read(
-    beneath: Beneath, path: str, content: bytes
+    rooted: RootedDir, path: str, content: bytes
 ) -> None:
-    assert beneath.read_bytes(path, 10) == content
-    assert beneath.stat(path).kind == "file"
+    assert rooted.read_bytes(path, 10) == content
+    assert rooted.stat(path).kind == "file"
 
 
 @pytest.mark.parametrize(
@@ -110,42 +109,42 @@ def test_files_and_links_that_stay_inside_are_read(
         ("x" * 300, "limit"),
     ],
 )
-def test_what_is_no_file_inside_is_refused(beneath: Beneath, path: str, why: str) -> None:
+def test_what_is_no_file_inside_is_refused(rooted: RootedDir, path: str, why: str) -> None:
     with pytest.raises(PathRefused) as caught:
-        beneath.read_bytes(path, 10)
+        rooted.read_bytes(path, 10)
     assert refusal(caught) == why
     assert caught.value.message.isprintable()
 
 
 def test_pipes_sockets_and_devices_are_refused_without_waiting(
-    beneath: Beneath, root: Path
+    rooted: RootedDir, root: Path
 ) -> None:
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(root / "socket"))
         for path in ("pipe", "socket"):
             with pytest.raises(PathRefused) as caught:
-                beneath.read_bytes(path, 10)
+                rooted.read_bytes(path, 10)
             assert refusal(caught) == "kind"
             with pytest.raises(PathRefused) as caught:
-                beneath.write_bytes(path, b"x")
+                rooted.write_bytes(path, b"x")
             assert refusal(caught) == "kind"
 
 
-def test_a_file_that_is_too_large_is_refused_with_its_size(beneath: Beneath, root: Path) -> None:
+def test_a_file_that_is_too_large_is_refused_with_its_size(rooted: RootedDir, root: Path) -> None:
     (root / "large").write_bytes(b"x" * 2000)
-    assert len(beneath.read_bytes("large", 2000)) == 2000
+    assert len(rooted.read_bytes("large", 2000)) == 2000
     with pytest.raises(PathRefused, match="2,000 bytes; 1,999 is the most"):
-        beneath.read_bytes("large", 1999)
+        rooted.read_bytes("large", 1999)
 
 
 def test_a_write_replaces_the_file_keeps_its_mode_and_leaves_nothing_else(
-    beneath: Beneath, root: Path
+    rooted: RootedDir, root: Path
 ) -> None:
     before = read_tree(root)
-    beneath.write_bytes("src/b.py", b"new")
-    beneath.write_bytes("src/new.py", b"fresh", durable=True)
-    beneath.write_bytes("src/run.sh", b"run", mode=0o750)
+    rooted.write_bytes("src/b.py", b"new")
+    rooted.write_bytes("src/new.py", b"fresh", durable=True)
+    rooted.write_bytes("src/run.sh", b"run", mode=0o750)
     mode = 0o666 & ~_umask()
     assert read_tree(root) == {
         **before,
@@ -162,10 +161,10 @@ def _umask() -> int:
 
 
 def test_a_hard_link_from_outside_is_never_written_through(
-    beneath: Beneath, root: Path, tmp_path: Path
+    rooted: RootedDir, root: Path, tmp_path: Path
 ) -> None:
     os.link(tmp_path / "outside" / "secret.txt", root / "hard")
-    beneath.write_bytes("hard", b"mine")
+    rooted.write_bytes("hard", b"mine")
     assert (root / "hard").read_bytes() == b"mine"
     assert (tmp_path / "outside" / "secret.txt").read_bytes() == b"secret"
 
@@ -189,71 +188,71 @@ def test_a_hard_link_from_outside_is_never_written_through(
     ],
 )
 def test_no_write_leaves_the_path_it_names(
-    beneath: Beneath, root: Path, tmp_path: Path, path: str, why: str
+    rooted: RootedDir, root: Path, tmp_path: Path, path: str, why: str
 ) -> None:
     before = read_tree(tmp_path)
     with pytest.raises(PathRefused) as caught:
-        beneath.write_bytes(path, b"x")
+        rooted.write_bytes(path, b"x")
     assert refusal(caught) == why
     assert read_tree(tmp_path) == before
 
 
 def test_links_are_removed_and_renamed_as_links(
-    beneath: Beneath, root: Path, tmp_path: Path
+    rooted: RootedDir, root: Path, tmp_path: Path
 ) -> None:
-    beneath.unlink("out")
-    beneath.replace("inner", "src/moved")
+    rooted.unlink("out")
+    rooted.replace("inner", "src/moved")
     assert not (root / "out").is_symlink()
     assert os.readlink(root / "src/moved") == "src/b.py"
     assert (tmp_path / "outside" / "secret.txt").exists()
     with pytest.raises(PathRefused):
-        beneath.unlink("out-folder/secret.txt")
+        rooted.unlink("out-folder/secret.txt")
     with pytest.raises(PathRefused):
-        beneath.replace("a.txt", "out-folder/a.txt")
+        rooted.replace("a.txt", "out-folder/a.txt")
     with pytest.raises(PathRefused):
-        beneath.replace("src", "srcs")
+        rooted.replace("src", "srcs")
 
 
-def test_folders_are_made_with_those_above_them(beneath: Beneath, root: Path) -> None:
-    beneath.mkdir("x/y/z")
-    beneath.mkdir("x/y")
+def test_folders_are_made_with_those_above_them(rooted: RootedDir, root: Path) -> None:
+    rooted.mkdir("x/y/z")
+    rooted.mkdir("x/y")
     assert (root / "x/y/z").is_dir()
-    beneath.rmdir("x/y/z")
+    rooted.rmdir("x/y/z")
     for path in ("a.txt/x", "a.txt", "out-folder/x", ".git/x", "folder-link/x"):
         with pytest.raises(PathRefused):
-            beneath.mkdir(path)
+            rooted.mkdir(path)
     assert not (root / "src/deep/x").exists()
 
 
-def test_a_walk_lists_files_and_enters_no_link_and_no_git(beneath: Beneath) -> None:
-    assert [found.path for found in beneath.walk("src")] == [
+def test_a_walk_lists_files_and_enters_no_link_and_no_git(rooted: RootedDir) -> None:
+    assert [found.path for found in rooted.walk("src")] == [
         "src/b.py",
         "src/climbing",
         "src/deep/c.py",
     ]
-    assert [found.path for found in beneath.walk(globs=[glob("**/*.py"), glob("a.txt")])] == [
+    assert [found.path for found in rooted.walk(globs=[glob("**/*.py"), glob("a.txt")])] == [
         "a.txt",
         "src/b.py",
         "src/deep/c.py",
     ]
-    assert not [found for found in beneath.walk() if ".git" in found.path]
+    assert not [found for found in rooted.walk() if ".git" in found.path]
     with pytest.raises(PathRefused) as caught:
-        list(beneath.walk(most=3))
+        list(rooted.walk(most=3))
     assert refusal(caught) == "limit"
     with pytest.raises(PathRefused):
-        list(beneath.walk("out-folder"))
+        list(rooted.walk("out-folder"))
 
 
-def test_a_walk_with_a_glob_sees_nothing_of_other_folders(beneath: Beneath, root: Path) -> None:
+def test_a_walk_with_a_glob_sees_nothing_of_other_folders(rooted: RootedDir, root: Path) -> None:
     write_tree(root, {f"node_modules/{number}": b"" for number in range(50)})
-    assert [f.path for f in beneath.walk(globs=[glob("src/**/*.py")], most=30)] == [
+    assert [f.path for f in rooted.walk(globs=[glob("src/**/*.py")], most=30)] == [
         "src/b.py",
         "src/deep/c.py",
     ]
 
 
 def test_a_folder_that_turns_into_a_link_at_any_moment_leads_nowhere(
-    beneath: Beneath, root: Path, tmp_path: Path
+    rooted: RootedDir, root: Path, tmp_path: Path
 ) -> None:
     """The race that checking first and opening then would lose."""
     write_tree(root, {"swap/secret.txt": b"mine"})
@@ -273,8 +272,8 @@ def test_a_folder_that_turns_into_a_link_at_any_moment_leads_nowhere(
     try:
         for _ in range(1500):
             try:
-                read.add(beneath.read_bytes("swap/secret.txt", 100))
-                beneath.write_bytes("swap/secret.txt", b"mine")
+                read.add(rooted.read_bytes("swap/secret.txt", 100))
+                rooted.write_bytes("swap/secret.txt", b"mine")
             except PathRefused:
                 continue
     finally:
@@ -288,10 +287,10 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else None
     if before is None:
         pytest.skip("there is no /proc to count open files in")
-    for use_openat2 in {openat2.is_available(), False}:
-        with Beneath(root, use_openat2=use_openat2) as beneath:
+    for use_openat2 in {has_openat2(), False}:
+        with RootedDir(root, use_openat2=use_openat2) as rooted:
             for path in ("a.txt", "src", "out", "loop", "missing", "a.txt/x", "to-root", "inner"):
-                for act in (beneath.stat, beneath.list_folder, beneath.unlink, beneath.mkdir):
+                for act in (rooted.stat, rooted.list_folder, rooted.unlink, rooted.mkdir):
                     try:
                         act(path)
                     except PathRefused:
@@ -301,7 +300,7 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
 
 @pytest.mark.parametrize("gone", ["b.py", "deep"])
 def test_what_is_removed_during_a_walk_takes_nothing_else_along(root: Path, gone: str) -> None:
-    with Beneath(root) as beneath, removing(gone):
-        walked = [found.path for found in beneath.walk("src")]
+    with RootedDir(root) as rooted, removing(gone):
+        walked = [found.path for found in rooted.walk("src")]
     there = ("src/b.py", "src/climbing", "src/deep/c.py")
     assert walked == [path for path in there if gone not in path]

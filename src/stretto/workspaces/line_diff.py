@@ -1,8 +1,12 @@
-"""Which lines two texts share. In: two lists of lines. Out: runs of equal lines, in order.
+"""Compare texts line by line, and merge two edits of one text.
 
 Lines that occur once in each text hold the two together (patience); between them the shortest
 edit is sought (Myers). The effort is bounded: past it, what lies between counts as all different.
 The answer is then longer than need be, never wrong.
+
+A merge of two edits is divided by the lines that both kept from the base. Between two of them, what
+only one side changed is taken, what both changed alike is taken once, and anything else is a clash.
+Edits that touch without a kept line between them clash too, as they do in git.
 """
 
 from array import array
@@ -16,7 +20,7 @@ EFFORT = 3_000_000  # steps for one pair of texts: about a second
 MOST_EDITS = 2_000
 
 
-class Run(NamedTuple):
+class SharedLines(NamedTuple):
     a: int  # where it begins in the first text
     b: int
     length: int
@@ -36,7 +40,9 @@ def split_lines(content: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def shared_runs(a: Sequence[bytes], b: Sequence[bytes], effort: int = EFFORT) -> list[Run]:
+def find_shared_lines(
+    a: Sequence[bytes], b: Sequence[bytes], effort: int = EFFORT
+) -> list[SharedLines]:
     numbers = dict[bytes, int]()
     first = [numbers.setdefault(line, len(numbers)) for line in a]
     second = [numbers.setdefault(line, len(numbers)) for line in b]
@@ -51,7 +57,7 @@ class _Search:
     effort: int
     _waiting: list[_Region] = field(default_factory=list)
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[SharedLines]:
         self._waiting.append(_Region(0, len(self.a), 0, len(self.b)))
         while self._waiting:
             region, runs = self._trim(self._waiting.pop())
@@ -64,14 +70,14 @@ class _Search:
             else:
                 yield from self._shortest(region)
 
-    def _trim(self, region: _Region) -> tuple[_Region, list[Run]]:
+    def _trim(self, region: _Region) -> tuple[_Region, list[SharedLines]]:
         a, a_end, b, b_end = region
         while a < a_end and b < b_end and self.a[a] == self.b[b]:
             a, b = a + 1, b + 1
-        head = Run(region.a, region.b, a - region.a)
+        head = SharedLines(region.a, region.b, a - region.a)
         while a < a_end and b < b_end and self.a[a_end - 1] == self.b[b_end - 1]:
             a_end, b_end = a_end - 1, b_end - 1
-        tail = Run(a_end, b_end, region.a_end - a_end)
+        tail = SharedLines(a_end, b_end, region.a_end - a_end)
         return _Region(a, a_end, b, b_end), [run for run in (head, tail) if run.length]
 
     def _anchors(self, region: _Region) -> list[tuple[int, int]]:
@@ -86,15 +92,15 @@ class _Search:
         ]
         return _longest_rising(pairs)
 
-    def _divide(self, region: _Region, anchors: list[tuple[int, int]]) -> Iterator[Run]:
+    def _divide(self, region: _Region, anchors: list[tuple[int, int]]) -> Iterator[SharedLines]:
         a, b = region.a, region.b
         for i, j in anchors:
-            yield Run(i, j, 1)
+            yield SharedLines(i, j, 1)
             self._waiting.append(_Region(a, i, b, j))
             a, b = i + 1, j + 1
         self._waiting.append(_Region(a, region.a_end, b, region.b_end))
 
-    def _shortest(self, region: _Region) -> Iterator[Run]:
+    def _shortest(self, region: _Region) -> Iterator[SharedLines]:
         """Myers' greedy search: how far each diagonal reaches, one layer for each edit made."""
         a, b = self.a[region.a : region.a_end], self.b[region.b : region.b_end]
         most = min(len(a) + len(b), MOST_EDITS)
@@ -117,7 +123,9 @@ class _Search:
                 return
 
 
-def _walk_back(layers: list["array[int]"], x: int, y: int, region: _Region) -> Iterator[Run]:
+def _walk_back(
+    layers: list["array[int]"], x: int, y: int, region: _Region
+) -> Iterator[SharedLines]:
     for edits in range(len(layers) - 1, -1, -1):
         k = x - y
         below, above = layers[edits][edits + k], layers[edits][edits + k + 2]
@@ -127,7 +135,7 @@ def _walk_back(layers: list["array[int]"], x: int, y: int, region: _Region) -> I
         if edits == 0:
             begin = 0
         if x > begin:
-            yield Run(region.a + begin, region.b + begin - k, x - begin)
+            yield SharedLines(region.a + begin, region.b + begin - k, x - begin)
         x, y = from_x, from_x - from_k
 
 
@@ -148,14 +156,81 @@ def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return chosen[::-1]
 
 
-def _joined(runs: list[Run]) -> Iterator[Run]:
-    last: Run | None = None
+def _joined(runs: list[SharedLines]) -> Iterator[SharedLines]:
+    last: SharedLines | None = None
     for run in runs:
         if last is not None and (last.a + last.length, last.b + last.length) == run[:2]:
-            last = Run(last.a, last.b, last.length + run.length)
+            last = SharedLines(last.a, last.b, last.length + run.length)
             continue
         if last is not None:
             yield last
         last = run
     if last is not None:
         yield last
+
+
+@dataclass(frozen=True, slots=True)
+class LineClashes:
+    lines: tuple[tuple[int, int], ...]  # first and last line of ours, counted from 1
+
+
+class _Chunk(NamedTuple):
+    base: Sequence[bytes]
+    ours: Sequence[bytes]
+    theirs: Sequence[bytes]
+    at: int  # where ours begins
+
+
+def merge_text(base: bytes, ours: bytes, theirs: bytes) -> bytes | LineClashes:
+    merged, clashes = list[bytes](), list[tuple[int, int]]()
+    for chunk in _chunks(split_lines(base), split_lines(ours), split_lines(theirs)):
+        if chunk.ours == chunk.base:
+            merged.extend(chunk.theirs)
+        elif chunk.theirs in (chunk.base, chunk.ours):
+            merged.extend(chunk.ours)
+        else:
+            clashes.append((chunk.at + 1, chunk.at + max(1, len(chunk.ours))))
+    return LineClashes(tuple(clashes)) if clashes else b"".join(merged)
+
+
+def is_text(content: bytes) -> bool:
+    return b"\0" not in content
+
+
+def _chunks(
+    base: Sequence[bytes], ours: Sequence[bytes], theirs: Sequence[bytes]
+) -> Iterator[_Chunk]:
+    """Kept stretches and changed ones, in turn."""
+    in_ours, in_theirs = _partners(base, ours), _partners(base, theirs)
+    at = (0, 0, 0)
+    for line in range(len(base)):
+        o, t = in_ours[line], in_theirs[line]
+        if o is None or t is None:
+            continue
+        if at != (line, o, t):
+            yield _chunk(base, ours, theirs, at, (line, o, t))
+        kept = base[line : line + 1]
+        yield _Chunk(kept, kept, kept, o)
+        at = (line + 1, o + 1, t + 1)
+    end = (len(base), len(ours), len(theirs))
+    if at != end:
+        yield _chunk(base, ours, theirs, at, end)
+
+
+def _chunk(
+    base: Sequence[bytes],
+    ours: Sequence[bytes],
+    theirs: Sequence[bytes],
+    start: tuple[int, int, int],
+    end: tuple[int, int, int],
+) -> _Chunk:
+    (b, o, t), (b_end, o_end, t_end) = start, end
+    return _Chunk(base[b:b_end], ours[o:o_end], theirs[t:t_end], o)
+
+
+def _partners(base: Sequence[bytes], other: Sequence[bytes]) -> list[int | None]:
+    """For each line of the base, where the other text kept it."""
+    partners: list[int | None] = [None] * len(base)
+    for run in find_shared_lines(base, other):
+        partners[run.a : run.a + run.length] = range(run.b, run.b + run.length)
+    return partners

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stretto.workspaces.beneath import Beneath
-from stretto.workspaces.ignoring import MOST_BYTES, MOST_RULES, read_rules
+from stretto.workspaces.gitignore import MOST_BYTES, MOST_RULES, read_rules
 from stretto.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
 from stretto.workspaces.listing import Selection, list_workspace
-from stretto.workspaces.refusals import PathRefused
+from stretto.workspaces.paths import PathRefused
+from stretto.workspaces.rooted_dir import RootedDir
 from support.trees import git, write_tree
 
 PATHS = [
@@ -39,8 +39,8 @@ PATHS = [
 
 
 def listed(root: Path) -> set[str]:
-    with Beneath(root) as beneath:
-        listing = list_workspace(beneath, Selection(), DEFAULT_LIMITS)
+    with RootedDir(root) as rooted:
+        listing = list_workspace(rooted, Selection(), DEFAULT_LIMITS)
     return {found.path for found in listing.files}
 
 
@@ -168,9 +168,9 @@ def test_the_rules_of_a_deeper_folder_come_last(tmp_path: Path) -> None:
 def test_folders_that_nobody_edits_are_left_out_unless_tracked_or_asked_for(tmp_path: Path) -> None:
     write_tree(tmp_path, {"node_modules/a.js": b"", "x/__pycache__/a.pyc": b"", "x/a.py": b""})
     assert listed(tmp_path) == {"x/a.py"}
-    with Beneath(tmp_path) as beneath:
+    with RootedDir(tmp_path) as rooted:
         tracked = Selection(frozenset({"node_modules/a.js"}))
-        files = list_workspace(beneath, tracked, DEFAULT_LIMITS).files
+        files = list_workspace(rooted, tracked, DEFAULT_LIMITS).files
     assert {found.path for found in files} == {"node_modules/a.js", "x/a.py"}
 
 
@@ -199,6 +199,6 @@ def test_a_workspace_past_a_limit_is_refused_with_its_sizes(
     tmp_path: Path, limits: WorkspaceLimits, says: str
 ) -> None:
     write_tree(tmp_path, {"big/0": b"x" * 2048, "a": b"", "b": b"", "c": b"x" * 1024})
-    with Beneath(tmp_path) as beneath, pytest.raises(TooLarge, match=says) as caught:
-        list_workspace(beneath, Selection(), limits)
+    with RootedDir(tmp_path) as rooted, pytest.raises(TooLarge, match=says) as caught:
+        list_workspace(rooted, Selection(), limits)
     assert ".gitignore" in caught.value.hint
