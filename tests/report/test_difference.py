@@ -36,14 +36,14 @@ def test_reports_and_states_are_compared_alike():
 
 def test_another_input_is_named_where_it_was_read():
     a, b = _run(), _run(topic="mills")
-    assert _changes(a, b, "gather") == {"told otherwise by": (None, "input topic")}
+    assert _changes(a, b, "gather") == {"gets other input from": (None, "input topic")}
     assert [step.id for step in difference(a, b).steps] == ["gather"]
 
 
 def test_another_output_before_it_is_named():
     a, b = _run(script={"gather": "one"}), _run(script={"gather": "two"})
     assert _changes(a, b, "gather") == {"output": ("one", "two")}
-    assert _changes(a, b, "angles") == {"told otherwise by": (None, "the output of gather")}
+    assert _changes(a, b, "angles") == {"gets other input from": (None, "the output of gather")}
 
 
 def test_another_prompt_agent_tool_and_model_are_named():

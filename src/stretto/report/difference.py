@@ -11,15 +11,15 @@ from difflib import unified_diff
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
-from stretto.report.model import Report, StepReport, Told
+from stretto.report.model import Delegated, Report, StepReport
 from stretto.report.report import report_of
-from stretto.report.text import cost, length, shown, tokens
+from stretto.report.text import cost, length, show, tokens
 from stretto.schedule.state import RunState
 from stretto.text.visible import one_line, visible
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.values import Json
 
-Run: TypeAlias = Report | RunState
+ComparedRun: TypeAlias = Report | RunState
 
 # Shorter or smaller than this, and a duration differs by chance.
 _LEAST_SECONDS = 1.0
@@ -30,7 +30,7 @@ _MOST_CHARACTERS = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedValue:
     what: str  # "status", "agent", "prompt", "output", …
     before: str | None  # None: there is nothing to compare, only something to say
     after: str
@@ -41,7 +41,7 @@ class Change:
 class StepDifference:
     id: str
     only_in: Literal["a", "b", ""]  # the run that alone has this step; empty: both have it
-    changes: tuple[Change, ...]
+    changes: tuple[ChangedValue, ...]
     status: str = ""  # of a step that only one run has
 
 
@@ -49,7 +49,7 @@ class StepDifference:
 class Difference:
     a: str  # run ids
     b: str
-    changes: tuple[Change, ...]  # of the runs as wholes
+    changes: tuple[ChangedValue, ...]  # of the runs as wholes
     steps: tuple[StepDifference, ...]  # only those that differ, in b's order, then what a had
     same: int  # how many steps do not differ
 
@@ -66,7 +66,7 @@ class _Sources:
     outputs: frozenset[str]
 
 
-def difference(a: Run, b: Run) -> Difference:
+def difference(a: ComparedRun, b: ComparedRun) -> Difference:
     first, second = _report(a), _report(b)
     in_a, in_b = _by_id(first), _by_id(second)
     sources = _Sources(
@@ -90,7 +90,7 @@ def _differing(a: Mapping[str, object], b: Mapping[str, object]) -> Iterator[str
             yield name
 
 
-def _report(run: Run) -> Report:
+def _report(run: ComparedRun) -> Report:
     return run if isinstance(run, Report) else report_of(run)
 
 
@@ -98,23 +98,23 @@ def _by_id(report: Report) -> dict[str, StepReport]:
     return {step.id: step for step in report.steps}
 
 
-def _run_changes(a: Report, b: Report) -> Iterator[Change]:
-    yield from _changed("workflow", a.workflow, b.workflow)
-    yield from _changed("status", a.status, b.status)
+def _run_changes(a: Report, b: Report) -> Iterator[ChangedValue]:
+    yield from _compare_texts("workflow", a.workflow, b.workflow)
+    yield from _compare_texts("status", a.status, b.status)
     for name in dict.fromkeys([*a.inputs, *b.inputs]):
         if name not in a.inputs or name not in b.inputs:
-            was, now = _given(a, name), _given(b, name)
-            yield Change(f"input {name}", was, now)
+            was, now = _show_input(a, name), _show_input(b, name)
+            yield ChangedValue(f"input {name}", was, now)
         else:
-            yield from _value_changed(f"input {name}", a.inputs[name], b.inputs[name])
-    yield from _value_changed("output", a.output, b.output)
-    yield from _took_longer(a.duration_seconds, b.duration_seconds)
-    yield from _changed("tokens", tokens(a.usage), tokens(b.usage))
-    yield from _changed("cost", cost(a.usage), cost(b.usage))
-    yield from _changed("retries", str(a.retries), str(b.retries))
+            yield from _compare_values(f"input {name}", a.inputs[name], b.inputs[name])
+    yield from _compare_values("output", a.output, b.output)
+    yield from _compare_durations(a.duration_seconds, b.duration_seconds)
+    yield from _compare_texts("tokens", tokens(a.usage), tokens(b.usage))
+    yield from _compare_texts("cost", cost(a.usage), cost(b.usage))
+    yield from _compare_texts("retries", str(a.retries), str(b.retries))
 
 
-def _given(report: Report, name: str) -> str:
+def _show_input(report: Report, name: str) -> str:
     return _brief(report.inputs[name]) if name in report.inputs else "not given"
 
 
@@ -127,27 +127,27 @@ def _step(
     return StepDifference(id, "a" if was else "b", (), only.status if only else "")
 
 
-def _step_changes(a: StepReport, b: StepReport, sources: _Sources) -> Iterator[Change]:
-    yield from _changed("type", a.type, b.type)
-    yield from _changed("status", a.status, b.status)
-    yield from _changed("reason", a.reason, b.reason)
-    yield from _changed("error", a.error or "", b.error or "")
-    yield from _changed("agent", ", ".join(a.agents), ", ".join(b.agents))
-    yield from _changed("model", *(_models(step) for step in (a, b)))
-    told = tuple(_told_changes(a, b))
+def _step_changes(a: StepReport, b: StepReport, sources: _Sources) -> Iterator[ChangedValue]:
+    yield from _compare_texts("type", a.type, b.type)
+    yield from _compare_texts("status", a.status, b.status)
+    yield from _compare_texts("reason", a.reason, b.reason)
+    yield from _compare_texts("error", a.error or "", b.error or "")
+    yield from _compare_texts("agent", ", ".join(a.agents), ", ".join(b.agents))
+    yield from _compare_texts("model", *(_models(step) for step in (a, b)))
+    told = tuple(_instruction_changes(a, b))
     yield from told
     if _has_other_work(a, b):
         causes = _causes(a, b, sources)
         if causes or not told:
             said = listed(causes) if causes else "something that the journal does not name"
-            yield Change("told otherwise by", None, said)
-    yield from _value_changed("output", a.output, b.output)
-    yield from _value_changed("verdict", a.validation, b.validation)
-    yield from _changed("attempts", str(len(a.attempts)), str(len(b.attempts)))
+            yield ChangedValue("gets other input from", None, said)
+    yield from _compare_values("output", a.output, b.output)
+    yield from _compare_values("verdict", a.validation, b.validation)
+    yield from _compare_texts("attempts", str(len(a.attempts)), str(len(b.attempts)))
     if a.duration_seconds is not None and b.duration_seconds is not None:
-        yield from _took_longer(a.duration_seconds, b.duration_seconds)
-    yield from _changed("tokens", tokens(a.usage), tokens(b.usage))
-    yield from _changed("cost", cost(a.usage), cost(b.usage))
+        yield from _compare_durations(a.duration_seconds, b.duration_seconds)
+    yield from _compare_texts("tokens", tokens(a.usage), tokens(b.usage))
+    yield from _compare_texts("cost", cost(a.usage), cost(b.usage))
 
 
 def _models(step: StepReport) -> str:
@@ -155,7 +155,7 @@ def _models(step: StepReport) -> str:
     return ", ".join(dict.fromkeys(each.model for each in step.attempts if each.model))
 
 
-_Part: TypeAlias = Callable[[Told], str]
+_Part: TypeAlias = Callable[[Delegated], str]
 _PARTS: tuple[tuple[str, _Part], ...] = (
     ("prompt", lambda told: told.prompt),
     ("instructions", lambda told: told.instructions),
@@ -165,20 +165,20 @@ _PARTS: tuple[tuple[str, _Part], ...] = (
 )
 
 
-def _told_changes(a: StepReport, b: StepReport) -> Iterator[Change]:
+def _instruction_changes(a: StepReport, b: StepReport) -> Iterator[ChangedValue]:
     """How the plans differ in what the step's agents are told."""
-    nobody = Told("", "", "", (), (), "", "")
+    nobody = Delegated("", "", "", (), (), "", "")
     seen: set[tuple[str, str, str]] = set()
-    for was, now in zip_longest(a.told, b.told, fillvalue=nobody):
+    for was, now in zip_longest(a.delegations, b.delegations, fillvalue=nobody):
         if was.agent != now.agent and (was is nobody or now is nobody):
-            yield Change("asks", was.agent or "nobody", now.agent or "nobody")
+            yield ChangedValue("asks", was.agent or "nobody", now.agent or "nobody")
             continue
         for what, part in _PARTS:
             change = (what, part(was), part(now))
             # Branches often share an agent: what changed in it is said once.
             if change[1] != change[2] and change not in seen:
                 seen.add(change)
-                yield from _value_changed(*change)
+                yield from _compare_values(*change)
 
 
 def _has_other_work(a: StepReport, b: StepReport) -> bool:
@@ -192,7 +192,7 @@ def _keys(step: StepReport) -> dict[tuple[str, int], tuple[str, str]]:
 
 
 def _causes(a: StepReport, b: StepReport, sources: _Sources) -> list[str]:
-    reads = {name for told in (*a.told, *b.told) for name in told.reads}
+    reads = {name for told in (*a.delegations, *b.delegations) for name in told.reads}
     from_inputs = sorted(name for name in sources.inputs if _reads_input(reads, name))
     before = dict.fromkeys([*a.depends_on, *b.depends_on])
     return [
@@ -207,29 +207,29 @@ def _reads_input(reads: Iterable[str], name: str) -> bool:
     return any(spelled.match(read) for read in reads)
 
 
-def _changed(what: str, before: str, after: str) -> Iterator[Change]:
+def _compare_texts(what: str, before: str, after: str) -> Iterator[ChangedValue]:
     if before != after:
-        yield Change(what, before, after)
+        yield ChangedValue(what, before, after)
 
 
-def _took_longer(before: float, after: float) -> Iterator[Change]:
+def _compare_durations(before: float, after: float) -> Iterator[ChangedValue]:
     gap = abs(before - after)
     if gap >= _LEAST_SECONDS and gap >= _LEAST_SHARE * max(before, after):
-        yield Change("duration", length(before), length(after))
+        yield ChangedValue("duration", length(before), length(after))
 
 
-def _value_changed(what: str, before: Json, after: Json) -> Iterator[Change]:
+def _compare_values(what: str, before: Json, after: Json) -> Iterator[ChangedValue]:
     if before == after and type(before) is type(after):
         return
     if before is None or after is None:
-        yield Change(what, _brief(before), _brief(after))
+        yield ChangedValue(what, _brief(before), _brief(after))
         return
-    old, new = shown(before).splitlines(), shown(after).splitlines()
+    old, new = show(before).splitlines(), show(after).splitlines()
     if max(len(old), len(new)) <= 1:
-        yield Change(what, _brief(before), _brief(after))
+        yield ChangedValue(what, _brief(before), _brief(after))
         return
     lines = tuple(_diff(old, new))
-    yield Change(what, f"{len(old)} lines", f"{len(new)} lines", lines)
+    yield ChangedValue(what, f"{len(old)} lines", f"{len(new)} lines", lines)
 
 
 def _diff(old: list[str], new: list[str]) -> Iterator[str]:
@@ -248,7 +248,7 @@ def _cut(line: str) -> str:
 
 
 def _brief(value: Json) -> str:
-    return "none" if value is None else one_line(shown(value), _MOST_CHARACTERS)
+    return "none" if value is None else one_line(show(value), _MOST_CHARACTERS)
 
 
 def difference_as_text(difference: Difference) -> str:
@@ -275,7 +275,7 @@ def _step_lines(step: StepDifference) -> Iterator[str]:
     yield from _change_lines(step.changes)
 
 
-def _change_lines(changes: Iterable[Change]) -> Iterator[str]:
+def _change_lines(changes: Iterable[ChangedValue]) -> Iterator[str]:
     for change in changes:
         said = one_line(change.after, _MOST_CHARACTERS) or "none"
         if change.before is not None:
@@ -300,7 +300,7 @@ def difference_as_json(difference: Difference) -> dict[str, object]:
     }
 
 
-def _change_as_json(change: Change) -> dict[str, object]:
+def _change_as_json(change: ChangedValue) -> dict[str, object]:
     return {
         "what": change.what,
         "before": change.before,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stretto.report.text import shown
+from stretto.report.text import show
 from stretto.schedule.approvals import question_of
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.key import answerers
@@ -143,7 +143,7 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
         yield f"  … and {left} more prompts"
     for ground in gate.grounds:
         yield f"\n  {ground.step} ({ground.status}) gave:"
-        yield from _indented(shown(ground.output), most)
+        yield from _indented(show(ground.output), most)
 
 
 def _part_lines(part: GatePart, most: int) -> Iterator[str]:

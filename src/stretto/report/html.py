@@ -189,17 +189,17 @@ def _issue(issue: Issue) -> Html:
     step = tag("b", issue.step, ": ") if issue.step else NOTHING
     grave = "grave" if issue.kind in _GRAVE else "light"
     kind = tag("span", issue.kind, class_=f"tagged {grave}")
-    return tag("li", kind, tag("div", step, _folded(issue.says, "the whole text")))
+    return tag("li", kind, tag("div", step, _fold(issue.says, "the whole text")))
 
 
-def _folded(text: str, name: str) -> Content:
+def _fold(text: str, name: str) -> Content:
     """A long text behind its beginning and its end."""
     if len(text) <= _MOST_OPEN_CHARACTERS // 8 and text.count("\n") < 4:
         return tag("span", text, class_="said")
-    return tag("details", tag("summary", one_line(text, _MOST_IN_A_CELL)), _said(text, name))
+    return tag("details", tag("summary", one_line(text, _MOST_IN_A_CELL)), _quote(text, name))
 
 
-def _said(text: str, name: str) -> Html:
+def _quote(text: str, name: str) -> Html:
     return tag("pre", text, tabindex="0", role="group", aria_label=name)
 
 
@@ -214,14 +214,14 @@ def _value(report: Report, value: Json, name: str, of: str = "", most: int = 0) 
     whole, most = raw(value), most or _share_of_page(report)
     text = visible(whole[:most])
     if len(whole) <= min(most, _MOST_OPEN_CHARACTERS) and text.count("\n") < _MOST_OPEN_LINES:
-        return _said(text, name)
+        return _quote(text, name)
     summary = tag("summary", f"{name}, {size(value)}")
     if len(whole) <= most:
-        return tag("details", summary, _said(text, name))
+        return tag("details", summary, _quote(text, name))
     left_out = (
         f"{len(whole) - most:,} characters more: stretto output {report.run_id} {of}".rstrip()
     )
-    return tag("details", summary, _said(f"{text}…", name), tag("p", left_out, class_="muted"))
+    return tag("details", summary, _quote(f"{text}…", name), tag("p", left_out, class_="muted"))
 
 
 def _share_of_page(report: Report) -> int:
@@ -339,26 +339,24 @@ def _step_facts(report: Report, step: StepReport) -> Iterator[Html]:
     if step.reason:
         yield tag("p", f"{status_word(step.status)}: {step.reason}")
     if step.error is not None:
-        yield _labelled("Error", _said(step.error, f"Error of {step.id}"))
+        yield _label("Error", _quote(step.error, f"Error of {step.id}"))
     if step.warnings:
-        yield _labelled("Warnings", tag("ul", (tag("li", text) for text in step.warnings)))
+        yield _label("Warnings", tag("ul", (tag("li", text) for text in step.warnings)))
     if step.calls.made:
         yield tag("p", f"Tool calls: {calls_of(step.calls)}.", class_="muted")
     if step.kept_output is not None:
-        yield _labelled("Output", _value(report, step.output, f"Output of {step.id}", step.id))
+        yield _label("Output", _value(report, step.output, f"Output of {step.id}", step.id))
     elif step.status == StepStatus.SUCCEEDED:
         yield tag("p", "It has no output.", class_="muted")
     if step.validation is not None:
-        yield _labelled(
-            "Last verdict", _value(report, step.validation, f"Last verdict on {step.id}")
-        )
+        yield _label("Last verdict", _value(report, step.validation, f"Last verdict on {step.id}"))
     if step.changes is not None and step.changes.patch:
-        yield _labelled("Changes", _said(step.changes.patch, f"Changes of {step.id}"))
+        yield _label("Changes", _quote(step.changes.patch, f"Changes of {step.id}"))
     if step.attempts:
         yield _attempts(report, step)
 
 
-def _labelled(title: str, content: Html) -> Html:
+def _label(title: str, content: Html) -> Html:
     return tag("div", tag("h4", title), content)
 
 
@@ -390,7 +388,7 @@ def _attempt_row(report: Report, attempt: AttemptReport) -> Html:
 def _why(attempt: AttemptReport) -> Content:
     if attempt.reused_from:
         return f"reused from run {attempt.reused_from}"
-    return _folded(f"{attempt.failure}: {attempt.error}", "Error") if attempt.failure else "-"
+    return _fold(f"{attempt.failure}: {attempt.error}", "Error") if attempt.failure else "-"
 
 
 def _graph(plan: Plan) -> Html:

@@ -9,7 +9,7 @@ from stretto.report.text import (
     cost,
     length,
     moment,
-    shown,
+    show,
     size,
     status_word,
     tokens,
@@ -120,7 +120,7 @@ def _block(output: Json) -> str:
     """As it is, if it is text that stays within its section; else between fences."""
     if output is None:
         return "(none)"
-    text = shown(output).strip("\n")
+    text = show(output).strip("\n")
     if isinstance(output, str) and not _BREAKS_OUT.search(text):
         return text.strip() or "(empty)"
     return _fenced(text, "text" if isinstance(output, str) else "json")

@@ -65,7 +65,7 @@ class AttemptReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Delegated:
     """What the plan has one agent told and held to. Compared, never shown in full."""
 
     agent: str
@@ -133,7 +133,7 @@ class StepReport:
     ended_at: float | None
     attempts: tuple[AttemptReport, ...]
     usage: Usage
-    told: tuple[Told, ...]
+    delegations: tuple[Delegated, ...]
     calls: CallsReport = CallsReport()
     paused_seconds: float = 0.0  # between an interruption and its resumption
     changes: ChangesReport | None = None

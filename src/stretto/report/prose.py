@@ -30,17 +30,15 @@ _POLICIES = {
 def explain(plan: Plan, width: int = 80, drawing: str = "") -> str:
     blocks = [_title(plan)]
     if plan.description:
-        blocks.append(_wrapped(plan.description.strip(), width))
+        blocks.append(_wrap(plan.description.strip(), width))
     if drawing:
         blocks.append(drawing)
     if plan.inputs:
         blocks.append("Inputs\n" + "\n".join(_inputs(plan, width)))
-    steps = [
-        _wrapped(_step(plan, step), width, "   ", f"{step.index + 1}. ") for step in plan.steps
-    ]
+    steps = [_wrap(_step(plan, step), width, "   ", f"{step.index + 1}. ") for step in plan.steps]
     blocks.append("Steps\n" + "\n".join(steps))
     blocks.append("Agents\n" + "\n".join(_agents(plan, width)))
-    blocks.append(_wrapped(_ending(plan), width))
+    blocks.append(_wrap(_ending(plan), width))
     return "\n\n".join(blocks)
 
 
@@ -48,7 +46,7 @@ def _title(plan: Plan) -> str:
     return f"{plan.name} {plan.version}".strip()
 
 
-def _wrapped(text: str, width: int, indent: str = "", first: str | None = None) -> str:
+def _wrap(text: str, width: int, indent: str = "", first: str | None = None) -> str:
     one_line = " ".join(text.split())
     start = indent if first is None else first
     return textwrap.fill(
@@ -62,7 +60,7 @@ def _inputs(plan: Plan, width: int) -> Iterator[str]:
         if each.has_default:
             need = f"default {each.default!r}" if each.default != "" else "empty by default"
         about = f": {each.description}" if each.description else ""
-        yield _wrapped(f"{each.name} ({each.type}, {need}){about}", width, "      ", "   ")
+        yield _wrap(f"{each.name} ({each.type}, {need}){about}", width, "      ", "   ")
 
 
 def _agents(plan: Plan, width: int) -> Iterator[str]:
@@ -70,7 +68,7 @@ def _agents(plan: Plan, width: int) -> Iterator[str]:
         name = f" ({agent.name})" if agent.name != agent.id else ""
         tools = f" Tools: {', '.join(agent.tools)}." if agent.tools else " No tools."
         role = f": {agent.role.rstrip('.')}." if agent.role else "."
-        yield _wrapped(f"{agent.id}{name}{role}{tools}", width, "      ", "   ")
+        yield _wrap(f"{agent.id}{name}{role}{tools}", width, "      ", "   ")
 
 
 def _step(plan: Plan, step: PlannedStep) -> str:

@@ -16,11 +16,11 @@ from stretto.report.model import (
     CallsReport,
     ChangesReport,
     ChangeStanding,
+    Delegated,
     Issue,
     Report,
     StepReport,
     StepReports,
-    Told,
 )
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import AttemptState, Changes, PartState, RunState, StepState
@@ -81,12 +81,14 @@ def _step(state: RunState, step: StepState, is_interrupted: bool, now: float | N
         for attempt in part.attempts
     )
     asked = [attempt.agent for attempt in attempts]
-    told = tuple(_told(plan, step.planned, brief) for brief in briefs(step.planned.work))
+    delegations = tuple(
+        _delegated(plan, step.planned, brief) for brief in briefs(step.planned.work)
+    )
     return StepReport(
         id=step.id,
         type=step.planned.type,
         depends_on=step.planned.depends_on,
-        agents=tuple(dict.fromkeys(asked or [each.agent for each in told])),
+        agents=tuple(dict.fromkeys(asked or [each.agent for each in delegations])),
         status=word_of(step, is_interrupted, is_overdue=is_overdue(state, step.id, now)),
         kept_output=step.kept_output,
         kept_outputs=step.kept_outputs,
@@ -98,7 +100,7 @@ def _step(state: RunState, step: StepState, is_interrupted: bool, now: float | N
         ended_at=step.ended_at,
         attempts=attempts,
         usage=step.usage,
-        told=told,
+        delegations=delegations,
         calls=_calls(step),
         paused_seconds=state.paused_seconds(started, ended),
         changes=_changes(step),
@@ -177,12 +179,12 @@ def _status(attempt: AttemptState, is_interrupted: bool) -> AttemptStatus:
             return attempt.outcome
 
 
-def _told(plan: Plan, step: PlannedStep, brief: Brief) -> Told:
+def _delegated(plan: Plan, step: PlannedStep, brief: Brief) -> Delegated:
     agent, output = plan.agents[brief.agent], step.output
     validation = agent.validation
     templates = [agent.prompt, *((brief.told,) if brief.told else ())]
     held_to = [output.format, output.schema, validation.schema, validation.rules]
-    return Told(
+    return Delegated(
         agent=brief.agent,
         prompt=brief.told.text if brief.told else "",
         instructions=agent.prompt.text,
@@ -211,10 +213,10 @@ def _with_patch(step: StepReport, read: Callable[[str], bytes | None]) -> StepRe
     patch = read(step.id)
     if patch is None:
         return step
-    return replace(step, changes=replace(step.changes, patch=_shown(patch)))
+    return replace(step, changes=replace(step.changes, patch=_show_patch(patch)))
 
 
-def _shown(patch: bytes) -> str:
+def _show_patch(patch: bytes) -> str:
     # A patch is a writer's bytes: nothing in it may move the cursor of whoever reads the report.
     lines = visible(patch.decode("utf-8", "replace")).split("\n")
     if len(lines) <= _MOST_LINES:

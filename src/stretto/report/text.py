@@ -14,7 +14,7 @@ from stretto.vocabulary.values import Json
 _WORDS = {"succeeded": "SUCCESS"}
 
 
-def shown(value: Json) -> str:
+def show(value: Json) -> str:
     """Text as it is, everything else as JSON that can be read."""
     return visible(raw(value))
 

@@ -40,7 +40,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineRow:
     step: StepReport
     is_critical: bool
     left: float  # the step as a whole, its waits included
@@ -63,7 +63,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    rows: tuple[Row, ...]  # steps that have started, in the order in which they did
+    rows: tuple[TimelineRow, ...]  # steps that have started, in the order in which they did
     ticks: tuple[Tick, ...]
     breaks: tuple[Break, ...]
     statuses: tuple[str, ...]  # of all bars, for the legend
@@ -156,7 +156,7 @@ def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return merged
 
 
-def _row(step: StepReport, is_critical: bool, scale: _Scale, end: float) -> Row:
+def _row(step: StepReport, is_critical: bool, scale: _Scale, end: float) -> TimelineRow:
     left = scale.at(step.started_at or 0.0)
     right = scale.at(end if step.ended_at is None else step.ended_at)
     lanes: list[list[Bar]] = []
@@ -171,7 +171,7 @@ def _row(step: StepReport, is_critical: bool, scale: _Scale, end: float) -> Row:
             free_from.append(until)
         free_from[lane] = until
         _add(lanes[lane], _bar(attempt, scale.at(start), scale.at(until), until - start))
-    return Row(step, is_critical, left, max(0.0, right - left), tuple(map(tuple, lanes)))
+    return TimelineRow(step, is_critical, left, max(0.0, right - left), tuple(map(tuple, lanes)))
 
 
 def _add(lane: list[Bar], bar: Bar) -> None:
@@ -251,7 +251,7 @@ def _axis(timeline: Timeline) -> Iterator[Html]:
         yield tag("span", tick.label, style=f"left:{tick.left:.3f}%")
 
 
-def _chart_row(row: Row) -> Html:
+def _chart_row(row: TimelineRow) -> Html:
     step = row.step
     mark = tag("span", "◆ ", class_="mark") if row.is_critical else NOTHING
     name = tag("span", mark, step.id, class_="name", title=step.id)
@@ -310,7 +310,7 @@ def _table(report: Report, timeline: Timeline) -> Html:
     return tag("div", table, class_="scroll", tabindex="0", role="group", aria_label=name)
 
 
-def _table_rows(report: Report, row: Row) -> Iterator[Html]:
+def _table_rows(report: Report, row: TimelineRow) -> Iterator[Html]:
     step = row.step
     began = [attempt for attempt in step.attempts if attempt.started_at is not None]
     for each in began:
@@ -321,7 +321,7 @@ def _table_rows(report: Report, row: Row) -> Iterator[Html]:
         yield _table_row(row, "-", "-", step.status, _when(report, step.started_at, step.ended_at))
 
 
-def _table_row(row: Row, name: str, agent: str, status: str, when: tuple[str, ...]) -> Html:
+def _table_row(row: TimelineRow, name: str, agent: str, status: str, when: tuple[str, ...]) -> Html:
     return tag(
         "tr",
         tag("th", row.step.id, scope="row"),

@@ -28,7 +28,7 @@ from stretto.schedule.tool_calls import fault_of
 from stretto.templates.render import as_text
 from stretto.vocabulary.large import loaded
 
-EntryKind: TypeAlias = Literal[
+TranscriptKind: TypeAlias = Literal[
     "instructions", "prompt", "words", "tool", "model", "answer", "rejected", "failed", "cancelled"
 ]
 
@@ -46,7 +46,7 @@ class LogEntry:
     part: str
     attempt: int
     agent: str
-    kind: EntryKind
+    kind: TranscriptKind
     text: str
 
     @property
@@ -71,7 +71,7 @@ class Log:
                 place = (event.step, event.part, event.attempt)
                 yield LogEntry(event.at, *place, self._agents.get(place, ""), kind, text)
 
-    def _entries(self, event: Event) -> Iterator[tuple[EntryKind, str]]:
+    def _entries(self, event: Event) -> Iterator[tuple[TranscriptKind, str]]:
         match event:
             case AttemptStarted():
                 yield from self._begin(event)
@@ -100,7 +100,7 @@ class Log:
             case AttemptCancelled():
                 yield "cancelled", "it was told to stop"
 
-    def _begin(self, event: AttemptStarted) -> Iterator[tuple[EntryKind, str]]:
+    def _begin(self, event: AttemptStarted) -> Iterator[tuple[TranscriptKind, str]]:
         place = (event.step, event.part, event.attempt)
         self._agents[place] = event.agent
         told = self._told.pop(place, None)
@@ -125,7 +125,7 @@ _OF_AN_ATTEMPT = (
 class Excerpt:
     """The beginning of an entry: those of all attempts together may not fit into memory."""
 
-    kind: EntryKind
+    kind: TranscriptKind
     step: str
     text: str
     left_out: int  # characters

@@ -17,7 +17,7 @@ from stretto.report.diagrams.blocks import (
     chain,
     fan,
     nest,
-    padded,
+    pad,
 )
 from stretto.report.diagrams.layout import ancestors_of, layers_of
 from stretto.report.diagrams.shape import Arrow, Box, Diagram, InnerBox
@@ -63,7 +63,7 @@ def _entry(name: str, waits: Sequence[str], margin: int, width: int) -> Iterator
     if not waits:
         yield name
         return
-    lead = f"{padded(name, margin)} <- "
+    lead = f"{pad(name, margin)} <- "
     line = lead
     for place, wait in enumerate(waits):
         text = wait + (", " if place < len(waits) - 1 else "")
@@ -143,7 +143,7 @@ class _Figure:
         waits: list[tuple[int, ...]] = []
         for node, part in boxes:
             after = boxes_of[node.index][0]
-            waits.append((after,) if part else tuple(_awaited(graph, node, boxes_of, routes)))
+            waits.append((after,) if part else tuple(_wait_boxes(graph, node, boxes_of, routes)))
         layers = layers_of(tuple(waits))
         order = [box for layer in layers for box in layer]
         tree = nest(order, ancestors_of(tuple(waits), layers))
@@ -162,7 +162,7 @@ class _Figure:
         figures = []
         for tree in trees:
             items = tree.items if isinstance(tree, Series) else (tree,)
-            figures.append(_wrapped(self._series(items, detail, False, False), width))
+            figures.append(_wrap(self._series(items, detail, False, False), width))
         # Air between figures, unless all of them are single lines.
         air = [""] if any(len(figure) > 1 for figure in figures) else []
         lines = [line for figure in figures for line in (*figure, *air)]
@@ -197,7 +197,7 @@ class _Figure:
         return Block((text,))
 
 
-def _awaited(
+def _wait_boxes(
     graph: Diagram, node: Box, boxes_of: list[list[int]], routes: dict[tuple[int, int], str]
 ) -> Iterator[int]:
     for before in graph.waits[node.index]:
@@ -206,7 +206,7 @@ def _awaited(
         yield from boxes_of[before][:1] if is_route else boxes_of[before]
 
 
-def _wrapped(blocks: Sequence[Block], width: int) -> list[str]:
+def _wrap(blocks: Sequence[Block], width: int) -> list[str]:
     """One chain, broken where it gets too wide."""
     groups = [blocks[0]]
     for block in blocks[1:]:

@@ -99,8 +99,8 @@ def chain(blocks: Sequence[Block]) -> Block:
 
 def beside(left: Block, right: Block) -> Block:
     axis = max(left.axis, right.axis)
-    lefts = _lowered(left, axis)
-    rights = _lowered(right, axis)
+    lefts = _lower(left, axis)
+    rights = _lower(right, axis)
     start = columns(lefts[axis] + left.tail + right.head)
     for row, (one, other) in enumerate(zip(lefts, rights, strict=False)):
         # What hangs below one block may reach under the next, as long as nothing touches.
@@ -114,7 +114,7 @@ def beside(left: Block, right: Block) -> Block:
             text += left.tail
             text += "-" * (start - columns(text + right.head)) + right.head
         if row < len(rights) and rights[row]:
-            text = padded(text, start) + rights[row]
+            text = pad(text, start) + rights[row]
         rows.append(text)
     return Block(tuple(rows), axis, left.head, right.tail)
 
@@ -143,12 +143,12 @@ def fan(blocks: Sequence[Block], opens: bool, closes: bool) -> Block:
         rows = [_rail(row, joints, axis, "/\\") + text for row, text in enumerate(rows)]
     if closes:
         tails = dict(zip(joints, (block.tail for block in blocks), strict=True))
-        rows = _closed(rows, joints, axis, tails)
+        rows = _close(rows, joints, axis, tails)
     trimmed = tuple(row.rstrip() for row in rows)
     return Block(trimmed, max(axis, 0), "" if opens else "> ", "--")
 
 
-def _closed(rows: list[str], joints: list[int], axis: int, tails: dict[int, str]) -> list[str]:
+def _close(rows: list[str], joints: list[int], axis: int, tails: dict[int, str]) -> list[str]:
     inside = range(joints[0], joints[-1] + 1)
     rail = max(columns(rows[row]) + len(tails.get(row, " ")) for row in inside)
     closed = []
@@ -156,7 +156,7 @@ def _closed(rows: list[str], joints: list[int], axis: int, tails: dict[int, str]
         if row in tails:
             text += tails[row]
             text += "-" * (rail - columns(text))
-        closed.append(padded(text, rail) + _rail(row, joints, axis, "\\/"))
+        closed.append(pad(text, rail) + _rail(row, joints, axis, "\\/"))
     return closed
 
 
@@ -170,9 +170,9 @@ def _rail(row: int, joints: list[int], axis: int, corners: str) -> str:
     return "+" if row == axis or row in joints else "|"
 
 
-def _lowered(block: Block, axis: int) -> list[str]:
+def _lower(block: Block, axis: int) -> list[str]:
     return [""] * (axis - block.axis) + list(block.rows)
 
 
-def padded(text: str, width: int) -> str:
+def pad(text: str, width: int) -> str:
     return text + " " * (width - columns(text))
