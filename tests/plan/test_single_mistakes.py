@@ -167,6 +167,9 @@ ROWS = [
     ("[src/**]", "['src/[a']", "RCP122", 59, "'src/[a'", "write '[[]'"),
     ("tools: [Read, Bash]", "tools: [Raed, Bash]", "RCP126", 15, "Raed", "did you mean 'Read'?"),
     ("tools: [Read, Bash]", "tools: [task, Bash]", "RCP125", 15, "task", "only the lead agent"),
+    ("[Read, Bash]", "['Read(../x)', Bash]", "RCP128", 15, "'Read(../x)'", "without '..'"),
+    ("[Read, Bash]", "['Bash(rm $(x) > y)']", "RCP128", 15, "'Bash(rm $(x) > y)'", "Bash(git diff:*)"),
+    ("[Read, Bash]", "[WebFetch(a.com)]", "RCP128", 15, "WebFetch(a.com)", "WebFetch(domain:a.com)"),
     ("score: {type: number}", "score: {type: float}", "RCP124", 21, "float", ""),
     # --- references
     ("{{inputs.topic}} in", "{{inputs.topc}} in", "RCP202", 14, "topc", "did you mean 'topic'?"),

@@ -15,8 +15,9 @@ from stretto.problems import Problem
 from stretto.recipe.grammar import AGENT
 from stretto.recipe.model import Agent
 from stretto.recipe.parts import make_agent
+from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId, is_id
-from stretto.vocabulary.tools import KNOWN_TOOLS, tool_fault
+from stretto.vocabulary.tools import KNOWN_TOOLS
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
@@ -49,7 +50,7 @@ def read_agent_file(path: Path, shown_as: str = "", is_foreign: bool = False) ->
 
 def _check_tools(agent: Agent, fields: Fields, reading: Reading) -> None:
     for tool in agent.tools:
-        fault = tool_fault(tool, KNOWN_TOOLS)
+        fault = tool_fault(tool)
         if fault is not None:
             node = fields.node.entries["tools"]
             place = reading.source.place_inside_list(node, tool)

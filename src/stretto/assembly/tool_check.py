@@ -7,7 +7,6 @@ or marks nothing as read-only is found before a model is paid.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from stretto.adapters.tools.listed_tools import read_listed
 from stretto.adapters.tools.search_hosts import hosts_search
 from stretto.adapters.tools.toolbox import StandardToolbox
 from stretto.assembly.subagents import tool_settings
@@ -16,6 +15,7 @@ from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Toolbox
 from stretto.problems import Problem
+from stretto.toolnames.filters import read_listed
 from stretto.vocabulary.ids import AgentId
 
 _NOT_IN_A_READER = "this step is read_only"

@@ -20,8 +20,9 @@ from stretto.cli.default_model import default_model
 from stretto.plan.postures import tools_of
 from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
+from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.names import did_you_mean
-from stretto.vocabulary.tools import KNOWN_TOOLS, tool_fault, tool_name
+from stretto.vocabulary.tools import tool_name
 from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
 
 
@@ -73,7 +74,7 @@ class Fitness:
     def _of_tools(self, tools: tuple[str, ...]) -> Iterator[Lack]:
         for tool in tools:
             # Another tool's file may list what only that one has.
-            if (fault := tool_fault(tool, KNOWN_TOOLS)) is not None:
+            if (fault := tool_fault(tool)) is not None:
                 yield Lack(fault.message, fault.hint)
         named = [tool_name(tool) for tool in tools]
         servers = [name.split("__")[1] for name in named if name.startswith("mcp__")]

@@ -51,6 +51,7 @@ TITLES: dict[str, str] = {
     "RCP125": "tool that delegates",
     "RCP126": "unknown tool",
     "RCP127": "merge after the wrong step",
+    "RCP128": "unusable tool filter",
     "RCP201": "broken reference",
     "RCP202": "unknown input",
     "RCP203": "unknown step",

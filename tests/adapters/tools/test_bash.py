@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from adapters.tools.test_commands import filters as read_filters
 from stretto.adapters.tools.bash import BashSettings, bash
-from stretto.adapters.tools.command_filter import CommandFilter, read_filter
 from stretto.ports.tool import Reach, ToolOutcome
 from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
 from stretto.workspaces.sandbox.reasons import not_installed
@@ -21,8 +21,7 @@ SETTINGS = BashSettings(partial(find_sandbox, "auto"))
 
 
 def ran(reach: Reach, command: str, *filters: str, timeout_seconds: int = 20) -> ToolOutcome:
-    read = [read_filter(text) for text in filters]
-    some = [each for each in read if isinstance(each, CommandFilter)]
+    some = read_filters(*filters) if filters else []
     return call(bash(reach, SETTINGS, some), command=command, timeout_seconds=timeout_seconds)
 
 
@@ -182,7 +181,7 @@ def test_the_time_has_bounds(tmp_path: Path, seconds: int) -> None:
 
 
 def test_it_declares_what_it_is(tmp_path: Path) -> None:
-    git = read_filter("git diff:*")
+    (git,) = read_filters("git diff:*")
     assert git is not None
     spec = bash(reach_of(tmp_path), SETTINGS, [git]).spec
     assert (spec.changes_files, spec.recovery) == (True, "in_doubt")

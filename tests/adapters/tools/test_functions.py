@@ -346,7 +346,7 @@ def test_an_agent_has_the_functions_that_it_lists_and_no_others(tmp_path: Path) 
 
 def test_a_function_has_no_filters(tmp_path: Path) -> None:
     tools = opened(("lookup(x)",), tmp_path, lookup, may_write=True)
-    assert tools["lookup"].spec.fault == "it is a Python function, and those have no filters"
+    assert "lookup has no filters" in tools["lookup"].spec.fault
 
 
 RECIPE = """

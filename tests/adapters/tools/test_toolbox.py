@@ -15,8 +15,9 @@ from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.adapters.tools.web_search import SearchEndpoint
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, Toolbox, ToolOutcome
+from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.tools import KNOWN_TOOLS, tool_fault
+from stretto.vocabulary.tools import KNOWN_TOOLS
 from stretto.vocabulary.values import Json
 from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
 from stretto.workspaces.sandbox.reasons import not_installed
@@ -163,7 +164,7 @@ def test_a_filter_that_is_not_understood_lets_nothing_through(tmp_path: Path, wr
     asked = request((written,), tmp_path, may_write=True)
     told = called(asked, written.split("(")[0], command="true", url="x", file_path="x", query="x")
     assert told.verdict == "refused"
-    assert "its filter is not understood" in told.text
+    assert f"the filter of '{written}' cannot be used: " in told.text
 
 
 def test_without_a_workspace_there_are_no_files(tmp_path: Path) -> None:

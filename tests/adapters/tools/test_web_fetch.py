@@ -12,6 +12,7 @@ import pytest
 from stretto.adapters.tools.dialing import Dialer
 from stretto.adapters.tools.web_fetch import MOST_BYTES, web_fetch
 from stretto.ports.tool import ToolOutcome
+from stretto.toolnames.filters import DomainFilter
 from support.toolbench import call
 from support.web_server import Answer, Asked, Site, names, page, redirect, serving
 
@@ -29,7 +30,7 @@ def fetched(
     async def run() -> tuple[ToolOutcome, Site]:
         async with serving(answer) as site:
             dialer = Dialer(resolve, frozenset({site.place("page.test")}))
-            tool = web_fetch(dialer, domains, timeout_seconds)
+            tool = web_fetch(dialer, tuple(map(DomainFilter, domains)), timeout_seconds)
             return await tool.call({"url": url(site)}, "k"), site
 
     return asyncio.run(run())

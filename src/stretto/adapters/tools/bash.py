@@ -8,10 +8,11 @@ from typing import Protocol, TypeAlias
 from stretto.adapters.tools.arguments import Given, Parameter, Parameters, Text, Whole
 from stretto.adapters.tools.bounded import outcome
 from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
-from stretto.adapters.tools.command_filter import CommandFilter, forbidden_because
+from stretto.adapters.tools.commands import forbidden_because
 from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, ToolOutcome, Verdict
 from stretto.processes.watchdog import ResourceLimits
+from stretto.toolnames.filters import CommandFilter
 from stretto.vocabulary.names import listed
 from stretto.workspaces.isolate import is_real_folder
 from stretto.workspaces.protected import Protected

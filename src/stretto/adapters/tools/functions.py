@@ -42,8 +42,9 @@ from typing import (
 from stretto.adapters.tools.bounded import outcome
 from stretto.ports.tool import ToolOutcome, ToolRecovery, ToolSpec
 from stretto.problems.errors import InvalidUsage
+from stretto.toolnames.filters import is_delegating
 from stretto.vocabulary.names import listed
-from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS, KNOWN_TOOLS
+from stretto.vocabulary.tools import KNOWN_TOOLS
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ R = TypeVar("R")
 
 _EFFECTS: tuple[ToolRecovery, ...] = ("idempotent", "keyed", "in_doubt")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")  # what every provider accepts
-_TAKEN = KNOWN_TOOLS | DELEGATING_TOOLS | DELEGATING_ALIASES
 _ARGS = re.compile(r"^(?:Args|Arguments|Parameters):[ \t]*$", re.MULTILINE)
 _OTHER_SECTION = re.compile(r"^[A-Z]\w*:[ \t]*$", re.MULTILINE)
 _ONE_ARGUMENT = re.compile(r"\*{0,2}(\w+)(?: ?\([^)]*\))?:\s*(.*)", re.DOTALL)
@@ -149,7 +149,7 @@ class FunctionTool(Generic[P, R]):
                 f"'{self.name}' cannot be the name of a tool: letters, digits, _ and - are allowed",
                 hint="give it one: @tool(name=...)",
             )
-        if self.name in _TAKEN or self.name.startswith("mcp__"):
+        if self.name in KNOWN_TOOLS or is_delegating(self.name) or self.name.startswith("mcp__"):
             raise InvalidUsage(
                 f"the name '{self.name}' belongs to another tool",
                 hint="give it one: @tool(name=...)",

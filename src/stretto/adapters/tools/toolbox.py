@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.adapters.tools.bash import BashSettings, FindShell
-from stretto.adapters.tools.listed_tools import ListedTool, read_listed
 from stretto.adapters.tools.making import Kit, make
 from stretto.adapters.tools.mcp import McpServers
 from stretto.adapters.tools.mcp_config import McpServer
@@ -22,6 +21,7 @@ from stretto.adapters.tools.web_search import SearchEndpoint
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Reach, Tool
 from stretto.processes.programs import NOWHERE, Writable
+from stretto.toolnames.filters import ListedTool, read_listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.sandbox.find import Setting, find_sandbox
@@ -78,13 +78,13 @@ class StandardToolbox:
     async def open(self, request: AttemptRequest) -> AsyncIterator[Mapping[str, Tool]]:
         """What the model asks for is not known here: only what it may have is in the mapping."""
         listed = [each for each in read_listed(request.tools) if self._is_offered(each, request)]
-        remote = [each.name for each in listed if each.name.startswith("mcp__")]
+        remote = [e.name for e in listed if e.name.startswith("mcp__") and e.fault is None]
         tools = await self._mcp.offer(remote, request.may_write) if remote else {}
         with ExitStack() as held:
             kit = self._kit(request, held)
             for each in listed:
-                if each.name in self._functions:
-                    tools[each.name] = _function(each, self._functions[each.name])
+                if each.name in self._functions and each.fault is None:
+                    tools[each.name] = self._functions[each.name]
                 elif each.name not in remote and (made := _made(each, kit)) is not None:
                     tools[each.name] = made
             yield tools
@@ -125,12 +125,6 @@ class StandardToolbox:
             environ=self._environ,
             held=held,
         )
-
-
-def _function(each: ListedTool, function: Tool) -> Tool:
-    if each.filters:
-        return unusable(each.name, "it is a Python function, and those have no filters")
-    return function
 
 
 def _made(each: ListedTool, kit: Kit) -> Tool | None:

@@ -16,6 +16,7 @@ from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
 from stretto.adapters.tools.dialing import Dialer, Page
 from stretto.adapters.tools.urls import Url, read_redirect, read_url
 from stretto.processes.worker import WorkerTooSlow, run_worker
+from stretto.toolnames.filters import DomainFilter
 
 MOST_BYTES = 2_000_000
 MOST_REDIRECTS = 5
@@ -35,7 +36,7 @@ _TAKES = Parameters(Parameter("url", Text(1, 4096), "the URL of the page", is_re
 
 def web_fetch(
     dialer: Dialer,
-    domains: tuple[str, ...] = (),
+    domains: tuple[DomainFilter, ...] = (),
     timeout_seconds: float = TIMEOUT_SECONDS,
     html_seconds: float = HTML_SECONDS,
 ) -> CheckedTool:
@@ -56,7 +57,7 @@ def web_fetch(
     return checked("WebFetch", _SAYS, _TAKES, work, needs_network=True)
 
 
-async def _follow(dialer: Dialer, domains: tuple[str, ...], text: str) -> tuple[Url, Page]:
+async def _follow(dialer: Dialer, domains: tuple[DomainFilter, ...], text: str) -> tuple[Url, Page]:
     url = read_url(text, dialer.allow_private)
     for _ in range(MOST_REDIRECTS + 1):
         _check_domain(url, domains)
@@ -68,9 +69,10 @@ async def _follow(dialer: Dialer, domains: tuple[str, ...], text: str) -> tuple[
     raise Failed(f"it redirects more than {MOST_REDIRECTS} times")
 
 
-def _check_domain(url: Url, domains: tuple[str, ...]) -> None:
-    if domains and not any(url.host == d or url.host.endswith(f".{d}") for d in domains):
-        raise Refused(f"{url.host} is not one of the sites you may fetch: {', '.join(domains)}")
+def _check_domain(url: Url, domains: tuple[DomainFilter, ...]) -> None:
+    if domains and not any(each.allows(url.host) for each in domains):
+        may = ", ".join(each.domain for each in domains)
+        raise Refused(f"{url.host} is not one of the sites you may fetch: {may}")
 
 
 async def _readable(page: Page, html_seconds: float) -> str:

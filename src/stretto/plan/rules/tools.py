@@ -2,20 +2,23 @@
 
 from stretto.documents.node import Path
 from stretto.plan.draft import Draft
-from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS, tool_fault, tool_name
+from stretto.toolnames.filters import ToolFault, is_delegating, tool_fault
+from stretto.vocabulary.tools import tool_name
 
 
 def check(draft: Draft) -> None:
     for agent in draft.recipe.agents.values():
         for position, tool in enumerate(agent.tools):
-            _tool(draft, (*agent.at, "tools"), position, tool)
+            fault = tool_fault(tool, draft.catalog.tools)
+            _report(draft, (*agent.at, "tools"), position, tool, fault)
         for position, tool in enumerate(agent.disallowed_tools):
-            # Forbidding what nobody has is harmless, unless the name is a slip.
-            if tool_name(tool) not in DELEGATING_TOOLS | DELEGATING_ALIASES:
-                _tool(draft, (*agent.at, "disallowed_tools"), position, tool)
+            # Forbidding what nobody has is harmless, unless the name is a slip. A filter is not read
+            # here: whatever it says, the whole tool is forbidden.
+            if not is_delegating(tool_name(tool)):
+                fault = tool_fault(tool_name(tool), draft.catalog.tools)
+                _report(draft, (*agent.at, "disallowed_tools"), position, tool, fault)
 
 
-def _tool(draft: Draft, at: Path, position: int, tool: str) -> None:
-    fault = tool_fault(tool, draft.catalog.tools)
+def _report(draft: Draft, at: Path, position: int, tool: str, fault: ToolFault | None) -> None:
     if fault is not None:
         draft.say_word(fault.code, at, position, tool, fault.message, fault.hint)

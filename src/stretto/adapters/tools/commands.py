@@ -1,14 +1,20 @@
-"""Options by which a harmless program writes files or starts others. In: words. Out: the word.
+"""Decide whether a command may run under the filters of an agent, such as `Bash(git diff:*)`.
 
-A filter such as `Bash(git diff:*)` is a convenience: it is the sandbox that holds. But whoever
-writes it means "look at changes", and `git diff --output=FILE` is something else. So of programs
-that people allow for looking, the options that write or start something are refused, unless the
-filter itself names them. The list knows the usual programs and cannot be complete.
+Of a command line made of several commands each must be allowed, and one that cannot be taken apart
+is refused.
+
+A filter is a convenience: the sandbox is what holds. But whoever writes `Bash(git diff:*)` means
+"look at changes", and `git diff --output=FILE` is something else. So of programs that people allow
+for looking, the options that write files or start programs are refused, unless the filter itself
+names them. The list knows the usual programs and cannot be complete.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from stretto.toolnames.filters import CommandFilter
+from stretto.toolnames.shell_words import NotPlain, simple_commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +88,33 @@ _SED = re.compile(
 _AWK = re.compile(r"system|getline|[|>]|@load|@include|close\s*\(")
 
 
-def overreaching(words: Sequence[str], allowed: int) -> str | None:
+def forbidden_because(command: str, filters: Sequence[CommandFilter]) -> str | None:
+    """Why none of the filters lets this command through."""
+    may = ", ".join(one.text for one in filters)
+    try:
+        simple = simple_commands(command)
+    except NotPlain as why:
+        return f"the command cannot be checked, because {why}. You may run: {may}"
+    for words in simple:
+        matching = [one for one in filters if one.allows(words)]
+        if not matching:
+            return f"you may not run '{' '.join(words)[:200]}'. You may run: {may}"
+        # One filter that names the option, or allows everything, is enough.
+        faults = [_overreaching(words, len(one.words)) for one in matching]
+        if all(faults):
+            said = f"'{faults[0]}' makes '{words[0]}' write files or start programs"
+            return f"{said}, which its filter does not name. You may run: {may}"
+    return None
+
+
+def _overreaching(words: Sequence[str], allowed: int) -> str | None:
     """The word by which this command does more than show something; the first `allowed` words
     are those of the filter, which may say what they like."""
     if len(words) <= allowed or not allowed:
         return None
     at = _behind_wrappers(words)
     if 0 < at < len(words):
-        return overreaching(words[at:], allowed - at) if at < allowed else words[at]
+        return _overreaching(words[at:], allowed - at) if at < allowed else words[at]
     program, rest = words[0].rpartition("/")[2], words[allowed:]
     match program:
         case "git":

@@ -1,0 +1,1 @@
+"""The tools that an agent lists: their names, and what the filters behind them allow."""

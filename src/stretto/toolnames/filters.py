@@ -1,0 +1,173 @@
+"""Read and judge the tools that an agent lists, such as `Read`, `Bash(git diff:*)`, `mcp__x__y`.
+
+`validate`, `agents check`, `doctor`, `run` and the toolbox all ask this module, so a filter that is
+accepted before the run can be used during it. A filter that cannot be used is a fault and never
+ignored: its author wrote it to forbid something.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.tools import (
+    DELEGATING_ALIASES,
+    DELEGATING_TOOLS,
+    KNOWN_TOOLS,
+    tool_name,
+)
+
+if TYPE_CHECKING:  # most recipes have no globs
+    from stretto.globs.glob import Glob
+
+_DELEGATING = frozenset(name.casefold() for name in DELEGATING_TOOLS | DELEGATING_ALIASES)
+_FILE_TOOLS = KNOWN_TOOLS - {"Bash", "WebFetch", "WebSearch"}
+_HOST = re.compile(r"\w[\w.-]{0,252}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFault:
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFilter:
+    """`words:*` is every command that begins with these words; `words` is that one command."""
+
+    text: str  # as written
+    words: tuple[str, ...]
+    is_prefix: bool
+
+    def allows(self, command: list[str]) -> bool:
+        begins = tuple(command[: len(self.words)]) == self.words
+        return begins and (self.is_prefix or len(command) == len(self.words))
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFilter:
+    domain: str  # this site, and those below it
+
+    def allows(self, host: str) -> bool:
+        return host == self.domain or host.endswith(f".{self.domain}")
+
+
+ToolFilter: TypeAlias = "CommandFilter | DomainFilter | Glob"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    name: str
+    filters: tuple[ToolFilter, ...] = ()  # what any of them allows; none: all that the tool can do
+    fault: ToolFault | None = None  # a filter that cannot be used
+
+
+def is_delegating(name: str) -> bool:
+    """Whether it starts other agents. Other programs write such names in other cases."""
+    return name.casefold() in _DELEGATING
+
+
+def tool_fault(written: str, known: frozenset[str] = KNOWN_TOOLS) -> ToolFault | None:
+    """Why a subagent cannot have this tool, as it is written."""
+    name = tool_name(written)
+    if is_delegating(name):
+        hint = "only the lead agent delegates; make it a step instead"
+        return ToolFault("RCP125", f"a subagent cannot be given '{name}'", hint)
+    # What an MCP server offers is known only once it is asked.
+    if name not in known and not name.startswith("mcp__"):
+        hint = did_you_mean(name, known) or f"tools: {listed(sorted(known), 12)}"
+        return ToolFault("RCP126", f"there is no tool '{name}'", hint)
+    return _read_tool(written).fault
+
+
+def read_listed(written: Iterable[str]) -> tuple[ListedTool, ...]:
+    """Each name once. A tool that is listed with and without a filter has none. What delegates is
+    left out, whatever the list says: delegation is one level deep."""
+    found: dict[str, ListedTool] = {}
+    for each in map(_read_tool, written):
+        before = found.get(each.name)
+        if not each.name or is_delegating(each.name):
+            continue
+        if before is None:
+            found[each.name] = each
+        elif each.fault or before.fault:
+            found[each.name] = replace(before, fault=before.fault or each.fault)
+        else:
+            is_narrow = before.filters and each.filters
+            filters = (*before.filters, *each.filters) if is_narrow else ()
+            found[each.name] = replace(before, filters=filters)
+    return tuple(found.values())
+
+
+def _read_tool(written: str) -> ListedTool:
+    name, bracket, rest = written.partition("(")
+    name, rest = name.strip(), rest.strip()
+    if not bracket:
+        return ListedTool(name)
+    if not rest.endswith(")"):
+        return _unusable(name, written, "its bracket is not closed", f"write {name}(…)")
+    return _read_filter(name, rest[:-1].strip(), written)
+
+
+def _read_filter(name: str, text: str, written: str) -> ListedTool:
+    if name == "Bash":
+        return _read_command(name, text, written)
+    if name == "WebFetch":
+        return _read_domain(name, text, written)
+    if name in _FILE_TOOLS:
+        return _read_glob(name, text, written)
+    return _unusable(name, written, f"{name} has no filters", f"write {name}")
+
+
+def _read_command(name: str, text: str, written: str) -> ListedTool:
+    from stretto.toolnames.shell_words import NotPlain, simple_commands
+
+    hint = "write a command such as Bash(git diff:*)"
+    is_prefix = text.endswith((":*", " *")) or text == "*"
+    bare = text.removesuffix("*").removesuffix(":") if is_prefix else text
+    if is_prefix and not bare.strip():
+        return ListedTool(name, (CommandFilter(text, (), True),))
+    try:
+        commands = simple_commands(bare)
+    except NotPlain as why:
+        return _unusable(name, written, str(why), hint)
+    if len(commands) > 1:
+        return _unusable(name, written, "it is several commands", "list Bash(…) once for each")
+    return ListedTool(name, (CommandFilter(text, tuple(commands[0]), is_prefix),))
+
+
+def _read_domain(name: str, text: str, written: str) -> ListedTool:
+    prefix, colon, rest = text.rpartition(":")
+    host = _host(rest)
+    if prefix.strip() == "domain" and host:
+        return ListedTool(name, (DomainFilter(host),))
+    is_bare = not colon and "." in host
+    hint = f"write WebFetch(domain:{host if is_bare else 'example.com'})"
+    return _unusable(name, written, "it does not name a site as domain:NAME", hint)
+
+
+def _host(text: str) -> str:
+    """In ASCII, as hosts are compared and asked for; '' if it is no host name."""
+    host = text.strip().lower().strip(".")
+    try:
+        return host.encode("idna").decode() if _HOST.fullmatch(host) else ""
+    except UnicodeError:
+        return ""
+
+
+def _read_glob(name: str, text: str, written: str) -> ListedTool:
+    from stretto.globs.glob import GlobFault, parse_glob
+
+    glob = parse_glob(text)
+    if isinstance(glob, GlobFault):
+        hint = glob.hint or f"write a path of the workspace, such as {name}(src/**)"
+        return _unusable(name, written, glob.message, hint)
+    return ListedTool(name, (glob,))
+
+
+def _unusable(name: str, written: str, why: str, hint: str) -> ListedTool:
+    shown = written if len(written) <= 80 else f"{written[:79]}…"
+    message = f"the filter of '{shown}' cannot be used: {why}"
+    return ListedTool(name, fault=ToolFault("RCP128", message, hint))
