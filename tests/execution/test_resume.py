@@ -101,7 +101,7 @@ def test_the_report_says_that_it_was_resumed() -> None:
     new = after_a_crash(stage, stage.journal()[:9], SCRIPT, stage.clock.now())
     new.resume()
     history = new.do(new.runs().history(RUN))
-    assert report_as_json(report_of(history.state, history.events))["resumed"] is True
+    assert report_as_json(report_of(history.state))["resumed"] is True
 
 
 def test_resuming_a_run_that_has_ended_changes_nothing() -> None:

@@ -96,7 +96,7 @@ def test_it_leaves_out_the_time_in_which_nobody_drove_the_run(decided):
     run.see(RunResumed(run.now + 500))
     run.see(decided(run.now + 600, StepId("publish"), "ana"))
     run.run()
-    report = report_of(run.state, run.journal)
+    report = report_of(run.state)
     assert report.paused_seconds
     _adds_up(report)
 
@@ -106,6 +106,6 @@ def test_a_step_that_was_cut_off_is_no_longer_than_the_run():
     run.see(AttemptStarted(NEW_YEAR + 1, StepId("write"), "", 1, AgentId("worker"), "key"))
     run.see(RunResumed(NEW_YEAR + 1000))
     run.see(CancelRequested(NEW_YEAR + 1001))
-    report = report_of(run.state, run.journal)
+    report = report_of(run.state)
     (leg,) = report.critical_path
     assert leg.duration_seconds <= report.duration_seconds < 1000

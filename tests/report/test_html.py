@@ -56,7 +56,7 @@ class _Page(HTMLParser):
 
 def _evil():
     run = driven(_MIXED, {"a": [Fail(EVIL), EVIL], "c": Fail(EVIL)}, topic=EVIL)
-    return as_html(report_of(run.state, run.journal), run.plan)
+    return as_html(report_of(run.state), run.plan)
 
 
 def test_it_is_one_page_that_asks_for_nothing():
@@ -110,7 +110,7 @@ def test_the_timeline_is_a_table_too():
 
 def test_all_that_a_person_must_know_is_on_the_page():
     run = driven(GATED)
-    report = report_of(run.state, run.journal)
+    report = report_of(run.state)
     text = _Page(as_html(report, run.plan)).text
     assert "WAITING" in text
     assert all(issue.says in text for issue in report.issues)

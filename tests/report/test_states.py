@@ -71,20 +71,20 @@ def test_a_step_that_waits_for_its_next_attempt_is_retrying():
 
 def test_a_run_that_nobody_drives_is_interrupted_in_its_report_too():
     run = Driven(plan_of(ONE), {"a": Hang()}).start()
-    report = report_of(run.state, run.journal, is_interrupted=True)
+    report = report_of(run.state, is_interrupted=True)
     assert (report.status, report.steps[0].status) == ("interrupted", "interrupted")
     run.see(AttemptStarted(1, A, "", 1, AgentId("scribe"), "key"))
-    left = report_of(run.state, run.journal, is_interrupted=True)
+    left = report_of(run.state, is_interrupted=True)
     assert [attempt.status for attempt in left.steps[0].attempts] == ["interrupted"]
     assert "running" not in re.sub("(?s)<style>.*?</style>", "", as_html(left))
-    driven = report_of(run.state, run.journal)
+    driven = report_of(run.state)
     assert [attempt.status for attempt in driven.steps[0].attempts] == ["running"]
     assert run_word(run.state, is_driven=True) == "running"
 
 
 def test_a_run_that_waits_for_a_person_was_not_interrupted():
     run = Driven(plan_of(ONE.replace("prompt: go", "prompt: go, gate: human"))).start()
-    report = report_of(run.state, run.journal, is_interrupted=True)
+    report = report_of(run.state, is_interrupted=True)
     assert (report.status, report.steps[0].status) == ("waiting", "awaiting approval")
 
 
@@ -100,7 +100,7 @@ def test_a_gate_whose_deadline_has_passed_says_so(recipe: str):
 
     def seen(after: float, is_interrupted: bool = True):
         at = run.state.now + after
-        return report_of(run.state, run.journal, is_interrupted=is_interrupted, now=at)
+        return report_of(run.state, is_interrupted=is_interrupted, now=at)
 
     assert (seen(9).status, seen(9).steps[0].status) == ("waiting", "awaiting approval")
     late = seen(11)
@@ -115,7 +115,7 @@ def test_a_gate_whose_deadline_has_passed_says_so(recipe: str):
 
 def test_a_run_that_has_ended_stays_as_it_ended():
     run = drive(ONE)
-    assert report_of(run.state, run.journal, is_interrupted=True).status == "complete"
+    assert report_of(run.state, is_interrupted=True).status == "complete"
 
 
 def test_times_leave_out_what_lies_between_an_interruption_and_its_resumption():
@@ -124,7 +124,7 @@ def test_times_leave_out_what_lies_between_an_interruption_and_its_resumption():
     run.script = {"a": Give("x", after=2)}
     run.see(RunResumed(run.now + 40_000))
     run.run()
-    report = report_of(run.state, run.journal)
+    report = report_of(run.state)
     assert report.duration_seconds < 100
     assert report.steps[0].duration_seconds is not None
     assert report.steps[0].duration_seconds < 100

@@ -65,7 +65,7 @@ async def happen(
         async with asyncio.timeout(60):
             state = await runs.start(start, runner)
         history = await runs.history(RunId(state.run_id))
-    report = stretto.with_patches(report_of(history.state, history.events), history)
+    report = stretto.with_patches(report_of(history.state), history)
     return Happened(report, exit_code(history.state), history.state, chosen.said)
 
 

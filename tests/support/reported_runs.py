@@ -34,7 +34,7 @@ def driven(recipe: str, script: Script | None = None, width: int = 4, **inputs: 
 
 def reported(recipe: str, script: Script | None = None, width: int = 4, **inputs: Json) -> Report:
     run = driven(recipe, script, width, **inputs)
-    return report_of(run.state, run.journal)
+    return report_of(run.state)
 
 
 def step_of(report: Report, id: str) -> StepReport:

@@ -121,9 +121,7 @@ class Run:
         await self.wait()
         history = await self.history()
         is_interrupted = not await self._is_driven()
-        report = report_of(
-            history.state, history.events, is_interrupted=is_interrupted, now=self._stretto.now()
-        )
+        report = report_of(history.state, is_interrupted=is_interrupted, now=self._stretto.now())
         if not any(step.changes for step in report.steps):
             return report
         project = self._stretto.project_of(history)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -17,7 +17,6 @@ from stretto.cli import streams
 from stretto.cli.gate import can_ask, decide_here
 from stretto.cli.progress.lines import JsonLines, Lines
 from stretto.cli.terminal import print_report_json, say
-from stretto.events.model import Event
 from stretto.execution.driver import Listener
 from stretto.execution.runs import Runs
 from stretto.plan.model import Plan
@@ -48,7 +47,7 @@ def drive(
     postponed: set[StepId] = set()
     while True:
         with showing(plan, as_json) as listener:
-            state, events, was_stopped = asyncio.run(_drive(project, chosen, start, listener))
+            state, was_stopped = asyncio.run(_drive(project, chosen, start, listener))
         streams.end_on_signals()  # the loop had them while it ran
         if was_stopped or not state.awaiting_approval or not can_ask(as_json):
             break
@@ -60,7 +59,7 @@ def drive(
         if not can_go_on:
             break
         start = _resuming(RunId(state.run_id), permission)
-    print_report(state, events, as_json)
+    print_report(state, as_json)
     sys.stdout.flush()
     if not as_json:
         _print_next(state, was_stopped)
@@ -104,7 +103,7 @@ def showing(plan: Plan, as_json: bool, is_watching: bool = False) -> Iterator[Li
 
 async def _drive(
     project: Project, chosen: Chosen, start: Drive, listener: Listener
-) -> tuple[RunState, Sequence[Event], bool]:
+) -> tuple[RunState, bool]:
     async with project.runs() as runs, project.runner(chosen) as runner:
         stopped = asyncio.Event()
 
@@ -118,9 +117,7 @@ async def _drive(
         for number in stop_signals():
             loop.add_signal_handler(number, stop)
         state = await start(runs, runner, listener)
-        # From the journal, not from memory: the report claims only what is on record.
-        history = await runs.history(RunId(state.run_id))
-        return state, history.events, stopped.is_set() and not state.has_ended
+        return state, stopped.is_set() and not state.has_ended
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
@@ -129,9 +126,9 @@ def stop_signals() -> tuple[signal.Signals, ...]:
     return (signal.SIGINT, signal.SIGTERM, *(() if is_kept_up else (signal.SIGHUP,)))
 
 
-def print_report(state: RunState, events: Sequence[Event], as_json: bool) -> None:
+def print_report(state: RunState, as_json: bool) -> None:
     # Whoever prints this drives the run no longer.
-    report = report_of(state, events, is_interrupted=not state.has_ended, now=SystemClock().now())
+    report = report_of(state, is_interrupted=not state.has_ended, now=SystemClock().now())
     if as_json:
         print_report_json(report)
     else:

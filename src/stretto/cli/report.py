@@ -30,9 +30,7 @@ def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     project = open_project()
     history = history_of(project, run, with_speech=form == "html")
     is_interrupted = not is_driven(project, history)
-    report = report_of(
-        history.state, history.events, is_interrupted=is_interrupted, now=SystemClock().now()
-    )
+    report = report_of(history.state, is_interrupted=is_interrupted, now=SystemClock().now())
     report = project.with_patches(report, history)
     if as_json or form == "json":
         print_report_json(report)

@@ -13,7 +13,6 @@ from stretto.cli.project import history_of, open_project
 from stretto.cli.streams import has_reader
 from stretto.cli.terminal import say
 from stretto.events.codec import UnknownEvent
-from stretto.events.model import Event
 from stretto.execution.driver import Listener
 from stretto.execution.history import History
 from stretto.schedule.advance import advance
@@ -36,21 +35,18 @@ def command(run: str, as_json: bool) -> int:
     history = history_of(project, run)
     try:
         with showing(history.state.plan, as_json, is_watching=True) as listener:
-            state, events = asyncio.run(_watch(project, history, listener))
+            state = asyncio.run(_watch(project, history, listener))
     except KeyboardInterrupt:
         say(f"\nno longer watched; it goes on: stretto watch {run}", err=True)
         raise
-    print_report(state, events, as_json)
+    print_report(state, as_json)
     sys.stdout.flush()
     return say_why_left(state) if has_reader() else 0
 
 
-async def _watch(
-    project: Project, history: History, listener: Listener
-) -> tuple[RunState, list[Event]]:
+async def _watch(project: Project, history: History, listener: Listener) -> RunState:
     state = begin(history.state.plan)
     run_id = RunId(history.started.run_id)
-    seen: list[Event] = []
     after = 0
     async with project.runs() as runs:
         while True:
@@ -59,9 +55,8 @@ async def _watch(
             for stored in await runs.events(run_id, after):
                 after = stored.seq
                 if not isinstance(stored.event, UnknownEvent):
-                    seen.append(stored.event)
                     advance(state, stored.event)
                     listener(stored.event, state)
             if state.has_ended or not is_driven or not has_reader():
-                return state, seen
+                return state
             await asyncio.sleep(_LOOK_SECONDS)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from stretto.events.model import Approved
-from stretto.report.happenings import Happenings
 from stretto.report.model import ChangesReport, Issue, StepReport
 from stretto.report.text import moment
 from stretto.schedule.state import RunState
@@ -20,14 +19,12 @@ _LONGEST_EDIT = 300
 _NOT_RUN = (StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
 
 
-def issues_of(
-    state: RunState, steps: Sequence[StepReport], happened: Happenings
-) -> Iterator[Issue]:
+def issues_of(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
     yield from _failures(steps)
     yield from _standing(state, steps)
     yield from _run_warnings(state, steps)
     yield from _not_run(steps)
-    yield from _interruptions(happened, steps)
+    yield from _interruptions(state, steps)
     for step in steps:
         yield from (Issue("warning", text, step.id) for text in step.warnings)
         yield from _retries(step)
@@ -123,8 +120,8 @@ def _not_run(steps: Sequence[StepReport]) -> Iterator[Issue]:
         yield Issue("not run", f"{status}: {listed(ids, 12)} ({reason or 'no reason is recorded'})")
 
 
-def _interruptions(happened: Happenings, steps: Sequence[StepReport]) -> Iterator[Issue]:
-    for each in happened.resumptions:
+def _interruptions(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
+    for each in state.resumptions:
         if not each.had_work:
             continue
         away = format_duration(max(0.0, each.resumed_at - each.last_sign_at))

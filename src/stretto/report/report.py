@@ -1,13 +1,11 @@
 """What a run did. In: RunState. Out: Report. Nothing is in it that the journal does not hold."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from stretto.events.model import Event, RunStarted
 from stretto.plan.model import Brief, Plan, PlannedStep, briefs
 from stretto.report.critical_path import critical_path
-from stretto.report.happenings import Happenings, happenings_of
 from stretto.report.issues import issues_of
 from stretto.report.json_form import report_as_json, report_as_json_text
 from stretto.report.model import (
@@ -30,22 +28,12 @@ from stretto.text.visible import visible
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
 
 
-def report_of(
-    state: RunState,
-    events: Sequence[Event] = (),
-    *,
-    is_interrupted: bool = False,
-    now: float | None = None,
-) -> Report:
-    """`events` is the same run's journal: it knows who decided, and when the run was resumed.
-
-    `is_interrupted`: it has not ended, and no process drives it. `now`: by which to tell that a
+def report_of(state: RunState, *, is_interrupted: bool = False, now: float | None = None) -> Report:
+    """`is_interrupted`: the run has not ended, and no process drives it. `now`: by which to tell that a
     deadline has passed meanwhile; None: nobody asks.
     """
     seen_at = now if is_interrupted and not state.has_ended else None
     steps = StepReports(_step(state, step, is_interrupted, seen_at) for step in state.order)
-    happened = happenings_of(state.plan, events) if events else Happenings()
-    started = next((event for event in events if isinstance(event, RunStarted)), None)
     return Report(
         run_id=state.run_id,
         workflow=state.plan.name,
@@ -53,15 +41,15 @@ def report_of(
         output=output_of(state),
         inputs=dict(state.inputs),
         steps=steps,
-        issues=tuple(issues_of(state, steps, happened)),
+        issues=tuple(issues_of(state, steps)),
         agents_deployed=sum(_was_deployed(each) for step in steps for each in step.attempts),
         usage=state.usage,
         started_at=state.started_at,
         ended_at=state.ended_at,
         as_of=state.now,
         paused_seconds=state.paused_seconds(state.started_at or 0.0, state.ended_at or state.now),
-        resumed_at=tuple(each.resumed_at for each in happened.resumptions),
-        parent=started.parent if started else None,
+        resumed_at=tuple(each.resumed_at for each in state.resumptions),
+        parent=state.parent,
         critical_path=critical_path(state),
         recipe_warnings=state.plan.warnings,
     )

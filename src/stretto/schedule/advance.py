@@ -81,6 +81,7 @@ def _start(transition: Transition, event: RunStarted) -> None:
     state.setup = setup_from_json(event.setup)
     state.inputs = state.scope.inputs = event.inputs
     state.seed = event.seed
+    state.parent = event.parent
     if state.plan.timeout_seconds is not None:
         transition.set_timer(RUN_TIMER, Timer("run", event.at + state.plan.timeout_seconds))
 

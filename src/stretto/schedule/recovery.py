@@ -10,7 +10,15 @@ from stretto.schedule.attempts import close_attempt, give_up, start_again, stop_
 from stretto.schedule.changes import collect
 from stretto.schedule.commands import EndRun, SetTimer
 from stretto.schedule.prompt import with_new_key
-from stretto.schedule.state import NO_USAGE, AttemptState, Failure, PartState, RunState, StepState
+from stretto.schedule.state import (
+    NO_USAGE,
+    AttemptState,
+    Failure,
+    PartState,
+    Resumption,
+    RunState,
+    StepState,
+)
 from stretto.schedule.transition import Transition
 from stretto.vocabulary.setup import Setup, setup_from_json
 from stretto.vocabulary.usage import Usage
@@ -20,12 +28,11 @@ _INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows wh
 
 def resume(transition: Transition, event: RunResumed) -> None:
     state = transition.state
-    if not state.has_ended and transition.at > state.now:
-        state.pauses.append((state.now, transition.at))
     if state.has_ended:
         if not state.is_recorded:
             transition.emit(EndRun(state.status))
         return
+    state.resumptions.append(Resumption(state.now, transition.at, _has_work(state)))
     _set_up(state, setup_from_json(event.setup))
     for name in [name for name, timer in state.timers.items() if timer.kind == "attempt"]:
         del state.timers[name]
@@ -41,6 +48,12 @@ def resume(transition: Transition, event: RunResumed) -> None:
             _take_up(transition, step, is_quarantined=step.crashes >= event.most_crashes)
         elif step.pending is not None and not step.is_merge_held:
             collect(transition, step)
+
+
+def _has_work(state: RunState) -> bool:
+    # What was approved while nobody drove the run is planned: nobody was interrupted in it.
+    attempts = (attempt for step in state.order for attempt in step.attempts)
+    return state.retrying > 0 or any(each.stage not in ("planned", "ended") for each in attempts)
 
 
 def _set_up(state: RunState, setup: Setup | None) -> None:

@@ -256,6 +256,15 @@ class StepState:
         return (*self.warnings, *(self.calls.warnings if self.calls else ()))
 
 
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Another process took the run up. From its last event until then nobody worked on it."""
+
+    last_sign_at: float
+    resumed_at: float
+    had_work: bool  # attempts were under way: not a run that only waited for a person
+
+
 # No repr: asyncio.run() makes one of whatever its coroutine returns (to name its signal handler),
 # and that of a run is megabytes long.
 @dataclass(slots=True, eq=False, repr=False)
@@ -275,6 +284,7 @@ class RunState:
     )
     inputs: Mapping[str, Json] = field(default_factory=dict)
     seed: int = 0
+    parent: str | None = None  # the run that this one repeats
     status: RunStatus = RunStatus.RUNNING
     started_at: float | None = None
     ended_at: float | None = None
@@ -299,12 +309,13 @@ class RunState:
     closed_as: RunStatus | None = None  # nothing new starts any more, and how the run will end
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded
-    # From the last event before each resumption to the resumption: nobody worked then.
-    pauses: list[tuple[float, float]] = field(default_factory=list)
+    resumptions: list[Resumption] = field(default_factory=list)
 
     def paused_seconds(self, start: float, end: float) -> float:
         """How much of that time nobody drove the run."""
-        overlaps = (min(end, until) - max(start, since) for since, until in self.pauses)
+        overlaps = (
+            min(end, each.resumed_at) - max(start, each.last_sign_at) for each in self.resumptions
+        )
         return sum(overlap for overlap in overlaps if overlap > 0)
 
     def scope_with(

@@ -100,7 +100,7 @@ def row_of(state: RunState, step: StepState, tally: Tally = NOTHING) -> Row:
 
 
 def _since(state: RunState, step: StepState) -> float | None:
-    if step.started_at is None or not state.pauses:
+    if step.started_at is None or not state.resumptions:
         return step.started_at
     end = state.now if step.ended_at is None else step.ended_at
     return step.started_at + state.paused_seconds(step.started_at, end)
