@@ -9,7 +9,7 @@ from stretto.validation.judge import (
     judge_prompt,
     read_verdicts,
 )
-from stretto.validation.schema import schema_errors, schema_fault
+from stretto.validation.schema import schema_errors, schema_faults
 
 RULES = ("must be persuasive", "must not include personal data")
 BOTH = {
@@ -72,7 +72,7 @@ def test_a_verdict_without_a_reason_still_counts():
 
 
 def test_what_is_asked_for_fits_the_schema():
-    assert schema_fault(VERDICT_SCHEMA) is None
+    assert schema_faults(VERDICT_SCHEMA) == ()
     assert schema_errors(BOTH, VERDICT_SCHEMA) == ()
     assert schema_errors({"verdicts": [{"rule": 1, "pass": "yes", "reason": ""}]}, VERDICT_SCHEMA)
 

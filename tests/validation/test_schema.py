@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from stretto.validation.schema import BadSchema, schema_errors, schema_fault
+from stretto.validation.schema import BadSchema, schema_errors, schema_faults
 
 REVIEW = {
     "type": "object",
@@ -81,30 +81,16 @@ def test_the_draft_that_a_schema_names_is_used():
     assert isinstance(schema_errors(["a", 1], tuple_of_two), BadSchema)
 
 
-@pytest.mark.parametrize(
-    ("schema", "reason"),
-    [
-        ({"type": "objekt"}, "objekt"),
-        ({"$schema": "https://example.com/mine"}, "a draft that is not known"),
-        ({"$schema": 7}, "a draft that is not known"),
-        ({"minimum": "low"}, "in the schema itself"),
-        ({"pattern": "(a)\\1"}, "one of its patterns cannot be checked"),
-        ({"pattern": "("}, "cannot be used"),
-        (
-            {"patternProperties": {"a": {}}, "unevaluatedProperties": False},
-            "cannot be used together",
-        ),
-    ],
-)
-def test_a_schema_that_cannot_be_used_is_the_authors_fault(schema, reason):
-    assert reason in schema_fault(schema)
-    found = schema_errors({}, schema)
+def test_a_fault_of_a_schema_has_its_place():
+    (fault,) = schema_faults({"properties": {"a": {"pattern": "("}}})
+    assert fault.path == ("properties", "a", "pattern")
+    found = schema_errors({}, {"properties": {"a": {"pattern": "("}}})
     assert isinstance(found, BadSchema)
-    assert reason in found.reason
+    assert "at `properties.a.pattern`: this pattern cannot be used" in found.reason
 
 
 def test_a_good_schema_has_no_fault():
-    assert schema_fault(REVIEW) is None
+    assert schema_faults(REVIEW) == ()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +153,7 @@ def test_a_hostile_pattern_does_not_hang_even_below_another_draft():
 
 def test_many_texts_share_the_work_that_patterns_may_take():
     began = time.process_time()
-    (error,) = schema_errors(["ab" * 5000] * 500, {"items": {"pattern": "^((a|b)*c|(ab)*d)$"}})
+    (error,) = schema_errors(["ab" * 5000] * 500, {"items": {"pattern": "(a|b)*a(a|b){200}c"}})
     assert "too much work" in error
     assert time.process_time() - began < 10
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from stretto.documents.document import Document, compose, load
 from stretto.documents.node import MapNode, ScalarNode
 from stretto.documents.shapes import Fields, Reading
-from stretto.documents.source import Source
+from stretto.documents.source import Source, find
 from stretto.problems import Problem
 from stretto.recipe.grammar import AGENT
 from stretto.recipe.model import Agent
 from stretto.recipe.parts import make_agent
 from stretto.toolnames.filters import tool_fault
+from stretto.validation.schema import SCHEMA_EXAMPLE, schema_faults
 from stretto.vocabulary.ids import AgentId, is_id
 from stretto.vocabulary.tools import KNOWN_TOOLS
 
@@ -44,6 +45,7 @@ def read_agent_file(path: Path, shown_as: str = "", is_foreign: bool = False) ->
     agent = _agent(fields, reading, path, prompt, is_foreign)
     if not is_foreign:
         _check_tools(agent, fields, reading)
+    _check_schema(agent, fields, reading)
     problems = tuple(reading.problems)
     return AgentFile(agent.id, document.source.file, None if problems else agent, problems)
 
@@ -55,6 +57,14 @@ def _check_tools(agent: Agent, fields: Fields, reading: Reading) -> None:
             node = fields.node.entries["tools"]
             place = reading.source.place_inside_list(node, tool)
             reading.say(fault.code, place, fields.path("tools"), fault.message, fault.hint)
+
+
+def _check_schema(agent: Agent, fields: Fields, reading: Reading) -> None:
+    schema = agent.validation.schema
+    for fault in schema_faults(schema) if schema is not None else ():
+        path = ("validation", "schema", *fault.path)
+        place = reading.source.place_of(find(fields.node, path))
+        reading.say("RCP124", place, (*fields.at, *path), fault.message, SCHEMA_EXAMPLE)
 
 
 def _agent(fields: Fields, reading: Reading, path: Path, prompt: str, is_foreign: bool) -> Agent:

@@ -1,84 +1,115 @@
-"""Does a value fit a JSON schema? In: the value, the schema. Out: what does not fit, up to five.
+"""JSON schemas: can this one be used, and does a value fit it?
 
-Draft 2020-12, or the one that `$schema` names. Nothing is ever fetched, patterns are matched by a
-matcher that cannot hang, and the work on one value is bounded.
-`format` is a note, as the standard has it, since what checks it would depend on what is installed.
+`schema_faults` is the one place that says whether a schema can be used. Checking a recipe or an
+agent file asks it before the run; `schema_errors` uses no schema that has a fault.
+
+Draft 2020-12, or the one that `$schema` names. Nothing is ever fetched, patterns are matched by RE2,
+and the work on one value is bounded. `format` is a note, as the standard has it, since what checks
+it would depend on what is installed.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from stretto.validation.patterns import TooMuch, Unmatchable, check_pattern
-from stretto.validation.schema_keywords import Budget, bounded, budget
-from stretto.validation.schema_wording import worded
+from stretto.text.patterns import PatternError, compile_pattern
+from stretto.validation.schema_keywords import TooMuchWork, bound_keywords, limit_work
+from stretto.validation.schema_messages import describe_error, explain_error, spell_path
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-MOST_TOLD = 5
+SchemaPath: TypeAlias = tuple[str | int, ...]
+
+# For whoever tells an author of a fault.
+SCHEMA_EXAMPLE = (
+    "for example {type: object, required: [score], properties: {score: {type: number}}}"
+)
+MOST_ERRORS = 5
+MOST_SCHEMA_VALUES = 2_000  # to check a schema takes about 1 ms for each value in it
 _MOST_GATHERED = 200
 
-_PAYLOADS = ("enum", "const", "default", "examples")
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_BOUNDS = (
+    ("minimum", "maximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+)
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+# Keywords whose schemas are applied to the same value as the schema that holds them.
+_IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """Why a schema cannot be used. Its author must fix it; no answer can."""
+
+    path: SchemaPath  # where in the schema
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class BadSchema:
-    """No answer can be held against it: the author must mend it."""
-
     reason: str
 
 
-def schema_fault(schema: Mapping[str, Json]) -> str | None:
-    """Why the schema cannot be used, for whoever can still tell its author."""
-    validator = _validator(schema)
-    return validator.reason if isinstance(validator, BadSchema) else None
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    validator: "Validator | None"
+    faults: tuple[SchemaFault, ...]
+
+
+def schema_faults(schema: Mapping[str, Json]) -> tuple[SchemaFault, ...]:
+    return _compile(schema).faults
 
 
 def schema_errors(value: Json, schema: Mapping[str, Json]) -> tuple[str, ...] | BadSchema:
-    from referencing.exceptions import Unresolvable
-
-    validator = _validator(schema)
-    if isinstance(validator, BadSchema):
-        return validator
-    token = budget.set(Budget())
+    """What does not fit, up to five lines."""
+    compiled = _compile(schema)
+    if compiled.validator is None:
+        return _bad(compiled.faults[0])
     try:
-        # Sorted, for one keyword goes through a set; gathered, so that the sorting is whole.
-        found = list(islice(validator.iter_errors(value), _MOST_GATHERED))
+        with limit_work():
+            # Sorted, since one keyword goes through a set; gathered first, to sort all of them.
+            found = list(islice(compiled.validator.iter_errors(value), _MOST_GATHERED))
         found.sort(key=lambda error: [str(part).rjust(9) for part in error.absolute_path])
-        return tuple(dict.fromkeys(map(worded, found)))[:MOST_TOLD]
-    except Unresolvable as error:
-        return _bad(f"it refers to {error.ref!r}, which is not in it; nothing is fetched")
+        return tuple(dict.fromkeys(map(describe_error, found)))[:MOST_ERRORS]
     except RecursionError:
-        return _bad("it refers to itself without end, or the answer is nested too deeply")
-    except TooMuch:
+        return ("it is nested too deeply",)
+    except TooMuchWork:
         return ("it takes too much work to check against its schema: answer with less",)
     except (ValueError, OverflowError, ArithmeticError):
         return ("it holds a number that cannot be checked",)
-    finally:
-        budget.reset(token)
 
 
-def _bad(why: str) -> BadSchema:
-    return BadSchema(f"the JSON schema of this step cannot be used: {why}")
+def _bad(fault: SchemaFault) -> BadSchema:
+    place = spell_path(fault.path)
+    where = f"at {place}: " if place else ""
+    return BadSchema(f"the JSON schema of this step cannot be used: {where}{fault.message}")
 
 
-def _validator(schema: Mapping[str, Json]) -> "Validator | BadSchema":
+def _compile(schema: Mapping[str, Json]) -> _Compiled:
     try:
         written = json.dumps(schema, default=dict)
     except (TypeError, ValueError, RecursionError):
-        return _bad("it is not JSON")
-    return _compiled(written)
+        return _refuse((), "it is not JSON")
+    return _compile_written(written)
+
+
+def _refuse(path: SchemaPath, message: str) -> _Compiled:
+    return _Compiled(None, (SchemaFault(path, message),))
 
 
 @lru_cache(maxsize=256)
-def _compiled(written: str) -> "Validator | BadSchema":
-    # Imported here: it takes longer to import than most commands take to run.
-    from jsonschema.exceptions import SchemaError
+def _compile_written(written: str) -> _Compiled:
+    # Not at the top: jsonschema takes longer to import than most commands take to run.
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry
 
@@ -89,53 +120,173 @@ def _compiled(written: str) -> "Validator | BadSchema":
         drafts: Any = validator_for
         standard = drafts({"$schema": named}, default=None) if isinstance(named, str) else None
         if standard is None:
-            return _bad(f"$schema names {str(named)[:80]!r}, a draft that is not known")
+            message = f"$schema names {str(named)[:80]!r}, a draft that is not known"
+            return _refuse(("$schema",), message)
+    paths = dict(islice(_walk(schema), MOST_SCHEMA_VALUES + 1))
+    if len(paths) > MOST_SCHEMA_VALUES:
+        return _refuse((), f"it holds more than {MOST_SCHEMA_VALUES:,} objects and lists")
     try:
-        standard.check_schema(schema)
-        _check_patterns(schema)
-    except SchemaError as error:
-        return _bad(f"{worded(error)} (in the schema itself)")
-    except Unmatchable as error:
-        return _bad(f"one of its patterns cannot be checked: {error}")
+        faults = _Inspection(schema, standard, paths).faults()
+        if faults:
+            return _Compiled(None, faults)
+        # An empty registry knows the drafts themselves and nothing else, and has no way to fetch.
+        validator: Validator = bound_keywords(standard)(_drop_drafts(schema), registry=Registry())
     except RecursionError:
-        return _bad("it is nested too deeply")
-    # An empty registry knows the drafts themselves and nothing else, and has no way to fetch.
-    validator: Validator = bounded(standard)(_without_drafts(schema), registry=Registry())
-    return validator
+        return _refuse((), "it is nested too deeply")
+    return _Compiled(validator, ())
 
 
-def _check_patterns(schema: Json) -> None:
-    has_named_patterns, has_unevaluated = False, False
-    waiting = [schema]
+def _walk(schema: Json) -> Iterator[tuple[int, SchemaPath]]:
+    """Every object and list in it, by identity, with its path."""
+    waiting: list[tuple[Json, SchemaPath]] = [(schema, ())]
     while waiting:
-        part = waiting.pop()
-        if isinstance(part, list):
-            waiting += part
-        elif isinstance(part, dict):
-            pattern, named = part.get("pattern"), part.get("patternProperties")
-            for text in (*([pattern] if isinstance(pattern, str) else ()), *_keys(named)):
-                check_pattern(text)
-            has_named_patterns |= bool(_keys(named))
-            has_unevaluated |= "unevaluatedProperties" in part
-            waiting += (inner for key, inner in part.items() if key not in _PAYLOADS)
-    if has_named_patterns and has_unevaluated:
-        # That keyword looks for the patterns by itself, with a matcher that can hang.
-        raise Unmatchable("patternProperties and unevaluatedProperties cannot be used together")
+        value, path = waiting.pop()
+        if isinstance(value, dict):
+            yield id(value), path
+            waiting += ((inner, (*path, key)) for key, inner in value.items())
+        elif isinstance(value, list):
+            yield id(value), path
+            waiting += ((inner, (*path, index)) for index, inner in enumerate(value))
 
 
-def _keys(mapping: Json | None) -> tuple[str, ...]:
-    return tuple(mapping) if isinstance(mapping, dict) else ()
+class _Inspection:
+    """One pass over all schemas inside a schema."""
+
+    def __init__(
+        self, schema: dict[str, Json], standard: Any, paths: dict[int, SchemaPath]
+    ) -> None:
+        self._schema = schema
+        self._standard = standard
+        self._paths = paths
+        self._found: dict[SchemaPath, SchemaFault] = {}
+        self._in_place: dict[int, set[int]] = {}
+        self._has_patterns = False
+
+    def faults(self) -> tuple[SchemaFault, ...]:
+        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+        from referencing.jsonschema import DRAFT202012, specification_with
+
+        dialect = self._standard.META_SCHEMA.get("$schema", "")
+        self._specification = specification_with(dialect, default=DRAFT202012)
+        root = self._specification.create_resource(self._schema)
+        self._check_form(self._schema)
+        # What has a wrong form, and its fault by now, cannot always be walked by its keywords.
+        expected = (AttributeError, TypeError, ValueError) if self._found else ()
+        with suppress(*expected):
+            self._check_parts(root, REGISTRY.resolver_with_root(root))
+            self._check_cycles()
+        return tuple(sorted(self._found.values(), key=lambda fault: str(fault.path)))
+
+    def _add(self, path: SchemaPath, message: str) -> None:
+        self._found.setdefault(path, SchemaFault(path, message))
+
+    def _check_form(self, part: dict[str, Json]) -> None:
+        """Against the schema of schemas."""
+        at = self._paths[id(part)]
+        errors = self._standard(self._standard.META_SCHEMA).iter_errors(part)
+        for error in islice(errors, _MOST_GATHERED):
+            path = (*at, *error.absolute_path)
+            if "type" in path[-2:]:
+                self._add(path, _unknown_type(error.instance))
+            else:
+                self._add(path, explain_error(error))
+
+    def _check_parts(self, root: Any, resolver: Any) -> None:
+        waiting, seen = [(root, resolver)], set[int]()
+        while waiting:
+            resource, resolver = waiting.pop()
+            part = resource.contents
+            if not isinstance(part, dict) or id(part) in seen or id(part) not in self._paths:
+                continue
+            seen.add(id(part))
+            self._check_part(part, self._paths[id(part)])
+            self._in_place[id(part)] = {
+                id(inner) for key in _IN_PLACE for inner in _schemas_in(part, key)
+            }
+            waiting += self._targets(part, resolver)
+            inner = list(resource.subresources())
+            waiting += [(each, resolver.in_subresource(each)) for each in inner]
+
+    def _check_part(self, part: dict[str, Json], at: SchemaPath) -> None:
+        if part.get("enum") == []:
+            self._add((*at, "enum"), "'enum' must be a list with at least one value")
+        for low, high in _BOUNDS:
+            least, most = part.get(low), part.get(high)
+            if isinstance(least, int | float) and isinstance(most, int | float) and least > most:
+                message = f"'{low}' {least} is above '{high}' {most}: nothing fits"
+                self._add((*at, low), message)
+        if isinstance(pattern := part.get("pattern"), str):
+            self._check_pattern(pattern, (*at, "pattern"))
+        named = part.get("patternProperties")
+        for pattern in named if isinstance(named, dict) else ():
+            self._check_pattern(pattern, (*at, "patternProperties", pattern))
+            self._has_patterns = True
+        if "unevaluatedProperties" in part and self._has_patterns:
+            # That keyword looks for the patterns by itself, with a matcher that can hang.
+            message = "patternProperties and unevaluatedProperties cannot be used together"
+            self._add((*at, "unevaluatedProperties"), message)
+
+    def _check_pattern(self, pattern: str, at: SchemaPath) -> None:
+        try:
+            compile_pattern(pattern)
+        except PatternError as error:
+            self._add(at, f"this pattern cannot be used: {error}")
+
+    def _targets(self, part: dict[str, Json], resolver: Any) -> Iterator[tuple[Any, Any]]:
+        from referencing.exceptions import Unresolvable
+
+        for keyword in _REFERENCES:
+            ref, at = part.get(keyword), (*self._paths[id(part)], keyword)
+            if not isinstance(ref, str):
+                continue
+            try:
+                found = resolver.lookup(ref)
+            except (Unresolvable, ValueError):
+                self._add(at, f"it refers to {ref[:200]!r}, which is not in it; nothing is fetched")
+                continue
+            target = found.contents
+            if not isinstance(target, dict | bool):
+                self._add(at, f"it refers to {ref[:200]!r}, which is no schema")
+            elif isinstance(target, dict):
+                if keyword == "$ref":
+                    self._in_place[id(part)].add(id(target))
+                if id(target) in self._paths:
+                    # No keyword leads to some targets, so the form of those is unchecked so far.
+                    self._check_form(target)
+                    yield self._specification.create_resource(target), found.resolver
+
+    def _check_cycles(self) -> None:
+        try:
+            TopologicalSorter(self._in_place).prepare()
+        except CycleError as error:
+            path = self._paths.get(error.args[1][0], ())
+            self._add(path, "it refers to itself without end")
 
 
-def _without_drafts(schema: Json) -> Any:
+def _unknown_type(value: Json) -> str:
+    names = value if isinstance(value, list) else [value]
+    name = next((each for each in names if each not in _TYPES), value)
+    return f"'{name}' is not a JSON type: {', '.join(_TYPES)}"
+
+
+def _schemas_in(part: dict[str, Json], keyword: str) -> Iterable[Json]:
+    written = part.get(keyword)
+    if isinstance(written, list):
+        return written
+    if isinstance(written, dict) and keyword == "dependentSchemas":
+        return written.values()
+    return (written,)
+
+
+def _drop_drafts(schema: Json) -> Any:
     """A `$schema` below the root, or met again through a reference, would bring back the standard
-    keywords, unbounded."""
+    keywords, which are not bounded."""
     if isinstance(schema, list):
-        return [_without_drafts(item) for item in schema]
+        return [_drop_drafts(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: value if key in _PAYLOADS else _without_drafts(value)
+        key: value if key in ("enum", "const", "default", "examples") else _drop_drafts(value)
         for key, value in schema.items()
         if not (key == "$schema" and isinstance(value, str))
     }

@@ -1,36 +1,50 @@
-"""The keywords of JSON schemas that could run away, bounded. In: a draft. Out: the same, bounded."""
+"""Keywords of JSON schemas with a limit on their work, for values and patterns of any size."""
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from stretto.validation.patterns import TooMuch, Work, occurs
+from stretto.text.patterns import compile_pattern
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-MOST_KEYWORDS = 100_000  # keywords applied to one value before it is given up on
+MOST_KEYWORDS = 100_000  # keywords applied to one value
+# Instructions of a pattern times bytes of a text: in the worst case measured, 20 ns each.
+MOST_PATTERN_WORK = 50_000_000
+
+
+class TooMuchWork(Exception):
+    """A value takes more work to check than an answer is worth."""
 
 
 @dataclass(slots=True)
-class Budget:
-    """What one check may spend. It counts down."""
-
-    keywords: int = MOST_KEYWORDS
-    patterns: Work = field(default_factory=Work)
+class _WorkLeft:
+    keywords: int
+    patterns: int
 
 
 # Of the check that is going on: validators are shared between threads and tasks.
-budget: ContextVar[Budget] = ContextVar("budget")
+_left: ContextVar[_WorkLeft] = ContextVar("work_left")
+
+
+@contextmanager
+def limit_work() -> Iterator[None]:
+    token = _left.set(_WorkLeft(MOST_KEYWORDS, MOST_PATTERN_WORK))
+    try:
+        yield
+    finally:
+        _left.reset(token)
 
 
 @lru_cache(maxsize=16)
-def bounded(standard: Any) -> Any:
-    """The same draft, with the keywords that could run away replaced, and every one counted."""
+def bound_keywords(standard: Any) -> Any:
+    """The same draft: those keywords replaced whose cost a value chooses, and every use counted."""
     from jsonschema import validators
 
     extend: Any = validators.extend
@@ -41,22 +55,26 @@ def bounded(standard: Any) -> Any:
         "uniqueItems": _unique_items,
     }
     keywords = {**standard.VALIDATORS, **own}
-    return extend(standard, {name: _counted(check) for name, check in keywords.items()})
+    return extend(standard, {name: _count(check) for name, check in keywords.items()})
 
 
-def _counted(check: Any) -> Any:
+def _count(check: Any) -> Any:
     def counted(validator: Any, argument: Any, value: Any, schema: Any) -> Any:
-        spent = budget.get()
-        if spent.keywords <= 0:
-            raise TooMuch
-        spent.keywords -= 1
+        left = _left.get()
+        if left.keywords <= 0:
+            raise TooMuchWork
+        left.keywords -= 1
         return check(validator, argument, value, schema)
 
     return counted
 
 
 def _occurs(pattern: str, text: str) -> bool:
-    return occurs(pattern, text, budget.get().patterns)
+    compiled, left = compile_pattern(pattern), _left.get()
+    left.patterns -= compiled.size * 4 * len(text)  # a character has at most four bytes
+    if left.patterns < 0:
+        raise TooMuchWork
+    return compiled.occurs_in(text)
 
 
 def _pattern(validator: Any, pattern: str, value: Json, schema: Any) -> "Iterator[ValidationError]":
@@ -108,18 +126,18 @@ def _unique_items(
     # The standard one compares every pair. 1 and 1.0 are equal in JSON, true and 1 are not.
     seen = set[str]()
     for item in value:
-        written = json.dumps(_as_compared(item), sort_keys=True)
+        written = json.dumps(_comparable(item), sort_keys=True)
         if written in seen:
             yield ValidationError("has elements that are equal")
             return
         seen.add(written)
 
 
-def _as_compared(value: Json) -> Json:
+def _comparable(value: Json) -> Json:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [_as_compared(item) for item in value]
+        return [_comparable(item) for item in value]
     if isinstance(value, dict):
-        return {key: _as_compared(inner) for key, inner in value.items()}
+        return {key: _comparable(inner) for key, inner in value.items()}
     return value

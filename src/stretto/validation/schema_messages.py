@@ -1,4 +1,4 @@
-"""Say what does not fit a schema. In: a jsonschema error. Out: a line that tells what to mend."""
+"""Turn an error of jsonschema into a line that tells a model or an author what to change."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -39,12 +39,16 @@ _BOUNDS = {
 _DEEPEST = 4
 
 
-def worded(error: "ValidationError | SchemaError", depth: int = 0) -> str:
-    place = written_path(error.absolute_path)
-    return f"at {place}: {_said(error, depth)}" if place else f"the answer {_said(error, depth)}"
+def describe_error(error: "ValidationError | SchemaError", depth: int = 0) -> str:
+    place = spell_path(error.absolute_path)
+    return (
+        f"at {place}: {explain_error(error, depth)}"
+        if place
+        else f"the answer {explain_error(error, depth)}"
+    )
 
 
-def written_path(path: Iterable[str | int]) -> str:
+def spell_path(path: Iterable[str | int]) -> str:
     written = ""
     for part in path:
         if isinstance(part, int):
@@ -54,7 +58,8 @@ def written_path(path: Iterable[str | int]) -> str:
     return f"`{written[:200]}`" if written else ""
 
 
-def _said(error: "ValidationError | SchemaError", depth: int) -> str:
+def explain_error(error: "ValidationError | SchemaError", depth: int = 0) -> str:
+    """The same without the place."""
     keyword = str(error.validator)
     wanted: Any = error.validator_value
     value: Any = error.instance
@@ -62,7 +67,7 @@ def _said(error: "ValidationError | SchemaError", depth: int) -> str:
         case "type":
             kinds = wanted if isinstance(wanted, list) else [wanted]
             names = " or ".join(_KINDS.get(str(kind), str(kind)) for kind in kinds)
-            return f"must be {names}, but is {_shown(value)}"
+            return f"must be {names}, but is {_show(value)}"
         case "required":
             missing = [name for name in wanted if isinstance(value, dict) and name not in value]
             return f"the field {list_names(missing)} is missing"
@@ -77,8 +82,8 @@ def _said(error: "ValidationError | SchemaError", depth: int) -> str:
         case "anyOf" | "oneOf" if error.context and depth < _DEEPEST:
             return _nearest(error, depth)
         case _ if keyword in _BOUNDS:
-            said = _BOUNDS[keyword].format(show_json(wanted, 300))
-            return f"{said}, but is {show_json(value)}"
+            bound = _BOUNDS[keyword].format(show_json(wanted, 300))
+            return f"{bound}, but is {show_json(value)}"
         case "False" | "None":
             return f"must not be there, but is {show_json(value)}"
         case _:
@@ -89,10 +94,10 @@ def _nearest(error: "ValidationError | SchemaError", depth: int) -> str:
     """The alternative that came closest: the one whose complaint lies deepest."""
     alternatives: Any = error.validator_value
     nearest = max(error.context or (), key=lambda inner: len(inner.absolute_path))
-    return f"fits none of {len(alternatives)} alternatives; nearest: {worded(nearest, depth + 1)}"
+    return f"fits none of {len(alternatives)} alternatives; nearest: {describe_error(nearest, depth + 1)}"
 
 
-def _shown(value: Json) -> str:
+def _show(value: Json) -> str:
     if value is None or isinstance(value, bool):
         return show_json(value)
     return f"{kind_of(value)}: {show_json(value)}"
