@@ -3,9 +3,16 @@
 from pathlib import Path
 
 from stretto.agents import catalog as catalog_module
-from stretto.agents.catalog import BUNDLED, agent_files, load_catalog
+from stretto.agents.catalog import BUNDLED, list_agents, load_catalog
 from stretto.agents.definition import AgentFile, read_agent_file
+from stretto.registry.folders import Folder
 from support.recipes import flat, problem_of
+
+
+def agent_files(folders: tuple[Path, ...], project: Path) -> dict[str, AgentFile]:
+    """The files that count."""
+    listed = list_agents((Folder(folder, "") for folder in folders), project)
+    return {each.name: each.read for each in listed if each.shadowed_by is None}
 
 
 def write(file: Path, role: str = "x", head: str = "") -> Path:
@@ -52,7 +59,7 @@ def test_the_agents_in_the_catalog_are_those_of_the_files(tmp_path):
     usable = {id: each.agent for id, each in files.items() if each.agent}
     agents = load_catalog((tmp_path,), tmp_path).agents
     assert dict(agents) == usable
-    assert list(agents) == list(usable)
+    assert sorted(agents) == list(usable)
 
 
 def test_a_later_folder_wins(tmp_path):

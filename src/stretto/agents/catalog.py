@@ -1,9 +1,10 @@
-"""The agents a recipe may name. In: folders, later ones winning. Out: Catalog.
+"""The agents a recipe may name. In: folders, later ones winning. Out: a Catalog, or all the files.
 
-bundled < user (~/.stretto/agents) < .claude/agents < project (agents/) < agents.dirs
+bundled < user (~/.stretto/agents) < .claude/agents < project (agents/) < agents.dirs of stretto.yaml
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.agents.definition import AgentFile, read_agent_file
@@ -17,13 +18,28 @@ BUNDLED = Path(__file__).parent.parent / "bundled" / "agents"
 _SUFFIXES = (".md", ".yaml", ".yml")
 
 
-def agent_files(folders: Iterable[Path], project: Path) -> dict[AgentId, AgentFile]:
-    """Every agent by its id; a broken file stays listed, with its problems."""
-    return _read((BUNDLED, *folders), project)
+@dataclass(frozen=True, slots=True)
+class ListedAgent:
+    read: AgentFile
+    layer: str
+    shadowed_by: str | None = None  # the file that counts instead
+
+    @property
+    def name(self) -> str:
+        return str(self.read.id)
+
+
+def list_agents(folders: Iterable[Folder], project: Path) -> list[ListedAgent]:
+    """Every file, also broken and shadowed ones, by name and then from the first layer to the last."""
+    found: dict[AgentId, list[ListedAgent]] = {}
+    for folder in (Folder(BUNDLED, "bundled"), *folders):
+        for read in _read(folder.path, project):
+            found.setdefault(read.id, []).append(ListedAgent(read, folder.layer))
+    return [each for id in sorted(found) for each in _mark_shadowed(found[id])]
 
 
 def load_catalog(folders: Iterable[Path], project: Path) -> Catalog:
-    files = _read(folders, project)
+    files = {read.id: read for folder in folders for read in _read(folder, project)}
     return Catalog(
         agents=_Agents(files),
         broken={id: read.problems[0] for id, read in files.items() if read.problems},
@@ -54,14 +70,19 @@ class _Agents(Mapping[AgentId, Agent]):
         return sum(1 for _ in self)
 
 
-def _read(folders: Iterable[Path], project: Path) -> dict[AgentId, AgentFile]:
-    found: dict[AgentId, AgentFile] = {}
-    for folder in folders:
-        is_foreign = folder.parent.name == ".claude"
-        for file in _files_of(folder):
-            read = read_agent_file(file, relative_path(file, project), is_foreign)
-            found[read.id] = read
-    return found
+def _mark_shadowed(one_name: list[ListedAgent]) -> Iterator[ListedAgent]:
+    *shadowed, winner = one_name
+    for each in shadowed:
+        yield replace(each, shadowed_by=winner.read.file)
+    yield winner
+
+
+def _read(folder: Path, project: Path) -> Iterator[AgentFile]:
+    is_foreign = folder.parent.name == ".claude"
+    for file in _files_of(folder):
+        # A file of the package is shown by its name: nobody edits it there.
+        shown_as = f"stretto:{file.name}" if folder == BUNDLED else relative_path(file, project)
+        yield read_agent_file(file, shown_as, is_foreign)
 
 
 def _files_of(folder: Path) -> list[Path]:

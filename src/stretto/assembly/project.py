@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.agents.catalog import agent_files, load_catalog
-from stretto.agents.definition import AgentFile
+from stretto.agents.catalog import ListedAgent, list_agents, load_catalog
 from stretto.assembly.chosen import Ask, Chosen
 from stretto.config.settings import Settings, load_settings
 from stretto.plan.catalog import Catalog
@@ -29,7 +28,7 @@ from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
@@ -91,8 +90,16 @@ class Project:
     def catalog(self) -> Catalog:
         return load_catalog(self.settings.agents_dirs, self.settings.project)
 
-    def agents(self) -> dict[AgentId, AgentFile]:
-        return agent_files(self.settings.agents_dirs, self.settings.project)
+    def agents(self) -> list[ListedAgent]:
+        """Every agent file that counts or is shadowed here, broken ones too."""
+        settings = self.settings
+        layers = {
+            settings.home / "agents": "user",
+            settings.project / ".claude" / "agents": ".claude",
+            settings.project / "agents": "project",
+        }
+        folders = (Folder(path, layers.get(path, "settings")) for path in settings.agents_dirs)
+        return list_agents(folders, settings.project)
 
     def shown(self, file: Path) -> str:
         """A path as a person would type it here."""

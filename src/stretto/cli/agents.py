@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.cli.agent_layers import Listed, all_agents
+from stretto.agents.catalog import ListedAgent
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, print_problems, say
@@ -50,7 +50,7 @@ def command() -> None:
 @json_option
 def list_agents(as_json: bool) -> None:
     """List every agent, broken files too."""
-    agents = all_agents(open_project().settings)
+    agents = open_project().agents()
     counting = [each for each in agents if each.shadowed_by is None]
     if as_json:
         print_json({"ok": True, "agents": [_row(each, agents) for each in counting]})
@@ -66,7 +66,7 @@ def list_agents(as_json: bool) -> None:
 @json_option
 def show(name: str, as_json: bool) -> int:
     """Show one agent with its prompt."""
-    agents = all_agents(open_project().settings)
+    agents = open_project().agents()
     found = _named(agents, name)[-1]
     agent = found.read.agent
     if agent is None:
@@ -92,7 +92,7 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     from stretto.cli.agent_fitness import Fitness  # a list needs no models, tools and sandboxes
 
     project = open_project()
-    agents = all_agents(project.settings)
+    agents = project.agents()
     chosen = [each for name in names for each in _named(agents, name)] if names else agents
     fitness = Fitness(project)
     lacks = [
@@ -110,7 +110,7 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     return InvalidRecipe.exit_code if problems else 0
 
 
-def _named(agents: Iterable[Listed], name: str) -> list[Listed]:
+def _named(agents: Iterable[ListedAgent], name: str) -> list[ListedAgent]:
     """All files of that name; the last one counts."""
     found = [each for each in agents if each.name == name]
     if not found:
@@ -120,7 +120,7 @@ def _named(agents: Iterable[Listed], name: str) -> list[Listed]:
     return found
 
 
-def _print_shadows(agents: Iterable[Listed]) -> None:
+def _print_shadows(agents: Iterable[ListedAgent]) -> None:
     said = [
         f"{each.shadowed_by} shadows {each.read.file} ({each.layer})"
         for each in agents
@@ -130,7 +130,7 @@ def _print_shadows(agents: Iterable[Listed]) -> None:
         say("\n" + "\n".join(said))
 
 
-def _print_checked(each: Listed, lacks: Sequence["Lack"]) -> None:
+def _print_checked(each: ListedAgent, lacks: Sequence["Lack"]) -> None:
     where = f"{each.name} ({each.layer}: {each.read.file})"
     if each.read.problems:
         say(where, mark="broken", colour="red")
@@ -147,7 +147,7 @@ def _print_checked(each: Listed, lacks: Sequence["Lack"]) -> None:
 
 
 def _print_checked_json(
-    chosen: Sequence[Listed], agents: Sequence[Listed], lacks: Sequence[Sequence["Lack"]]
+    chosen: Sequence[ListedAgent], agents: Sequence[ListedAgent], lacks: Sequence[Sequence["Lack"]]
 ) -> None:
     rows = [
         {
@@ -175,7 +175,7 @@ def _posture(agent: Agent) -> str:
     return agent.posture or ("writer" if can_write else "read_only")
 
 
-def _cells(each: Listed) -> tuple[str, ...]:
+def _cells(each: ListedAgent) -> tuple[str, ...]:
     agent = each.read.agent
     if agent is None:
         said = f"{count(each.read.problems)} in {each.read.file}"
@@ -192,7 +192,7 @@ def _cells(each: Listed) -> tuple[str, ...]:
     )
 
 
-def _lines(each: Listed, agent: Agent) -> list[tuple[str, ...]]:
+def _lines(each: ListedAgent, agent: Agent) -> list[tuple[str, ...]]:
     seconds = agent.timeout_seconds
     pairs = {
         "name": each.name,
@@ -208,7 +208,7 @@ def _lines(each: Listed, agent: Agent) -> list[tuple[str, ...]]:
     return [(key, value) for key, value in pairs.items() if value]
 
 
-def _row(each: Listed, agents: Sequence[Listed]) -> dict[str, object]:
+def _row(each: ListedAgent, agents: Sequence[ListedAgent]) -> dict[str, object]:
     """`agents`: all of them, for those that it shadows."""
     agent = each.read.agent
     shadows = [
