@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.models import Model
 
+    from stretto.adapters.models.resolve import Resolved
     from stretto.assembly.request import RecipeSource
     from stretto.execution.history import History
     from stretto.execution.runs import Runs, Start
@@ -260,30 +261,39 @@ class Project:
 
             check_names(read_script(Path(model.removeprefix(SCRIPTED))), plan)
             return Chosen(model, model)
-        from stretto.adapters.models.local.catalog import TINY_NOTICE
-        from stretto.adapters.models.resolve import EMBEDDED, Resolved, resolve
+        from stretto.adapters.models.local.catalog import EMBEDDED, TINY_NOTICE
         from stretto.assembly.readiness import first_models, needs_default, readiness
         from stretto.assembly.tool_check import check_tools
 
-        named = model or self.settings.model
-        is_asked = named is not None or needs_default(plan, self.environ)
+        name, why = model or self.settings.model, ""
+        is_asked = name is not None or needs_default(plan, self.environ)
         if not is_asked:
-            named = EMBEDDED  # a name that says nothing: nobody will ask it
-        found = Resolved(named, "") if named else await resolve(self.environ, pulled=self._pulled)
-        ready = readiness(plan, found.name, model, self.settings, self.environ)
+            name = EMBEDDED  # any name does, since no agent asks this model
+        elif name is None:
+            found = await self.default_model()
+            name, why = found.name, found.why
+        assert name is not None
+        ready = readiness(plan, name, model, self.settings, self.environ)
         problems, warnings = ready.problems, ready.warnings
         if not problems:
-            models = first_models(plan, found.name, model, self.environ)
+            models = first_models(plan, name, model, self.environ)
             tools = await check_tools(plan, models, self.settings, self.environ)
             problems, warnings = tools.problems, (*warnings, *tools.warnings)
         if problems:
             raise NotReady(f"{plan.name} cannot run here: {count(problems)}", problems)
-        lines = (
-            found.why,
-            TINY_NOTICE if is_asked and found.name == EMBEDDED else "",
-            *warnings,
-        )
-        return Chosen(found.name, model, tuple(filter(None, lines)))
+        lines = (why, TINY_NOTICE if is_asked and name == EMBEDDED else "", *warnings)
+        return Chosen(name, model, tuple(filter(None, lines)))
+
+    async def default_model(self) -> "Resolved":
+        """The model for agents that name none, and why it is that one.
+
+        Raises InvalidConfig when OPENAI_BASE_URL is set and does not say what it serves.
+        """
+        from stretto.adapters.models.resolve import Resolved, resolve
+
+        if (named := self.settings.model) is not None:
+            return Resolved(named, f"using {named}: the settings or STRETTO_MODEL name it")
+        return await resolve(self.environ, pulled=self._pulled)
 
     async def language_model(self, name: str) -> "Model":
         """One model by its name, for those who want to ask it themselves."""

@@ -1,12 +1,15 @@
-"""Whether a plan can run here. In: a plan and the settings. Out: what would fail, all at once.
+"""Whether agents and plans can work here. In: settings, an environment. Out: Problems, all at once.
 
-A missing key, package, search or price is told before anything starts, not by the fifth step.
-Nothing is asked over the network, and no provider is imported.
+A run, `stretto agents check` and `stretto doctor` ask the same questions here. A missing key,
+package, search or price is reported before anything starts, not by the fifth step. Nothing is
+asked over the network, and no provider is imported.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
+from typing import cast
 
 from stretto.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
 from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny, weights_named
@@ -18,13 +21,135 @@ from stretto.assembly.chosen import Chosen
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.config.settings import Settings
 from stretto.plan.model import Plan, PlannedAgent, briefs
+from stretto.plan.postures import tools_of
 from stretto.problems import Problem
+from stretto.recipe.model import Agent
+from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 MISSING_WEIGHTS = "RUN006"
 _FILE_TOOLS = frozenset(("Read", "Glob", "Grep", "Bash", *CHANGING_TOOLS))
+_SET_SEARCH = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
+
+
+class Machine:
+    """What this machine and these settings let an agent use. `chosen`: the models of the run."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str], chosen: Chosen) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._chosen = chosen
+
+    def agent_problems(self, agent: Agent) -> tuple[Problem, ...]:
+        """What an agent would lack here. Its file may be sound and work on another machine."""
+        tools = tools_of(agent)
+        names = {tool_name(tool) for tool in tools}
+        return (
+            *self._named_model_problems(agent),
+            # Another tool's agent file may list tools that only that tool has.
+            *(
+                Problem(fault.code, fault.message, hint=fault.hint)
+                for tool in tools
+                if (fault := tool_fault(tool)) is not None
+            ),
+            *self.server_problems(tools),
+            *self._package_problems(names),
+            *(self._search_problems(agent) if "WebSearch" in names else ()),
+            *(self._bash_problems if "Bash" in names else ()),
+        )
+
+    def model_problems(self, model: str) -> Iterator[Problem]:
+        """Why a model of this name cannot be asked from here."""
+        if model.startswith("cli:"):
+            yield from self._command_problems(model)
+        elif is_local(model):
+            yield from self._weights_problems(model)
+        elif fault := check_name(model, self._environ):
+            yield Problem("RUN001", fault.says, hint=fault.hint)
+
+    def server_problems(self, tools: Iterable[str]) -> Iterator[Problem]:
+        """Of the MCP servers whose tools are listed."""
+        known = self._settings.mcp_servers
+        names = (tool_name(tool) for tool in tools)
+        for server in dict.fromkeys(n.split("__")[1] for n in names if n.startswith("mcp__")):
+            if server not in known:
+                hint = did_you_mean(server, known) or "name it under mcp_servers: in stretto.yaml"
+                yield Problem("RUN003", f"there is no MCP server '{server}'", hint=hint)
+                continue
+            from stretto.adapters.tools.mcp_config import read_servers
+
+            for fault in read_servers({server: known[server]})[1]:
+                said = f"mcp_servers.{server}: {fault.message}"
+                yield Problem("RUN003", said, hint=fault.hint)
+
+    def search_fault(self, model: str | None) -> str | None:
+        """Why WebSearch cannot be used with this model. A CLI brings its own search."""
+        if (model or "").startswith("cli:"):
+            return None
+        return search_fault(model, search_endpoint(self._settings), self._environ)
+
+    def _named_model_problems(self, agent: Agent) -> Iterator[Problem]:
+        for name in filter(None, (agent.model, *agent.fallback_models)):
+            yield from self.model_problems(name)
+            meant = meaning(name, self._environ)
+            if isinstance(meant, Meant) and meant.note:
+                yield Problem("RUN001", meant.note)
+
+    def _command_problems(self, model: str) -> Iterator[Problem]:
+        asked = read_name(model)
+        if said := cli_fault(model, self._environ.get("PATH"), self._settings.steps_write):
+            yield Problem("RUN001", said)
+        elif isinstance(asked, AskedCommand) and not may_run_command(
+            asked.words, self._chosen, self._settings, self._environ
+        ):
+            yield Problem(
+                "RUN005",
+                f"it would start the command '{asked.words[0]}', unconfined",
+                hint="allow it: --trust for one run, or cli_commands: in your own stretto.yaml",
+            )
+
+    def _weights_problems(self, model: str) -> Iterator[Problem]:
+        if find_spec("xllamacpp") is None:
+            hint = "pip install 'stretto[local]'"
+            yield Problem("RUN001", f"{model} needs a package that is not installed", hint=hint)
+        if is_own_file(model):
+            return
+        weights = weights_named(model)
+        if Shelf(models_folder(self._settings.home, self._environ)).state(weights) == "absent":
+            yield Problem(
+                MISSING_WEIGHTS,
+                f"the weights of {weights.title} are not on this machine ({weights.megabytes} MB)",
+                path=weights.name,
+                hint=f"stretto models pull {weights.name} fetches them once; "
+                "or set a key, or --model",
+            )
+
+    def _package_problems(self, tools: Iterable[str]) -> Iterator[Problem]:
+        if any(name.startswith("mcp__") for name in tools) and find_spec("mcp") is None:
+            said = "MCP needs a package that is not installed"
+            yield Problem("RUN003", said, hint="pip install 'stretto[mcp]'")
+
+    def _search_problems(self, agent: Agent) -> Iterator[Problem]:
+        meant = meaning(agent.model, self._environ) if agent.model else Meant(None)
+        if isinstance(meant, Fault):
+            return  # that the model cannot be asked is reported already
+        if said := self.search_fault(meant.name or self._chosen.default or None):
+            yield Problem("RUN004", said, hint=_SET_SEARCH)
+
+    @cached_property
+    def _bash_problems(self) -> tuple[Problem, ...]:
+        if self._settings.sandbox == "off":
+            return (Problem("RUN007", "the sandbox is off: Bash has all the rights of this user"),)
+        from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
+
+        found = find_sandbox(cast(Setting, self._settings.sandbox), self._settings.steps_write)
+        if not isinstance(found, NoSandbox):
+            return ()
+        return (
+            Problem("RUN007", str(found), hint="; or ".join(each.fix for each in found.missing)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +163,24 @@ def readiness(
 ) -> Readiness:
     problems: list[Problem] = []
     warnings: list[str] = []
+    machine = Machine(settings, environ, Chosen(default, override))
     for agent in plan.agents.values():
         models = tuple(models_of(plan, agent, default, override, environ))
         for model in models:
-            problems += _model_problems(agent, model, plan, settings, environ)
-            problems += _command_problems(
-                agent, model, Chosen(default, override), settings, environ
-            )
-        problems += _server_problems(agent, settings)
+            found = [*machine.model_problems(model)] or [*_price_problems(model, plan)]
+            # Weights and prices are missing for every agent alike, and reported once.
+            are_shared = is_local(model) or any(each.code == "RUN002" for each in found)
+            problems += found if are_shared else _of_agent(agent, found)
+        problems += _of_agent(agent, machine.server_problems(agent.tools))
         problems += _home_problems(agent, models, settings)
-        _look_for_search(agent, models[0], settings, environ, problems, warnings)
+        _look_for_search(agent, machine.search_fault(models[0]), problems, warnings)
         if agent.tools and is_tiny(models[0]):
             warnings.append(f"agent '{agent.id}' goes without tools: {models[0]} is too small")
     bash = [agent.id for agent in plan.agents.values() if "Bash" in map(tool_name, agent.tools)]
     if bash and settings.sandbox == "off":
         warnings.append(f"THE SANDBOX IS OFF: Bash of {listed(bash)} has all your rights")
-    if settings.judge and (fault := check_name(settings.judge, environ)):
-        problems.append(
-            Problem("RUN001", f"the judge cannot be asked: {fault.says}", hint=fault.hint)
-        )
+    for problem in machine.model_problems(settings.judge) if settings.judge else ():
+        problems.append(replace(problem, message=f"the judge cannot be asked: {problem.message}"))
     return Readiness(tuple(dict.fromkeys(problems)), tuple(warnings))
 
 
@@ -105,74 +229,26 @@ def models_of(
         yield (name or default) if isinstance(meant, Fault) else (meant.name or default)
 
 
-def _model_problems(
-    agent: PlannedAgent,
-    model: str,
-    plan: Plan,
-    settings: Settings,
-    environ: Mapping[str, str],
-) -> Iterator[Problem]:
-    if model.startswith("cli:"):
-        if said := cli_fault(model, environ.get("PATH"), settings.steps_write):
-            yield Problem("RUN001", f"agent '{agent.id}': {said}")
-        if plan.budget.usd is not None and not _says_its_cost(model):
-            yield _unpriced(model)
+def _of_agent(agent: PlannedAgent, problems: Iterable[Problem]) -> Iterator[Problem]:
+    for problem in problems:
+        yield replace(problem, message=f"agent '{agent.id}': {problem.message}")
+
+
+def _price_problems(model: str, plan: Plan) -> Iterator[Problem]:
+    if plan.budget.usd is None or is_local(model) or _has_known_price(model):
         return
-    if is_local(model):
-        yield from _weights_problems(model, settings, environ)
-    elif fault := check_name(model, environ):
-        yield Problem("RUN001", f"agent '{agent.id}': {fault.says}", hint=fault.hint)
-    elif plan.budget.usd is not None and not is_priced(model):
-        yield _unpriced(model)
-
-
-def _unpriced(model: str) -> Problem:
-    return Problem(
+    yield Problem(
         "RUN002",
-        f"the budget is in usd, and nobody knows what {model} costs",
+        f"the budget is in usd, and the price of {model} is not known",
         hint="bound it by `budget: {tokens: …}` instead, or use a model with a known price",
     )
 
 
-def _says_its_cost(model: str) -> bool:
-    asked = read_name(model)
+def _has_known_price(model: str) -> bool:
+    if not model.startswith("cli:"):
+        return is_priced(model)
+    asked = read_name(model)  # these two report what a call has cost
     return isinstance(asked, AskedCli) and asked.cli.name in ("claude", "opencode")
-
-
-def _weights_problems(
-    model: str, settings: Settings, environ: Mapping[str, str]
-) -> Iterator[Problem]:
-    if find_spec("xllamacpp") is None:
-        hint = "pip install 'stretto[local]'"
-        yield Problem("RUN001", f"{model} needs a package that is not installed", hint=hint)
-    if is_own_file(model):
-        return
-    weights = weights_named(model)
-    if Shelf(models_folder(settings.home, environ)).state(weights) == "absent":
-        yield Problem(
-            MISSING_WEIGHTS,
-            f"the weights of {weights.title} are not on this machine ({weights.megabytes} MB)",
-            path=weights.name,
-            hint=f"stretto models pull {weights.name} fetches them once; or set a key, or --model",
-        )
-
-
-def _command_problems(
-    agent: PlannedAgent,
-    model: str,
-    chosen: Chosen,
-    settings: Settings,
-    environ: Mapping[str, str],
-) -> Iterator[Problem]:
-    asked = read_name(model) if model.startswith("cli:") else None
-    if isinstance(asked, AskedCommand) and not may_run_command(
-        asked.words, chosen, settings, environ
-    ):
-        yield Problem(
-            "RUN005",
-            f"agent '{agent.id}' would start the command '{asked.words[0]}', unconfined",
-            hint="allow it: --trust for this run, or cli_commands: in your own stretto.yaml",
-        )
 
 
 def _home_problems(
@@ -190,40 +266,14 @@ def _home_problems(
         )
 
 
-def _server_problems(agent: PlannedAgent, settings: Settings) -> Iterator[Problem]:
-    for written in agent.tools:
-        name = tool_name(written)
-        if not name.startswith("mcp__"):
-            continue
-        server = name.split("__")[1]
-        if server not in settings.mcp_servers:
-            hint = (
-                did_you_mean(server, settings.mcp_servers)
-                or "name it under mcp_servers: in stretto.yaml"
-            )
-            yield Problem(
-                "RUN003", f"agent '{agent.id}': there is no MCP server '{server}'", hint=hint
-            )
-
-
 def _look_for_search(
-    agent: PlannedAgent,
-    model: str,
-    settings: Settings,
-    environ: Mapping[str, str],
-    problems: list[Problem],
-    warnings: list[str],
+    agent: PlannedAgent, fault: str | None, problems: list[Problem], warnings: list[str]
 ) -> None:
-    """An agent that can do nothing else cannot work without; others are told that they have none."""
-    if not any(tool_name(tool) == "WebSearch" for tool in agent.tools) or model.startswith("cli:"):
-        return
-    said = search_fault(model, search_endpoint(settings), environ)
-    if said is None:
+    """An agent that has only WebSearch cannot work without it; others get a warning."""
+    if fault is None or not any(tool_name(tool) == "WebSearch" for tool in agent.tools):
         return
     if len(agent.tools) == 1:
-        hint = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
-        problems.append(
-            Problem("RUN004", f"agent '{agent.id}' has only WebSearch, and {said}", hint=hint)
-        )
+        said = f"agent '{agent.id}' has only WebSearch, and {fault}"
+        problems.append(Problem("RUN004", said, hint=_SET_SEARCH))
     else:
-        warnings.append(f"agent '{agent.id}' goes without WebSearch: {said}")
+        warnings.append(f"agent '{agent.id}' goes without WebSearch: {fault}")

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.agents.catalog import ListedAgent
+from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, print_problems, say
 from stretto.plan.postures import tools_of
-from stretto.problems.errors import InvalidRecipe, NotFound
+from stretto.problems import Problem
+from stretto.problems.errors import InvalidRecipe, NotFound, StrettoError
 from stretto.problems.render import as_json as problem_as_json
 from stretto.problems.render import count, error_as_json
 from stretto.recipe.model import Agent
@@ -19,7 +21,7 @@ from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:
-    from stretto.cli.agent_fitness import Lack
+    from stretto.assembly.readiness import Machine
 
 
 _HEAD = ("NAME", "FROM", "POSTURE", "MODEL", "TURNS", "TIMEOUT", "TOOLS", "DESCRIPTION")
@@ -89,14 +91,15 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
 
     A broken file is an error. What is missing here (a key, a package, a sandbox) is a warning.
     """
-    from stretto.cli.agent_fitness import Fitness  # a list needs no models, tools and sandboxes
+    import asyncio  # a list needs no loop, no models, no tools and no sandboxes
 
     project = open_project()
     agents = project.agents()
     chosen = [each for name in names for each in _named(agents, name)] if names else agents
-    fitness = Fitness(project)
+    machine = asyncio.run(_machine(project))
     lacks = [
-        fitness.lacks(each.read.agent) if each.read.agent is not None else () for each in chosen
+        machine.agent_problems(each.read.agent) if each.read.agent is not None else ()
+        for each in chosen
     ]
     problems = [problem for each in chosen for problem in each.read.problems]
     if as_json:
@@ -108,6 +111,18 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
         files = "1 file" if len(chosen) == 1 else f"{len(chosen)} files"
         say(f"{files}; broken: {broken}; warnings: {sum(map(len, lacks))}")
     return InvalidRecipe.exit_code if problems else 0
+
+
+async def _machine(project: Project) -> "Machine":
+    from stretto.assembly.chosen import Chosen
+    from stretto.assembly.local_models import LocalModels
+    from stretto.assembly.readiness import Machine
+
+    try:
+        default = (await LocalModels(project).default_model()).name
+    except StrettoError:  # stretto doctor says why
+        default = ""
+    return Machine(project.settings, project.environ, Chosen(default))
 
 
 def _named(agents: Iterable[ListedAgent], name: str) -> list[ListedAgent]:
@@ -130,7 +145,7 @@ def _print_shadows(agents: Iterable[ListedAgent]) -> None:
         say("\n" + "\n".join(said))
 
 
-def _print_checked(each: ListedAgent, lacks: Sequence["Lack"]) -> None:
+def _print_checked(each: ListedAgent, lacks: Sequence[Problem]) -> None:
     where = f"{each.name} ({each.layer}: {each.read.file})"
     if each.read.problems:
         say(where, mark="broken", colour="red")
@@ -141,19 +156,19 @@ def _print_checked(each: ListedAgent, lacks: Sequence["Lack"]) -> None:
     shadowed = f", shadowed by {each.shadowed_by}" if each.shadowed_by else ""
     say(f"{where}{shadowed}", mark=ok, colour=colour)
     for lack in lacks:
-        say(f"  {lack.says}")
-        if lack.fix:
-            say(f"    = {lack.fix}")
+        say(f"  {lack.message}")
+        if lack.hint:
+            say(f"    = {lack.hint}")
 
 
 def _print_checked_json(
-    chosen: Sequence[ListedAgent], agents: Sequence[ListedAgent], lacks: Sequence[Sequence["Lack"]]
+    chosen: Sequence[ListedAgent], agents: Sequence[ListedAgent], lacks: Sequence[Sequence[Problem]]
 ) -> None:
     rows = [
         {
             **_row(each, agents),
             "shadowed_by": each.shadowed_by,
-            "warnings": [{"message": lack.says, "hint": lack.fix} for lack in missing],
+            "warnings": [{"message": lack.message, "hint": lack.hint} for lack in missing],
         }
         for each, missing in zip(chosen, lacks, strict=True)
     ]

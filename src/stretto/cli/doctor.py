@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stretto.assembly.doctor import Finding, examine
 from stretto.assembly.project import Project
-from stretto.cli.finding import Finding
-from stretto.cli.machine import examine
 from stretto.cli.options import json_option, model_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
@@ -52,7 +51,7 @@ def command(is_smoke: bool, is_real: bool, model: str | None, as_json: bool) -> 
 
 
 def _examine(as_json: bool) -> int:
-    findings = _findings()
+    findings = asyncio.run(_findings())
     is_well = not any(each.is_essential and each.status == "missing" for each in findings)
     if as_json:
         print_json({"ok": is_well, "checks": [_finding_as_json(each) for each in findings]})
@@ -66,9 +65,9 @@ def _examine(as_json: bool) -> int:
     return 0 if is_well else 1
 
 
-def _findings() -> list[Finding]:
+async def _findings() -> list[Finding]:
     try:
-        return list(examine(Project()))
+        return [finding async for finding in examine(Project())]
     except InvalidConfig as error:
         # Settings that cannot be read stop every command: nothing else matters until then.
         said = "; ".join(

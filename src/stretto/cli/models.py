@@ -1,12 +1,10 @@
 """`stretto models`: the models that run on this machine, and which one is used."""
 
 import asyncio
-from collections.abc import Sequence
 
 import click
 
-from stretto.adapters.models.local.catalog import CATALOG, Weights
-from stretto.adapters.models.local.shelf import Shelf, models_folder
+from stretto.assembly.local_models import LocalModels, ShelvedWeights
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.terminal import columns, print_json, say
@@ -17,7 +15,6 @@ _HELP = {
     "use": "Use a model from now on: write it into your own stretto.yaml.",
     "test": "Ask a model two small questions and say how fast it answers.",
 }
-_RESOLVE_SECONDS = 2.0
 
 
 class _Models(click.Group):
@@ -69,69 +66,44 @@ def command() -> None:
 @json_option
 def list_command(as_json: bool) -> None:
     """List the local models, and say which model is used when nobody names one."""
-    project = Project()
-    shelf = Shelf(models_folder(project.settings.home, project.environ))
-    show(shelf, asyncio.run(model_in_use(project)), as_json)
-
-
-def show(shelf: Shelf, resolved: str | None, as_json: bool) -> None:
-    known = list(CATALOG.values())
+    models = LocalModels(Project())
+    in_use = asyncio.run(models.model_in_use())
+    known = models.all()
     if as_json:
-        rows = [_row(weights, shelf) for weights in known]
-        folder = str(shelf.folder)
-        print_json({"ok": True, "folder": folder, "models": rows, "in_use": resolved})
+        rows = [_row(model) for model in known]
+        folder = str(models.shelf.folder)
+        print_json({"ok": True, "folder": folder, "models": rows, "in_use": in_use})
         return
-    cells = [_cells(weights, shelf) for weights in known]
+    cells = [_cells(model) for model in known]
     say("\n".join(columns([("NAME", "SIZE", "LICENCE", "HERE", "ABOUT"), *cells])))
-    if resolved is not None:
-        say(f"\nin use: {resolved}; stretto models use NAME changes it")
-    if absent := [weights.name for weights in known if shelf.state(weights) == "absent"]:
+    if in_use is not None:
+        say(f"\nin use: {in_use}; stretto models use NAME changes it")
+    if absent := [model.weights.name for model in known if model.state == "absent"]:
         say("\n".join(["", *(f"  stretto models pull {name}" for name in absent)]))
 
 
-async def model_in_use(project: Project) -> str | None:
-    """The model for agents that name none; None when that cannot be told quickly."""
-    if project.settings.model is not None:
-        return project.settings.model
-    from stretto.adapters.models.resolve import resolve
-    from stretto.problems.errors import StrettoError
-
-    shelf = Shelf(models_folder(project.settings.home, project.environ))
-    try:
-        async with asyncio.timeout(_RESOLVE_SECONDS):
-            found = await resolve(project.environ, pulled=lambda: best_pulled(shelf))
-    except (TimeoutError, StrettoError):
-        return None
-    return found.name
-
-
-def best_pulled(shelf: Shelf, known: Sequence[Weights] = tuple(CATALOG.values())) -> str | None:
-    """The largest that is here, the embedded one aside."""
-    here = [w for w in known if not w.traits.is_tiny and shelf.state(w) != "absent"]
-    return max(here, key=lambda weights: weights.size_bytes).model if here else None
-
-
-def _row(weights: Weights, shelf: Shelf) -> dict[str, object]:
+def _row(model: ShelvedWeights) -> dict[str, object]:
+    weights = model.weights
     return {
         "name": weights.name,
         "model": weights.model,
         "title": weights.title,
-        "state": shelf.state(weights),
+        "state": model.state,
         "size_bytes": weights.size_bytes,
         "licence": weights.licence,
         "sha256": weights.sha256,
-        "file": str(shelf.path(weights)),
+        "file": model.file,
         "about": weights.about,
     }
 
 
-def _cells(weights: Weights, shelf: Shelf) -> tuple[str, ...]:
-    size = f"{weights.megabytes:,} MB"
+def _cells(model: ShelvedWeights) -> tuple[str, ...]:
+    weights = model.weights
     state = {"absent": "no", "unchecked": "not checked yet", "verified": "verified"}
     return (
         weights.model,
-        size,
+        f"{weights.megabytes:,} MB",
         weights.licence,
-        state[shelf.state(weights)],
+        state[model.state],
         f"{weights.title}, {weights.about}",
     )

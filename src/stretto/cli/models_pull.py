@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.adapters.models.local.catalog import weights_named
-from stretto.adapters.models.local.pulling import Watch, pull
-from stretto.adapters.models.local.shelf import Shelf, models_folder
+from stretto.assembly.local_models import LocalModels
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.terminal import confirm, for_terminal, print_json, say
@@ -18,6 +16,8 @@ from stretto.problems.errors import NotReady
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from stretto.assembly.local_models import Watch
 
 
 @click.command("pull")
@@ -31,11 +31,10 @@ def command(name: str, source: str, as_json: bool) -> None:
 
     What is cut off goes on where it stopped. Nothing gets its name before its hash is right.
     """
-    weights = weights_named(name)
-    project = Project()
-    shelf = Shelf(models_folder(project.settings.home, project.environ))
-    with _watching(as_json) as watch:
-        pulled = pull(weights, shelf, watch, source)
+    models = LocalModels(Project())
+    weights = models.named(name)
+    with _open_watch(as_json) as watch:
+        pulled = models.pull(weights, watch, source)
     if as_json:
         print_json(
             {
@@ -62,14 +61,14 @@ def pull_missing(project: Project, error: NotReady) -> bool:
     for problem in error.problems:
         if not confirm(f"{problem.message}. Fetch them now?", default=True, err=True):
             return False
-        shelf = Shelf(models_folder(project.settings.home, project.environ))
-        with _watching(as_json=False) as watch:
-            pull(weights_named(problem.path), shelf, watch, "")
+        models = LocalModels(project)
+        with _open_watch(as_json=False) as watch:
+            models.pull(models.named(problem.path), watch)
     return True
 
 
 @contextmanager
-def _watching(as_json: bool) -> Iterator[Watch]:
+def _open_watch(as_json: bool) -> Iterator["Watch"]:
     if as_json:
         yield _Json()
     elif not sys.stderr.isatty():

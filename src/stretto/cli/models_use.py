@@ -2,13 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from stretto.adapters.models.local.catalog import is_local, is_own_file, own_file, weights_named
-from stretto.adapters.models.local.shelf import Shelf, models_folder
+from stretto.assembly.local_models import LocalModels
 from stretto.assembly.project import Project
 from stretto.cli.files import make_home, write_new
 from stretto.cli.options import json_option
@@ -16,7 +14,7 @@ from stretto.cli.terminal import print_json, say
 from stretto.config.settings import CONFIG_FILE
 from stretto.documents.document import read_text
 from stretto.documents.node import plain
-from stretto.problems.errors import InvalidConfig, InvalidUsage
+from stretto.problems.errors import InvalidConfig
 
 # A key at the left margin, its value, and a comment behind it.
 _MODEL = re.compile(r"^model[ \t]*:(?:[ \t]+(?P<value>(?:[^#\n]|(?<=\S)#)*?))?(?P<rest>[ \t]*(?:[ \t]#.*)?)$", re.M)  # fmt: skip
@@ -32,7 +30,7 @@ def command(name: str, as_json: bool) -> None:
     It is written into your own stretto.yaml. Flags, STRETTO_MODEL and a project's file go before it.
     """
     project = Project()
-    model, note = _checked(name, project.settings.home, project.environ)
+    model, note = LocalModels(project).check_use(name)
     file = project.settings.home / CONFIG_FILE
     make_home(file.parent)
     write_new(file.resolve(), with_model(_read(file), model, str(file)), force=True)
@@ -64,28 +62,6 @@ def with_model(text: str, model: str, file: str = CONFIG_FILE) -> str:
         hint = f"write it there yourself: model: {written}"
         raise InvalidConfig(f"{file} is not written in a way that can be changed safely", hint=hint)
     return changed
-
-
-def _checked(name: str, home: Path, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The model's full name, and what the user should know about it."""
-    if is_own_file(name):
-        return own_file(name, may_name_a_file=True).model, ""
-    if is_local(name):
-        weights = weights_named(name)
-        is_absent = Shelf(models_folder(home, environ)).state(weights) == "absent"
-        return (
-            weights.model,
-            f"not here yet: stretto models pull {weights.name}" if is_absent else "",
-        )
-    from stretto.adapters.models.model_names import Fault, check_name, meaning
-
-    meant = meaning(name, environ)
-    if isinstance(meant, Fault):
-        raise InvalidUsage(meant.says, hint=meant.hint)
-    if meant.name is None:
-        raise InvalidUsage(f"'{name}' names no model", hint="write provider:name")
-    fault = check_name(name, environ)
-    return meant.name, f"{fault.says}: {fault.hint}" if fault else ""
 
 
 def _read(file: Path) -> str:

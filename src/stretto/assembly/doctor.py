@@ -1,25 +1,32 @@
-"""What this machine has and what it lacks. In: Stretto. Out: Findings, each with its fix.
+"""What this machine has and what it lacks. In: a Project. Out: Findings, each with its fix.
 
 Nothing is written, and nobody is asked but a server on this machine or the one that
-OPENAI_BASE_URL names. Of keys only the names are told.
+OPENAI_BASE_URL names. Of keys only the names are shown.
 """
 
 import platform
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 from stretto import __version__
+from stretto.adapters.models.cli.known import KNOWN
+from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Weights
+from stretto.adapters.models.model_names import Meant, meaning
+from stretto.adapters.models.provider_table import PROVIDERS
 from stretto.adapters.stores.acknowledged import check, losses
 from stretto.adapters.stores.sqlite_file import MIGRATIONS, connect
+from stretto.assembly.chosen import Chosen
+from stretto.assembly.local_models import LocalModels
 from stretto.assembly.project import Project
-from stretto.cli.finding import Finding
-from stretto.cli.machine_models import examine_models
+from stretto.assembly.readiness import Machine
 from stretto.config.settings import Settings
 from stretto.config.trust import told
 from stretto.problems.errors import StrettoError
@@ -31,16 +38,41 @@ _GIT_SECONDS = 10
 # Reading every page of a journal larger than this takes longer than anybody would wait.
 _MOST_CHECKED_BYTES = 256 * 1024 * 1024
 
+FindingStatus: TypeAlias = Literal["ok", "warning", "missing"]
 
-def examine(project: Project) -> Iterator[Finding]:
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    status: FindingStatus
+    says: str
+    fix: str = ""
+    is_essential: bool = False  # nothing works without it
+
+
+async def examine(project: Project) -> AsyncIterator[Finding]:
     settings = project.settings
-    yield from (
-        _python(),
-        Finding("stretto", "ok", f"{__version__}, in {Path(__file__).parents[1]}"),
-    )
-    yield from (_home(settings.home), _journal(settings.home / "runs.db"), _folder(settings))
-    yield from (_git(settings), *_sandbox(settings))
-    yield from examine_models(project)
+    yield _python()
+    yield Finding("stretto", "ok", f"{__version__}, in {Path(__file__).parents[1]}")
+    yield _home(settings.home)
+    yield _journal(settings.home / "runs.db")
+    yield _folder(settings)
+    yield _git(settings)
+    for finding in _sandbox(settings):
+        yield finding
+    model, finding = await _model(project)
+    yield finding
+    for finding in _models(project, model):
+        yield finding
+
+
+def _models(project: Project, model: str | None) -> Iterator[Finding]:
+    yield _keys(project)
+    yield from (_weights(weights, project) for weights in (SMOLLM2, QWEN_CODER))
+    yield _package("xllamacpp", "local models", "local")
+    yield _package("mcp", "MCP servers", "mcp")
+    yield _search(project, model)
+    yield from _clis(project)
 
 
 def _python() -> Finding:
@@ -142,3 +174,78 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
             yield Finding(name, "missing", missing.says, missing.fix)
         else:
             yield Finding(name, "ok", "it confines a command here")
+
+
+async def _model(project: Project) -> tuple[str | None, Finding]:
+    """The model for agents that name none, and whether it can be asked."""
+    try:
+        resolved = await LocalModels(project).default_model()
+    except StrettoError as error:
+        return None, Finding("model", "missing", error.message, error.hint)
+    name = resolved.name
+    meant = meaning(name, project.environ)
+    full = (meant.name if isinstance(meant, Meant) else None) or name
+    if name.startswith("scripted:"):
+        is_there = Path(name.removeprefix("scripted:")).is_file()
+        fix = "" if is_there else "name a script that is there"
+        return full, Finding("model", "ok" if is_there else "missing", resolved.why, fix)
+    problems = [*Machine(project.settings, project.environ, Chosen(name)).model_problems(name)]
+    if not problems:
+        return full, Finding("model", "ok", resolved.why)
+    said = "; ".join(problem.message for problem in problems)
+    return full, Finding("model", "missing", f"{name}: {said}", problems[0].hint)
+
+
+def _keys(project: Project) -> Finding:
+    names = [*dict.fromkeys(key for provider in PROVIDERS for key in provider.keys)]
+    names += [name for provider in PROVIDERS for name in provider.url_variables]
+    given = [name for name in names if project.environ.get(name, "").strip()]
+    if given:
+        return Finding("keys", "ok", f"set: {', '.join(given)}")
+    return Finding("keys", "warning", "no provider's key is set", f"export {names[0]}=…")
+
+
+def _weights(weights: Weights, project: Project) -> Finding:
+    shelf, name = LocalModels(project).shelf, f"weights {weights.name}"
+    state = shelf.state(weights)
+    if state == "absent":
+        says = f"{weights.title} is not here ({weights.megabytes:,} MB)"
+        return Finding(name, "missing", says, f"stretto models pull {weights.name}")
+    where = shelf.path(weights)
+    if state == "verified":
+        return Finding(name, "ok", f"{where} is verified")
+    return Finding(name, "ok", f"{where} is there; its first use checks its hash")
+
+
+def _package(name: str, for_what: str, extra: str) -> Finding:
+    if (found := _version(name)) is not None:
+        return Finding(name, "ok", f"{found}, for {for_what}")
+    return Finding(
+        name, "missing", f"not installed: no {for_what}", f"pip install 'stretto[{extra}]'"
+    )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _search(project: Project, model: str | None) -> Finding:
+    said = Machine(project.settings, project.environ, Chosen("")).search_fault(model)
+    if said is not None:
+        fix = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
+        return Finding("search", "warning", said, fix)
+    search = project.settings.search
+    by = f"WebSearch asks {search.kind}" if search else f"the provider of {model} searches"
+    return Finding("search", "ok", by)
+
+
+def _clis(project: Project) -> Iterator[Finding]:
+    for cli in KNOWN.values():
+        program = find_program(cli.name, project.environ.get("PATH"), project.settings.steps_write)
+        if program is None:
+            yield Finding(f"cli:{cli.name}", "missing", "not on PATH", cli.install)
+        else:
+            yield Finding(f"cli:{cli.name}", "ok", program)
