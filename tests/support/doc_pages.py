@@ -41,7 +41,7 @@ def prose_of(page: Path) -> str:
 
 
 def all_pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 
 def anchors_of(page: Path) -> set[str]:
