@@ -3,19 +3,28 @@
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stretto.adapters.stores.sqlite import SqliteJournal
-from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded
+from stretto.events.model import (
+    Approved,
+    AttemptStarted,
+    AttemptSucceeded,
+    CancelRequested,
+    Rejected,
+    RunEnded,
+    RunStarted,
+)
 from stretto.execution.runs import Runs
 from stretto.ports.journal import Leased
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
-from support.driven_runs import RUN, Stage, statuses, this_process
+from support.driven_runs import RUN, Stage, after_a_crash, statuses, this_process
 from support.recipes import flat
 
 SLOW = flat(
@@ -254,3 +263,21 @@ def _name_of_a_dead_process() -> str:
     return subprocess.run(
         [sys.executable, "-c", say], check=True, capture_output=True, text=True
     ).stdout.strip()
+
+
+def test_a_cancel_collects_what_a_dead_process_still_owed_before_it_ends_the_run() -> None:
+    writer = "{id: a, subagent: worker, prompt: x, workspace_mode: isolated, write_set: [a]}"
+    stage = Stage(flat(writer))
+    stage.start()
+    started, *rest = stage.journal()
+    assert isinstance(started, RunStarted)
+    # The process died while it merged the change of the writer, whose work was done.
+    done = [event for event in rest if isinstance(event, AttemptStarted | AttemptSucceeded)]
+    left = after_a_crash(stage, [replace(started, workspace="/work"), *done], "default: ok", 60.0)
+    left.do(left.runs().cancel(RUN, "no longer needed"))
+    kinds = [event.type for event in left.journal()]
+    assert kinds[-3:] == ["cancel_requested", "merge_failed", "run_ended"], "nobody isolates here"
+    assert left.runner.steps == []
+    ended = left.journal()[-1]
+    assert isinstance(ended, RunEnded)
+    assert ended.status == RunStatus.CANCELLED.value

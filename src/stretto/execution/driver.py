@@ -33,10 +33,11 @@ from stretto.execution.timers import Timers
 from stretto.execution.writer_copies import Answer, WriterCopies
 from stretto.ports.allowance import Allowance
 from stretto.ports.clock import Clock
-from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
 from stretto.ports.workspace import Workspaces
 from stretto.problems.errors import StrettoError
 from stretto.schedule.advance import advance
+from stretto.schedule.changes import owed_collections
 from stretto.schedule.commands import (
     AskApproval,
     CancelAttempt,
@@ -114,6 +115,10 @@ class Driver:
     def now(self) -> float:
         return self._clock.now()
 
+    @property
+    def state(self) -> RunState:
+        return self._state
+
     def stop(self) -> None:
         """Drive no further. What was under way is in doubt, as after a crash."""
         self._is_stopped = True
@@ -128,6 +133,7 @@ class Driver:
         """Until the run has ended, is stopped, or waits for a person and nothing else."""
         try:
             await self._turn([first, *fired(self._state, self._clock.now())])
+            self._take_over()
             while not (self._state.has_ended or self._is_stopped or self.is_waiting):
                 await self._arrived.wait()
                 self._arrived.clear()
@@ -147,6 +153,33 @@ class Driver:
         finally:
             await self._stop()
 
+    async def write(self, *events: Event) -> None:
+        """Journal what happened to a run that nobody drives, and the run's end if that ends it.
+
+        Nothing is carried out: whoever resumes the run is given the same commands again.
+        """
+        rows: list[Event] = []
+        decided: deque[Command] = deque()
+        for event in events:
+            self._fold(event, rows, decided)
+        for command in tuple(decided):
+            if isinstance(command, EndRun):
+                self._fold(RunEnded(self._clock.now(), command.status.value), rows, decided)
+        await self._append(rows)
+
+    def _take_over(self) -> None:
+        """Deal with what a process that is gone has left, where the first event did not: attempts
+        that nobody works on have stopped, and changes that nobody collects are still owed."""
+        now = self._clock.now()
+        for step in self._state.order:
+            for part in step.parts.values() if step.open_attempts else ():
+                for attempt in part.attempts:
+                    place = (step.id, part.name, attempt.number)
+                    if attempt.stage in ("running", "stopping") and place not in self._attempts:
+                        self.tell(AttemptCancelled(now, *place))
+            for command in owed_collections(step):
+                self._carry_out(command)
+
     @property
     def is_waiting(self) -> bool:
         state = self._state
@@ -162,6 +195,13 @@ class Driver:
         decided: deque[Command] = deque()
         for event in events:
             self._fold(event, rows, decided)
+        commands = await self._settle(rows, decided)
+        await self._append(rows)
+        for command in commands:
+            self._carry_out(command)
+
+    async def _settle(self, rows: list[Event], decided: deque[Command]) -> list[Command]:
+        """Add the events that follow at once, and give the commands that are left to carry out."""
         # What the same batch starts and calls off again never starts.
         called_off = {_id(each) for each in decided if isinstance(each, CancelAttempt)}
         commands: list[Command] = []
@@ -191,6 +231,9 @@ class Driver:
                 self._fold(RunEnded(now, command.status.value), rows, decided)
             else:
                 commands.append(command)
+        return commands
+
+    async def _append(self, rows: Sequence[Event]) -> None:
         for place, large in (await self._journal.append(rows)).items():
             kept = rows[place]
             assert isinstance(kept, AttemptSucceeded)
@@ -202,8 +245,6 @@ class Driver:
                 self._listener(row, self._state)
         if self._caches:
             await self._keep(rows)
-        for command in commands:
-            self._carry_out(command)
 
     def _fold(
         self, event: Event, rows: list[Event], decided: deque[Command]
@@ -394,6 +435,13 @@ class Driver:
         # A merge is not stopped halfway; it is soon done.
         under_way = (*self._collecting.values(), *self._discarding)
         await asyncio.gather(*tasks, *under_way, return_exceptions=True)
+
+
+class NoRunner:
+    """For a run that is only brought to its end: nothing of it may start."""
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        return Failure("error", "this run is being ended, and nothing of it may start")
 
 
 class _Witness:

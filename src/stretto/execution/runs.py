@@ -3,24 +3,22 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.events.model import (
-    AttemptCancelled,
     CancelRequested,
     ChangesApplied,
     Event,
     MergeUndone,
-    RunEnded,
     RunResumed,
     RunStarted,
 )
 from stretto.execution.clock import RunClock
 from stretto.execution.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
-from stretto.execution.driver import Driver, Listener
+from stretto.execution.driver import Driver, Listener, NoRunner
 from stretto.execution.history import History, load
 from stretto.execution.journaling import RunJournal
 from stretto.execution.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store, take_lease
@@ -34,8 +32,6 @@ from stretto.ports.mailbox import ExternalEvent
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
-from stretto.schedule.advance import advance
-from stretto.schedule.commands import EndRun
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.setup import setup_to_json
@@ -148,16 +144,14 @@ class Runs:
 
         Raises PlanNotAccepted: a stored plan counts for what was checked at the start.
         """
-        history = await load(self._store, run_id)
-        await self._sweep(history.started.workspace)
-        if history.state.is_recorded:
-            return history.state
         row = await self._store.run(run_id)
-        has_crashed = row is not None and not row.is_let_go
+        if row is None or row.ended_at is not None:
+            return (await load(self._store, run_id)).state
         lease = await self._lease(run_id)
         try:
-            # Read again: until now somebody else may have written, the end perhaps.
+            # Not read before: until now another process may have written, the end perhaps.
             history = await load(self._store, run_id)
+            await self._sweep(history.started.workspace)
             if history.state.is_recorded:
                 await lease.release()
                 return history.state
@@ -170,7 +164,7 @@ class Runs:
         driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
         _tell(driver, undone)
         setup = _setup_of(history.state.plan, runner)
-        first = RunResumed(clock.now(), permission, setup, has_crashed, self._most_crashes)
+        first = RunResumed(clock.now(), permission, setup, not row.is_let_go, self._most_crashes)
         return await self._drive(lease, driver, first)
 
     def check(self, history: History) -> None:
@@ -226,14 +220,14 @@ class Runs:
             await self._send(run_id, CancelRequested(self._clock.now(), reason))
             return
         try:
-            history = await load(self._store, run_id)
-            if not history.state.has_ended:
-                now = RunClock(self._clock, history.events[-1].at).now()
-                request = CancelRequested(now, reason)
-                await self._end(RunJournal(self._store, lease), history.state, request)
-                await self._release(history.state)
-        finally:
+            driver = await self._undriven(lease)
+        except StrettoError:
             await lease.release()
+            raise
+        if driver.state.has_ended:
+            await lease.release()
+        else:
+            await self._drive(lease, driver, CancelRequested(driver.now(), reason))
 
     async def decide(
         self,
@@ -253,62 +247,56 @@ class Runs:
         )
         if self._seals is not None:
             event = self._seals.seal_decision(run_id, event)
-        is_posted = False
-        while True:
-            state = (await load(self._store, run_id)).state
-            if (found := recorded(state, event)) is not None:
-                if found.void:
-                    raise refusal(state, step, found.void)
-                return
-            if state.has_ended:
-                raise refusal(state, step, "the run has ended")
-            try:
-                lease = await self._lease(run_id)
-            except Leased:
-                # Whoever drives the run writes it down; or lets the run go first: look again.
-                if not is_posted:
-                    await self._send(run_id, event)
-                    is_posted = True
-                await asyncio.sleep(_LOOK_SECONDS)
-                continue
-            try:
-                await self._write(lease, event)
-            finally:
-                await lease.release()
 
-    async def _write(self, lease: Lease, event: Decided) -> None:
-        """Nobody drives the run: the decision is written here, and what follows from it is done
-        when the run goes on."""
-        state = (await load(self._store, lease.run_id)).state
-        if state.has_ended or recorded(state, event) is not None:
-            return
-        now = max(self._clock.now(), state.now)
-        rows: list[Event] = [*fired(state, now), replace(event, at=now)]
-        commands = [command for row in rows for command in advance(state, row)[1]]
-        if any(isinstance(command, EndRun) for command in commands):
-            rows.append(RunEnded(now, state.status.value))
-        await RunJournal(self._store, lease).append(rows)
-        await self._release(state)
+        def is_recorded(state: RunState) -> bool:
+            found = recorded(state, event)
+            if found is not None and found.void:
+                raise refusal(state, step, found.void)
+            if found is None and state.has_ended:
+                raise refusal(state, step, "the run has ended")
+            return found is not None
+
+        await self._record(run_id, event, is_recorded)
 
     async def note_applied(self, run_id: RunId, step: StepId, by: str) -> None:
         """A person has merged a step's change. Returns when that is in the journal."""
         applied = ChangesApplied(self._clock.now(), step, by)
-        is_posted = False
-        while not _is_applied((await load(self._store, run_id)).state, step):
+        await self._record(run_id, applied, lambda state: _is_applied(state, step))
+
+    async def _record(
+        self,
+        run_id: RunId,
+        event: Decided | ChangesApplied,
+        is_recorded: Callable[[RunState], bool],
+    ) -> None:
+        """Returns when the journal holds the event: whoever drives the run writes it down, or this
+        process, if nobody drives it. What follows is done when the run goes on."""
+        is_sent = False
+        while not is_recorded((await load(self._store, run_id)).state):
             try:
                 lease = await self._lease(run_id)
             except Leased:
-                # Whoever drives the run writes it down; unless the run ends first, which drops
-                # what was posted. So look again.
-                if not is_posted:
-                    await self._send(run_id, applied)
-                    is_posted = True
+                if not is_sent:
+                    await self._send(run_id, event)
+                    is_sent = True
+                # The driver may let the run go before it reads its mailbox, so look again.
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
             try:
-                await self._store.append(run_id, [applied], fence=lease.fence)
+                driver = await self._undriven(lease)
+                if not is_recorded(driver.state):
+                    now = driver.now()
+                    past = fired(driver.state, now) if isinstance(event, Decided) else ()
+                    await driver.write(*past, replace(event, at=now))
+                    await self._release(driver.state)
             finally:
                 await lease.release()
+
+    async def _undriven(self, lease: Lease) -> Driver:
+        """A driver that writes into the journal of a run that nobody drives, and starts nothing."""
+        history = await load(self._store, lease.run_id)
+        clock = RunClock(self._clock, history.events[-1].at)
+        return self._driver(lease, history.state, NoRunner(), clock, None, NOTHING)
 
     def stop(self, run_id: RunId | None = None) -> None:
         """Leave one run where it is, or every run and those that are about to begin. Each can be
@@ -426,22 +414,6 @@ class Runs:
             self._keeper.remove(lease.run_id)
             del self._drivers[lease.run_id]
             await lease.release()
-
-    async def _end(self, journal: RunJournal, state: RunState, request: CancelRequested) -> None:
-        rows: list[Event] = [request]
-        commands = list(advance(state, request)[1])
-        # Nobody works on these any more, so they have stopped already.
-        for step in state.order:
-            for part in step.parts.values():
-                for attempt in part.attempts:
-                    if attempt.stage in ("running", "stopping"):
-                        ended = AttemptCancelled(request.at, step.id, part.name, attempt.number)
-                        rows.append(ended)
-                        commands += advance(state, ended)[1]
-        for command in commands:
-            if isinstance(command, EndRun):
-                rows.append(RunEnded(request.at, command.status.value))
-        await journal.append(rows)
 
 
 def _tell(driver: Driver, undone: tuple[Undone, ...]) -> None:

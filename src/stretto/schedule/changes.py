@@ -39,14 +39,19 @@ def must_wait(transition: Transition, step: StepState, pending: Pending) -> bool
 
 
 def collect(transition: Transition, step: StepState) -> None:
+    for command in owed_collections(step):
+        transition.emit(command)
+
+
+def owed_collections(step: StepState) -> list[CollectChanges]:
+    """What must be collected before the step can end; nothing while a person is asked."""
     if step.merging:
-        for id in sorted(step.merging):
-            transition.emit(CollectChanges(id, is_merged=True, is_allowed=False))
-        return
-    # What was told to stop may write until it says that it did.
-    if step.pending is not None and step.open_attempts == 0:
-        is_merged = step.pending.is_success and step.planned.merge_back == "auto"
-        transition.emit(CollectChanges(step.id, is_merged, step.is_merge_allowed))
+        return [CollectChanges(id, is_merged=True, is_allowed=False) for id in sorted(step.merging)]
+    # An attempt that was told to stop may write until it says that it did.
+    if step.pending is None or step.open_attempts or step.is_merge_held:
+        return []
+    is_merged = step.pending.is_success and step.planned.merge_back == "auto"
+    return [CollectChanges(step.id, is_merged, step.is_merge_allowed)]
 
 
 def must_wait_for_others(transition: Transition, step: StepState, output: Kept) -> bool:
