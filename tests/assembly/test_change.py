@@ -1,10 +1,8 @@
 """The change of a step, for those who look at it or apply it."""
 
-from pathlib import Path
-
 import pytest
 
-from stretto.assembly.project import Project
+from stretto.assembly.changes import change_of
 from stretto.events.model import MergeFailed, RunStarted
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound
@@ -17,7 +15,7 @@ steps: [{id: a, subagent: worker, prompt: go, posture: writer, write_set: [out]}
 """
 
 
-def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is(tmp_path: Path) -> None:
+def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is() -> None:
     run = Driven(plan_of(WRITER)).start()
     while not run.state.collecting:
         assert run.step()
@@ -25,7 +23,6 @@ def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is(tmp_path
     run.see(MergeFailed(run.now, StepId("a"), "", why))
     assert isinstance(run.journal[0], RunStarted)
     history = History(run.journal[0], tuple(run.journal), len(run.journal), run.state)
-    stretto = Project(tmp_path, environ={"STRETTO_HOME": str(tmp_path / "home")})
     with pytest.raises(NotFound, match=r"No space left .*the copy: /kept-1") as caught:
-        stretto.change(history, "a")
+        change_of(history, "a")
     assert caught.value.hint == "stretto retry run-1 does the step anew"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from stretto.assembly.functions import NO_FUNCTIONS, Functions
 from stretto.config.settings import Settings
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_command
@@ -19,8 +20,14 @@ _PLACES = ("_BASE_URL", "_ENDPOINT", "_HOST", "_REGION", "_API_VERSION", "_PROJE
 
 
 class MachineIdentities:
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        functions: Functions = NO_FUNCTIONS,
+    ) -> None:
         self._settings = settings
+        self._functions = functions
         self._environ = environ
 
     def of_model(self, name: str) -> str:
@@ -44,7 +51,7 @@ class MachineIdentities:
             return _digest([settings.search.url, settings.search.kind])
         if name == "WebFetch" and settings.web_allow_private:
             return _digest(sorted(settings.web_allow_private))
-        return ""
+        return self._functions.identity_of(name)
 
     def _of_server(self, written: Json) -> str:
         entry = written if isinstance(written, dict) else {}

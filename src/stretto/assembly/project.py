@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from stretto.agents.catalog import ListedAgent, list_agents, load_catalog
 from stretto.assembly.chosen import Ask, Chosen
+from stretto.assembly.functions import NO_FUNCTIONS, Functions
 from stretto.config.settings import Settings, load_settings
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
@@ -22,13 +23,11 @@ from stretto.problems.errors import (
     NotFound,
     NotReady,
     NotTrusted,
-    StrettoError,
 )
 from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from stretto.registry.workflows import Entry, Workflows
     from stretto.report.model import Report
     from stretto.text.redaction import Redactor
-    from stretto.workspaces.entries import Changes
 
 SCRIPTED = "scripted:"
 NO_BUDGET = Budget()
@@ -60,8 +58,10 @@ class Project:
         folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
         settings: Settings | None = None,
+        functions: Functions = NO_FUNCTIONS,
     ) -> None:
         """`settings`: used as they are, in place of what the files of the folder say."""
+        self.functions = functions
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.settings = settings or load_settings(folder or Path.cwd(), self.environ)
         # Fingerprints of stored plans that the user has read and takes as they are.
@@ -89,7 +89,8 @@ class Project:
         return self.settings.may_shadow or is_users_choice
 
     def catalog(self) -> Catalog:
-        return load_catalog(self.settings.agents_dirs, self.settings.project)
+        found = load_catalog(self.settings.agents_dirs, self.settings.project)
+        return self.functions.add_to(found)
 
     def agents(self) -> list[ListedAgent]:
         """Every agent file that counts or is shadowed here, broken ones too."""
@@ -256,6 +257,9 @@ class Project:
 
     async def choose(self, plan: "Plan", model: str | None) -> Chosen:
         """Which models a run asks. Raises NotReady with all that would keep it from running."""
+        missing = self.functions.problems(plan)
+        if missing:
+            raise NotReady(f"{plan.name} cannot run here: {count(missing)}", missing)
         if model is not None and model.startswith(SCRIPTED):
             from stretto.adapters.models.scripted import check_names, read_script
 
@@ -277,7 +281,7 @@ class Project:
         problems, warnings = ready.problems, ready.warnings
         if not problems:
             models = first_models(plan, name, model, self.environ)
-            tools = await check_tools(plan, models, self.settings, self.environ)
+            tools = await check_tools(plan, models, self)
             problems, warnings = tools.problems, (*warnings, *tools.warnings)
         if problems:
             raise NotReady(f"{plan.name} cannot run here: {count(problems)}", problems)
@@ -311,12 +315,13 @@ class Project:
             from stretto.adapters.models.scripted import ScriptedRunner, read_script
 
             script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
-            yield RedactedRunner(ScriptedRunner(script, SystemClock()), self.redactor)
+            scripted = self.functions.run_by(ScriptedRunner(script, SystemClock()))
+            yield RedactedRunner(scripted, self.redactor)
             return
         from stretto.assembly.subagents import open_subagents
 
-        async with open_subagents(chosen, self.settings, self.environ, ask) as subagents:
-            yield RedactedRunner(subagents, self.redactor)
+        async with open_subagents(chosen, self, ask) as subagents:
+            yield RedactedRunner(self.functions.run_by(subagents), self.redactor)
 
     def prepare(
         self,
@@ -350,43 +355,9 @@ class Project:
 
     def with_patches(self, report: "Report", history: "History") -> "Report":
         """The same report, with what each writer changed."""
-        from stretto.report.report import with_patches
-        from stretto.workspaces.patch import LARGEST_BINARY, render_patch
+        from stretto.assembly.changes import with_patches
 
-        def read(step: str) -> bytes | None:
-            try:
-                return self.hide_in_patch(render_patch(self.change(history, step), LARGEST_BINARY))
-            except StrettoError:  # the artifact was removed, or cannot be read any more
-                return None
-
-        return with_patches(report, read)
-
-    def hide_in_patch(self, patch: bytes) -> bytes:
-        """The same bytes, unless a secret is among them."""
-        text = patch.decode("utf-8", "surrogateescape")
-        return self.redactor.text(text).encode("utf-8", "surrogateescape")
-
-    def change(self, history: "History", step: str) -> "Changes":
-        """What an isolated writer changed. Raises NotFound."""
-        from stretto.workspaces.diff import open_changes
-
-        known = history.state.steps.get(StepId(step))
-        if known is None:
-            hint = (
-                did_you_mean(step, history.state.steps)
-                or f"its steps: {listed(history.state.steps)}"
-            )
-            raise NotFound(f"run {history.started.run_id} has no step '{step}'", hint=hint)
-        if known.changes is not None and not known.changes.artifact and known.error:
-            # The copy lies where the error says. Whoever makes room can take the files from there.
-            hint = f"stretto retry {history.started.run_id} does the step anew"
-            raise NotFound(f"the change of step '{step}' was not kept: {known.error}", hint=hint)
-        if known.changes is None or not known.changes.artifact:
-            if known.ended_at is None:
-                raise NotFound(f"step '{step}' has not ended, so it has no change yet")
-            hint = "only steps that write in a workspace of their own do (workspace_mode: isolated)"
-            raise NotFound(f"step '{step}' left no change", hint=hint)
-        return open_changes(Path(known.changes.artifact))
+        return with_patches(self, report, history)
 
     def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
         values, problems = bind(plan.inputs, given, self.settings.project)

@@ -26,6 +26,7 @@ from stretto.problems import Problem
 from stretto.recipe.model import Agent
 from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.models import is_function
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
@@ -165,6 +166,8 @@ def readiness(
     warnings: list[str] = []
     machine = Machine(settings, environ, Chosen(default, override))
     for agent in plan.agents.values():
+        if is_function(agent.model):
+            continue
         models = tuple(models_of(plan, agent, default, override, environ))
         for model in models:
             found = [*machine.model_problems(model)] or [*_price_problems(model, plan)]

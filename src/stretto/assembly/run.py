@@ -1,7 +1,7 @@
 """One run, as its user holds it: started here, or recorded earlier."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stretto.assembly.request import PreparedRun, RecipeSource, RunRequest
@@ -13,13 +13,14 @@ from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
+    from stretto.assembly.changes import AppliedChange, ApplyOptions, StepChange
     from stretto.assembly.stretto import Stretto
+    from stretto.assembly.views import RunReport
     from stretto.events.model import Event
     from stretto.execution.driver import Listener
     from stretto.execution.history import History
     from stretto.execution.runs import Runs
     from stretto.ports.journal import StoredEvent
-    from stretto.report.model import Report
     from stretto.schedule.state import RunState
 
 _POLL_SECONDS = 0.2  # of a run that another process drives
@@ -114,18 +115,69 @@ class Run:
         history = await self.history()
         return run_word(history.state, await self._is_driven(), self._stretto.now())
 
-    async def report(self) -> "Report":
+    async def report(self) -> "RunReport":
         """What the run did, once it has ended, was stopped, or waits for a person."""
+        from stretto.assembly.views import view_of
         from stretto.report.report import report_of
 
         await self.wait()
         history = await self.history()
         is_interrupted = not await self._is_driven()
         report = report_of(history.state, is_interrupted=is_interrupted, now=self._stretto.now())
-        if not any(step.changes for step in report.steps):
-            return report
+        if any(step.changes for step in report.steps):
+            project = self._stretto.project_of(history)
+            report = await asyncio.to_thread(project.with_patches, report, history)
+        return view_of(report, history)
+
+    async def diff(self, step: str) -> "StepChange":
+        """What a step changed in its own copy of the workspace. Raises NotFound."""
+        from stretto.assembly.changes import diff_of
+
+        history = await self.history()
+        return await asyncio.to_thread(diff_of, self._stretto.project_of(history), history, step)
+
+    async def apply(
+        self,
+        step: str,
+        *,
+        dry_run: bool = False,
+        unfinished: bool = False,
+        allow_removals: bool = False,
+        allow_secrets: bool = False,
+        resolved: Sequence[str] = (),
+        ours: bool = False,
+        theirs: bool = False,
+    ) -> "AppliedChange":
+        """Merge what a step changed into the workspace: all of it, or nothing.
+
+        For steps with merge_back: manual, and for those whose merge met a conflict: settle it in
+        the workspace and name its paths in `resolved`, or take one side of all with `ours` or
+        `theirs`. `unfinished`, `allow_removals` and `allow_secrets` merge what would be refused
+        otherwise. Raises MergeConflict, NotFound, InvalidUsage, PermissionDenied, PlanNotAccepted.
+        """
+        from stretto.assembly.changes import ApplyOptions
+
+        options = ApplyOptions(
+            dry_run, unfinished, allow_removals, allow_secrets, tuple(resolved), ours, theirs
+        )
+        task = asyncio.create_task(self._apply(step, options))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # A merge that has begun is not stopped halfway: it is soon done, and then on record.
+            await asyncio.wait([task])
+            raise
+
+    async def _apply(self, step: str, options: "ApplyOptions") -> "AppliedChange":
+        from stretto.assembly.changes import apply_change
+
+        runs, history = await self._open(), await self.history()
+        runs.check(history)
         project = self._stretto.project_of(history)
-        return await asyncio.to_thread(project.with_patches, report, history)
+        applied = await asyncio.to_thread(apply_change, project, history, step, options)
+        if not options.is_dry_run:
+            await runs.note_applied(self._id, StepId(step), user_name())
+        return applied
 
     async def history(self, *, with_speech: bool = False) -> "History":
         """The journal and what follows from it. Private: surfaces of this package use it."""

@@ -16,12 +16,14 @@ Nothing here prints or ends the process; what a user should read is in values.
 """
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
+from stretto.assembly.functions import read_functions
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import (
@@ -35,30 +37,47 @@ from stretto.assembly.run import Run
 from stretto.execution.runs import Resume
 from stretto.plan.check import Problems
 from stretto.problems import Problem
-from stretto.problems.errors import InvalidUsage, PlanNotAccepted
+from stretto.problems.errors import InvalidUsage, PlanNotAccepted, StrettoError
 from stretto.recipe.model import Budget
+from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from stretto.assembly.views import DryRun, RunReport
     from stretto.execution.driver import Listener
     from stretto.execution.history import History
     from stretto.execution.leases import Store
     from stretto.execution.runs import Runs
+    from stretto.ports.journal import RunRow
 
 
+_MOST_ROWS = 10_000  # that are looked through for those that a filter lets pass
 _BUDGETS = ("tokens", "usd", "agents")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of a list of runs. Times are seconds since the epoch."""
+
+    id: str
+    workflow: str
+    status: str
+    started_at: float
+    ended_at: float | None
 
 
 class Stretto:
     """One project as one user sees it: its recipes, and the runs of this user.
 
     `folder`: where the project is; the nearest folder upwards that has a stretto.yaml counts, and
-    the current folder without it. `model` and `permission` come before the settings, `home` in
-    place of ~/.stretto; `trust` uses what the folder brings along (as --trust does). `environ`
-    stands for the environment, also for the keys of providers.
+    the current folder without it. `tools`: functions that agents may call (see `tool`). `agents`:
+    functions that do the work of a step without a model, by the name that recipes use. `model` and
+    `permission` come before the settings, `home` in place of ~/.stretto; `trust` uses what the
+    folder brings along, as --trust does. `environ` stands for the environment, also for the keys of
+    providers.
 
     Use it as an `async with` block. Leaving the block stops the runs that are driven here; each can
     be resumed. Several instances may live in one process, each in one event loop.
@@ -68,18 +87,22 @@ class Stretto:
         self,
         folder: str | Path | None = None,
         *,
+        tools: Iterable[Callable[..., object]] = (),
+        agents: Mapping[str, Callable[..., object]] | None = None,
         model: str | None = None,
         permission: str | None = None,
         home: str | Path | None = None,
         trust: bool = False,
         environ: Mapping[str, str] | None = None,
-        _project: Project | None = None,
+        _open_project: Callable[[Path | None], Project] | None = None,
         _ports: Ports | None = None,
     ) -> None:
-        self._changes = {"model": model, "permission": _permission(permission)}
+        self._functions = read_functions(tools, agents or {})
+        self._overrides = {"model": model, "permission": _permission(permission)}
         self._environ = _environment(environ, home, trust)
+        self._open_project = _open_project or self._read_project
         self.ports = _ports or Ports()
-        self.project = _project or self._open_project(Path(folder) if folder else None)
+        self.project = self._open_project(Path(folder) if folder else None)
         self._store: Store | None = None
         self._opening = asyncio.Lock()
         self._runs: dict[tuple[Path, frozenset[str]], Runs] = {}
@@ -146,11 +169,83 @@ class Stretto:
     async def validate(self, recipe: RecipeSource) -> tuple[Problem, ...]:
         """All that must be fixed before the recipe can run; nothing when it is sound.
 
-        Raises NotFound for a name or a file that is not there.
+        Raises NotFound for a name that no recipe has.
         """
-        read, _ = self.project.read(recipe)
+        read, _ = await asyncio.to_thread(self.project.read, recipe)
         checked = self.project.check(read)
         return checked.problems if isinstance(checked, Problems) else ()
+
+    async def plan(
+        self, recipe: RecipeSource, inputs: Mapping[str, Json] | None = None
+    ) -> "DryRun":
+        """What a run would do: inputs, prompts, order and cost. No model is asked.
+
+        Raises NotFound, InvalidRecipe and InvalidInputs.
+        """
+        from stretto.assembly.views import DryRun
+        from stretto.plan.dry_run import dry_run
+
+        project = self.project
+        plan, _ = await asyncio.to_thread(project.open_plan, recipe)
+        given = project.inputs(plan, inputs or {})
+        plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
+        found = dry_run(plan, given, project.settings.model)
+        waves = tuple(map(tuple, cast(list[list[str]], found["waves"])))
+        return DryRun(plan.name, given, plan.warnings, waves, found, plan)
+
+    async def runs(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        since: float | datetime | None = None,
+        limit: int = 50,
+    ) -> list["RunSummary"]:
+        """The recorded runs of this user, newest first. `since`: those that started later."""
+        start = since.timestamp() if isinstance(since, datetime) else since
+        is_filtered = status is not None or workflow is not None
+        found: list[RunSummary] = []
+        runs = await self.runs_of()
+        for row in await runs.recent(_MOST_ROWS if is_filtered else limit):
+            if start is not None and row.started_at < start:
+                continue
+            if workflow is not None and row.workflow != workflow:
+                continue
+            word = await self._status(runs, row)
+            if status is None or word == status:
+                found.append(
+                    RunSummary(row.run_id, row.workflow, word, row.started_at, row.ended_at)
+                )
+            if len(found) == limit:
+                break
+        return found
+
+    async def _status(self, runs: "Runs", row: "RunRow") -> str:
+        if not runs.is_interrupted(row):
+            return row.status
+        try:
+            state = (await runs.history(row.run_id)).state
+        except StrettoError:  # one journal that cannot be read must not hide the others
+            return "unreadable"
+        return run_word(state, is_driven=False, now=self.now())
+
+    async def task(
+        self,
+        agent: str,
+        prompt: str,
+        *,
+        model: str | None = None,
+        permission: str | None = None,
+        budget: Mapping[str, float] | None = None,
+    ) -> Run:
+        """Give one agent one task, as a run of one step. Raises as `start` does."""
+        step: dict[str, Json] = {"id": "task", "subagent": agent, "prompt": "{{inputs.prompt}}"}
+        declared: dict[str, Json] = {"prompt": {"type": "string"}}
+        recipe: dict[str, Json] = {"name": "task", "inputs": declared, "steps": [step]}
+        # As an input, so that braces in the prompt stay what they are.
+        return await self.start(
+            recipe, {"prompt": prompt}, model=model, permission=permission, budget=budget
+        )
 
     async def prepare(self, request: RunRequest) -> PreparedRun:
         """All that comes before a run, for every way to begin one. Private: `start`, `Run.resume`,
@@ -215,10 +310,12 @@ class Stretto:
     def forget(self, run: Run) -> None:
         self._driven.pop(RunId(run.id), None)
 
-    def _open_project(self, folder: Path | None) -> Project:
-        project = Project(folder, self._environ)
-        given = {name: value for name, value in self._changes.items() if value is not None}
-        project.settings = replace(project.settings, **given)  # type: ignore[arg-type]
+    def _read_project(self, folder: Path | None) -> Project:
+        project = Project(folder, self._environ, functions=self._functions)
+        given: dict[str, Any] = {
+            name: value for name, value in self._overrides.items() if value is not None
+        }
+        project.settings = replace(project.settings, **given)
         return project
 
 
@@ -255,3 +352,45 @@ def _budget(written: Mapping[str, float] | None) -> Budget:
     return Budget(
         None if tokens is None else int(tokens), usd, None if agents is None else int(agents)
     )
+
+
+def run(
+    recipe: RecipeSource,
+    inputs: Mapping[str, Json] | None = None,
+    *,
+    folder: str | Path | None = None,
+    tools: Iterable[Callable[..., object]] = (),
+    agents: Mapping[str, Callable[..., object]] | None = None,
+    model: str | None = None,
+    permission: str | None = None,
+    budget: Mapping[str, float] | None = None,
+    home: str | Path | None = None,
+    trust: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> "RunReport":
+    """Run a recipe to its report, and return then; for scripts. The options are those of `Stretto`
+    and of `Stretto.start`.
+
+    Raises InvalidUsage inside a running event loop, which it would stop: use `Stretto.start` there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        hint = (
+            "async with stretto.Stretto() as w: run = await w.start(…); report = await run.report()"
+        )
+        raise InvalidUsage("stretto.run cannot be used inside a running event loop", hint=hint)
+
+    async def start() -> "RunReport":
+        stretto = Stretto(
+            folder, tools=tools, agents=agents, home=home, trust=trust, environ=environ
+        )
+        async with stretto:
+            started = await stretto.start(
+                recipe, inputs, model=model, permission=permission, budget=budget
+            )
+            return await started.report()
+
+    return asyncio.run(start())

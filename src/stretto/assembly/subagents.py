@@ -19,21 +19,25 @@ if TYPE_CHECKING:
     from stretto.adapters.tools.mcp_config import McpServer
     from stretto.adapters.tools.toolbox import ToolSettings
     from stretto.adapters.tools.web_search import SearchEndpoint
-    from stretto.ports.runner import AttemptRequest, Runner
+    from stretto.agents.functions import AnsweringRunner
+    from stretto.assembly.project import Project
+    from stretto.ports.runner import AttemptRequest
     from stretto.workspaces.sandbox.find import Setting
+
+
+_in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that is open
 
 
 @asynccontextmanager
 async def open_subagents(
-    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
-) -> AsyncIterator["Runner"]:
+    chosen: Chosen, project: "Project", ask: Ask | None = None
+) -> AsyncIterator["AnsweringRunner"]:
     # Imported on use: pydantic-ai takes a second.
     from stretto.adapters.models.cli.runner import CliRunner
     from stretto.adapters.models.model_names import Meant, meaning
     from stretto.adapters.tools.search_hosts import search_fault
     from stretto.adapters.tools.toolbox import StandardToolbox
     from stretto.agents.subagent import Choice, Subagents
-    from stretto.text.redaction import Redactor
 
     def means(name: str) -> str | None:
         meant = meaning(name, environ)
@@ -46,9 +50,9 @@ async def open_subagents(
         if "WebSearch" in names and (said := search_fault(model, endpoint, environ)):
             yield f"WebSearch cannot be used: {said}"
 
+    settings, environ, redactor = project.settings, project.environ, project.redactor
     endpoint = search_endpoint(settings)
-    redactor = Redactor(environ)
-    toolbox = StandardToolbox(tool_settings(settings), environ)
+    toolbox = StandardToolbox(tool_settings(settings), environ, functions=project.functions.tools)
     cli = CliRunner(
         lambda words: may_run_command(words, chosen, settings, environ),
         environ,
@@ -68,7 +72,7 @@ async def open_subagents(
                 redactor,
                 loud,
                 retries=settings.model_retries,
-                identities=MachineIdentities(settings, environ),
+                identities=MachineIdentities(settings, environ, project.functions),
             )
         finally:
             await toolbox.close()
@@ -80,11 +84,17 @@ async def open_models(
 ) -> AsyncIterator["NamedModels"]:
     from stretto.adapters.models.http_client import close_clients
 
+    loop = asyncio.get_running_loop()
+    _in_use.append(loop)
     try:
         yield named_models(chosen, settings, environ, ask)
     finally:
-        await close_clients()
-        _close_local()
+        # Connections belong to the event loop, local models to the process: who is last closes them.
+        _in_use.remove(loop)
+        if loop not in _in_use:
+            await close_clients()
+        if not _in_use:
+            _close_local()
 
 
 def named_models(

@@ -6,17 +6,20 @@ or marks nothing as read-only is found before a model is paid.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stretto.adapters.tools.search_hosts import hosts_search
 from stretto.adapters.tools.toolbox import StandardToolbox
 from stretto.assembly.subagents import tool_settings
-from stretto.config.settings import Settings
 from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Toolbox
 from stretto.problems import Problem
 from stretto.toolnames.filters import read_listed
 from stretto.vocabulary.ids import AgentId
+
+if TYPE_CHECKING:
+    from stretto.assembly.project import Project
 
 _NOT_IN_A_READER = "this step is read_only"
 
@@ -27,12 +30,11 @@ class ToolCheck:
     warnings: tuple[str, ...] = ()
 
 
-async def check_tools(
-    plan: Plan, models: Mapping[AgentId, str], settings: Settings, environ: Mapping[str, str]
-) -> ToolCheck:
+async def check_tools(plan: Plan, models: Mapping[AgentId, str], project: "Project") -> ToolCheck:
     """`models`: whom each agent asks first."""
     problems, warnings = dict[Problem, None](), dict[str, None]()
-    toolbox = StandardToolbox(tool_settings(settings), environ)
+    settings, environ = project.settings, project.environ
+    toolbox = StandardToolbox(tool_settings(settings), environ, functions=project.functions.tools)
     try:
         for request in _requests(plan, models, str(settings.project)):
             faults = await _faults(toolbox, request, environ)

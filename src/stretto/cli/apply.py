@@ -1,51 +1,20 @@
 """`stretto apply RUN STEP`: merge what an isolated writer changed, where that was left to you."""
 
 import asyncio
-import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from stretto.assembly.changes import AppliedChange, ApplyOptions, apply_change
 from stretto.assembly.project import Project
 from stretto.cli.approve import who
 from stretto.cli.options import json_option
 from stretto.cli.project import project_of, sealed_history
 from stretto.cli.terminal import print_json, say
-from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
-from stretto.schedule.state import StepState
-from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.names import did_you_mean, listed
-from stretto.workspaces.admission import doubt_about, inadmissible
-from stretto.workspaces.apply import Merged
-from stretto.workspaces.entries import Changes
-from stretto.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
-from stretto.workspaces.merge_back import is_merged, merge_back
-from stretto.workspaces.paths import escape_path, quote_path
-from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
-from stretto.workspaces.stage import Point
-
-_Outcome = TypeVar("_Outcome", MergePlan, Merged)
-
-
-class MergeConflict(StrettoError):
-    kind = "conflict"
-
-
-@dataclass(frozen=True, slots=True)
-class _Allowed:
-    """What the person who applies a change has said they know about it."""
-
-    unfinished: bool
-    removals: bool
-    secrets: bool = False
-    protected: Protected = NOTHING_PROTECTED  # what no change may touch, whatever they know
-    redactor: Redactor = NOTHING_SECRET  # of what no change may hold
 
 
 @click.command("apply")
@@ -90,83 +59,18 @@ def command(
     """
     history = sealed_history(run)
     project = project_of(history)
-    changes = project.change(history, step)
-    allowed = _Allowed(unfinished, allow_removals, allow_secrets, Protected(project.settings.protected),
-                       project.redactor)  # fmt: skip
-    _admit(history.state.steps[StepId(step)], changes, run, allowed)
-    workspace = Path(history.started.workspace)
-    settlement = _settlement(changes, _beneath(workspace, resolved), ours, theirs)
-    if dry_run:
-        outcome = _foreseen(changes, workspace, project.settings.home, settlement)
-    else:
-        _require_permission(project, run, step)
-        with _undisturbed() as at:
-            outcome = _merged(merge_back(changes, workspace, project.settings.home, at, settlement))
-            asyncio.run(_note(project, RunId(run), StepId(step)))
-    _say(_Applied(run, step, changes, outcome, dry_run), as_json)
-
-
-def _foreseen(changes: Changes, workspace: Path, home: Path, settlement: Settlement) -> Merged:
-    if is_merged(changes, workspace, home):
-        return Merged(changes.id, (), (), was_done=True)
-    planned = _merged(plan_merge(changes, workspace, settlement))
-    return Merged(changes.id, planned.paths, planned.merged_by_lines, left=planned.left)
-
-
-def _beneath(workspace: Path, paths: tuple[str, ...]) -> frozenset[str]:
-    """As a change spells them: a shell completes them in full as well."""
-    top = os.path.realpath(workspace)
-    return frozenset(
-        os.path.relpath(path, top) if os.path.isabs(path) else os.path.normpath(path)
-        for path in paths
+    options = ApplyOptions(
+        dry_run, unfinished, allow_removals, allow_secrets, resolved, ours, theirs
     )
-
-
-def _settlement(changes: Changes, paths: frozenset[str], ours: bool, theirs: bool) -> Settlement:
-    if ours and theirs:
-        raise InvalidUsage("--ours and --theirs exclude each other")
-    known = {path for change in changes.changes for path in change.touched}
-    known |= {left.path for left in changes.refused}
-    for path in sorted(paths - known):
-        hint = did_you_mean(path, known) or f"it changes {listed(map(quote_path, sorted(known)))}"
-        raise InvalidUsage(f"{quote_path(path)} is no path of this change", hint=hint)
-    return Settlement(paths, "ours" if ours else "theirs" if theirs else None)
-
-
-def _admit(step: StepState, changes: Changes, run: str, allowed: _Allowed) -> None:
-    """The rules of the run hold here too."""
-    what = f"the change of step '{step.id}'"
-    if step.is_merge_held:
-        hint = f"stretto approve {run} {step.id} merges it, stretto reject {run} {step.id} does not"
-        raise InvalidUsage(f"the run waits for you to decide about {what}", hint=hint)
-    redactor = NOTHING_SECRET if allowed.secrets else allowed.redactor
-    if refused := inadmissible(changes, step.planned.write_set, allowed.protected, redactor):
-        hint = f"stretto diff {run} {step.id} shows it; widen its write_set and run the step again"
-        raise MergeConflict(f"{what} is not merged: {refused.error}", hint=hint)
-    if step.planned.merge_back == "never":
-        hint = f"stretto diff {run} {step.id} prints it as a patch"
-        raise InvalidUsage(f"{what} is only kept: its recipe says merge_back: never", hint=hint)
-    is_whole = step.changes is None or step.changes.is_whole
-    if not is_whole and not allowed.unfinished:
-        hint = f"stretto diff {run} {step.id} shows it; --unfinished merges it all the same"
-        failed = f"the step failed ({step.error})" if step.error else ""
-        why = "; ".join(filter(None, (step.question, failed)))
-        raise InvalidUsage(f"{what} may be half done: {why}", hint=hint)
-    is_explained = step.may_have_removed or step.is_merge_allowed or changes.is_explained
-    doubt = "" if is_explained else doubt_about(changes)
-    if doubt and not allowed.removals:
-        raise InvalidUsage(f"step '{step.id}': {doubt}", hint="--allow-removals merges it")
-
-
-def _require_permission(project: Project, run: str, step: str) -> None:
-    if project.settings.permission == "read_only":
-        said = f"applying the change of step '{step}' of run {run} writes files"
-        hint = "permission: ask or auto lets you apply it; --dry-run only says what would happen"
-        raise PermissionDenied(f"{said}, and the setting is permission: read_only", hint=hint)
+    with _undisturbed() as at:
+        applied = apply_change(project, history, step, options, at)
+        if not dry_run:
+            asyncio.run(_note(project, RunId(run), StepId(step)))
+    _print(applied, as_json)
 
 
 @contextmanager
-def _undisturbed() -> Iterator[Point]:
+def _undisturbed() -> Iterator[Callable[[str], None]]:
     """A merge that has begun is not stopped halfway: it is soon done, and then on record."""
     before: dict[signal.Signals, Any] = {}
 
@@ -187,41 +91,27 @@ async def _note(project: Project, run_id: RunId, step: StepId) -> None:
         await runs.note_applied(run_id, step, who())
 
 
-def _merged(outcome: _Outcome | Conflict) -> _Outcome:
-    """Raises MergeConflict."""
-    if isinstance(outcome, Conflict):
-        clashes = "; ".join(f"{quote_path(clash.path)} {clash.why}" for clash in outcome.clashes)
-        kept = f"all sides are kept in {outcome.kept}; " if outcome.kept else ""
-        ways = "settle them in the workspace and add --resolved PATH, or add --ours or --theirs"
-        raise MergeConflict(f"conflict with the workspace: {clashes}", hint=f"{kept}{ways}")
-    return outcome
-
-
-@dataclass(frozen=True, slots=True)
-class _Applied:
-    run: str
-    step: str
-    changes: Changes
-    outcome: Merged
-    is_dry_run: bool
-
-
-def _say(applied: _Applied, as_json: bool) -> None:
-    paths, left = applied.outcome.paths, applied.outcome.left
+def _print(applied: AppliedChange, as_json: bool) -> None:
     if as_json:
         print_json(
-            {"ok": True, "run_id": applied.run, "step": applied.step,
-             "dry_run": applied.is_dry_run, "was_merged": applied.outcome.was_done, "files": [escape_path(path) for path in paths],
-             "left": [{"path": escape_path(each.path), "why": each.why} for each in left],
-             "refused": [escape_path(each.path) for each in applied.changes.refused]}
-        )  # fmt: skip
+            {
+                "ok": True,
+                "run_id": applied.run_id,
+                "step": applied.step,
+                "dry_run": applied.is_dry_run,
+                "was_merged": applied.was_merged,
+                "files": list(applied.files),
+                "left": [{"path": each.path, "why": each.why} for each in applied.left],
+                "refused": list(applied.refused),
+            }
+        )
         return
-    if applied.outcome.was_done:
+    if applied.was_merged:
         say("it was merged before; nothing is left to do")
         return
     word = "would change" if applied.is_dry_run else "changed"
-    say(f"{word} {len(paths)} file{'s' if len(paths) != 1 else ''}")
-    for path in paths:
-        say(f"  {escape_path(path)}")
-    for each in left:
-        say(f"  {escape_path(each.path)} stays as it is: {each.why}")
+    say(f"{word} {len(applied.files)} file{'s' if len(applied.files) != 1 else ''}")
+    for path in applied.files:
+        say(f"  {path}")
+    for each in applied.left:
+        say(f"  {each.path} stays as it is: {each.why}")

@@ -30,29 +30,23 @@ def command(run: str, other: str, as_json: bool) -> None:
 
 
 def _show_change(project: Project, history: History, step: str, as_json: bool) -> None:
-    from stretto.workspaces.patch import render_patch, summarize
-    from stretto.workspaces.paths import escape_path
+    from stretto.assembly.changes import diff_of
 
-    changes = project.change(history, step)
-    made = render_patch(changes)
-    patch = project.hide_in_patch(made)
-    if patch != made:
+    change = diff_of(project, history, step)
+    if change.is_redacted:
         say("the patch holds a secret's value, shown as [redacted]", err=True)
     if not as_json:
-        print_bytes(patch)  # git apply reads it byte for byte
+        print_bytes(change.patch)  # git apply reads it byte for byte
         return
-    figures = summarize(changes)
     print_json(
         {
             "ok": True,
-            "run_id": history.started.run_id,
+            "run_id": change.run_id,
             "step": step,
-            "files": [escape_path(change.path) for change in changes.changes],
-            "insertions": figures.added,
-            "deletions": figures.removed,
-            "refused": [
-                {"path": escape_path(each.path), "why": each.why} for each in changes.refused
-            ],
-            "patch": patch.decode("utf-8", "replace"),
+            "files": list(change.files),
+            "insertions": change.insertions,
+            "deletions": change.deletions,
+            "refused": [{"path": each.path, "why": each.why} for each in change.refused],
+            "patch": change.text,
         }
     )

@@ -1,7 +1,45 @@
-"""Public fakes for tests of recipes: a scripted model, a virtual clock, a recipe test runner."""
+"""Public fakes for tests: run a recipe in milliseconds, a virtual clock, a scripted OpenAI server."""
 
-from stretto.adapters.models.scripted import Reply, Script, ScriptedRunner, read_script
-from stretto.testing.clock import VirtualClock
-from stretto.testing.recipes import run_recipe
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Reply", "Script", "ScriptedRunner", "VirtualClock", "read_script", "run_recipe"]
+if TYPE_CHECKING:
+    from stretto.adapters.models.scripted import Reply, Script
+    from stretto.testing.clock import VirtualClock
+    from stretto.testing.openai_script import Asked, Hang, Said, Status, ToolCall, rate_limited
+    from stretto.testing.openai_server import OpenAIServer, serving
+    from stretto.testing.recipes import run_recipe
+
+_MODULES = {
+    "Reply": "stretto.adapters.models.scripted",
+    "Script": "stretto.adapters.models.scripted",
+    "VirtualClock": "stretto.testing.clock",
+    **dict.fromkeys(
+        ("Asked", "Hang", "Said", "Status", "ToolCall", "rate_limited"),
+        "stretto.testing.openai_script",
+    ),
+    "OpenAIServer": "stretto.testing.openai_server",
+    "serving": "stretto.testing.openai_server",
+    "run_recipe": "stretto.testing.recipes",
+}
+
+__all__ = [
+    "Asked",
+    "Hang",
+    "OpenAIServer",
+    "Reply",
+    "Said",
+    "Script",
+    "Status",
+    "ToolCall",
+    "VirtualClock",
+    "rate_limited",
+    "run_recipe",
+    "serving",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'stretto.testing' has no attribute '{name}'")
+    return getattr(import_module(_MODULES[name]), name)

@@ -1,4 +1,4 @@
-"""Test a recipe. In: a recipe, inputs and a script. Out: its Report, in milliseconds.
+"""Test a recipe. In: a recipe, inputs and a script. Out: its RunReport, in milliseconds.
 
     report = run_recipe(Path("news.yaml"), {"topic": "looms"}, "replies: {gather: Three sources.}")
     assert report.status == "complete"
@@ -16,9 +16,9 @@ from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
 from stretto.assembly.stretto import Stretto
+from stretto.assembly.views import RunReport
 from stretto.config.settings import Settings
 from stretto.recipe.read import read_recipe, read_recipe_file
-from stretto.report.model import Report
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
@@ -33,7 +33,7 @@ def run_recipe(
     *,
     agents: Iterable[Path] = (),
     seed: int = 0,
-) -> Report:
+) -> RunReport:
     """A Path names a file, a str is the text itself; `agents` are folders beside the bundled ones.
 
     Raises InvalidRecipe, InvalidInputs, or InvalidUsage for a script that cannot be read.
@@ -47,11 +47,12 @@ def run_recipe(
 
 async def _run(
     request: RunRequest, script: Script, agents: tuple[Path, ...], clock: VirtualClock
-) -> Report:
+) -> RunReport:
     folder = Path.cwd()
     settings = Settings(folder, _NOWHERE, folder / "workflows", agents)
     ports = Ports(MemoryJournal(clock.now), clock, ScriptedRunner(script, clock), False)
-    async with Stretto(_project=Project(environ={}, settings=settings), _ports=ports) as stretto:
+    project = Project(environ={}, settings=settings)
+    async with Stretto(_open_project=lambda folder: project, _ports=ports) as stretto:
         prepared = await stretto.prepare(request)
         check_names(script, prepared.plan)
         return await (await stretto.launch(prepared)).report()

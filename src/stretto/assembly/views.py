@@ -1,0 +1,106 @@
+"""Plans and reports as values that draw themselves: in a notebook, as text, as JSON.
+
+What models said is text in all of these, never markup.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from stretto.plan.model import Plan
+from stretto.problems import Problem
+from stretto.report.model import Report
+from stretto.vocabulary.values import Json
+
+if TYPE_CHECKING:
+    from stretto.execution.history import History
+
+_FRAME = '<iframe sandbox srcdoc="{}" style="width:100%;height:32em;border:0"></iframe>'
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a run would do: its steps in order, their prompts as far as they are known, its cost."""
+
+    workflow: str
+    inputs: Mapping[str, Json]
+    warnings: tuple[Problem, ...]
+    waves: tuple[tuple[str, ...], ...]  # steps that may start together, if all took equally long
+    json: Mapping[str, Any]  # all of it, as `stretto plan --json` prints it
+    plan: Plan
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple(step.id for step in self.plan.steps)
+
+    def draw(self, format: str = "ascii", width: int = 80) -> str:
+        """ascii, mermaid, dot or svg."""
+        from stretto.problems.errors import InvalidUsage
+        from stretto.report.diagrams import FORMATS, draw
+
+        for known in FORMATS:
+            if known == format:
+                return draw(self.plan, known, width)
+        raise InvalidUsage(f"there is no format '{format}'", hint=f"one of {', '.join(FORMATS)}")
+
+    def __str__(self) -> str:
+        return self.draw()
+
+    def _repr_svg_(self) -> str:
+        return self.draw("svg")
+
+    def _repr_html_(self) -> str:
+        return _frame(f"<title>{escape(self.workflow)}</title>{self.draw('svg')}")
+
+    def _repr_markdown_(self) -> str:
+        return f"```text\n{self.draw().replace('```', '` ` `')}\n```"
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport(Report):
+    """What a run did, as a value: `status`, `output`, `steps["brief"].output`, `issues`, `usage`."""
+
+    plan: Plan | None = None
+
+    def markdown(self) -> str:
+        from stretto.report.markdown import as_markdown
+
+        return as_markdown(self)
+
+    def html(self) -> str:
+        """One page that needs nothing else: no script, no request."""
+        from stretto.report.html import as_html
+
+        return as_html(self, self.plan)
+
+    def json(self) -> dict[str, Any]:
+        """As `stretto report --json` prints it."""
+        from stretto.report.json_form import report_as_json
+
+        return report_as_json(self)
+
+    def __str__(self) -> str:
+        return self.markdown()
+
+    def _repr_svg_(self) -> str | None:
+        from stretto.report.diagrams import draw
+
+        return draw(self.plan, "svg") if self.plan else None
+
+    def _repr_html_(self) -> str:
+        return _frame(self.html())
+
+    def _repr_markdown_(self) -> str:
+        # A notebook may take HTML in markdown as it is.
+        return self.markdown().replace("&", "&amp;").replace("<", "&lt;")
+
+
+def view_of(report: Report, history: "History") -> RunReport:
+    values = {each.name: getattr(report, each.name) for each in fields(report)}
+    return RunReport(**values, plan=history.state.plan)
+
+
+def _frame(page: str) -> str:
+    """A page of its own: its style does not reach the notebook, and no script in it can run."""
+    return _FRAME.format(escape(page, quote=True))

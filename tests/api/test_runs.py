@@ -1,0 +1,278 @@
+"""Runs through the public API: start, watch, decide, stop, go on, run again."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stretto
+from support.api import BRIEF, GATED, Open, Scripted
+
+
+def test_a_run_gives_its_report(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("replies: {gather: sources, brief: a brief}") as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            report = await run.report()
+            assert (report.status, report.output, report.is_ok) == ("complete", "a brief", True)
+            assert report.steps["gather"].output == "sources"
+            assert [step.id for step in report.steps] == ["gather", "brief"]
+            assert report.run_id == run.id
+
+    asyncio.run(main())
+
+
+def test_start_returns_once_the_start_is_durable_and_before_the_work_is_done(
+    open_stretto: Open,
+) -> None:
+    async def main() -> None:
+        async with open_stretto("default: {reply: x, delay: 5s}") as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            assert await run.status() == "running"
+            assert [row.id for row in await w.runs()] == [run.id]
+            await run.stop()
+
+    asyncio.run(main())
+
+
+def test_events_come_from_the_beginning_and_then_live(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: {reply: x, delay: 100ms}") as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            seen: list[stretto.Event] = []
+            at: list[float] = []
+            async for event in run.events():
+                seen.append(event)
+                at.append(time.monotonic())
+            assert isinstance(seen[0], stretto.RunStarted)
+            assert isinstance(seen[-1], stretto.RunEnded)
+            answered = [e.step for e in seen if isinstance(e, stretto.AttemptSucceeded)]
+            assert answered == ["gather", "brief"]
+            assert at[-1] - at[0] > 0.05  # not all at once, after the end
+            again = [event async for event in w.open(run.id).events()]
+            assert again == seen
+
+    asyncio.run(main())
+
+
+def test_two_watchers_see_the_same_events(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: {reply: x, delay: 20ms}") as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+
+            async def watch() -> list[stretto.Event]:
+                return [event async for event in run.events()]
+
+            one, other = await asyncio.gather(watch(), watch())
+            assert one == other
+            assert isinstance(one[-1], stretto.RunEnded)
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_run_keeps_what_had_ended(open_stretto: Open) -> None:
+    async def main() -> None:
+        script = "replies: {gather: sources, brief: {reply: x, delay: 60s}}"
+        async with open_stretto(script) as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            async for event in run.events():
+                if isinstance(event, stretto.AttemptSucceeded):
+                    await run.cancel("enough")
+            report = await run.report()
+            assert report.status == "cancelled"
+            assert report.steps["gather"].output == "sources"
+            assert report.steps["brief"].status == "cancelled"
+            with pytest.raises(stretto.InvalidUsage, match="has ended"):
+                await run.cancel()
+
+    asyncio.run(main())
+
+
+def test_an_approved_step_goes_on_by_itself_inside_the_loop_that_watches(
+    open_stretto: Open,
+) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start(GATED)
+            types = []
+            async for event in run.events():
+                types.append(event.type)
+                if isinstance(event, stretto.ApprovalRequested):
+                    await run.approve(event.step, "looks fine", by="Ada")
+            assert types[-1] == "run_ended"
+            report = await run.report()
+            assert report.status == "complete"
+            assert "approved by Ada" in str([issue.says for issue in report.issues])
+
+    asyncio.run(main())
+
+
+def test_a_run_that_waits_for_a_person_ends_its_events_with_the_question(
+    open_stretto: Open,
+) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start(GATED)
+            seen = [event async for event in run.events()]
+            assert isinstance(seen[-1], stretto.ApprovalRequested)
+            assert await run.wait() == "waiting"
+            assert (await run.report()).steps["send"].status == "awaiting approval"
+            await run.reject("send", "not now")
+            report = await run.report()
+            assert report.status == "partial"
+            assert "not now" in (report.steps["send"].error or report.steps["send"].reason)
+
+    asyncio.run(main())
+
+
+def test_an_edited_prompt_is_what_runs(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto(agents={"echo": lambda prompt: prompt}, model=None) as w:
+            gated: dict[str, stretto.Json] = {
+                "name": "gated",
+                "steps": [{"id": "a", "subagent": "echo", "prompt": "old", "gate": "human"}],
+            }
+            run = await w.start(gated)
+            await run.wait()
+            await run.approve("a", edit="new")
+            assert (await run.report()).output == "new"
+
+    asyncio.run(main())
+
+
+def test_a_stopped_run_is_resumed_where_it_was(open_stretto: Open) -> None:
+    async def main() -> None:
+        script = "replies: {gather: sources, brief: [{reply: x, delay: 60s}, {reply: done}]}"
+        async with open_stretto(script) as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            async for event in run.events():
+                if isinstance(event, stretto.AttemptSucceeded):
+                    await run.stop()
+            assert await run.status() == "interrupted"
+            assert await run.resume() is run
+            report = await run.report()
+            assert (report.status, report.output) == ("complete", "done")
+            started = [e async for e in run.events() if isinstance(e, stretto.AttemptStarted)]
+            assert [e.step for e in started] == ["gather", "brief", "brief"]
+
+    asyncio.run(main())
+
+
+def test_leaving_the_block_stops_its_runs_and_another_instance_goes_on(open_stretto: Open) -> None:
+    async def main() -> None:
+        script = "replies: {gather: [{reply: x, delay: 60s}, {reply: y}], brief: z}"
+        async with open_stretto(script) as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+        with pytest.raises(stretto.InvalidUsage, match="closed"):
+            await w.start(BRIEF, {"topic": "looms"})
+        async with open_stretto("default: unused") as other:
+            opened = other.open(run.id)
+            assert await opened.status() == "interrupted"
+            report = await (await opened.resume()).report()
+            assert (report.status, report.steps["gather"].output) == ("complete", "y")
+
+    asyncio.run(main())
+
+
+def test_a_run_is_retried_and_forked_and_reuses_what_need_not_be_done_again(
+    open_stretto: Open,
+) -> None:
+    async def main() -> None:
+        async with open_stretto("replies: {gather: sources, brief: a brief}") as w:
+            first = await w.start(BRIEF, {"topic": "looms"})
+            await first.wait()
+            again = await first.retry()
+            assert again.id != first.id
+            report = await again.report()
+            assert [step.attempts[0].status for step in report.steps] == ["reused", "reused"]
+            assert report.parent == first.id
+            forked = await w.open(first.id).fork("brief")
+            statuses = [s.attempts[0].status for s in (await forked.report()).steps]
+            assert statuses == ["reused", "succeeded"]
+            changed = await first.retry(inputs={"topic": "threads"})
+            assert (await changed.report()).inputs == {"topic": "threads"}
+            edited = BRIEF.replace("Write about", "Write well about")
+            other = await first.retry(recipe=edited)
+            statuses = [s.attempts[0].status for s in (await other.report()).steps]
+            assert statuses == ["reused", "succeeded"]
+            with pytest.raises(stretto.InvalidUsage, match="has no step 'breif'") as caught:
+                await first.retry(from_step="breif")
+            assert caught.value.hint == "did you mean 'brief'?"
+
+    asyncio.run(main())
+
+
+def test_two_instances_work_at_once_in_one_loop(open_stretto: Open) -> None:
+    async def main() -> None:
+        slow = "default: {reply: slow, delay: 200ms}"
+        async with open_stretto(slow) as one, open_stretto("default: quick") as other:
+            runs = [await w.start(BRIEF, {"topic": "looms"}) for w in (one, other)]
+            reports = await asyncio.gather(*(run.report() for run in runs))
+            assert [report.output for report in reports] == ["slow", "quick"]
+            # Each sees the runs of the other: they are the runs of one user.
+            assert {row.id for row in await one.runs()} == {run.id for run in runs}
+
+    asyncio.run(main())
+
+
+def test_one_instance_watches_and_decides_what_another_one_drives(open_stretto: Open) -> None:
+    async def main() -> None:
+        parallel = GATED.replace("depends_on: [look], ", "")
+        script = "replies: {look: {reply: x, delay: 600ms}, send: sent}"
+        async with open_stretto(script) as driver, open_stretto() as other:
+            run = await driver.start(parallel)
+            seen = other.open(run.id)
+            async for event in seen.events():
+                if isinstance(event, stretto.ApprovalRequested):
+                    await seen.approve("send")
+            assert await seen.wait() == "complete"
+            assert (await run.report()).steps["send"].output == "sent"
+
+    asyncio.run(main())
+
+
+def test_runs_are_listed_newest_first_and_filtered(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            done = await w.start(BRIEF, {"topic": "looms"})
+            await done.wait()
+            waiting = await w.start(GATED)
+            await waiting.wait()
+            assert [row.id for row in await w.runs()] == [waiting.id, done.id]
+            assert [row.id for row in await w.runs(status="waiting")] == [waiting.id]
+            assert [row.id for row in await w.runs(workflow="brief")] == [done.id]
+            assert await w.runs(since=time.time() + 60) == []
+            assert len(await w.runs(limit=1)) == 1
+            row = (await w.runs(workflow="brief"))[0]
+            assert (row.status, row.workflow) == ("complete", "brief")
+            assert row.ended_at is not None
+
+    asyncio.run(main())
+
+
+def test_a_task_is_a_run_of_one_step_and_its_prompt_is_taken_as_it_is(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto(agents={"echo": lambda prompt: prompt}, model=None) as w:
+            run = await w.task("echo", "keep {{these}} braces")
+            assert (await run.report()).output == "keep {{these}} braces"
+
+    asyncio.run(main())
+
+
+def test_the_blocking_run_gives_the_report_and_is_refused_inside_a_loop(
+    tmp_path: Path, scripted: Scripted
+) -> None:
+    options: dict[str, Any] = {
+        "home": tmp_path / "home", "folder": tmp_path, "model": scripted("default: x")
+    }  # fmt: skip
+    report = stretto.run(BRIEF, {"topic": "looms"}, **options)
+    assert (report.status, report.output) == ("complete", "x")
+
+    async def main() -> None:
+        with pytest.raises(stretto.StrettoError, match="running event loop") as caught:
+            stretto.run(BRIEF, {"topic": "looms"}, **options)
+        assert "w.start" in caught.value.hint
+
+    asyncio.run(main())
