@@ -27,13 +27,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from stretto.workspaces.copying import clone
-from stretto.workspaces.diff import find_changes
-from stretto.workspaces.entries import Changes
-from stretto.workspaces.isolate import isolate, open_isolated, remove_tree
+from stretto.workspaces.change import ChangeSet, find_changes
+from stretto.workspaces.content import clone
+from stretto.workspaces.isolated_copy import isolate, open_isolated, remove_tree
 from stretto.workspaces.merge import Conflict
-from stretto.workspaces.merge_back import is_merged, merge_back
-from stretto.workspaces.undo import recover_merges
+from stretto.workspaces.rollback import recover_merges
+from stretto.workspaces.transaction import is_merged, merge_back
 
 _Tree: TypeAlias = dict[str, tuple[str, int, bytes]]
 _Act: TypeAlias = Callable[[Callable[[str], None]], None]
@@ -155,7 +154,7 @@ class Trial:
     name: str
     folder: Path
     start: Path  # the workspace as it was
-    changes: Changes
+    changes: ChangeSet
     old: _Tree
     new: _Tree
     disturb: bool = False  # an editor saves a file in the middle of the merge
@@ -367,7 +366,7 @@ def measure(folder: Path, count: int) -> None:
     for number in range(count // 5):
         name = f"d{number % 50}/e{number % 7}/f{number}.py"
         (isolated.root / name).write_bytes(b"changed\n")
-    changes: list[Changes] = []
+    changes: list[ChangeSet] = []
     timed(
         f"find {count // 5:,} changes",
         lambda: changes.append(find_changes(isolated, folder / "artifact")),

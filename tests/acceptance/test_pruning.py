@@ -119,8 +119,8 @@ def test_the_next_run_removes_what_an_ended_one_has_left(tmp_path: Path) -> None
 CUT = """
 import os, sys
 from pathlib import Path
-from stretto.workspaces.diff import open_changes
-from stretto.workspaces.merge_back import merge_back
+from stretto.workspaces.change import open_changes
+from stretto.workspaces.transaction import merge_back
 
 artifact, workspace, home = map(Path, sys.argv[1:])
 merge_back(open_changes(artifact), workspace, home, lambda at: at == "synced" and os._exit(0))

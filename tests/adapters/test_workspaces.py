@@ -11,7 +11,7 @@ from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.ports.workspace import Collected, Held, MergeTerms, NotMerged, WorkspaceCopy
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import StepId
-from stretto.workspaces import diff, isolate
+from stretto.workspaces import change, isolated_copy
 
 ALL = MergeTerms(("**",), is_merged=True)
 
@@ -114,9 +114,9 @@ def test_an_artifact_that_is_not_whole_is_made_anew(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (stage.root / "d0/f0.txt").write_text("changed\n")
-    for name in ("with_renames", "write_durably"):
+    for name in ("join_renames", "write_durably"):
         with monkeypatch.context() as patched:
-            patched.setattr(diff, name, _dying)
+            patched.setattr(change, name, _dying)
             with pytest.raises(KeyboardInterrupt):
                 stage.collect()
         assert not (stage.copy.parent / "change").exists()
@@ -184,7 +184,7 @@ def test_a_change_that_cannot_be_kept_leaves_the_copy(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(diff, "write_durably", full)
+        patched.setattr(change, "write_durably", full)
         with pytest.raises(StrettoError, match="No space left") as caught:
             stage.collect()
     asyncio.run(stage.port.release("run-1"))
@@ -198,7 +198,7 @@ def test_a_copy_of_an_earlier_boot_is_kept_and_not_merged(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (stage.root / "d0/f0.txt").write_text("")  # as a power cut leaves what was not synced
-    monkeypatch.setattr(isolate, "boot_id", lambda: "another")
+    monkeypatch.setattr(isolated_copy, "boot_id", lambda: "another")
     with pytest.raises(StrettoError, match="restarted") as caught:
         stage.collect()
     assert str(stage.copy.parent / "kept-1") in caught.value.hint
@@ -208,7 +208,7 @@ def test_a_copy_of_an_earlier_boot_is_kept_and_not_merged(
 def test_a_shared_copy_of_an_earlier_boot_is_not_worked_in(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolate, "boot_id", lambda: "another")
+    monkeypatch.setattr(isolated_copy, "boot_id", lambda: "another")
     with pytest.raises(StrettoError, match="restarted"):
         asyncio.run(stage.port.open(stage.named))
 
@@ -218,7 +218,7 @@ def test_a_change_that_was_kept_before_a_restart_is_merged(
 ) -> None:
     (stage.root / "d0/f0.txt").write_text("changed\n")
     stage.collect(MergeTerms(("**",), is_merged=False))
-    monkeypatch.setattr(isolate, "boot_id", lambda: "another")
+    monkeypatch.setattr(isolated_copy, "boot_id", lambda: "another")
     assert isinstance(stage.collect(), Collected)
     assert (stage.workspace / "d0/f0.txt").read_text() == "changed\n"
 

@@ -26,9 +26,9 @@ from stretto.problems.errors import StrettoError
 from stretto.testing.clock import VirtualClock
 from stretto.testing.openai_script import Said, ToolCall
 from stretto.text.redaction import Redactor
-from stretto.workspaces.admission import inadmissible
-from stretto.workspaces.diff import find_changes
-from stretto.workspaces.isolate import isolate
+from stretto.workspaces.admission import why_inadmissible
+from stretto.workspaces.change import find_changes
+from stretto.workspaces.isolated_copy import isolate
 from support.subagents import Heard, Outcome, play, request
 
 SECRET = "canary-5f3a9c04d1"
@@ -166,12 +166,12 @@ def test_a_change_that_holds_a_secret_is_not_merged(tmp_path: Path) -> None:
     (copy.root / "a.txt").write_text(base64.b64encode(f"k={SECRET}".encode()).decode())
     (copy.root / ".env").write_text(f"TOKEN={SECRET}\nMORE=1\n")  # it was there before
     changes = find_changes(copy, tmp_path / "change")
-    refused = inadmissible(changes, ("**",), redactor=Redactor(ENVIRON))
+    refused = why_inadmissible(changes, ("**",), redactor=Redactor(ENVIRON))
     assert refused is not None
     assert refused.paths == ("a.txt",)
     assert "SERVICE_TOKEN" in refused.error
     assert SECRET not in refused.error
-    assert inadmissible(changes, ("**",)) is None
+    assert why_inadmissible(changes, ("**",)) is None
 
 
 def test_who_answers_is_asked_of_the_runner_inside() -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from stretto.adapters.tools.files import Files
-from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, Tool, ToolOutcome
 from stretto.vocabulary.values import Json
-from stretto.workspaces.isolate import isolate
+from stretto.workspaces.isolated_copy import isolate
 
 T = TypeVar("T")
 WRITES = ("out/**", "src/*.py")
@@ -29,9 +28,7 @@ def reach_of(
 
 def copy_of(origin: Path, home: Path, *carry: str) -> Reach:
     """The reach of an isolated writer that may write everything."""
-    everything = parse_glob("**/*")
-    assert isinstance(everything, Glob)
-    root = isolate(origin, home, writes=[everything], carry=carry).root
+    root = isolate(origin, home, writes=["**/*"], carry=carry).root
     return reach_of(root, carried=carry, origin=origin)
 
 

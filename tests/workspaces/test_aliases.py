@@ -9,7 +9,7 @@ import pytest
 from stretto.globs.glob import Glob, overlap, parse_glob, text_of
 from stretto.globs.pattern import ANY, Pattern
 from stretto.workspaces.aliases import EVERYTHING, aliases
-from stretto.workspaces.folding import ignores_case
+from stretto.workspaces.links import ignores_case
 from support.trees import Tree, write_tree
 
 TREE: Tree = {

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stretto.workspaces.file_list import (
+    DEFAULT_LIMITS,
+    Selection,
+    WorkspaceLimits,
+    WorkspaceTooLarge,
+    list_workspace,
+)
 from stretto.workspaces.gitignore import MOST_BYTES, MOST_RULES, read_rules
-from stretto.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
-from stretto.workspaces.listing import Selection, list_workspace
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.rooted_dir import RootedDir
 from support.trees import git, write_tree
@@ -199,6 +204,6 @@ def test_a_workspace_past_a_limit_is_refused_with_its_sizes(
     tmp_path: Path, limits: WorkspaceLimits, says: str
 ) -> None:
     write_tree(tmp_path, {"big/0": b"x" * 2048, "a": b"", "b": b"", "c": b"x" * 1024})
-    with RootedDir(tmp_path) as rooted, pytest.raises(TooLarge, match=says) as caught:
+    with RootedDir(tmp_path) as rooted, pytest.raises(WorkspaceTooLarge, match=says) as caught:
         list_workspace(rooted, Selection(), limits)
     assert ".gitignore" in caught.value.hint

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from stretto.globs.glob import Glob, parse_glob
-from stretto.workspaces.apply import Merged
-from stretto.workspaces.diff import find_changes, open_changes
-from stretto.workspaces.entries import Changes
-from stretto.workspaces.isolate import isolate, open_isolated, why_lost
-from stretto.workspaces.left_out import find_left_out
-from stretto.workspaces.limits import DEFAULT_LIMITS, TooLarge, WorkspaceLimits
-from stretto.workspaces.merge_back import merge_back
+from stretto.workspaces.change import ChangeSet, find_changes, open_changes
+from stretto.workspaces.file_list import (
+    DEFAULT_LIMITS,
+    WorkspaceLimits,
+    WorkspaceTooLarge,
+    find_left_out,
+)
+from stretto.workspaces.isolated_copy import isolate, open_isolated, why_lost
+from stretto.workspaces.transaction import Merged, merge_back
 from support.trees import Tree, git, read_tree, repository, write_tree
 
 FILES: Tree = {".gitignore": b"out/\n*.log\n", "a.txt": b"a\n", "src/a.c": b"int a;\n"}
@@ -31,12 +33,12 @@ class Work:
         self.isolated = isolate(
             self.workspace,
             folder / "copy",
-            asked=globs(*writes, reads),
-            writes=globs(*writes),
+            asked=(*writes, reads),
+            writes=writes,
         )
         self.root = self.isolated.root
 
-    def changes(self, limits: WorkspaceLimits = DEFAULT_LIMITS) -> Changes:
+    def changes(self, limits: WorkspaceLimits = DEFAULT_LIMITS) -> ChangeSet:
         return find_changes(self.isolated, self.folder / "artifact", limits)
 
     def merge(self) -> Merged:
@@ -45,7 +47,7 @@ class Work:
         return merged
 
 
-def made(changes: Changes) -> list[str]:
+def made(changes: ChangeSet) -> list[str]:
     return [change.path for change in changes.changes]
 
 
@@ -66,7 +68,7 @@ def test_an_ignored_file_that_the_write_set_covers_reaches_the_workspace(
 def test_rules_from_above_and_of_the_writers_own_lose_nothing_either(tmp_path: Path) -> None:
     top = repository(tmp_path / "top", {".gitignore": b"*.tmp\n", "inner/a": b""})
     (top / ".git/info/exclude").write_text("*.bak\n")
-    isolated = isolate(top / "inner", tmp_path / "copy", writes=globs("**/*"))
+    isolated = isolate(top / "inner", tmp_path / "copy", writes=["**/*"])
     write_tree(isolated.root, {"x.tmp": b"", "x.bak": b"", ".gitignore": b"*\n", "new": b""})
     changes = find_changes(isolated, tmp_path / "artifact")
     assert made(changes) == [".gitignore", "new", "x.bak", "x.tmp"]
@@ -121,11 +123,11 @@ def test_a_copy_that_just_fits_has_room_for_what_the_step_adds(tmp_path: Path) -
     files: Tree = {f"f{number}": b"x" for number in range(10)}
     limits = WorkspaceLimits(files=10, bytes=10, file_bytes=1)
     workspace = write_tree(tmp_path / "ws", files)
-    isolated = isolate(workspace, tmp_path / "copy", limits, writes=globs("**/*"))
+    isolated = isolate(workspace, tmp_path / "copy", limits, writes=["**/*"])
     write_tree(isolated.root, {"new": b"x", "f1": b"xy"})
     assert made(find_changes(isolated, tmp_path / "artifact", limits)) == ["f1", "new"]
     write_tree(isolated.root, {f"more{number}": b"" for number in range(20)})
-    with pytest.raises(TooLarge):
+    with pytest.raises(WorkspaceTooLarge):
         find_changes(isolated, tmp_path / "artifact", limits)
 
 
@@ -189,7 +191,7 @@ def submodule(folder: Path) -> Path:
 def test_a_submodule_is_copied_and_its_files_are_merged(tmp_path: Path) -> None:
     workspace = submodule(tmp_path)
     before = read_tree(workspace / ".git")
-    isolated = isolate(workspace, tmp_path / "copy", writes=globs("**/*"))
+    isolated = isolate(workspace, tmp_path / "copy", writes=["**/*"])
     assert {path for path in isolated.files if path.startswith("vendor")} == {
         "vendor/lib/.gitignore",
         "vendor/lib/lib.c",
@@ -206,11 +208,11 @@ def test_a_submodule_is_copied_and_its_files_are_merged(tmp_path: Path) -> None:
 def test_a_repository_inside_is_named_as_left_out_unless_a_set_names_it(tmp_path: Path) -> None:
     workspace = repository(tmp_path / "ws", FILES)
     repository(workspace / "vendor/other", {"o.c": b""})
-    isolated = isolate(workspace, tmp_path / "copy", writes=globs("**/*"))
+    isolated = isolate(workspace, tmp_path / "copy", writes=["**/*"])
     assert "vendor/other/o.c" not in isolated.files
     changes = find_changes(isolated, tmp_path / "artifact")
     assert [left.path for left in changes.left] == ["vendor/other"]
-    named = isolate(workspace, tmp_path / "copy2", asked=globs("vendor/other/**"))
+    named = isolate(workspace, tmp_path / "copy2", asked=["vendor/other/**"])
     assert "vendor/other/o.c" in named.files
 
 
@@ -232,13 +234,13 @@ def test_what_a_set_covers_and_a_copy_leaves_out_is_known_before_the_run(
     workspace = write_tree(tmp_path / "ws", {**tree, "src/__pycache__/x.pyc": b""})
     found = find_left_out(workspace, (), DEFAULT_LIMITS)
     assert found.covered_by(globs(write_set)) == left_out
-    isolated = isolate(workspace, tmp_path / "copy", asked=globs(write_set))
+    isolated = isolate(workspace, tmp_path / "copy", asked=[write_set])
     assert not any(path.startswith(left_out) for path in isolated.files if left_out)
 
 
-def carrying(folder: Path, edit: Callable[[Path], object]) -> Changes:
+def carrying(folder: Path, edit: Callable[[Path], object]) -> ChangeSet:
     workspace = write_tree(folder / "ws", {**FILES, "deps/x.js": b"x", "deps/y/z.js": b"z"})
-    isolated = isolate(workspace, folder / "copy", writes=globs("**/*"), carry=("deps", "gone"))
+    isolated = isolate(workspace, folder / "copy", writes=["**/*"], carry=("deps", "gone"))
     assert open_isolated(folder / "copy").carried == ("deps",)
     assert list((isolated.root / "deps").iterdir()) == []
     edit(isolated.root)

@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from stretto.workspaces.apply import Merged, WorkspaceMoved, apply_merge
-from stretto.workspaces.diff import find_changes, open_changes
-from stretto.workspaces.entries import Changes
-from stretto.workspaces.isolate import isolate, remove_tree
-from stretto.workspaces.locks import WorkspaceBusy, merge_lock
+from stretto.workspaces.change import ChangeSet, find_changes, open_changes
+from stretto.workspaces.isolated_copy import isolate, remove_tree
 from stretto.workspaces.merge import Conflict, MergePlan, plan_merge, stays_inside
-from stretto.workspaces.merge_back import is_merged, merge_back
+from stretto.workspaces.merge_state import WorkspaceBusy, merge_lock
 from stretto.workspaces.paths import PathRefused
-from stretto.workspaces.undo import recover_merges
+from stretto.workspaces.rollback import recover_merges
+from stretto.workspaces.transaction import (
+    Merged,
+    WorkspaceMoved,
+    apply_merge,
+    is_merged,
+    merge_back,
+)
 from support.trees import Tree, git, read_tree, repository, write_tree
 
 LINES = b"".join(b"line %d\n" % number for number in range(20))
@@ -43,7 +47,7 @@ class Writing:
         self.home = folder / "home"
         self.written = 0
 
-    def write(self, edit: Callable[[Path], object], name: str = "step") -> Changes:
+    def write(self, edit: Callable[[Path], object], name: str = "step") -> ChangeSet:
         isolated = isolate(self.workspace, self.home / "workspaces" / name)
         edit(isolated.root)
         self.written += 1
@@ -51,7 +55,7 @@ class Writing:
         remove_tree(isolated.home)
         return changes
 
-    def merge(self, changes: Changes) -> Merged | Conflict:
+    def merge(self, changes: ChangeSet) -> Merged | Conflict:
         return merge_back(changes, self.workspace, self.home)
 
 
@@ -408,8 +412,8 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(writing: Writing) -> None
 DYING = """
 import os, sys
 from pathlib import Path
-from stretto.workspaces.diff import open_changes
-from stretto.workspaces.merge_back import merge_back
+from stretto.workspaces.change import open_changes
+from stretto.workspaces.transaction import merge_back
 
 artifact, workspace, home = map(Path, sys.argv[1:])
 die = lambda point: os._exit(0) if point == "synced" else None

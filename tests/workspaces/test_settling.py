@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from stretto.workspaces.apply import Merged
-from stretto.workspaces.diff import find_changes
-from stretto.workspaces.entries import Changes
-from stretto.workspaces.isolate import isolate
+from stretto.workspaces.change import ChangeSet, find_changes
+from stretto.workspaces.isolated_copy import isolate
 from stretto.workspaces.merge import Conflict, Settlement
-from stretto.workspaces.merge_back import merge_back
 from stretto.workspaces.paths import escape_path
+from stretto.workspaces.transaction import Merged, merge_back
 from support.trees import Tree, read_tree, write_tree
 
 FILES: Tree = {
@@ -44,7 +42,7 @@ class Clashing:
         self.home = folder / "home"
         isolated = isolate(self.workspace, folder / "copy")
         step(isolated.root)
-        self.changes: Changes = find_changes(isolated, folder / "artifact")
+        self.changes: ChangeSet = find_changes(isolated, folder / "artifact")
         person(self.workspace)
 
     def merge(self, *resolved: str, otherwise: str | None = None) -> Merged | Conflict:

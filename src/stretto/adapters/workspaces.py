@@ -27,27 +27,37 @@ from stretto.ports.workspace import (
 )
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
-from stretto.workspaces.admission import doubt_about, globs_of, inadmissible
-from stretto.workspaces.diff import DRAFT, find_changes, is_complete, open_changes, take_over
-from stretto.workspaces.durable import write_durably
-from stretto.workspaces.entries import Changes
-from stretto.workspaces.isolate import discard_tree, empty_trash, isolate, open_isolated
-from stretto.workspaces.limits import DEFAULT_LIMITS, WorkspaceLimits
+from stretto.workspaces.admission import doubt_about, why_inadmissible
+from stretto.workspaces.change import (
+    DRAFT,
+    ChangeSet,
+    copy_change_set,
+    find_changes,
+    has_all_bytes,
+    open_changes,
+)
+from stretto.workspaces.file_list import DEFAULT_LIMITS, WorkspaceLimits
+from stretto.workspaces.isolated_copy import discard_tree, empty_trash, isolate, open_isolated
 from stretto.workspaces.merge import Conflict, plan_merge
-from stretto.workspaces.merge_back import merge_back
 from stretto.workspaces.patch import render_patch, summarize
 from stretto.workspaces.paths import escape_path
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
+from stretto.workspaces.rollback import recover_merges, unfinished_merges
 from stretto.workspaces.sandbox.repository_guard import (
     disarm_new,
     look_for_repositories,
     remove_left_guard,
 )
 from stretto.workspaces.sandbox.survey import Survey
-from stretto.workspaces.stored import Unreadable
-from stretto.workspaces.undo import recover_merges, unfinished_merges
-from stretto.workspaces.watching import Snapshot, differences, look
-from stretto.workspaces.written import is_still_written, note_written
+from stretto.workspaces.shared_workspace import (
+    StatSnapshot,
+    find_undeclared_paths,
+    is_still_written,
+    note_written,
+    snapshot_stats,
+)
+from stretto.workspaces.storage import Unreadable, write_durably
+from stretto.workspaces.transaction import merge_back
 
 _TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"
 _MOST_SAID = 20  # warnings of one step
@@ -77,7 +87,7 @@ class LocalWorkspaces:
         self._carry = carry
         self._redactor = redactor
         self._opening: dict[WorkspaceCopy, asyncio.Lock] = {}
-        self._looks: dict[SharedWorkspace, Snapshot] = {}
+        self._looks: dict[SharedWorkspace, StatSnapshot] = {}
         self._surveys: dict[SharedWorkspace, Survey] = {}
 
     async def recover(self, workspace: Path) -> tuple[Undone, ...]:
@@ -88,7 +98,7 @@ class LocalWorkspaces:
 
     async def watch(self, shared: SharedWorkspace) -> None:
         if shared not in self._looks:
-            self._looks[shared] = await asyncio.to_thread(look, shared.folder)
+            self._looks[shared] = await asyncio.to_thread(snapshot_stats, shared.folder)
             self._surveys[shared] = await asyncio.to_thread(look_for_repositories, shared.folder)
 
     async def undeclared_changes(
@@ -99,15 +109,21 @@ class LocalWorkspaces:
             return UndeclaredChanges(())
         survey = self._surveys.pop(shared)
         made = await asyncio.to_thread(disarm_new, shared.folder, survey, self._home)
-        after = await asyncio.to_thread(look, shared.folder)
+        after = await asyncio.to_thread(snapshot_stats, shared.folder)
         # Our own folder may lie in the workspace, and we write all the time.
         own = os.path.relpath(self._home.resolve(), shared.folder.resolve())
-        strays = differences(before, after, declared)
-        elsewhere = set(differences(before, after, shared.write_set))
-        changed = [path for path in differences(before, after, ()) if path not in elsewhere]
+        strays = find_undeclared_paths(before, after, declared)
+        elsewhere = set(find_undeclared_paths(before, after, shared.write_set))
+        changed = [
+            path for path in find_undeclared_paths(before, after, ()) if path not in elsewhere
+        ]
         is_unchanged = before.is_whole and after.is_whole and not changed
         if before.is_whole and after.is_whole:
-            written = [it for it in differences(before, after, ()) if not it.startswith(f"{own}/")]
+            written = [
+                it
+                for it in find_undeclared_paths(before, after, ())
+                if not it.startswith(f"{own}/")
+            ]
             note = self._note(shared.run_id, shared.step)
             await asyncio.to_thread(note_written, note, shared.folder, written)
         paths = tuple(escape_path(path) for path in strays if not path.startswith(f"{own}/"))
@@ -158,13 +174,12 @@ class LocalWorkspaces:
                 raise ChangeLost(_TORN, hint=f"it is {home}; stretto retry does the step anew")
             return isolated.root
         except NotFound:
-            writes = globs_of(copy.write_set)
             return isolate(
                 copy.workspace,
                 home,
                 self._limits,
-                asked=(*writes, *globs_of(copy.read_set)),
-                writes=writes,
+                asked=(*copy.write_set, *copy.read_set),
+                writes=copy.write_set,
                 carry=self._carry,
                 engine_home=self._home,
             ).root
@@ -178,7 +193,7 @@ class LocalWorkspaces:
         counts = (len(changes.changes), figures.added, figures.removed)
         said = _said(changes)
         half_done = terms.half_done if changes.changes else ""
-        if refused := inadmissible(changes, terms.write_set, self._protected, self._redactor):
+        if refused := why_inadmissible(changes, terms.write_set, self._protected, self._redactor):
             return NotMerged(
                 artifact, refused.error, refused.paths, *counts, True,
                 is_whole=not half_done, warnings=said,
@@ -202,9 +217,9 @@ class LocalWorkspaces:
 
     def _can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
         earlier = self._earlier(copy, terms)
-        if earlier is None or inadmissible(earlier, terms.write_set, self._protected):
+        if earlier is None or why_inadmissible(earlier, terms.write_set, self._protected):
             return False
-        if not is_complete(earlier) or (doubt_about(earlier) and not earlier.is_explained):
+        if not has_all_bytes(earlier) or (doubt_about(earlier) and not earlier.is_explained):
             return False
         return not (terms.is_merged and isinstance(plan_merge(earlier, copy.workspace), Conflict))
 
@@ -219,7 +234,7 @@ class LocalWorkspaces:
     def _note(self, run_id: str, step: str) -> Path:
         return self._home / "workspaces" / run_id / step / "written.json"
 
-    def _earlier(self, copy: WorkspaceCopy, terms: MergeTerms) -> Changes | None:
+    def _earlier(self, copy: WorkspaceCopy, terms: MergeTerms) -> ChangeSet | None:
         """The change of the run that the answer comes from, wherever the step stood in it."""
         if terms.reused_from is None or not terms.key:
             return None
@@ -232,7 +247,7 @@ class LocalWorkspaces:
                     return changes
         return None
 
-    def _changes(self, copy: WorkspaceCopy, terms: MergeTerms) -> Changes | None:
+    def _changes(self, copy: WorkspaceCopy, terms: MergeTerms) -> ChangeSet | None:
         """The artifact, once there is one: what is left of the copy then says nothing any more."""
         artifact = self.artifact(copy.run_id, copy.step)
         with suppress(NotFound):
@@ -242,7 +257,7 @@ class LocalWorkspaces:
             earlier = self._earlier(copy, terms)
             if earlier is None:
                 raise ChangeLost(f"the change that run {terms.reused_from} made is gone")
-            return take_over(earlier, artifact)
+            return copy_change_set(earlier, artifact)
         folder, kept = self._copy(copy), self._copy(copy, "kept")
         try:
             isolated = open_isolated(kept if kept.exists() else folder)
@@ -281,7 +296,7 @@ class LocalWorkspaces:
         return self._home / "workspaces" / "trash"
 
 
-def _shown(changes: Changes) -> tuple[str, tuple[str, ...]]:
+def _shown(changes: ChangeSet) -> tuple[str, tuple[str, ...]]:
     """The change as a prompt may show it, and its paths. A binary file is only named."""
     paths = tuple(escape_path(change.path) for change in changes.changes[:_MOST_PATHS])
     patch = render_patch(changes, largest_binary=0).decode("utf-8", "replace")
@@ -292,7 +307,7 @@ def _shown(changes: Changes) -> tuple[str, tuple[str, ...]]:
     return cut + left, paths
 
 
-def _said(changes: Changes) -> tuple[str, ...]:
+def _said(changes: ChangeSet) -> tuple[str, ...]:
     lines = [
         *(
             f"{escape_path(each.path)} is no part of its change: {each.why}"

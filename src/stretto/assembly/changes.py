@@ -13,15 +13,13 @@ from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, St
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import did_you_mean, listed
-from stretto.workspaces.admission import doubt_about, inadmissible
-from stretto.workspaces.apply import Merged
-from stretto.workspaces.diff import open_changes
-from stretto.workspaces.entries import Changes
+from stretto.workspaces.admission import doubt_about, why_inadmissible
+from stretto.workspaces.change import ChangeSet, open_changes
 from stretto.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
-from stretto.workspaces.merge_back import is_merged, merge_back
 from stretto.workspaces.patch import LARGEST_BINARY, render_patch, summarize
 from stretto.workspaces.paths import escape_path, quote_path
 from stretto.workspaces.protected import Protected
+from stretto.workspaces.transaction import Merged, is_merged, merge_back
 
 if TYPE_CHECKING:
     from stretto.assembly.project import Project
@@ -91,7 +89,7 @@ class ApplyOptions:
     theirs: bool = False  # in every conflict the step's own is taken
 
 
-def change_of(history: "History", step: str) -> Changes:
+def change_of(history: "History", step: str) -> ChangeSet:
     """What an isolated writer changed. Raises NotFound."""
     run_id, steps = history.started.run_id, history.state.steps
     known = steps.get(StepId(step))
@@ -178,14 +176,14 @@ def apply_change(
     )
 
 
-def _foresee(changes: Changes, workspace: Path, home: Path, settlement: Settlement) -> Merged:
+def _foresee(changes: ChangeSet, workspace: Path, home: Path, settlement: Settlement) -> Merged:
     if is_merged(changes, workspace, home):
         return Merged(changes.id, (), (), was_done=True)
     planned = _merged(plan_merge(changes, workspace, settlement))
     return Merged(changes.id, planned.paths, planned.merged_by_lines, left=planned.left)
 
 
-def _settlement(changes: Changes, workspace: Path, options: ApplyOptions) -> Settlement:
+def _settlement(changes: ChangeSet, workspace: Path, options: ApplyOptions) -> Settlement:
     if options.ours and options.theirs:
         raise InvalidUsage("--ours and --theirs exclude each other")
     paths = _relative_paths(workspace, options.resolved)
@@ -207,7 +205,7 @@ def _relative_paths(workspace: Path, paths: Iterable[str]) -> frozenset[str]:
 
 
 def _admit(
-    project: "Project", step: "StepState", changes: Changes, run: str, options: ApplyOptions
+    project: "Project", step: "StepState", changes: ChangeSet, run: str, options: ApplyOptions
 ) -> None:
     what = f"the change of step '{step.id}'"
     if step.is_merge_held:
@@ -215,7 +213,7 @@ def _admit(
         raise InvalidUsage(f"the run waits for you to decide about {what}", hint=hint)
     redactor = NOTHING_SECRET if options.allow_secrets else project.redactor
     protected = Protected(project.settings.protected)
-    if refused := inadmissible(changes, step.planned.write_set, protected, redactor):
+    if refused := why_inadmissible(changes, step.planned.write_set, protected, redactor):
         hint = f"stretto diff {run} {step.id} shows it; widen its write_set and run the step again"
         raise MergeConflict(f"{what} is not merged: {refused.error}", hint=hint)
     if step.planned.merge_back == "never":

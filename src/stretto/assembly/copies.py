@@ -9,9 +9,8 @@ from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.problems import Problem
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.names import listed
-from stretto.workspaces.isolate import is_real_folder
-from stretto.workspaces.left_out import LeftOut, find_left_out
-from stretto.workspaces.limits import MIB, WorkspaceLimits
+from stretto.workspaces.file_list import MIB, LeftOut, WorkspaceLimits, find_left_out
+from stretto.workspaces.isolated_copy import is_real_folder
 from stretto.workspaces.paths import quote_path
 
 LEFT_OUT = "RCP905"

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from unicodedata import normalize
@@ -72,6 +72,11 @@ def parse_glob(text: str) -> Glob | GlobFault:
         return Glob(text, tuple(dict.fromkeys(filter(_covers_anything, patterns))))
     except _Refused as refused:
         return refused.fault
+
+
+def parse_globs(texts: Iterable[str]) -> tuple[Glob, ...]:
+    """What is no glob is left out."""
+    return tuple(glob for glob in map(parse_glob, texts) if isinstance(glob, Glob))
 
 
 def overlap(a: Glob, b: Glob) -> bool:

@@ -6,12 +6,11 @@ The run and `stretto apply` ask here alike: what a step was not allowed to write
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.globs.glob import Glob, parse_glob
+from stretto.globs.glob import parse_globs
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.vocabulary.names import listed
-from stretto.workspaces.blobs import Blobs
-from stretto.workspaces.diff import outside
-from stretto.workspaces.entries import Changes, Entry
+from stretto.workspaces.change import ChangeSet, find_paths_outside
+from stretto.workspaces.content import Blobs, FileEntry
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
 
 # A step may remove this many files, or this share of them, without anybody being asked.
@@ -27,13 +26,13 @@ class Inadmissible:
     paths: tuple[str, ...]
 
 
-def inadmissible(
-    changes: Changes,
+def why_inadmissible(
+    changes: ChangeSet,
     write_set: Sequence[str],
     protected: Protected = NOTHING_PROTECTED,
     redactor: Redactor = NOTHING_SECRET,
 ) -> Inadmissible | None:
-    strays = outside(changes, globs_of(write_set))
+    strays = find_paths_outside(changes, parse_globs(write_set))
     if strays:
         return Inadmissible(f"it changed files outside its write-set: {listed(strays)}", strays)
     touched = dict.fromkeys(path for change in changes.changes for path in change.touched)
@@ -48,13 +47,13 @@ def inadmissible(
     return None
 
 
-def _new_secrets(changes: Changes, redactor: Redactor) -> dict[str, tuple[str, ...]]:
+def _new_secrets(changes: ChangeSet, redactor: Redactor) -> dict[str, tuple[str, ...]]:
     """By file: the variables whose values are in it and were not before."""
     if not redactor.has_secrets or not changes.changes:
         return {}
     blobs = Blobs(changes.objects)
 
-    def held(entry: Entry | None) -> tuple[str, ...]:
+    def held(entry: FileEntry | None) -> tuple[str, ...]:
         if entry is None or entry.size > _MOST_SEARCHED:
             return ()
         return redactor.named(blobs.read(entry.digest).decode("utf-8", "surrogateescape"))
@@ -67,7 +66,7 @@ def _new_secrets(changes: Changes, redactor: Redactor) -> dict[str, tuple[str, .
     return found
 
 
-def doubt_about(changes: Changes) -> str:
+def doubt_about(changes: ChangeSet) -> str:
     """What a person should know before a change is merged whose removals nothing explains.
 
     A copy that lost files, however it lost them, would look like a step that removed them.
@@ -80,7 +79,3 @@ def doubt_about(changes: Changes) -> str:
         f"its change removes {len(removed):,}{of} files ({listed(removed)}), "
         "and no tool call and no command of the step can have removed them"
     )
-
-
-def globs_of(texts: Sequence[str]) -> list[Glob]:
-    return [glob for text in texts if isinstance(glob := parse_glob(text), Glob)]

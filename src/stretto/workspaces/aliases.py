@@ -14,16 +14,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from stretto.globs.glob import Glob, parse_glob, text_of
+from stretto.globs.glob import Glob, parse_glob, parse_globs, text_of
 from stretto.globs.intersection import intersects, word_of
 from stretto.globs.pattern import ANY, Pattern, Segment, Wild
-from stretto.workspaces.folding import fold_pattern, ignores_case
-from stretto.workspaces.links import MOST_LOOKED_AT, Link, Links, Names, TooMuch, is_skipped
+from stretto.workspaces.links import (
+    MOST_LOOKED_AT,
+    Links,
+    PathNames,
+    TooManyLinks,
+    WorkspaceLink,
+    fold_pattern,
+    ignores_case,
+    is_skipped,
+)
 
 EVERYTHING = ("**/*",)
 MOST_ALIASES = 500
 
-_Place: TypeAlias = tuple[Names, Pattern]  # a folder, and what is left of the pattern there
+_Place: TypeAlias = tuple[PathNames, Pattern]  # a folder, and what is left of the pattern there
 
 
 def aliases_of_sets(
@@ -58,7 +66,7 @@ def aliases(
 
 def aliases_by(links: Links, globs: Sequence[str], *, is_case_ignored: bool) -> tuple[str, ...]:
     """The same with links that were found before: a plan asks for many sets."""
-    parsed = [glob for glob in map(parse_glob, globs) if isinstance(glob, Glob)]
+    parsed = parse_globs(globs)
     written = [pattern for glob in parsed for pattern in glob.patterns]
     patterns = [fold_pattern(pattern) for pattern in written] if is_case_ignored else written
     if (ANY,) in patterns:
@@ -66,7 +74,7 @@ def aliases_by(links: Links, globs: Sequence[str], *, is_case_ignored: bool) -> 
     try:
         search = _Search(links, patterns)
         search.run()
-    except TooMuch:
+    except TooManyLinks:
         return EVERYTHING
     folded = [pattern for pattern in patterns if pattern not in written]
     texts = tuple(dict.fromkeys(map(text_of, (*folded, *search.found))))
@@ -106,14 +114,14 @@ class _Search:
         if led_to is not None and led_to != stem:
             self._follow(led_to, pattern[len(stem) :])
 
-    def _by_name(self, folder: Names, name: str, rest: Pattern) -> None:
+    def _by_name(self, folder: PathNames, name: str, rest: Pattern) -> None:
         there = self._links.named(folder, name)
-        if isinstance(there, Link):
+        if isinstance(there, WorkspaceLink):
             self._through(there, rest)
         elif there:
             self._visit((*folder, name), rest)
 
-    def _by_match(self, folder: Names, segment: Segment, rest: Pattern) -> None:
+    def _by_match(self, folder: PathNames, segment: Segment, rest: Pattern) -> None:
         inside = self._links.inside(folder)
         for name in inside.folders:
             self._links.try_one()
@@ -124,12 +132,12 @@ class _Search:
             if _covers(segment, name):
                 self._through(link, rest)
 
-    def _anywhere(self, folder: Names, rest: Pattern) -> None:
+    def _anywhere(self, folder: PathNames, rest: Pattern) -> None:
         for link in self._links.below(folder):
             for left in self._left_behind(rest, link.at[len(folder) :]):
                 self._through(link, left)
 
-    def _left_behind(self, pattern: Pattern, names: Names) -> Iterator[Pattern]:
+    def _left_behind(self, pattern: Pattern, names: PathNames) -> Iterator[Pattern]:
         """What a path that begins with these names must still match."""
         left = {pattern: None}
         for name in names:
@@ -137,25 +145,25 @@ class _Search:
             left = {after: None for before in left for after in _after(before, name)}
         return iter(left)
 
-    def _through(self, link: Link, rest: Pattern) -> None:
+    def _through(self, link: WorkspaceLink, rest: Pattern) -> None:
         # `*` covers a link to a folder, and no file in that folder.
         if rest or not link.is_folder:
             self._follow(link.to, rest)
 
-    def _follow(self, to: Names, rest: Pattern) -> None:
+    def _follow(self, to: PathNames, rest: Pattern) -> None:
         whole: Pattern = (*to, *(rest or (ANY,)))
         others = (*self._patterns, *self.found)
         is_known = any(includes(other, whole) for other in others)
         if not is_known:
             self.found[whole] = None
             if len(self.found) > MOST_ALIASES:
-                raise TooMuch
+                raise TooManyLinks
         # What is known is walked by whoever knows it, unless that walk skips this folder.
         if not is_known or any(map(is_skipped, to)):
             # From the top, as the author's own: where it leads to may be spelt otherwise on disk.
             self._visit((), whole)
 
-    def _visit(self, folder: Names, rest: Pattern) -> None:
+    def _visit(self, folder: PathNames, rest: Pattern) -> None:
         self._links.try_one()
         if rest and (folder, rest) not in self._seen:
             self._seen.add((folder, rest))
@@ -173,7 +181,7 @@ def includes(one: Pattern, other: Pattern) -> bool:
     return other[:at] == head and other[len(other) - len(tail) :] == tail
 
 
-def plain_names(pattern: Pattern) -> Names:
+def plain_names(pattern: Pattern) -> PathNames:
     names = list[str]()
     for part in pattern:
         if not isinstance(part, str):

@@ -48,7 +48,7 @@ def find_repository(workspace: Path) -> Repository | None:
     return None
 
 
-def own_git_dir(repository: Repository, where: Path) -> None:
+def make_git_dir(repository: Repository, where: Path) -> None:
     """Make a git directory that shows the repository's index and HEAD, with a config of ours."""
     (where / "objects" / "info").mkdir(parents=True)
     (where / "refs").mkdir()
@@ -72,7 +72,7 @@ def own_git_dir(repository: Repository, where: Path) -> None:
             shutil.copyfile(file, where / file.name)
 
 
-def tracked_paths(repository: Repository, git_dir: Path, workspace: Path) -> frozenset[str]:
+def list_tracked(repository: Repository, git_dir: Path, workspace: Path) -> frozenset[str]:
     """Relative to the workspace. None are known where git is not installed."""
     writable = Writable((workspace, repository.top), own_places())
     git = find_program("git", writable=writable)
@@ -98,7 +98,7 @@ def tracked_paths(repository: Repository, git_dir: Path, workspace: Path) -> fro
     return frozenset(os.fsdecode(path) for path in done.stdout.split(b"\0") if path)
 
 
-def excludes(repository: Repository, workspace: Path) -> list[tuple[str, Path, str]]:
+def list_exclude_files(repository: Repository, workspace: Path) -> list[tuple[str, Path, str]]:
     """Ignore files that lie outside the workspace: where paths begin, the file, its name."""
     inner = workspace.relative_to(repository.top).parts
     found = [("/".join(inner), repository.common_dir / "info" / "exclude", "info/exclude")]

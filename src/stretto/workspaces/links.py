@@ -1,46 +1,125 @@
-"""The symbolic links of a workspace, found as they are asked for. In: folders. Out: Links.
+"""The symbolic links of a workspace, and names where case does not count.
 
-Only where a link leads inside the workspace is kept: nothing outside can be written through one.
-Nothing is looked at twice, and past a limit TooMuch is raised: a workspace may be anybody's.
+Links are found as they are asked for. Only a link that leads inside the workspace is kept: nothing
+outside can be written through one. Nothing is looked at twice, and past a limit TooManyLinks is
+raised, because a workspace may come from a stranger.
+
+Two spellings of one file fold alike, and what a pattern matches, folded, its folded form matches.
+So two patterns may name one file only if their folded forms overlap.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 from unicodedata import normalize
 
-from stretto.workspaces.folding import fold
-from stretto.workspaces.listing import SKIPPED_NAMES
+from stretto.globs.pattern import ANY, CharSet, Letters, Pattern, Segment, Wild
+from stretto.workspaces.file_list import SKIPPED_NAMES
 from stretto.workspaces.protected import is_protected
 from stretto.workspaces.rooted_dir import MOST_DEPTH
+
+_MOST_PROBED = 64
+
+
+def ignores_case(folder: Path) -> bool:
+    """Whether a name there may be spelt in another case. An empty folder is judged by its own."""
+    probed = _probe_names(folder)
+    return _probe_itself(folder) if probed is None else probed
+
+
+def fold(name: str) -> str:
+    return normalize("NFC", normalize("NFC", name).casefold())
+
+
+def fold_pattern(pattern: Pattern) -> Pattern:
+    return tuple(part if isinstance(part, Wild) else _fold_segment(part) for part in pattern)
+
+
+def _fold_segment(segment: Segment) -> Segment:
+    if isinstance(segment, str):
+        return fold(segment)
+    letters = list[CharSet | Wild]()
+    for letter in segment:
+        for folded in _fold_letter(letter):
+            if folded is not ANY or letters[-1:] != [ANY]:
+                letters.append(folded)
+    return tuple(letters)
+
+
+def _fold_letter(letter: CharSet | Wild) -> Letters:
+    if letter is not ANY and len(letter) == 1 and letter[0][0] == letter[0][1]:
+        return tuple(((ord(char), ord(char)),) for char in fold(chr(letter[0][0])))
+    # Any other set becomes a star: one of its characters may fold to several, as 'ß' does.
+    return (ANY,)
+
+
+def _probe_names(folder: Path) -> bool | None:
+    """None: no name there has a case."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for _, entry in zip(range(_MOST_PROBED), entries, strict=False)]
+    except OSError:
+        return None
+    answers = list(_answers(folder, names))
+    return any(answers) if answers else None
+
+
+def _probe_itself(folder: Path) -> bool:
+    resolved = Path(os.path.realpath(folder))
+    return any(_answers(resolved.parent, [resolved.name]))
+
+
+def _answers(folder: Path, names: list[str]) -> Iterator[bool]:
+    for name in names:
+        other = name.swapcase()
+        if other == name or other in names:
+            continue
+        try:
+            here = os.lstat(folder / name)
+            there = os.lstat(folder / other)
+        except FileNotFoundError:
+            yield False
+        except OSError:
+            continue
+        else:
+            # Two hard links are one file too, but a listing shows both of them.
+            yield os.path.samestat(here, there) and not _is_listed(folder, other)
+
+
+def _is_listed(folder: Path, name: str) -> bool:
+    try:
+        return name in os.listdir(folder)
+    except OSError:
+        return False
+
 
 MOST_LOOKED_AT = 50_000
 MOST_TRIED = 500_000
 
-Names: TypeAlias = tuple[str, ...]  # of a path in the workspace, as sets spell it; () is itself
+PathNames: TypeAlias = tuple[str, ...]  # of a path in the workspace, as sets spell it; () is itself
 
 
-class TooMuch(Exception):
+class TooManyLinks(Exception):
     """More than anybody wants to wait for. What it would have found is not known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    at: Names  # no link on the way
-    to: Names  # neither there
+class WorkspaceLink:
+    at: PathNames  # no link on the way
+    to: PathNames  # neither there
     is_folder: bool  # what it leads to
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class FolderLinks:
     """What can lead further in a folder, by the name as sets spell it."""
 
     folders: dict[str, str] = field(default_factory=dict)  # → its name on disk
-    links: dict[str, Link] = field(default_factory=dict)
+    links: dict[str, WorkspaceLink] = field(default_factory=dict)
 
 
 class Links:
@@ -52,28 +131,28 @@ class Links:
         self.spell: Callable[[str], str] = fold if is_case_ignored else _composed
         self._left_to_look_at = most_looked_at
         self._left_to_try = MOST_TRIED
-        self._on_disk: dict[Names, str] = {(): self._root}
-        self._inside: dict[Names, Inside] = {}
-        self._below: dict[Names, tuple[Link, ...]] = {}
-        self._named: dict[Names, Link | bool] = {}
+        self._on_disk: dict[PathNames, str] = {(): self._root}
+        self._inside: dict[PathNames, FolderLinks] = {}
+        self._below: dict[PathNames, tuple[WorkspaceLink, ...]] = {}
+        self._named: dict[PathNames, WorkspaceLink | bool] = {}
 
-    def named(self, folder: Names, name: str) -> Link | bool:
+    def named(self, folder: PathNames, name: str) -> WorkspaceLink | bool:
         """What a plain name stands for: a link, a folder (True), or nothing that leads further."""
         where = (*folder, name)
         if where not in self._named:
             self._named[where] = self._find(folder, name)
         return self._named[where]
 
-    def inside(self, folder: Names) -> Inside:
+    def inside(self, folder: PathNames) -> FolderLinks:
         if folder not in self._inside:
             self._inside[folder] = self._scan(folder)
         return self._inside[folder]
 
-    def below(self, folder: Names) -> tuple[Link, ...]:
+    def below(self, folder: PathNames) -> tuple[WorkspaceLink, ...]:
         """All links in a folder and the folders in it, but for those that nobody edits."""
         if folder not in self._below:
             if len(folder) > MOST_DEPTH:
-                raise TooMuch
+                raise TooManyLinks
             inside = self.inside(folder)
             found = list(inside.links.values())
             for spelt, name in inside.folders.items():
@@ -82,7 +161,7 @@ class Links:
             self._below[folder] = tuple(found)
         return self._below[folder]
 
-    def resolve(self, names: Names) -> Names | None:
+    def resolve(self, names: PathNames) -> PathNames | None:
         """Where a path leads, every link on the way followed, also one that leads out and back."""
         return self._led_to(os.path.join(self._root, *names))
 
@@ -90,9 +169,9 @@ class Links:
         """Counts what is tried with what was found."""
         self._left_to_try -= 1
         if self._left_to_try < 0:
-            raise TooMuch
+            raise TooManyLinks
 
-    def _find(self, folder: Names, name: str) -> Link | bool:
+    def _find(self, folder: PathNames, name: str) -> WorkspaceLink | bool:
         # Only where each name has one spelling can it be asked for without looking at all.
         if self._is_case_ignored or not name.isascii():
             inside = self.inside(folder)
@@ -104,11 +183,11 @@ class Links:
             return False
         if stat.S_ISLNK(mode):
             to = self._led_to(path)
-            return to is not None and Link((*folder, name), to, os.path.isdir(path))
+            return to is not None and WorkspaceLink((*folder, name), to, os.path.isdir(path))
         return stat.S_ISDIR(mode)
 
-    def _scan(self, folder: Names) -> Inside:
-        inside = Inside()
+    def _scan(self, folder: PathNames) -> FolderLinks:
+        inside = FolderLinks()
         path = self._disk(folder)
         try:
             with os.scandir(path) as entries:
@@ -118,7 +197,9 @@ class Links:
                     if entry.is_symlink():
                         to = self._led_to(entry.path)
                         if to is not None:
-                            inside.links[spelt] = Link((*folder, spelt), to, entry.is_dir())
+                            inside.links[spelt] = WorkspaceLink(
+                                (*folder, spelt), to, entry.is_dir()
+                            )
                     elif entry.is_dir(follow_symlinks=False):
                         inside.folders[spelt] = entry.name
                         self._on_disk[(*folder, spelt)] = entry.path
@@ -129,9 +210,9 @@ class Links:
     def _look(self) -> None:
         self._left_to_look_at -= 1
         if self._left_to_look_at < 0:
-            raise TooMuch
+            raise TooManyLinks
 
-    def _led_to(self, path: str) -> Names | None:
+    def _led_to(self, path: str) -> PathNames | None:
         try:
             os.stat(path)
         except OSError as error:
@@ -145,10 +226,10 @@ class Links:
             return None
         return names[len(outer) :]
 
-    def _parts(self, path: str) -> Names:
+    def _parts(self, path: str) -> PathNames:
         return tuple(self.spell(name) for name in path.split(os.sep) if name)
 
-    def _disk(self, folder: Names) -> str:
+    def _disk(self, folder: PathNames) -> str:
         known = self._on_disk.get(folder)
         return known if known is not None else os.path.join(self._root, *folder)
 

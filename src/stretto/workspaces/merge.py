@@ -14,32 +14,25 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from stretto.workspaces.blobs import Blobs
-from stretto.workspaces.entries import Change, Changes, Entry, Left
+from stretto.workspaces.change import ChangeSet, FileChange
+from stretto.workspaces.content import Blobs, FileEntry, SkippedPath, read_entry
 from stretto.workspaces.line_diff import LineClashes, is_text, merge_text
+from stretto.workspaces.merge_state import Put
 from stretto.workspaces.patch import LARGEST_TEXT
 from stretto.workspaces.paths import PathKind, PathRefused, kind_of, quote_path
 from stretto.workspaces.protected import is_protected
-from stretto.workspaces.reading import entry_at
 from stretto.workspaces.rooted_dir import RootedDir
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
-    """One path of the workspace: what it holds, and what it shall hold. Never the same."""
-
-    path: str
-    before: Entry | None
-    after: Entry | None
-
-
-@dataclass(frozen=True, slots=True)
 class MergePlan:
-    changes: Changes
+    changes: ChangeSet
     workspace: Path
     puts: tuple[Put, ...]  # by path
     texts: dict[str, bytes]  # merged ones, by digest; other bytes are in the artifact
-    left: tuple[Left, ...] = ()  # what stays as the workspace has it, though the step made another
+    left: tuple[
+        SkippedPath, ...
+    ] = ()  # what stays as the workspace has it, though the step made another
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -54,14 +47,14 @@ class MergePlan:
 class Clash:
     path: str
     why: str
-    base: Entry | None = None
-    ours: Entry | None = None
-    theirs: Entry | None = None
+    base: FileEntry | None = None
+    ours: FileEntry | None = None
+    theirs: FileEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    changes: Changes
+    changes: ChangeSet
     workspace: Path
     clashes: tuple[Clash, ...]
     kept: Path | None = None  # folders `base`, `ours` and `theirs`, once they are written
@@ -83,7 +76,7 @@ UNSETTLED = Settlement()
 
 
 def plan_merge(
-    changes: Changes, workspace: Path, settlement: Settlement = UNSETTLED
+    changes: ChangeSet, workspace: Path, settlement: Settlement = UNSETTLED
 ) -> MergePlan | Conflict:
     """What would happen now: a dry run, and the first half of a merge."""
     with RootedDir(workspace) as rooted:
@@ -109,9 +102,9 @@ class _Planner:
     puts: dict[str, Put] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
-    left: list[Left] = field(default_factory=list)
+    left: list[SkippedPath] = field(default_factory=list)
 
-    def plan(self, changes: Changes) -> None:
+    def plan(self, changes: ChangeSet) -> None:
         for left in changes.refused:
             if self._stays((left.path,)):
                 self._leave((left.path,), left.why)
@@ -128,7 +121,7 @@ class _Planner:
                 self._settle(change, error)
         self._clear_the_way(changes)
 
-    def _clear_the_way(self, changes: Changes) -> None:
+    def _clear_the_way(self, changes: ChangeSet) -> None:
         """Nothing of the workspace's own is removed to make room for a put."""
         change_at = {path: change for change in changes.changes for path in change.touched}
         # Again after each that stays: a file that is not removed after all may be in the way.
@@ -152,9 +145,9 @@ class _Planner:
         return settlement.otherwise == "ours" or any(p in settlement.resolved for p in paths)
 
     def _leave(self, paths: tuple[str, ...], why: str) -> None:
-        self.left.extend(Left(path, why) for path in paths)
+        self.left.extend(SkippedPath(path, why) for path in paths)
 
-    def _settle(self, change: Change, error: Exception) -> None:
+    def _settle(self, change: FileChange, error: Exception) -> None:
         if self._stays(change.touched):
             self._leave(change.touched, f"it {error}")
             return
@@ -166,7 +159,7 @@ class _Planner:
             self._put(change.renamed_from, self._ours(change.renamed_from), None)
         self._put(change.path, self._ours(change.path), change.after)
 
-    def _sides(self, change: Change, why: str) -> Iterator[Clash]:
+    def _sides(self, change: FileChange, why: str) -> Iterator[Clash]:
         is_renamed = change.renamed_from is not None
         base = None if is_renamed else change.before
         yield Clash(change.path, why, base, self._ours_or_none(change.path), change.after)
@@ -174,7 +167,7 @@ class _Planner:
             old, why = change.renamed_from, f"was renamed to {quote_path(change.path)} by the step"
             yield Clash(old, why, change.before, self._ours_or_none(old), None)
 
-    def _check(self, change: Change) -> None:
+    def _check(self, change: FileChange) -> None:
         if any(is_protected(path) for path in change.touched):
             raise _Clashing("is git's own, or a merge's")
         if change.after is not None and change.after.kind == "link":
@@ -182,7 +175,7 @@ class _Planner:
             if not stays_inside(change.path, target):
                 raise _Clashing("is a symbolic link that leads out of the workspace")
 
-    def _decide(self, change: Change) -> None:
+    def _decide(self, change: FileChange) -> None:
         ours = self._ours(change.path)
         base, theirs = change.before, change.after
         if change.renamed_from is not None and base is not None and theirs is not None:
@@ -190,7 +183,7 @@ class _Planner:
         elif change.is_ignored and ours is not None and not ours.is_same(theirs):
             # The step was not shown this file. A compiler's output is not worth a failed step,
             # and what nobody tracks must not be replaced by somebody who has not seen it.
-            self.left.append(Left(change.path, _UNSEEN))
+            self.left.append(SkippedPath(change.path, _UNSEEN))
         elif not _are_same(ours, theirs):
             after = theirs
             if not _are_same(ours, base):
@@ -200,7 +193,7 @@ class _Planner:
             self._put(change.path, ours, after)
 
     def _decide_rename(
-        self, old: str, new: str, base: Entry, theirs: Entry, ours: Entry | None
+        self, old: str, new: str, base: FileEntry, theirs: FileEntry, ours: FileEntry | None
     ) -> None:
         ours_at_old = self._ours(old)
         if ours_at_old is None and theirs.is_same(ours):
@@ -217,8 +210,8 @@ class _Planner:
             self._put(new, None, after)
 
     def _merged(
-        self, path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
-    ) -> Entry:
+        self, path: str, base: FileEntry | None, ours: FileEntry | None, theirs: FileEntry | None
+    ) -> FileEntry:
         """Of a file that both changed. `path` is where ours is."""
         if ours is None:
             raise _BothChanged("was changed by the step, and is gone from the workspace")
@@ -236,7 +229,9 @@ class _Planner:
             return self._text(mine, mode)
         return self._text(self._merged_text(mine, base, ours, theirs), mode)
 
-    def _merged_text(self, mine: bytes, base: Entry, ours: Entry, theirs: Entry) -> bytes:
+    def _merged_text(
+        self, mine: bytes, base: FileEntry, ours: FileEntry, theirs: FileEntry
+    ) -> bytes:
         if max(base.size, ours.size, theirs.size) > LARGEST_TEXT:
             raise _BothChanged("was changed by both, and is too large to be merged by lines")
         given, done = self.blobs.read(base.digest), self.blobs.read(theirs.digest)
@@ -249,36 +244,36 @@ class _Planner:
             raise _BothChanged(f"was changed by both in the same lines ({where}{more})")
         return merged
 
-    def _text(self, content: bytes, mode: int) -> Entry:
+    def _text(self, content: bytes, mode: int) -> FileEntry:
         digest = sha256(content).hexdigest()
         self.texts[digest] = content
-        return Entry("file", mode, len(content), digest)
+        return FileEntry("file", mode, len(content), digest)
 
-    def _put(self, path: str, before: Entry | None, after: Entry | None) -> None:
+    def _put(self, path: str, before: FileEntry | None, after: FileEntry | None) -> None:
         is_change = not _are_same(before, after)
         if is_change:
             self.puts[path] = Put(path, before, after)
 
-    def _ours(self, path: str) -> Entry | None:
+    def _ours(self, path: str) -> FileEntry | None:
         try:
             with self.rooted.place(path, follow=False) as place:
                 status = place.status()
                 # A folder is no entry: whether it is in the way is seen when all is known.
                 if status is None or kind_of(status.st_mode) == "folder":
                     return None
-                return entry_at(place)
+                return read_entry(place)
         except PathRefused as refused:
             # Something on the way is a file or a link: what lies behind it is not this path.
             if refused.why == "missing" or _is_way_blocked(refused):
                 return None
             raise
 
-    def _ours_or_none(self, path: str) -> Entry | None:
+    def _ours_or_none(self, path: str) -> FileEntry | None:
         with suppress(PathRefused, OSError):
             return self._ours(path)
         return None
 
-    def _read(self, path: str, ours: Entry) -> bytes:
+    def _read(self, path: str, ours: FileEntry) -> bytes:
         with self.rooted.place(path, follow=False) as place, place.open_file(path) as file:
             content = file.read()
         if sha256(content).hexdigest() != ours.digest:
@@ -339,11 +334,11 @@ def stays_inside(path: str, target: str) -> bool:
     return is_relative and ".." not in names[climbs:] and climbs <= path.count("/")
 
 
-def _are_same(a: Entry | None, b: Entry | None) -> bool:
+def _are_same(a: FileEntry | None, b: FileEntry | None) -> bool:
     return a is b if a is None else a.is_same(b)
 
 
-def _mode(base: Entry | None, ours: Entry | None, theirs: Entry) -> int:
+def _mode(base: FileEntry | None, ours: FileEntry | None, theirs: FileEntry) -> int:
     """Ours, and executable if that is what they changed. A new file is never for all to write."""
     if theirs.kind == "link":
         return 0

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hashlib import sha1
 from typing import NamedTuple
 
-from stretto.workspaces.blobs import Blobs
-from stretto.workspaces.entries import Change, Changes, Entry
+from stretto.workspaces.change import ChangeSet, FileChange
+from stretto.workspaces.content import Blobs, FileEntry
 from stretto.workspaces.line_diff import SharedLines, find_shared_lines, is_text, split_lines
 
 LARGEST_BINARY = 1024 * 1024  # that a report shows
@@ -30,7 +30,7 @@ class Summary:
 
 class _Side(NamedTuple):
     path: str
-    entry: Entry | None
+    entry: FileEntry | None
     content: bytes
 
     @property
@@ -50,13 +50,13 @@ class _Side(NamedTuple):
         return sha1(header + self.content, usedforsecurity=False).hexdigest()
 
 
-def render_patch(changes: Changes, largest_binary: int | None = None) -> bytes:
+def render_patch(changes: ChangeSet, largest_binary: int | None = None) -> bytes:
     """A binary file of more bytes than `largest_binary` is only named, and then `git apply` does
     not take the patch: that is for readers."""
     return b"".join(_render(*pair, largest_binary) for pair in _pairs(changes))
 
 
-def summarize(changes: Changes) -> Summary:
+def summarize(changes: ChangeSet) -> Summary:
     added = removed = 0
     for old, new in _pairs(changes):
         if _is_shown(old, new):
@@ -66,7 +66,7 @@ def summarize(changes: Changes) -> Summary:
     return Summary(len(changes.changes), added, removed)
 
 
-def _pairs(changes: Changes) -> Iterator[tuple[_Side, _Side]]:
+def _pairs(changes: ChangeSet) -> Iterator[tuple[_Side, _Side]]:
     blobs = Blobs(changes.objects)
     for change in changes.changes:
         old, new = _sides(change, blobs)
@@ -79,7 +79,7 @@ def _pairs(changes: Changes) -> Iterator[tuple[_Side, _Side]]:
             yield old, new
 
 
-def _sides(change: Change, blobs: Blobs) -> tuple[_Side, _Side]:
+def _sides(change: FileChange, blobs: Blobs) -> tuple[_Side, _Side]:
     before = blobs.read(change.before.digest) if change.before else b""
     after = blobs.read(change.after.digest) if change.after else b""
     old_path = change.path if change.renamed_from is None else change.renamed_from

@@ -15,9 +15,9 @@ from stretto.assembly.subagents import tool_settings
 from stretto.config.settings import Settings, load_settings
 from stretto.config.trust import TrustStore
 from stretto.ports.tool import Tool
-from stretto.workspaces.admission import inadmissible
-from stretto.workspaces.diff import find_changes
-from stretto.workspaces.isolate import isolate
+from stretto.workspaces.admission import why_inadmissible
+from stretto.workspaces.change import find_changes
+from stretto.workspaces.isolated_copy import isolate
 from stretto.workspaces.protected import Protected
 
 SERVER = Path(__file__).parents[2] / "support" / "plain_mcp.py"
@@ -120,7 +120,7 @@ def test_a_change_of_it_is_not_merged(project: Path) -> None:
     (copy.root / "servers" / "mail.py").write_text(TAMPERED)
     (copy.root / "README.md").write_text("x")
     changes = find_changes(copy, project.parent / "change")
-    refused = inadmissible(changes, ("**",), Protected(load(project).protected))
+    refused = why_inadmissible(changes, ("**",), Protected(load(project).protected))
     assert refused is not None
     assert refused.paths == ("servers/mail.py",)
 

@@ -14,13 +14,13 @@ from stretto.ports.tool import Reach, ToolOutcome, Verdict
 from stretto.processes.watchdog import ResourceLimits
 from stretto.toolnames.filters import CommandFilter
 from stretto.vocabulary.names import listed
-from stretto.workspaces.isolate import is_real_folder
+from stretto.workspaces.isolated_copy import is_real_folder
 from stretto.workspaces.protected import Protected
 from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Carried, Confinement
 from stretto.workspaces.sandbox.find import NoSandbox
 from stretto.workspaces.sandbox.outcome import Ran
 from stretto.workspaces.sandbox.outcome import Refused as NotRun
-from stretto.workspaces.secret_files import naming
+from stretto.workspaces.secret_files import select_secret_globs
 
 DEFAULT_SECONDS = 120
 MOST_SECONDS = 600
@@ -98,7 +98,9 @@ def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinem
             if reach.origin is not None and is_real_folder(reach.origin, path)
         ),
         hidden=reach.hidden,
-        named_secrets=naming(it for it in map(parse_glob, reach.read_set) if isinstance(it, Glob)),
+        named_secrets=select_secret_globs(
+            it for it in map(parse_glob, reach.read_set) if isinstance(it, Glob)
+        ),
     )
 
 

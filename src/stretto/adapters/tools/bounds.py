@@ -11,7 +11,7 @@ from stretto.ports.tool import Reach
 from stretto.vocabulary.names import listed
 from stretto.workspaces.paths import quote_path
 from stretto.workspaces.protected import Protected, is_protected
-from stretto.workspaces.secret_files import is_secret, naming
+from stretto.workspaces.secret_files import is_secret, select_secret_globs
 
 
 class Bounds:
@@ -22,7 +22,7 @@ class Bounds:
         self._reach = reach
         self._protected = Protected(reach.protected)
         self._hidden = Protected(reach.hidden)
-        self._naming = naming(self.readable)
+        self._naming = select_secret_globs(self.readable)
         self._only = only
 
     def may_read(self, where: str) -> bool:

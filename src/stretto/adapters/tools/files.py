@@ -18,7 +18,7 @@ from stretto.adapters.tools.checked import Failed, Refused
 from stretto.adapters.tools.spelling import real_name
 from stretto.globs.glob import Glob
 from stretto.ports.tool import Reach
-from stretto.workspaces.isolate import why_lost
+from stretto.workspaces.isolated_copy import why_lost
 from stretto.workspaces.paths import FoundPath, PathRefused, kind_of, quote_path, wrong_kind
 from stretto.workspaces.protected import PARTS, is_repository
 from stretto.workspaces.rooted_dir import RootedDir

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
-from stretto.workspaces.blobs import BlobLost, Blobs
-from stretto.workspaces.diff import find_changes, open_changes, outside
-from stretto.workspaces.entries import Changes
-from stretto.workspaces.isolate import isolate, remove_tree
-from stretto.workspaces.limits import TooLarge, WorkspaceLimits
+from stretto.workspaces.change import ChangeSet, find_changes, find_paths_outside, open_changes
+from stretto.workspaces.content import BlobLost, Blobs
+from stretto.workspaces.file_list import WorkspaceLimits, WorkspaceTooLarge
+from stretto.workspaces.isolated_copy import isolate, remove_tree
 from stretto.workspaces.patch import LARGEST_BINARY, Summary, render_patch, summarize
 from support.trees import Tree, git, read_tree, write_tree
 
@@ -33,7 +32,7 @@ FILES: Tree = {
 }
 
 
-def changes_of(tmp_path: Path, edit: Callable[[Path], object], files: Tree = FILES) -> Changes:
+def changes_of(tmp_path: Path, edit: Callable[[Path], object], files: Tree = FILES) -> ChangeSet:
     workspace = write_tree(tmp_path / "ws", files)
     isolated = isolate(workspace, tmp_path / "home")
     edit(isolated.root)
@@ -155,7 +154,7 @@ def test_who_changes_nothing_leaves_an_empty_diff(tmp_path: Path) -> None:
 
 def test_what_is_ignored_is_no_part_of_it_unless_asked_for(tmp_path: Path) -> None:
     workspace = write_tree(tmp_path / "ws", {".gitignore": b"dist/\n*.log\n", "src/a.py": b""})
-    isolated = isolate(workspace, tmp_path / "home", asked=[glob("dist/**")])
+    isolated = isolate(workspace, tmp_path / "home", asked=["dist/**"])
     write_tree(
         isolated.root,
         {"x.log": b"", "src/__pycache__/a.pyc": b"", "dist/out.js": b"x", "src/b.py": b"b"},
@@ -204,7 +203,7 @@ def test_a_writer_that_fills_its_copy_is_stopped(tmp_path: Path) -> None:
     workspace = write_tree(tmp_path / "ws", {"a": b""})
     isolated = isolate(workspace, tmp_path / "home")
     write_tree(isolated.root, {f"f{number}": b"" for number in range(20)})
-    with pytest.raises(TooLarge):
+    with pytest.raises(WorkspaceTooLarge):
         find_changes(isolated, tmp_path / "artifact", WorkspaceLimits(files=10))
 
 
@@ -215,9 +214,14 @@ def test_paths_outside_the_write_set_are_named_and_renames_count_twice(tmp_path:
         (root / "old/name.txt").rename(root / "place/name.txt")
 
     changes = changes_of(tmp_path, edit)
-    assert outside(changes, [glob("place/**")]) == ("a.txt", "old/name.txt")
-    assert outside(changes, [glob("**/*")]) == ()
-    assert outside(changes, []) == ("a.txt", "old/name.txt", "place/name.txt", "place/new")
+    assert find_paths_outside(changes, [glob("place/**")]) == ("a.txt", "old/name.txt")
+    assert find_paths_outside(changes, [glob("**/*")]) == ()
+    assert find_paths_outside(changes, []) == (
+        "a.txt",
+        "old/name.txt",
+        "place/name.txt",
+        "place/new",
+    )
 
 
 def test_a_large_binary_is_part_of_a_patch_and_only_named_for_readers(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Undo a merge that did not end. In: its Intent. Out: the workspace as it was before it.
+"""Roll back a merge that did not end: the workspace is as it was before it.
 
-Works from what it finds, so it may be begun again at any point: every put is in a state that the
-names in the stage tell. A file that somebody changed since is left to them, and named.
+A rollback works from what it finds, so it may be begun again at any point: the names in the stage
+tell the state of every put. A file that somebody changed since is left to them, and named.
 """
 
 import os
@@ -12,22 +12,23 @@ from pathlib import Path
 from typing import Literal
 
 from stretto.config.private import make_private
-from stretto.workspaces.durable import FEW, sync_file_system
-from stretto.workspaces.entries import Entry
-from stretto.workspaces.locks import merge_lock, merges_folder
-from stretto.workspaces.merge_log import Intent, MergeLog
-from stretto.workspaces.paths import PathAt, PathRefused
-from stretto.workspaces.reading import holds
-from stretto.workspaces.rooted_dir import RootedDir
-from stretto.workspaces.stage import (
-    Point,
-    Stage,
-    are_one,
-    nowhere,
+from stretto.workspaces.content import FileEntry, holds_entry
+from stretto.workspaces.merge_state import (
+    Checkpoint,
+    Intent,
+    MergeLog,
+    MergeStage,
+    is_same_file,
+    merge_lock,
+    merges_folder,
+    no_checkpoint,
     remove_stage,
-    rename,
+    rename_at,
     touched_stage,
 )
+from stretto.workspaces.paths import PathAt, PathRefused
+from stretto.workspaces.rooted_dir import RootedDir
+from stretto.workspaces.storage import FEW, sync_file_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,12 @@ class Recovered:
     kept: Path | None = None
 
 
-def recover_merges(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
+def recover_merges(
+    workspace: Path, home: Path, at: Checkpoint = no_checkpoint
+) -> tuple[Recovered, ...]:
     """To be called before anything reads a workspace after a crash. Idempotent."""
     with merge_lock(home, workspace):
-        return recover(workspace, home, at)
+        return recover_locked(workspace, home, at)
 
 
 def unfinished_merges(home: Path) -> tuple[Path, ...]:
@@ -57,8 +60,8 @@ def unfinished_merges(home: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def settled(workspace: Path, home: Path) -> Iterator[None]:
-    """Meanwhile no merge is made, and none is left unfinished: the tree is no mixture."""
+def hold_off_merges(workspace: Path, home: Path) -> Iterator[None]:
+    """Inside, no merge is made and none is unfinished: the tree is no mixture of two states."""
     while True:
         with merge_lock(home, workspace, shared=True):
             log = MergeLog(merges_folder(home, workspace))
@@ -68,8 +71,10 @@ def settled(workspace: Path, home: Path) -> Iterator[None]:
         recover_merges(workspace, home)
 
 
-def recover(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered, ...]:
-    """The same, for who holds the lock."""
+def recover_locked(
+    workspace: Path, home: Path, at: Checkpoint = no_checkpoint
+) -> tuple[Recovered, ...]:
+    """The same, for a caller that holds the lock."""
     log = MergeLog(merges_folder(home, workspace))
     recovered = list[Recovered]()
     committed, pending = list(log.unfinished("committed")), list(log.unfinished("pending"))
@@ -81,20 +86,20 @@ def recover(workspace: Path, home: Path, at: Point = nowhere) -> tuple[Recovered
             log.move(intent.id, "committed", "done")
             recovered.append(Recovered(intent.id, "finished"))
         for intent in pending:
-            disturbed = take_back(intent, rooted, log, at)
+            disturbed = roll_back(intent, rooted, log, at)
             kept = log.kept(intent.id) if disturbed else None
             recovered.append(Recovered(intent.id, "undone", disturbed, kept))
     return tuple(recovered)
 
 
-def take_back(
-    intent: Intent, rooted: RootedDir, log: MergeLog, at: Point = nowhere
+def roll_back(
+    intent: Intent, rooted: RootedDir, log: MergeLog, at: Checkpoint = no_checkpoint
 ) -> tuple[str, ...]:
-    """Undo a merge and forget it. Gives the paths that somebody else changed meanwhile."""
+    """Undo a merge and forget it. Returns the paths that somebody else changed meanwhile."""
     disturbed: tuple[str, ...] = ()
     with touched_stage(rooted, intent.stage) as stage:
         if stage is not None:
-            disturbed = _Undoing(intent, rooted, stage, at).run()
+            disturbed = _Rollback(intent, rooted, stage, at).run()
             _keep_old(intent, stage, log.kept(intent.id))
     sync_touched(intent, rooted)
     at("undone")
@@ -103,8 +108,8 @@ def take_back(
     return disturbed
 
 
-def _keep_old(intent: Intent, stage: Stage, kept: Path) -> None:
-    """Old files whose place somebody else has taken: out of the workspace, and for them to find."""
+def _keep_old(intent: Intent, stage: MergeStage, kept: Path) -> None:
+    """Move old files whose place somebody else has taken out of the workspace, to be found there."""
     for number, put in enumerate(intent.puts):
         old = stage.old(number)
         if old.status() is None:
@@ -136,11 +141,11 @@ def sync_touched(intent: Intent, rooted: RootedDir) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Undoing:
+class _Rollback:
     intent: Intent
     rooted: RootedDir
-    stage: Stage
-    at: Point
+    stage: MergeStage
+    at: Checkpoint
 
     def run(self) -> tuple[str, ...]:
         return (*self.written_files(), *self.folders(), *self.removed_files())
@@ -157,30 +162,30 @@ class _Undoing:
                 self.at("put undone")
         return disturbed
 
-    def _created(self, number: int, after: Entry, target: PathAt) -> bool:
+    def _created(self, number: int, after: FileEntry, target: PathAt) -> bool:
         new = self.stage.new(number)
         if target.status() is None:
             return True
-        if new.status() is not None and not are_one(new, target):
+        if new.status() is not None and not is_same_file(new, target):
             return True  # never made: what is there is somebody else's
-        if not holds(target, after):
+        if not holds_entry(target, after):
             return False
         os.unlink(target.name, dir_fd=target.folder_fd)
         return True
 
-    def _replaced(self, number: int, after: Entry, target: PathAt) -> bool:
+    def _replaced(self, number: int, after: FileEntry, target: PathAt) -> bool:
         new, old = self.stage.new(number), self.stage.old(number)
         if old.status() is None:
             return True  # not touched yet, or undone already
         if target.status() is None:
-            rename(old, target)
+            rename_at(old, target)
         elif new.status() is not None:
             # Kept but not replaced; or moved away, and somebody made another one.
-            if not are_one(old, target):
+            if not is_same_file(old, target):
                 return False
             os.unlink(old.name, dir_fd=old.folder_fd)
-        elif holds(target, after):
-            rename(old, target)
+        elif holds_entry(target, after):
+            rename_at(old, target)
         else:
             return False
         return True
@@ -189,7 +194,7 @@ class _Undoing:
         for path in reversed(self.intent.made):
             with suppress(PathRefused, OSError), self.rooted.place(path, follow=False) as place:
                 os.rmdir(place.name, dir_fd=place.folder_fd)
-                self.at("folder taken back")
+                self.at("folder removed again")
         disturbed = list[str]()
         for path, mode in reversed(self.intent.removed):
             try:
@@ -203,7 +208,7 @@ class _Undoing:
             if place.status() is None:
                 os.mkdir(place.name, dir_fd=place.folder_fd)
                 os.chmod(place.name, mode, dir_fd=place.folder_fd)
-                self.at("folder given back")
+                self.at("folder restored")
 
     def removed_files(self) -> list[str]:
         disturbed = list[str]()
@@ -216,8 +221,8 @@ class _Undoing:
             try:
                 with self.rooted.place(put.path, follow=False) as target:
                     if target.status() is None:
-                        rename(old, target)
-                        self.at("file given back")
+                        rename_at(old, target)
+                        self.at("file restored")
                     else:
                         disturbed.append(put.path)
             except PathRefused:

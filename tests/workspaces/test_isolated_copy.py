@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from stretto.globs.glob import Glob, parse_glob
 from stretto.problems.errors import NotFound
+from stretto.workspaces.file_list import WorkspaceLimits, WorkspaceTooLarge
 from stretto.workspaces.git import GitFailed
-from stretto.workspaces.isolate import isolate, open_isolated, remove_tree
-from stretto.workspaces.limits import TooLarge, WorkspaceLimits
+from stretto.workspaces.isolated_copy import isolate, open_isolated, remove_tree
 from support.trees import Tree, git, read_tree, repository, write_tree
 
 FILES: Tree = {
@@ -23,12 +22,6 @@ FILES: Tree = {
     "empty": b"",
     "large.bin": bytes(range(256)) * 2000,
 }
-
-
-def glob(text: str) -> Glob:
-    parsed = parse_glob(text)
-    assert isinstance(parsed, Glob)
-    return parsed
 
 
 def files_of(root: Path) -> Tree:
@@ -210,9 +203,9 @@ def test_what_a_glob_asks_for_by_name_is_copied_although_ignored(tmp_path: Path)
             "dist/node_modules/x": b"",
         },
     )
-    everything = isolate(workspace, tmp_path / "home1", asked=[glob("**/*")])
+    everything = isolate(workspace, tmp_path / "home1", asked=["**/*"])
     assert set(everything.files) == {".gitignore"}
-    by_name = isolate(workspace, tmp_path / "home2", asked=[glob("dist/*.js"), glob("a.env")])
+    by_name = isolate(workspace, tmp_path / "home2", asked=["dist/*.js", "a.env"])
     assert set(by_name.files) == {".gitignore", "dist/a.js", "a.env"}
     assert open_isolated(tmp_path / "home2") == by_name
 
@@ -234,7 +227,7 @@ def test_names_need_not_be_text(tmp_path: Path) -> None:
 
 def test_a_copy_past_its_limits_is_refused(tmp_path: Path) -> None:
     workspace = write_tree(tmp_path / "ws", {"a": b"x" * 100, "b": b"x" * 100})
-    with pytest.raises(TooLarge):
+    with pytest.raises(WorkspaceTooLarge):
         isolate(workspace, tmp_path / "home", WorkspaceLimits(bytes=150))
     with pytest.raises(NotFound):
         open_isolated(tmp_path / "home")
@@ -298,7 +291,7 @@ def test_a_copy_that_does_not_fit_is_no_copy(tmp_path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 from stretto.problems.errors import StrettoError
-from stretto.workspaces.isolate import isolate
+from stretto.workspaces.isolated_copy import isolate
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
@@ -321,7 +314,7 @@ def test_a_pipe_in_a_repository_is_not_waited_for(tmp_path: Path, file: str) -> 
     (project / file).unlink(missing_ok=True)
     os.mkfifo(project / file)
     code = (
-        "import sys; from pathlib import Path; from stretto.workspaces.isolate import isolate\n"
+        "import sys; from pathlib import Path; from stretto.workspaces.isolated_copy import isolate\n"
         "isolate(Path(sys.argv[1]), Path(sys.argv[2]))"
     )
     words = [sys.executable, "-c", code, str(project), str(tmp_path / "copy")]

@@ -1,4 +1,4 @@
-"""List what belongs to a workspace. In: a root, ignore rules. Out: its files and folders.
+"""List the files that belong to a workspace, and those that copies of it leave out.
 
 Left out: what `.gitignore` files say, unless it is tracked or a glob of the step's sets names it; a
 list of folders that nobody edits; git's own; and repositories inside that are no submodules and
@@ -15,19 +15,103 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
 from stretto.documents.regular_file import read_start
 from stretto.globs.glob import Glob
 from stretto.globs.intersection import any_intersect, word_of
 from stretto.globs.pattern import ANY, EVERY_NAME
-from stretto.workspaces.entries import Left
-from stretto.workspaces.git import Repository, excludes
+from stretto.problems.errors import StrettoError
+from stretto.workspaces.content import SkippedPath
+from stretto.workspaces.git import (
+    Repository,
+    find_repository,
+    list_exclude_files,
+    list_tracked,
+    make_git_dir,
+)
 from stretto.workspaces.gitignore import MOST_BYTES, IgnoreRules, read_rules
-from stretto.workspaces.limits import Measure, TooLarge, WorkspaceLimits
-from stretto.workspaces.paths import FoundPath, PathRefused, describe_path, join_path, read_statuses
+from stretto.workspaces.paths import (
+    FoundPath,
+    PathRefused,
+    describe_path,
+    join_path,
+    quote_path,
+    read_statuses,
+)
 from stretto.workspaces.protected import is_protected
 from stretto.workspaces.rooted_dir import MOST_DEPTH, RootedDir
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceLimits:
+    files: int = 50_000
+    bytes: int = 2048 * MIB
+    file_bytes: int = 256 * MIB
+
+    @property
+    def with_room(self) -> "WorkspaceLimits":
+        """For a copy that a step has worked in: what just fitted may have grown, and the model
+        is paid by then."""
+        return WorkspaceLimits(2 * self.files, 2 * self.bytes, 2 * self.file_bytes)
+
+
+DEFAULT_LIMITS = WorkspaceLimits()
+
+
+class WorkspaceTooLarge(StrettoError):
+    kind = "workspace_too_large"
+
+
+@dataclass(slots=True)
+class SizeMeter:
+    """Counts while a workspace is listed, and stops it when it is too much."""
+
+    limits: WorkspaceLimits
+    files: int = 0
+    bytes: int = 0
+    by_folder: Counter[str] = field(default_factory=Counter)
+
+    def add(self, path: str, size: int) -> None:
+        self.files += 1
+        self.bytes += size
+        self.by_folder[path.partition("/")[0]] += size
+        if size > self.limits.file_bytes:
+            most = _format_bytes(self.limits.file_bytes)
+            raise WorkspaceTooLarge(
+                f"{quote_path(path)} has {_format_bytes(size)}; a file in an isolated workspace has at most {most}",
+                hint=_WHAT_TO_DO,
+            )
+        if self.files > self.limits.files:
+            raise self._too_much(f"more than {self.limits.files:,} files")
+        if self.bytes > self.limits.bytes:
+            raise self._too_much(f"more than {_format_bytes(self.limits.bytes)}")
+
+    def _too_much(self, what: str) -> WorkspaceTooLarge:
+        largest = ", ".join(
+            f"{quote_path(name)} {_format_bytes(size)}"
+            for name, size in self.by_folder.most_common(3)
+        )
+        return WorkspaceTooLarge(
+            f"the workspace holds {what}, too much for a copy of its own (so far: {largest})",
+            hint=_WHAT_TO_DO,
+        )
+
+
+_WHAT_TO_DO = (
+    "list what the step does not need in .gitignore, raise workspace.max_files or "
+    "workspace.max_mib of stretto.yaml, or give the step 'workspace_mode: shared' and a narrow write_set"
+)
+
+
+def _format_bytes(size: int) -> str:
+    if size < 1024:
+        return f"{size} bytes"
+    return f"{size / MIB:,.1f} MiB" if size >= MIB else f"{size / 1024:.1f} KiB"
+
 
 # Made by tools, large, and never what a step is about. A tracked one is listed all the same.
 SKIPPED_NAMES = frozenset(
@@ -82,8 +166,8 @@ class Selection:
 class Listing:
     files: tuple[FoundPath, ...]  # folder by folder; links too
     folders: tuple[str, ...]  # those above first
-    left: tuple[Left, ...]  # repositories inside, and what a writer made and is not listed
-    unfit: tuple[Left, ...]  # devices and the like, and what cannot be read
+    left: tuple[SkippedPath, ...]  # repositories inside, and what a writer made and is not listed
+    unfit: tuple[SkippedPath, ...]  # devices and the like, and what cannot be read
     ignored: frozenset[str] = frozenset()  # files that are listed although a rule ignores them
     left_out: tuple[str, ...] = ()  # ignored files, and ignored folders, that are not listed
 
@@ -93,12 +177,14 @@ class Listing:
 _Mode: TypeAlias = Literal["kept", "ignored", "asked", "made"]
 
 
-def outer_rules(repository: Repository | None, workspace: Path) -> list[tuple[str, IgnoreRules]]:
+def read_outer_rules(
+    repository: Repository | None, workspace: Path
+) -> list[tuple[str, IgnoreRules]]:
     """Rules from above the workspace, the weakest first, with the path that leads to it."""
     if repository is None:
         return []
     found = list[tuple[str, IgnoreRules]]()
-    for prefix, file, name in excludes(repository, workspace):
+    for prefix, file, name in list_exclude_files(repository, workspace):
         try:
             found.append((prefix, read_rules(read_start(file, MOST_BYTES + 1), name)))
         except OSError:
@@ -112,20 +198,20 @@ def list_workspace(
     limits: WorkspaceLimits,
     outer: Sequence[tuple[str, IgnoreRules]] = (),
 ) -> Listing:
-    return _Lister(rooted, selection, Measure(limits), Measure(limits), outer).run()
+    return _Lister(rooted, selection, SizeMeter(limits), SizeMeter(limits), outer).run()
 
 
 @dataclass(slots=True)
 class _Lister:
     rooted: RootedDir
     selection: Selection
-    measure: Measure
-    made: Measure  # of what is ignored
+    measure: SizeMeter
+    made: SizeMeter  # of what is ignored
     outer: Sequence[tuple[str, IgnoreRules]]
     files: list[FoundPath] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
-    left: list[Left] = field(default_factory=list)
-    unfit: list[Left] = field(default_factory=list)
+    left: list[SkippedPath] = field(default_factory=list)
+    unfit: list[SkippedPath] = field(default_factory=list)
     rules: dict[str, IgnoreRules] = field(default_factory=dict)  # by the folder they are in
     # Folders that are entered even if a rule ignores them.
     needed: set[str] = field(default_factory=set)
@@ -140,7 +226,7 @@ class _Lister:
             folder, mode = waiting.pop()
             waiting.extend(reversed(self._enter(folder, mode)))
         for path, count in self.uncovered.items():
-            self.left.append(Left(path, _counted(_NOT_COVERED, count)))
+            self.left.append(SkippedPath(path, _counted(_NOT_COVERED, count)))
         return Listing(
             tuple(self.files),
             tuple(self.folders),
@@ -160,7 +246,7 @@ class _Lister:
         except PathRefused as refused:
             if not folder:
                 raise
-            self.unfit.append(Left(folder, refused.message))
+            self.unfit.append(SkippedPath(folder, refused.message))
             return []
         names = {each.path for each in found}
         if folder and ".git" in names and not self._is_wanted_repository(folder):
@@ -182,13 +268,13 @@ class _Lister:
         """A submodule is a path of the index itself. Of a repository that a writer made in its
         copy the files are taken along, and its `.git` is not."""
         if self.selection.made is not None:
-            self.left.append(Left(join_path(folder, ".git"), "a repository is never merged"))
+            self.left.append(SkippedPath(join_path(folder, ".git"), "a repository is never merged"))
             return True
         if folder in self.selection.tracked or folder in self.needed:
             return True
         if self.selection.names(folder):
             return True
-        self.left.append(Left(folder, "is a repository of its own"))
+        self.left.append(SkippedPath(folder, "is a repository of its own"))
         return False
 
     def _folder(self, path: str, mode: _Mode) -> Iterable[tuple[str, _Mode]]:
@@ -220,7 +306,7 @@ class _Lister:
             if not self._takes_made(path, found.size):
                 return
         if found.kind == "other":
-            self.unfit.append(Left(path, "is a pipe, a socket or a device"))
+            self.unfit.append(SkippedPath(path, "is a pipe, a socket or a device"))
             return
         if path not in self.ignored:
             self.measure.add(path, found.size)
@@ -230,7 +316,7 @@ class _Lister:
         """Whether an ignored file that a writer made is part of its change."""
         folder, _, name = path.rpartition("/")
         if name in SKIPPED_NAMES:
-            self.left.append(Left(path, _IN_SKIPPED))
+            self.left.append(SkippedPath(path, _IN_SKIPPED))
         elif not self.selection.keeps(path):
             self.uncovered[folder or path] += 1
         else:
@@ -239,15 +325,15 @@ class _Lister:
                 self.made.add(path, size)
                 self.ignored.add(path)
                 return True
-            except TooLarge as error:
-                self.left.append(Left(path, error.message))
+            except WorkspaceTooLarge as error:
+                self.left.append(SkippedPath(path, error.message))
         return False
 
     def _leave_skipped(self, path: str) -> None:
         with suppress(PathRefused):
             count = sum(1 for _ in islice(self.rooted.walk(path), MOST_COUNTED))
             if count:
-                self.left.append(Left(path, _counted(_IN_SKIPPED, count)))
+                self.left.append(SkippedPath(path, _counted(_IN_SKIPPED, count)))
 
     def _mode(self, path: str, mode: _Mode, *, is_folder: bool) -> _Mode:
         if mode != "kept" or not self._is_ignored(path, is_folder=is_folder):
@@ -312,3 +398,45 @@ def _parents(paths: Iterable[str]) -> set[str]:
             found.add(folder)
             folder = folder.rpartition("/")[0]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    ignored: tuple[str, ...]  # files, and whole folders
+    repositories: tuple[str, ...]
+
+    def covered_by(self, sets: Sequence[Glob]) -> tuple[str, ...]:
+        """What these sets cover, and a copy for them leaves out. Caches are nobody's loss."""
+        meant = [glob for glob in sets if _says_where(glob)]
+        return tuple(
+            path
+            for path in self.ignored
+            if path.rpartition("/")[2] not in SKIPPED_NAMES
+            and any(glob.matches(path) or covers_below(glob, path) for glob in meant)
+            and not any(names_path(glob, path) for glob in sets)
+        )
+
+    def repositories_for(self, sets: Sequence[Glob]) -> tuple[str, ...]:
+        return tuple(
+            path for path in self.repositories if not any(names_path(glob, path) for glob in sets)
+        )
+
+
+def find_left_out(workspace: Path, apart: Iterable[str], limits: WorkspaceLimits) -> LeftOut:
+    """Raises StrettoError: the workspace is too large for a copy, say."""
+    workspace = workspace.resolve()
+    repository = find_repository(workspace)
+    tracked = frozenset[str]()
+    if repository is not None:
+        with TemporaryDirectory(prefix="stretto-git-") as own:
+            make_git_dir(repository, Path(own) / "git")
+            tracked = list_tracked(repository, Path(own) / "git", workspace)
+    with RootedDir(workspace) as rooted:
+        selection = Selection(tracked, apart=frozenset(apart))
+        listing = list_workspace(rooted, selection, limits, read_outer_rules(repository, workspace))
+    return LeftOut(listing.left_out, tuple(left.path for left in listing.left))
+
+
+def _says_where(glob: Glob) -> bool:
+    """Not so `**/*`, the set of a step that says nothing."""
+    return any(segment not in (ANY, EVERY_NAME) for pattern in glob.patterns for segment in pattern)

@@ -1,0 +1,322 @@
+"""Give a writer a copy of the workspace for its own.
+
+The copy holds what the workspace holds now, uncommitted and untracked files too, byte for byte. In
+a repository git says what is tracked and the `.gitignore` files what is left out; git never writes
+the files, because its filters and line endings would change them, and its index may be told to look
+away (`assume-unchanged`). A checkout was measured, and is no faster: both make every file once.
+
+    HOME/root/            the writer's. It has no `.git`; one that it makes is never merged
+    HOME/git/             a git directory of ours, whose work tree `root` is (see git.py). A sandbox
+                          may show it, read-only, as `root/.git`
+    HOME/base/            the bytes as they were, by digest
+    HOME/manifest.json    written last: without it, the copy was never finished
+
+Every file is read once, so that the copy and the kept bytes are the same even while somebody writes:
+a file that changes meanwhile is whole in both, or torn alike in both. The copy is not synced to disk,
+so one from before the machine's last start may be torn, and says so. Empty folders are copied, but
+they are no part of a change, as in git. Owners, extended attributes and setuid bits are not copied.
+"""
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+from stretto.config.private import make_private
+from stretto.globs.glob import parse_globs
+from stretto.problems.errors import NotFound
+from stretto.processes.process_table import boot_id
+from stretto.workspaces.content import LARGE_BYTES, BlobWriter, FileEntry, SkippedPath, copy_content
+from stretto.workspaces.file_list import (
+    DEFAULT_LIMITS,
+    SKIPPED_NAMES,
+    Listing,
+    Selection,
+    SizeMeter,
+    WorkspaceLimits,
+    list_workspace,
+    read_outer_rules,
+)
+from stretto.workspaces.git import find_repository, list_tracked, make_git_dir
+from stretto.workspaces.paths import FoundPath, PathAt, PathRefused, quote_path, refuse_errors
+from stretto.workspaces.rollback import hold_off_merges
+from stretto.workspaces.rooted_dir import RootedDir
+from stretto.workspaces.storage import (
+    encode_record,
+    read_record,
+)
+
+CopyKind: TypeAlias = Literal["worktree", "copy"]
+
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedCopy:
+    workspace: Path  # which it was copied from
+    home: Path
+    kind: CopyKind
+    files: dict[str, FileEntry]  # as they were, by path
+    left: tuple[SkippedPath, ...]  # what was not copied and is not ignored either
+    asked: tuple[str, ...]  # globs of its sets: what one names is copied although it is ignored
+    writes: tuple[str, ...] = ()  # the globs of its write-set
+    carried: tuple[str, ...] = ()  # folders that a sandbox shows in it, read-only
+    boot: str = ""  # of the machine, when it was made; empty: not known
+
+    @property
+    def may_be_torn(self) -> bool:
+        """Whether the machine was started since: a power cut takes what was not synced."""
+        return self.boot != "" and self.boot != boot_id()
+
+    @property
+    def root(self) -> Path:
+        """Where the writer works."""
+        return self.home / "root"
+
+    @property
+    def base(self) -> Path:
+        return self.home / "base"
+
+    @property
+    def git_dir(self) -> Path | None:
+        """Ours, to be shown read-only or not at all."""
+        return self.home / "git" if self.kind == "worktree" else None
+
+
+def isolate(
+    workspace: Path,
+    home: Path,
+    limits: WorkspaceLimits = DEFAULT_LIMITS,
+    asked: Sequence[str] = (),
+    *,
+    writes: Sequence[str] = (),
+    carry: Sequence[str] = (),
+    engine_home: Path | None = None,
+) -> IsolatedCopy:
+    """Copy the workspace as it is now. What an earlier try left in `home` is removed.
+
+    `asked` are globs of the step's sets: what one names (`dist/**`) is copied although a
+    `.gitignore` leaves it out. Folders to `carry` are empty in the copy: a sandbox mounts the
+    workspace's own there. `engine_home` is where merges are logged: with it, none is made while
+    the copy is, and one that a crash left is undone first.
+    """
+    workspace = workspace.resolve()
+    remove_tree(home)
+    make_private(home)
+    with nullcontext() if engine_home is None else hold_off_merges(workspace, engine_home):
+        carried = tuple(path for path in carry if is_real_folder(workspace, path))
+        apart = _apart(workspace, engine_home or home, carried)
+        isolated = _copy(workspace, home, Selection(asked=parse_globs(asked), apart=apart), limits)
+        isolated = replace(isolated, asked=tuple(asked), writes=tuple(writes), carried=carried)
+        for path in carried:
+            (isolated.root / path).mkdir(parents=True, exist_ok=True)
+    _write_manifest(isolated)
+    return isolated
+
+
+def _copy(
+    workspace: Path, home: Path, selection: Selection, limits: WorkspaceLimits
+) -> IsolatedCopy:
+    repository = find_repository(workspace)
+    if repository is not None:
+        make_git_dir(repository, home / "git")
+        tracked = list_tracked(repository, home / "git", workspace)
+        selection = replace(selection, tracked=tracked)
+    outer = read_outer_rules(repository, workspace)
+    with RootedDir(workspace) as source, BlobWriter(home / "base") as base:
+        listing = list_workspace(source, selection, limits, outer)
+        snapshot = _copy_files(source, listing, home / "root", base, limits)
+        base.finish(durable=False)
+    kind: CopyKind = "copy" if repository is None else "worktree"
+    left = (*listing.left, *listing.unfit, *snapshot.unread)
+    return IsolatedCopy(workspace, home, kind, snapshot.files, left, (), boot=boot_id())
+
+
+def open_isolated(home: Path) -> IsolatedCopy:
+    """A copy that was made before. Raises NotFound when it was never finished."""
+    return replace(read_record(home / _MANIFEST, IsolatedCopy, "isolated workspace"), home=home)
+
+
+def discard_tree(folder: Path, trash: Path) -> None:
+    """Remove a folder of ours that is no longer needed. It goes at once, by one rename: a folder
+    that is half removed must not be taken for a whole one by whoever finds it after a crash."""
+    make_private(trash)
+    going = trash / secrets.token_hex(8)
+    try:
+        folder.rename(going)
+    except FileNotFoundError:
+        return
+    empty_trash(trash)
+
+
+def empty_trash(trash: Path) -> None:
+    """Remove also what other processes are removing just now, or left when they were killed."""
+    for folder in _list_if_there(trash):
+        with suppress(FileNotFoundError):
+            remove_tree(folder)
+        # Two processes that remove one folder get in each other's way.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder of ours, whatever a writer did to the modes of what is in it."""
+    if not folder.exists():
+        return
+    for path, names, _ in os.walk(folder):
+        for name in names:
+            below = os.path.join(path, name)
+            if not os.path.islink(below) and not os.access(below, os.R_OK | os.W_OK | os.X_OK):
+                os.chmod(below, 0o700)
+    shutil.rmtree(folder)
+
+
+def _list_if_there(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def why_lost(root: Path, workspace: Path, path: str) -> str | None:
+    """Why a writer should not make this file in its copy: nothing of it would reach the workspace.
+
+    `root` is the copy, as `isolate` made it.
+    """
+    names = path.split("/")
+    skipped = next((i for i, name in enumerate(names) if name in SKIPPED_NAMES), None)
+    if skipped is None and (_is_there(root, path) or not _is_there(workspace, path)):
+        return None
+    try:
+        isolated = open_isolated(root.parent)
+    except NotFound:
+        return None
+    if path in isolated.files:
+        return None
+    if skipped is not None:
+        folder = "/".join(names[: skipped + 1])
+        if Selection(asked=parse_globs(isolated.asked)).names(folder):
+            return None
+        return f"is in {quote_path(folder)}, which copies leave out; 'write_set' must name it"
+    return (
+        "is in the workspace, but not in this step's copy of it, and would not be replaced: "
+        "a .gitignore leaves it out, or it was made since; 'write_set' must name it"
+    )
+
+
+def _is_there(root: Path, path: str) -> bool:
+    try:
+        with RootedDir(root) as rooted:
+            rooted.stat(path, follow=False)
+            return True
+    except PathRefused:
+        return False
+
+
+def is_real_folder(workspace: Path, path: str) -> bool:
+    """A link is none: a copy does not show what lies where it leads."""
+    try:
+        with RootedDir(workspace) as rooted:
+            return rooted.stat(path, follow=False).kind == "folder"
+    except PathRefused:
+        return False
+
+
+def _apart(workspace: Path, home: Path, carried: Sequence[str]) -> frozenset[str]:
+    """Folders that are not copied: those that are carried, and our own when it lies in the
+    workspace, because a copy must not hold itself."""
+    own = home.resolve()
+    inside = [own.relative_to(workspace).as_posix()] if own.is_relative_to(workspace) else []
+    return frozenset((*carried, *inside))
+
+
+def _write_manifest(isolated: IsolatedCopy) -> None:
+    temporary = isolated.home / f"{_MANIFEST}.new"
+    temporary.write_bytes(encode_record(isolated))
+    temporary.rename(isolated.home / _MANIFEST)
+
+
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFiles:
+    files: dict[str, FileEntry]
+    unread: tuple[SkippedPath, ...]
+
+
+def _copy_files(
+    source: RootedDir, listing: Listing, root: Path, base: BlobWriter, limits: WorkspaceLimits
+) -> CopiedFiles:
+    root.mkdir()
+    for folder in listing.folders:
+        (root / folder).mkdir()
+    copying = _Copier(base, SizeMeter(limits))
+    for folder, found in groupby(listing.files, key=lambda each: each.path.rpartition("/")[0]):
+        with ExitStack() as held:
+            try:
+                from_fd = held.enter_context(source.folder(folder, follow=False))
+            except PathRefused:
+                continue  # removed since it was listed
+            copying.copy_files(found, from_fd, held.enter_context(_open_folder(root / folder)))
+    # Last of all, so that nothing is ever written through one.
+    for path, target in copying.links:
+        os.symlink(target, root / path)
+    return CopiedFiles(copying.files, tuple(copying.unread))
+
+
+@dataclass(slots=True)
+class _Copier:
+    base: BlobWriter
+    meter: SizeMeter  # measured again: a file may have grown since it was listed
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    unread: list[SkippedPath] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
+
+    def copy_files(self, found: Iterable[FoundPath], from_fd: int, to_fd: int) -> None:
+        for each in found:
+            place = PathAt(from_fd, each.path.rpartition("/")[2])
+            # Only a file that cannot be read is passed over. An error in writing ends the copy.
+            try:
+                source = place.link_target() if each.kind == "link" else place.open_file()
+            except FileNotFoundError:
+                continue
+            except (OSError, PathRefused) as error:
+                self.unread.append(SkippedPath(each.path, f"cannot be read: {error}"))
+                continue
+            if isinstance(source, str):
+                content = os.fsencode(source)
+                self.links.append((each.path, source))
+                self.files[each.path] = FileEntry("link", 0, len(content), self.base.add(content))
+            elif source is not None:
+                with source:
+                    self.files[each.path] = self._copy_file(source, to_fd, place.name)
+                self.meter.add(each.path, self.files[each.path].size)
+
+    def _copy_file(self, source: BinaryIO, to_fd: int, name: str) -> FileEntry:
+        status = os.fstat(source.fileno())
+        mode = stat.S_IMODE(status.st_mode) & 0o777
+        with open(os.open(name, _CREATE, mode, dir_fd=to_fd), "w+b") as copy:
+            os.fchmod(copy.fileno(), mode)
+            if status.st_size > LARGE_BYTES:
+                copy_content(source.fileno(), copy.fileno())
+                size = os.fstat(copy.fileno()).st_size
+                return FileEntry("file", mode, size, self.base.add_file(copy))
+            content = source.read()
+            copy.write(content)
+            return FileEntry("file", mode, len(content), self.base.add(content))
+
+
+@contextmanager
+def _open_folder(path: Path) -> Iterator[int]:
+    with refuse_errors(str(path)):
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
