@@ -1,74 +1,26 @@
 """What every store of journals must do, whatever it is made of."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from stretto.adapters.stores.memory import MemoryJournal
-from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.model import (
     Approved,
     AttemptSucceeded,
-    CancelRequested,
     Event,
-    Rejected,
     RunEnded,
     RunResumed,
     RunStarted,
     TimerFired,
 )
-from stretto.execution.leases import Store as Everything
-from stretto.ports.cache import KeptOutput
 from stretto.ports.journal import Fenced, Journal, Leased, RunRow
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.values import JsonText
+from support.stores import Store
 
 RUN = RunId("run-1")
 OTHER = RunId("run-2")
-
-
-class HandClock:
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def now(self) -> float:
-        return self.at
-
-
-class Store:
-    """An adapter under test, and the clock it looks at."""
-
-    def __init__(self, kind: str, directory: Path) -> None:
-        self.clock = HandClock()
-        self.kind = kind
-        self.path = directory / "state" / "journal.db"
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Everything]:
-        journal: Everything
-        if self.kind == "memory":
-            journal = MemoryJournal(now=self.clock.now)
-        else:
-            journal = await SqliteJournal.open(self.path, lease_time=self.clock.now)
-        try:
-            yield journal
-        finally:
-            await journal.close()
-
-    def run(self, story: Callable[[Everything], Awaitable[None]]) -> None:
-        async def told() -> None:
-            async with self.opened() as journal:
-                await story(journal)
-
-        asyncio.run(told())
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return Store(request.param, tmp_path)
 
 
 def started(run_id: RunId = RUN, at: float = 1.0, workflow: str = "news") -> RunStarted:
@@ -413,93 +365,5 @@ def test_closing_waits_for_what_was_asked_before(store: Store) -> None:
         await asyncio.sleep(0)
         await journal.close()
         assert await asyncio.gather(*asked) == [{}] * 20
-
-    store.run(story)
-
-
-def test_what_is_posted_is_there_for_its_run_in_order_until_it_is_taken(store: Store) -> None:
-    async def story(journal: Everything) -> None:
-        said = [
-            Approved(1.0, StepId("a"), "Ann"),
-            Rejected(2.0, StepId("b"), "Bob", "„no“"),
-            CancelRequested(3.0, "enough"),
-        ]
-        await journal.send(RUN, said[0])
-        await journal.send(OTHER, said[1])
-        await journal.send(RUN, said[2])
-        posted = await journal.pending()
-        assert [(one.run_id, one.event) for one in posted] == [
-            (RUN, said[0]),
-            (OTHER, said[1]),
-            (RUN, said[2]),
-        ]
-        assert [one.number for one in posted] == sorted({one.number for one in posted})
-        await journal.acknowledge([posted[0].number, posted[2].number])
-        assert [one.event for one in await journal.pending()] == [said[1]]
-
-    store.run(story)
-
-
-def test_a_message_may_be_taken_twice_and_its_number_is_never_used_again(store: Store) -> None:
-    async def story(journal: Everything) -> None:
-        await journal.send(RUN, CancelRequested(1.0))
-        (first,) = await journal.pending()
-        await journal.acknowledge([first.number])
-        await journal.acknowledge([first.number, 999])
-        await journal.acknowledge([])
-        await journal.send(RUN, CancelRequested(2.0))
-        (second,) = await journal.pending()
-        assert second.number > first.number
-
-    store.run(story)
-
-
-def test_post_needs_no_lease_and_no_run_that_is_known(store: Store) -> None:
-    async def story(journal: Everything) -> None:
-        await journal.lease(RUN, "somebody else", 60)
-        await journal.send(RUN, CancelRequested(1.0))
-        await journal.send(RunId("nobody"), CancelRequested(1.0))
-        assert len(await journal.pending()) == 2
-
-    store.run(story)
-
-
-def test_many_may_post_at_once(store: Store) -> None:
-    async def story(journal: Everything) -> None:
-        await asyncio.gather(
-            *(journal.send(RunId(f"run-{n}"), CancelRequested(float(n))) for n in range(50))
-        )
-        posted = await journal.pending()
-        assert {one.run_id for one in posted} == {f"run-{n}" for n in range(50)}
-        assert len({one.number for one in posted}) == 50
-
-    store.run(story)
-
-
-def test_an_output_is_kept_by_its_key_and_the_last_one_stays(store: Store) -> None:
-    async def story(journal: Everything) -> None:
-        assert await journal.kept("k") is None
-        await journal.keep("k", KeptOutput("first", "run-1"))
-        await journal.keep("other", KeptOutput(None, "run-1"))
-        await journal.keep("k", KeptOutput({"text": "„ü\x00\n", "n": [1, 2.5, None]}, "run-2"))
-        assert await journal.kept("k") == KeptOutput(
-            {"text": "„ü\x00\n", "n": [1, 2.5, None]}, "run-2"
-        )
-        assert await journal.kept("other") == KeptOutput(None, "run-1")
-
-    store.run(story)
-
-
-def test_a_closed_store_takes_no_post_and_keeps_no_output(store: Store) -> None:
-    async def story(journal: Everything) -> None:
-        await journal.close()
-        for asked in (
-            journal.send(RUN, CancelRequested(1.0)),
-            journal.pending(),
-            journal.keep("k", KeptOutput(1, "run-1")),
-            journal.kept("k"),
-        ):
-            with pytest.raises(RuntimeError, match="closed"):
-                await asked
 
     store.run(story)

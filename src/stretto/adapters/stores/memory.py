@@ -4,6 +4,7 @@ It keeps the rows as text, as the one on disk does: what cannot be written there
 and nobody can change an event after it was appended.
 """
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +39,7 @@ class MemoryJournal:
         self._runs: dict[RunId, _Run] = {}
         self._mailbox: dict[int, Message] = {}
         self._last_number = 0
-        self._kept: dict[str, KeptOutput] = {}
+        self._kept: dict[str, tuple[str, str]] = {}  # by key: an output as JSON, and its run
         self._is_closed = False
 
     async def append(
@@ -113,11 +114,12 @@ class MemoryJournal:
 
     async def keep(self, key: str, kept: KeptOutput) -> None:
         self._check_open()
-        self._kept[key] = kept
+        self._kept[key] = (json.dumps(kept.output, allow_nan=False), kept.run_id)
 
     async def kept(self, key: str) -> KeptOutput | None:
         self._check_open()
-        return self._kept.get(key)
+        found = self._kept.get(key)
+        return None if found is None else KeptOutput(json.loads(found[0]), found[1])
 
     def losses(self) -> Sequence[Loss]:
         return ()
