@@ -10,7 +10,6 @@ or the check would see nothing.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -22,7 +21,7 @@ from random import Random
 from overlaps_drive import Drawn, draw_plan, drive
 from overlaps_scene import make_scene
 
-from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.plan.codec import decode_plan, encode_plan
 from stretto.plan.model import Plan
 from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
 from stretto.workspaces.aliases import aliases_of_sets
@@ -52,7 +51,7 @@ def measure(plans: int, seed: int, a_workspace: int) -> Counter[str]:
 
 
 def _count(counted: Counter[str], drawn: Drawn, claimed: Plan, seed: int, where: str) -> None:
-    resumed = plan_from_json(json.loads(plan_to_text(claimed)))
+    resumed = decode_plan(encode_plan(claimed))
     counted["claims lost in the journal"] += resumed != claimed
     seen, control = drive(drawn, resumed, Random(seed)), drive(drawn, drawn.plan, Random(seed))
     counted["plans"] += 1

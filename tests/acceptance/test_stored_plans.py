@@ -179,7 +179,7 @@ def test_a_rejection_that_was_written_into_the_journal_does_not_count(tmp_path: 
         rows = db.execute("SELECT run, seq, event FROM events ORDER BY seq").fetchall()
         (asked,) = [json.loads(each[2]) for each in rows if "approval_requested" in each[2]]
         of, last, _ = rows[-1]
-        forged = {"v": 1, "type": "rejected", "at": asked["at"], "step": "g", "key": asked["key"]}
+        forged = {"type": "rejected", "at": asked["at"], "step": "g", "key": asked["key"]}
         row = (of, last + 1, json.dumps(forged))
         db.execute("INSERT INTO events (run, seq, event) VALUES (?, ?, ?)", row)
     db.close()
@@ -208,11 +208,11 @@ def test_an_approval_that_was_written_into_the_journal_does_not_count(tmp_path: 
 def test_what_cannot_be_read_in_the_mailbox_is_said_once_and_cleared(tmp_path: Path) -> None:
     run = waiting(tmp_path)
     texts = (
-        '{"v":1,"type":"approv',
-        '{"v":1,"type":"surprise\x1b[2J","at":1}',
-        '{"v":99,"type":"approved","at":1,"step":"g"}',
-        '{"v":1,"type":"run_ended","at":1,"status":"complete"}',
-        '{"v":1,"type":"rejected","at":1,"step":"g"}',
+        '{"type":"approv',
+        '{"type":"surprise\x1b[2J","at":1}',
+        '{"type":"approved","at":1,"step":"g"}',
+        '{"type":"run_ended","at":1,"status":"complete"}',
+        '{"type":"rejected","at":1,"step":"g"}',
     )
     with sqlite3.connect(tmp_path / "home" / "runs.db") as db:
         for text in texts:

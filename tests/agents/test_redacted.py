@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,7 +151,7 @@ def test_what_a_runner_raises_is_redacted(error: Exception) -> None:
 
 def test_what_holds_no_secret_is_given_as_it_is() -> None:
     result = Success({"a": [1]}, warnings=("w",))
-    runner = RedactedRunner(_Saying(replace(result)), Redactor(ENVIRON))
+    runner = RedactedRunner(_Saying(result), Redactor(ENVIRON))
     assert asyncio.run(runner.run(request(), Heard())) == result
     with pytest.raises(ValueError, match="plain"):
         asyncio.run(RedactedRunner(_Saying(ValueError("plain")), Redactor(ENVIRON)).run(request(), Heard()))  # fmt: skip

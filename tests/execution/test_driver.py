@@ -4,6 +4,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
+from msgspec import Raw
 
 from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.stores.memory import MemoryJournal
@@ -26,7 +27,6 @@ from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.values import JsonText
 from support.driven_runs import RUN, Stage, places, statuses
 from support.recipes import flat
 
@@ -216,7 +216,7 @@ def test_a_driver_needs_no_keeper() -> None:
         lease = await Lease.take(store, clock, RUN, "me")
         runner = ScriptedRunner(read_script("default: ok"), clock)
         driver = Driver(begin(stage.plan), RunJournal(store, lease), runner, clock)
-        return await driver.drive(RunStarted(clock.now(), RUN, "test", "", JsonText("{}"), {}, 1))
+        return await driver.drive(RunStarted(clock.now(), RUN, "test", "", Raw(b"{}"), {}, 1))
 
     assert clock.run(story()).status is RunStatus.COMPLETE
 

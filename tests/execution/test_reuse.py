@@ -1,6 +1,6 @@
 """What was done before is not done again: by content, in whatever order the steps now stand."""
 
-from dataclasses import replace
+from msgspec import structs
 
 from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.events.model import AttemptStarted, RunStarted
@@ -204,7 +204,8 @@ def test_a_journal_without_a_setup_is_read_and_never_reused() -> None:
     stage = Stage(RECIPE)
     stage.start()
     rows = [
-        replace(row, setup=None) if isinstance(row, RunStarted) else row for row in stage.journal()
+        structs.replace(row, setup=None) if isinstance(row, RunStarted) else row
+        for row in stage.journal()
     ]
     old = after_a_crash(stage, rows, "default: ok", at=stage.clock.now())
     assert old.do(old.runs().history(RUN)).state.status is RunStatus.COMPLETE

@@ -3,10 +3,10 @@
 import asyncio
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.events.model import (
@@ -273,7 +273,9 @@ def test_a_cancel_collects_what_a_dead_process_still_owed_before_it_ends_the_run
     assert isinstance(started, RunStarted)
     # The process died while it merged the change of the writer, whose work was done.
     done = [event for event in rest if isinstance(event, AttemptStarted | AttemptSucceeded)]
-    left = after_a_crash(stage, [replace(started, workspace="/work"), *done], "default: ok", 60.0)
+    left = after_a_crash(
+        stage, [structs.replace(started, workspace="/work"), *done], "default: ok", 60.0
+    )
     left.do(left.runs().cancel(RUN, "no longer needed"))
     kinds = [event.type for event in left.journal()]
     assert kinds[-3:] == ["cancel_requested", "merge_failed", "run_ended"], "nobody isolates here"

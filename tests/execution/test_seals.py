@@ -1,18 +1,15 @@
 """A stored plan counts for exactly what was checked when its run started."""
 
-import json
-from dataclasses import replace
-
 import pytest
+from msgspec import Raw, structs
 
 from stretto.events.codec import decode, encode
 from stretto.events.model import ApprovalRequested, Approved, Rejected, RunStarted
 from stretto.execution.runs import Runs
 from stretto.execution.seals import Seals
-from stretto.plan.codec import plan_to_text
+from stretto.plan.codec import encode_plan
 from stretto.problems.errors import PlanNotAccepted
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.values import JsonText
 from support.driven_runs import RUN, Stage, statuses
 from support.recipes import plan_of
 
@@ -25,13 +22,19 @@ steps:
 SEALS = Seals(lambda: b"s" * 32)
 
 
+def edited(plan: Raw) -> Raw:
+    text = bytes(plan).replace(b'"is_gated":true', b'"is_gated":false')
+    assert text != bytes(plan)
+    return Raw(text)
+
+
 def started(**changed: object) -> RunStarted:
     plan = plan_of(GATED)
     event = RunStarted(
-        3, "run-1", plan.name, plan.digest, plan_to_text(plan), {"n": 1.5, "t": "\ud800 ü"}, 7,
+        3, "run-1", plan.name, plan.digest, encode_plan(plan), {"n": 1.5, "t": "ü"}, 7,
         model="openai:x", workspace="/w", project="/p", trusted="d",
     )  # fmt: skip
-    return replace(event, **changed)  # type: ignore[arg-type]
+    return structs.replace(event, **changed)  # type: ignore[arg-type]
 
 
 def test_a_seal_holds_after_the_journal() -> None:
@@ -46,7 +49,7 @@ def test_a_seal_holds_after_the_journal() -> None:
         {"run_id": "run-2"},
         {"workflow": "other"},
         {"digest": "0"},
-        {"plan": JsonText(plan_to_text(plan_of(GATED)).replace('"is_gated":true', '"is_gated":false'))},
+        {"plan": edited(encode_plan(plan_of(GATED)))},
         {"inputs": {"n": 2}},
         {"seed": 8},
         {"parent": "run-0"},
@@ -62,7 +65,7 @@ def test_a_seal_holds_after_the_journal() -> None:
     ids=lambda change: next(iter(change)),
 )  # fmt: skip
 def test_any_change_of_what_a_run_began_with_breaks_its_seal(change: dict[str, object]) -> None:
-    changed = replace(SEALS.seal(started()), **change)  # type: ignore[arg-type]
+    changed = structs.replace(SEALS.seal(started()), **change)  # type: ignore[arg-type]
     assert changed != SEALS.seal(started())
     with pytest.raises(PlanNotAccepted) as refused:
         SEALS.check(changed)
@@ -75,17 +78,19 @@ def test_another_users_seal_does_not_count() -> None:
 
 
 def test_what_a_person_accepts_is_exactly_what_was_shown() -> None:
-    before = replace(started(), seal="")
+    before = structs.replace(started(), seal="")
     mark = SEALS.fingerprint(before)
     Seals(lambda: b"s" * 32, frozenset([mark])).check(before)
     with pytest.raises(PlanNotAccepted):
-        Seals(lambda: b"s" * 32, frozenset([mark])).check(replace(before, model="cli:sh"))
+        Seals(lambda: b"s" * 32, frozenset([mark])).check(structs.replace(before, model="cli:sh"))
 
 
 def test_a_plan_is_stored_as_the_codec_writes_it_again() -> None:
     """The seal is over the text, so reading a row and writing it again must not change the text."""
-    text = plan_to_text(plan_of(GATED))
-    assert json.dumps(json.loads(text), separators=(",", ":")) == text
+    plan = encode_plan(plan_of(GATED))
+    read = decode(encode(started()))
+    assert isinstance(read, RunStarted)
+    assert bytes(read.plan) == bytes(plan)
 
 
 def test_a_tampered_plan_is_not_resumed_and_nothing_runs() -> None:
@@ -97,9 +102,7 @@ def test_a_tampered_plan_is_not_resumed_and_nothing_runs() -> None:
     stage.do(stage.starting(runs()))
     first = stage.journal()[0]
     assert isinstance(first, RunStarted)
-    edited = JsonText(first.plan.replace('"is_gated":true', '"is_gated":false'))
-    assert edited != first.plan
-    rows = [replace(first, plan=edited), *stage.journal()[1:]]
+    rows = [structs.replace(first, plan=edited(first.plan)), *stage.journal()[1:]]
     other = Stage(GATED)
 
     async def left() -> None:
@@ -122,16 +125,16 @@ APPROVED = Approved(1.0, StepId("g"), "ada", key="k", decision="d")
 
 def test_an_approval_holds_for_its_run_and_its_content_whenever_it_is_written_down() -> None:
     given = SEALS.seal_decision("run-1", APPROVED)
-    read = decode(encode(replace(given, at=9.0)))
+    read = decode(encode(structs.replace(given, at=9.0)))
     assert isinstance(read, Approved)
     assert SEALS.is_given("run-1", read)
     SEALS.check(SEALS.seal(started()), [read])
     for forged in (
         APPROVED,
-        replace(given, step=StepId("h")),
-        replace(given, key="other"),
-        replace(given, by="bob"),
-        replace(given, prompts={"": "do harm"}),
+        structs.replace(given, step=StepId("h")),
+        structs.replace(given, key="other"),
+        structs.replace(given, by="bob"),
+        structs.replace(given, prompts={"": "do harm"}),
     ):
         assert not SEALS.is_given("run-1", forged)
         with pytest.raises(PlanNotAccepted, match="approval"):
@@ -144,20 +147,20 @@ REJECTED = Rejected(1.0, StepId("g"), "ada", key="k", decision="d")
 
 def test_a_rejection_holds_for_its_run_and_its_content_and_is_no_approval() -> None:
     given = SEALS.seal_decision("run-1", REJECTED)
-    read = decode(encode(replace(given, at=9.0)))
+    read = decode(encode(structs.replace(given, at=9.0)))
     assert isinstance(read, Rejected)
     SEALS.check(SEALS.seal(started()), [read])
     approved = SEALS.seal_decision("run-1", APPROVED)
     for forged in (
         REJECTED,
-        replace(given, step=StepId("h")),
-        replace(given, reason="because"),
-        replace(REJECTED, seal=approved.seal),
+        structs.replace(given, step=StepId("h")),
+        structs.replace(given, reason="because"),
+        structs.replace(REJECTED, seal=approved.seal),
     ):
         with pytest.raises(PlanNotAccepted, match="a rejection of"):
             SEALS.check(SEALS.seal(started()), [forged])
     with pytest.raises(PlanNotAccepted, match="an approval of g"):
-        SEALS.check(SEALS.seal(started()), [replace(APPROVED, seal=given.seal)])
+        SEALS.check(SEALS.seal(started()), [structs.replace(APPROVED, seal=given.seal)])
     assert not SEALS.is_given("run-2", given)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.plan.codec import plan_from_json, plan_to_text
+from stretto.plan.codec import decode_plan, encode_plan
 from stretto.plan.model import Plan
 from stretto.plan.prepare import RunPolicy, prepare
 from stretto.problems.errors import PermissionDenied
@@ -28,9 +28,8 @@ def test_who_asks_is_asked_for_every_writer() -> None:
 
 
 def test_a_plan_of_a_run_that_asked_is_permitted_anew() -> None:
-    import json
 
-    stored = plan_from_json(json.loads(plan_to_text(prepare(PLAN, RunPolicy("ask")))))
+    stored = decode_plan(encode_plan(prepare(PLAN, RunPolicy("ask"))))
     assert gated(stored) == ["write", "gated"], "resumed, it asks as the first time"
     assert gated(prepare(stored, RunPolicy("auto"))) == ["gated"]
     assert gated(prepare(stored, RunPolicy("ask"))) == ["write", "gated"]

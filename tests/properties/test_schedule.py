@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from stretto.events.model import (
     Approved,
@@ -40,11 +41,11 @@ from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json, JsonText
+from stretto.vocabulary.values import Json
 from support.random_plans import CALM_POLICIES, plans
 
 MOST_EVENTS = 3_000
-NO_PLAN = JsonText("{}")  # the scheduler is given its plan, and does not look
+NO_PLAN = Raw(b"{}")  # the scheduler is given its plan, and does not look
 ENDED = {"succeeded", "failed", "skipped", "held", "cancelled"}
 seeds = st.integers(0, 2**32)
 

@@ -1,5 +1,7 @@
 import json
 
+from msgspec import Raw
+
 from stretto.events.model import (
     Approved,
     AttemptStarted,
@@ -13,7 +15,6 @@ from stretto.report.report import report_as_json, report_as_json_text, report_of
 from stretto.schedule.advance import advance
 from stretto.schedule.state import begin
 from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.values import JsonText
 from support.reported_runs import (
     CHAIN,
     GATED,
@@ -189,7 +190,7 @@ def test_a_reused_output_is_told_and_deploys_nobody():
     run = driven("name: one\nsteps: [{id: a, agent: worker, prompt: x}]")
     state = begin(run.plan)
     events = [
-        RunStarted(0.0, "run-2", "one", "", JsonText("{}"), {}, 0, parent="run-1"),
+        RunStarted(0.0, "run-2", "one", "", Raw(b"{}"), {}, 0, parent="run-1"),
         AttemptStarted(0.0, StepId("a"), "", 1, AgentId("worker"), "key"),
         AttemptSucceeded(0.0, StepId("a"), "", 1, "old", reused_from="run-1"),
     ]

@@ -1,7 +1,5 @@
 """What makes two attempts the same work: all that the runner is given, and who answers."""
 
-from dataclasses import fields
-
 import pytest
 
 from stretto.events.model import RunStarted
@@ -10,7 +8,7 @@ from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import begin
 from stretto.schedule.terms import Terms
-from stretto.vocabulary.setup import Setup, setup_to_json
+from stretto.vocabulary.setup import Setup
 from support.scheduling import NO_PLAN, plan_of
 
 SETUP = Setup({"": "openai:small at https://one", "big": "openai:big at https://one"})
@@ -26,8 +24,7 @@ def key(
     run_id: str = "run-1",
 ) -> str:
     recipe = f"name: t\nagents: {{x: {{{agent}}}}}\nsteps: [{{id: a, subagent: x, {step}}}]\n"
-    told = setup_to_json(setup) if setup else None
-    started = RunStarted(0.0, run_id, "t", "", NO_PLAN, {}, 0, workspace=workspace, setup=told)
+    started = RunStarted(0.0, run_id, "t", "", NO_PLAN, {}, 0, workspace=workspace, setup=setup)
     _, commands = advance(begin(plan_of(recipe)), started)
     (start,) = (each for each in commands if isinstance(each, StartAttempt))
     return start.key
@@ -111,5 +108,5 @@ def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> N
     place = {"run_id", "step", "part", "attempt", "workspace", "origin"}
     place |= {"seconds_left", "allowance"}
     told = {"instructions", "prompt", "model", "arguments"}
-    terms = {field.name for field in fields(Terms)}
-    assert {field.name for field in fields(AttemptRequest)} == place | told | terms
+    terms = set(Terms.__struct_fields__)
+    assert set(AttemptRequest.__struct_fields__) == place | told | terms

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from stretto.events.model import AttemptStarted, AttemptSucceeded
 from stretto.plan.build import Problems
@@ -76,7 +77,7 @@ def _tampered(journal: list[StoredEvent], step: str, **changed: object) -> list[
         event = row.event
         is_meant = isinstance(event, AttemptStarted if "key" in changed else AttemptSucceeded)
         if is_meant and getattr(event, "step", "") == step:
-            row = replace(row, event=replace(event, **changed))  # type: ignore[arg-type]
+            row = replace(row, event=structs.replace(event, **changed))  # type: ignore[arg-type]
         rows.append(row)
     return rows
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
 
+from msgspec import Raw
+
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
@@ -46,9 +48,9 @@ from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json, JsonText
+from stretto.vocabulary.values import Json
 
-NO_PLAN = JsonText("{}")  # the scheduler is given its plan, and does not look
+NO_PLAN = Raw(b"{}")  # the scheduler is given its plan, and does not look
 AGENTS = Catalog({AgentId(name): Agent(AgentId(name)) for name in ("worker", "default", "other")})
 
 

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from stretto.events.model import FailureKind
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.validation.validate import Accepted, Checked, NotAccepted, check_answer, check_value
@@ -21,8 +23,7 @@ from stretto.vocabulary.values import Json
 _SMALL_ANSWER = 10_000  # characters; checking a smaller answer is faster than starting a thread
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     output: Json  # a text is read as `format` and schema ask; any other value is checked as it is
     usage: Usage
     model: str

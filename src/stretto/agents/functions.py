@@ -40,6 +40,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, Protocol, cast, get_type_hints
 
+from msgspec import structs
+
 from stretto.agents.acceptance import Acceptance, Answer
 from stretto.plan.catalog import Catalog
 from stretto.plan.model import Plan
@@ -192,7 +194,7 @@ class FunctionRunner:
             raise TypeError(f"{type(self._others).__name__} cannot say who answers")
         setup = self._others.identify([name for name in models if own[name] is None], tools)
         known = {name: function.identity for name, function in own.items() if function}
-        return replace(setup, models={**setup.models, **known})
+        return structs.replace(setup, models={**setup.models, **known})
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         function = self._functions.named(request.model)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from stretto.agents.acceptance import Judge, Judgement
 from stretto.agents.calling import Calling
@@ -29,7 +30,7 @@ def model_judge(
         rules: Sequence[str], output: Json, request: AttemptRequest, witness: Witness
     ) -> Judgement:
         quiet = _Quiet(witness)
-        asked = replace(request, max_turns=1)
+        asked = structs.replace(request, max_turns=1)
         answer = await Conversation(
             request=asked,
             witness=quiet,

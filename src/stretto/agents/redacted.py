@@ -6,8 +6,10 @@ view never see a secret; and what a provider is told of a tool passes here too.
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct, structs
 
 from stretto.events.model import Happening
 from stretto.ports.runner import AttemptRequest, AttemptResult, Identified, Runner, Witness
@@ -24,7 +26,7 @@ _LARGE = (
     100_000  # characters; how long it takes depends on the answer, and others wait for the loop
 )
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 
 
 class RedactedRunner:
@@ -72,16 +74,16 @@ class _RedactedWitness:
 
 
 def without_secrets(value: T, redactor: Redactor) -> T:
-    """A dataclass with every text in it redacted, but for those that are names of ours."""
+    """A struct with every text in it redacted, but for those that are names of ours."""
     changed: dict[str, Any] = {}
-    for field in fields(value):  # type: ignore[arg-type]
-        if field.name in _STRUCTURE:
+    for name in value.__struct_fields__:
+        if name in _STRUCTURE:
             continue
-        was = getattr(value, field.name)
+        was = getattr(value, name)
         now = _hidden(was, redactor)
         if now is not was and now != was:
-            changed[field.name] = now
-    return replace(value, **changed) if changed else value  # type: ignore[type-var]
+            changed[name] = now
+    return structs.replace(value, **changed) if changed else value
 
 
 def _hidden(value: Any, redactor: Redactor) -> Any:
@@ -119,4 +121,4 @@ def _redacted(tool: Tool, redactor: Redactor) -> Tool:
     if spec is tool.spec:
         return tool
     # Providers take letters, digits, '-' and '_' in a name.
-    return _RedactedTool(replace(spec, name=spec.name.replace(MASK, "redacted")), tool)
+    return _RedactedTool(structs.replace(spec, name=spec.name.replace(MASK, "redacted")), tool)

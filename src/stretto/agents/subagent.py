@@ -8,8 +8,10 @@ A step, a branch, an element of a map, a judge: nothing else calls a model (seed
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import structs
 
 from stretto.agents.acceptance import Acceptance, Answer
 from stretto.agents.call_size import estimate_of, tokens_in
@@ -124,14 +126,14 @@ class Subagents:
         result = await self._run(request, witness)
         # The toolbox and the machine may both tell of one tool: it is said once.
         warnings = dict.fromkeys((*result.warnings, *self._loud(request, result.model)))
-        return replace(result, warnings=tuple(warnings))
+        return structs.replace(result, warnings=tuple(warnings))
 
     async def _run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         request = self._without_secrets(request)
         answer = await self._answer(request, witness)
         if isinstance(answer, Failure):
-            return replace(answer, error=self._redactor.text(answer.error))
-        answer = replace(answer, output=self._redactor.json(answer.output))
+            return structs.replace(answer, error=self._redactor.text(answer.error))
+        answer = structs.replace(answer, output=self._redactor.json(answer.output))
         return await self.acceptance.check(answer, request, witness)
 
     async def _answer(self, request: AttemptRequest, witness: Witness) -> Answer | Failure:
@@ -139,7 +141,7 @@ class Subagents:
         asked = _asked_together(self._choice.names(request))
         for names, then in zip(asked, (*asked[1:], ()), strict=True):
             answer = await self._asked(names, request, witness)
-            answer = replace(answer, usage=spent + answer.usage)
+            answer = structs.replace(answer, usage=spent + answer.usage)
             if isinstance(answer, Answer) or not then or answer.kind in ("empty", "budget"):
                 return answer
             spent = answer.usage
@@ -153,7 +155,7 @@ class Subagents:
             return await self._asked_elsewhere(names[0], request, witness)
         wanted = _wanted(request)
         try:
-            async with self._toolbox.open(replace(request, model=names[0])) as made:
+            async with self._toolbox.open(structs.replace(request, model=names[0])) as made:
                 tools = redacted_tools(made, self._redactor)
                 faults = {
                     name: self._redactor.text(f"{name} cannot be used: {tool.spec.fault}")
@@ -188,7 +190,7 @@ class Subagents:
         if self._cli is None:
             return Failure("error", f"{name}: no CLI agents here", model=name)
         prompt = _prompt(request, _wanted(request))
-        asked = replace(request, model=name, prompt=prompt)
+        asked = structs.replace(request, model=name, prompt=prompt)
         result = await self._run_patiently(self._cli, asked, witness)
         if isinstance(result, Failure):
             return result
@@ -205,7 +207,7 @@ class Subagents:
             await witness.confirm()
             watched = _Watched(witness)
             result = await self._run_reserved(cli, request, watched)
-            result = replace(result, usage=spent + result.usage)
+            result = structs.replace(result, usage=spent + result.usage)
             if isinstance(result, Success) or watched.has_effects:
                 return result
             fault = ModelFault(result.kind, result.error, result.retry_after_seconds)
@@ -235,7 +237,7 @@ class Subagents:
 
     def _without_secrets(self, request: AttemptRequest) -> AttemptRequest:
         hide = self._redactor.text
-        return replace(
+        return structs.replace(
             request, prompt=hide(request.prompt), instructions=hide(request.instructions)
         )
 

@@ -243,12 +243,14 @@ class Project:
         )
 
     def _without_secrets(self, plan: "Plan") -> "Plan":
-        from stretto.plan.codec import plan_from_json, plan_to_text
+        from msgspec import Raw
 
-        text = plan_to_text(plan)
+        from stretto.plan.codec import decode_plan, encode_plan
+
+        text = bytes(encode_plan(plan)).decode()
         if not self.redactor.named(text):
             return plan
-        return plan_from_json(json.loads(self.redactor.text(text)))
+        return decode_plan(Raw(self.redactor.text(text)))
 
     def workspace(self, model: str | None) -> str:
         """The folder that a run works on. A scripted model touches nothing, so it needs none."""

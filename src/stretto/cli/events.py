@@ -9,7 +9,7 @@ from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.streams import has_reader
 from stretto.cli.terminal import print_json_text, say
-from stretto.events.codec import UnknownEvent, encode
+from stretto.events.codec import UnknownEvent, encode_ascii
 from stretto.events.model import RunEnded
 from stretto.vocabulary.ids import RunId
 
@@ -47,7 +47,7 @@ async def _print(run_id: RunId, follow: bool, after: int) -> int | None:
                 if isinstance(stored.event, UnknownEvent):
                     say(f"event {stored.seq} {stored.event.reason}", err=True)
                     continue
-                print_json_text(encode(stored.event))
+                print_json_text(encode_ascii(stored.event))
                 has_ended = has_ended or isinstance(stored.event, RunEnded)
             if has_ended or not follow or not has_reader():
                 return None

@@ -6,14 +6,16 @@ AttemptStarted, which is written so that a crash can tell a started attempt from
 `at` is seconds since the epoch, stamped by the driver: the scheduler has no clock.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+import re
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.large import Large
+from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.value import value
-from stretto.vocabulary.values import Json, JsonText
+from stretto.vocabulary.values import Json
 
 FailureKind: TypeAlias = Literal[
     "error", "timeout", "empty", "truncated", "validation", "refused", "in_doubt", "unavailable",
@@ -24,14 +26,29 @@ FailureKind: TypeAlias = Literal[
 NOT_RETRIED: frozenset[FailureKind] = frozenset({"refused", "permanent", "budget"})
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
-    type: ClassVar[str] = "run_started"
-    at: float
+# A time that a date can be made of: before the year 10000.
+_Time: TypeAlias = Annotated[float, Meta(ge=0, lt=253_402_300_800)]
+
+
+def _snake_case(name: str) -> str:
+    """`RunStarted` → `run_started`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+class _Event(Struct, frozen=True, tag_field="type", tag=_snake_case):
+    """What every event is: frozen, and a JSON object whose `type` says which event it is."""
+
+    @property
+    def type(self) -> str:
+        return _snake_case(type(self).__name__)
+
+
+class RunStarted(_Event, frozen=True):
+    at: _Time
     run_id: str
     workflow: str
     digest: str  # of the recipe's text
-    plan: JsonText  # an object; plan.codec reads it back: editing the file never changes a run
+    plan: Raw  # the JSON of the plan (plan.codec): editing the file never changes a run
     inputs: dict[str, Json]
     seed: int  # the only chance there is: jitter follows from it
     parent: str | None = None  # the run this one was forked or retried from
@@ -40,13 +57,11 @@ class RunStarted:
     project: str = ""  # the folder whose settings count, wherever it is resumed from
     trusted: str = ""  # the digest of that folder's own settings and agents, if it used them
     seal: str = ""  # a MAC of all of this with the user's secret; execution.seals
-    setup: dict[str, Json] | None = None  # vocabulary.setup: who answers; None: it was not recorded
+    setup: Setup | None = None  # who answers; None: it was not recorded
 
 
-@value
-class AttemptStarted:
-    type: ClassVar[str] = "attempt_started"
-    at: float
+class AttemptStarted(_Event, frozen=True):
+    at: _Time
     step: StepId
     part: str  # which delegation of the step: "" | branch key | "try.2" | "item.7.stage.0" …
     attempt: int  # from 1; goes on counting over retries and fallbacks of one part
@@ -54,10 +69,8 @@ class AttemptStarted:
     key: str  # digest of agent, prompt, tools, model, schema: equal keys, equal work
 
 
-@value
-class AttemptSucceeded:
-    type: ClassVar[str] = "attempt_succeeded"
-    at: float
+class AttemptSucceeded(_Event, frozen=True):
+    at: _Time
     step: StepId
     part: str
     attempt: int
@@ -66,14 +79,13 @@ class AttemptSucceeded:
     warnings: tuple[str, ...] = ()
     model: str = ""
     reused_from: str | None = None  # a run whose equal attempt gave this output
-    output_at: str = ""  # digest of a large output, which the store keeps apart from the row
-    output_bytes: int = 0
+    # The digest and size of a large output, which the store keeps apart from the row.
+    output_at: str | UnsetType = UNSET
+    output_bytes: int | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFailed:
-    type: ClassVar[str] = "attempt_failed"
-    at: float
+class AttemptFailed(_Event, frozen=True):
+    at: _Time
     step: StepId
     part: str
     attempt: int
@@ -85,24 +97,20 @@ class AttemptFailed:
     warnings: tuple[str, ...] = ()
 
 
-@value
-class ModelSpoke:
+class ModelSpoke(_Event, frozen=True):
     """A piece of a reply, as it came in."""
 
-    type: ClassVar[str] = "model_spoke"
-    at: float
+    at: _Time
     step: StepId
     part: str
     attempt: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFailedOver:
+class ModelFailedOver(_Event, frozen=True):
     """A model could not answer, and the next of `fallback_models` is asked."""
 
-    type: ClassVar[str] = "model_failed_over"
-    at: float
+    at: _Time
     step: StepId
     part: str
     attempt: int
@@ -111,13 +119,11 @@ class ModelFailedOver:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRetried:
+class ModelRetried(_Event, frozen=True):
     """A provider failed for a moment, and the same request is sent again after a delay. What the
     model had said of this answer is void; what tools have done stands."""
 
-    type: ClassVar[str] = "model_retried"
-    at: float
+    at: _Time
     step: StepId
     part: str
     attempt: int
@@ -128,12 +134,10 @@ class ModelRetried:
     delay_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
+class ToolStarted(_Event, frozen=True):
     """Written before a call that a crash would leave in doubt."""
 
-    type: ClassVar[str] = "tool_started"
-    at: float
+    at: _Time
     step: StepId
     part: str
     attempt: int
@@ -143,12 +147,10 @@ class ToolStarted:
     recovery: str  # keyed | in_doubt
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEnded:
+class ToolEnded(_Event, frozen=True):
     """Every call has one, also one that was refused."""
 
-    type: ClassVar[str] = "tool_ended"
-    at: float
+    at: _Time
     step: StepId
     part: str
     attempt: int
@@ -162,24 +164,20 @@ class ToolEnded:
     result: str = ""  # the beginning of what the model was told, where the call worked
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptCancelled:
+class AttemptCancelled(_Event, frozen=True):
     """It was told to stop, and did. What it cost still counts."""
 
-    type: ClassVar[str] = "attempt_cancelled"
-    at: float
+    at: _Time
     step: StepId
     part: str
     attempt: int
     usage: Usage = Usage()
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesCollected:
+class ChangesCollected(_Event, frozen=True):
     """An isolated writer is done: what it changed is kept, and merged back if it should be."""
 
-    type: ClassVar[str] = "changes_collected"
-    at: float
+    at: _Time
     step: StepId
     artifact: str  # the folder that keeps the change
     files: int
@@ -194,12 +192,10 @@ class ChangesCollected:
     is_whole: bool = True  # False: it may hold half-done files of parts that did not succeed
 
 
-@dataclass(frozen=True, slots=True)
-class MergeFailed:
+class MergeFailed(_Event, frozen=True):
     """The change is kept, and the workspace is as it was."""
 
-    type: ClassVar[str] = "merge_failed"
-    at: float
+    at: _Time
     step: StepId
     artifact: str
     error: str
@@ -214,12 +210,10 @@ class MergeFailed:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MergeHeld:
+class MergeHeld(_Event, frozen=True):
     """The change is kept, and a person must say whether it is merged: Approved or Rejected."""
 
-    type: ClassVar[str] = "merge_held"
-    at: float
+    at: _Time
     step: StepId
     artifact: str
     question: str
@@ -230,48 +224,38 @@ class MergeHeld:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MergeUndone:
+class MergeUndone(_Event, frozen=True):
     """A merge that a crash had cut off was undone, except where somebody had changed files since."""
 
-    type: ClassVar[str] = "merge_undone"
-    at: float
+    at: _Time
     paths: tuple[str, ...]  # as somebody else left them
     kept: str  # the folder that holds these files as they were before the merge
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesApplied:
+class ChangesApplied(_Event, frozen=True):
     """A person merged the change of a step that had ended."""
 
-    type: ClassVar[str] = "changes_applied"
-    at: float
+    at: _Time
     step: StepId
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TimerFired:
-    type: ClassVar[str] = "timer_fired"
-    at: float
+class TimerFired(_Event, frozen=True):
+    at: _Time
     timer: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRequested:
+class ApprovalRequested(_Event, frozen=True):
     """A step goes no further until a person decides: Approved or Rejected, with the same key."""
 
-    type: ClassVar[str] = "approval_requested"
-    at: float
+    at: _Time
     step: StepId
     key: str  # digest of what would run: prompts, agents, tools, models, sets
     about: str = "start"  # start | again (after an interruption) | merge (its change)
 
 
-@dataclass(frozen=True, slots=True)
-class Approved:
-    type: ClassVar[str] = "approved"
-    at: float
+class Approved(_Event, frozen=True):
+    at: _Time
     step: StepId
     by: str = ""
     reason: str = ""
@@ -281,10 +265,8 @@ class Approved:
     seal: str = ""  # a MAC of all of this but its time, with the user's secret; execution.seals
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    type: ClassVar[str] = "rejected"
-    at: float
+class Rejected(_Event, frozen=True):
+    at: _Time
     step: StepId
     by: str = ""
     reason: str = ""
@@ -293,40 +275,32 @@ class Rejected:
     seal: str = ""  # as that of Approved
 
 
-@dataclass(frozen=True, slots=True)
-class CancelRequested:
-    type: ClassVar[str] = "cancel_requested"
-    at: float
+class CancelRequested(_Event, frozen=True):
+    at: _Time
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageDropped:
+class MessageDropped(_Event, frozen=True):
     """Something was left in the run's mailbox that does not count: forged, or not to be read."""
 
-    type: ClassVar[str] = "message_dropped"
-    at: float
+    at: _Time
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunResumed:
+class RunResumed(_Event, frozen=True):
     """A new process drives the run. Attempts that were under way are in doubt."""
 
-    type: ClassVar[str] = "run_resumed"
-    at: float
+    at: _Time
     permission: str = "auto"  # what it may do to files from here on: auto | ask
-    setup: dict[str, Json] | None = None  # who answers from here on
+    setup: Setup | None = None  # who answers from here on
     is_after_crash: bool = False  # the process before this one died; it was not stopped
     most_crashes: int = 3  # a step during which so many died is not tried again
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(_Event, frozen=True):
     """The driver's last row. It repeats what the fold says, for those who only list runs."""
 
-    type: ClassVar[str] = "run_ended"
-    at: float
+    at: _Time
     status: str
 
 

@@ -10,8 +10,9 @@ and no effect before its cause is safe (docs/decisions/0002).
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec import structs
 
 from stretto.events.model import (
     ApprovalRequested,
@@ -314,7 +315,7 @@ class Driver:
         then = self._reusable.approved.get(command.step)
         if then is None or command.about != "start" or then.key != command.key:
             return None
-        return replace(then, at=self._clock.now())
+        return structs.replace(then, at=self._clock.now())
 
     async def _attempt(self, command: StartAttempt) -> None:
         ended: AttemptSucceeded | AttemptFailed | AttemptCancelled
@@ -326,7 +327,7 @@ class Driver:
             if self._copies.is_writer(command.step):
                 folder = await self._copies.open(command)
                 origin = "" if folder == request.workspace else request.workspace
-                request = replace(request, workspace=folder, origin=origin)
+                request = structs.replace(request, workspace=folder, origin=origin)
             result = await self._runner.run(request, witness)
             ended = self._ended(command, result)
         except asyncio.CancelledError:

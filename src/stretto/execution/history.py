@@ -1,12 +1,11 @@
 """A run as its journal tells it. In: a store and a run's id. Out: History: events and their fold."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event, RunStarted
-from stretto.plan.codec import plan_from_json
+from stretto.plan.codec import decode_plan
 from stretto.ports.journal import Journal, StoredEvent
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.schedule.advance import advance
@@ -45,7 +44,7 @@ def fold(stored: Iterable[StoredEvent], run_id: RunId) -> History:
     if not events or not isinstance(events[0], RunStarted):
         raise StrettoError(f"the journal of run {run_id} does not begin with its start",
                         hint="it was written by a newer Stretto, or is damaged")  # fmt: skip
-    state = begin(plan_from_json(json.loads(events[0].plan)))
+    state = begin(decode_plan(events[0].plan))
     for event in events:
         advance(state, event)
     unread = len(rows) - len(events)

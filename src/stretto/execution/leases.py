@@ -6,8 +6,9 @@ One for all of them: ten thousand runs cost one look at the store each quarter o
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec import structs
 
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event, MessageDropped
@@ -145,7 +146,7 @@ class LeaseKeeper:
         if isinstance(event, ExternalEvent) and not (
             why := self._why_dropped(message.run_id, event)
         ):
-            driven.tell(replace(event, at=now))
+            driven.tell(structs.replace(event, at=now))
             return
         if isinstance(event, UnknownEvent):
             why = f"a message that {event.reason}"

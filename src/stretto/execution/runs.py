@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from stretto.events.model import (
     CancelRequested,
     ChangesApplied,
@@ -24,7 +26,7 @@ from stretto.execution.journaling import RunJournal
 from stretto.execution.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store, take_lease
 from stretto.execution.reuse import NOTHING, Reusable
 from stretto.execution.seals import Seals, named
-from stretto.plan.codec import plan_to_text
+from stretto.plan.codec import encode_plan
 from stretto.plan.model import Plan, briefs
 from stretto.ports.clock import Clock
 from stretto.ports.journal import Leased, LeaseOwner, Loss, RunRow, StoredEvent
@@ -34,7 +36,7 @@ from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.setup import setup_to_json
+from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.values import Json
 
@@ -114,7 +116,7 @@ class Runs:
             run_id=run_id,
             workflow=start.plan.name,
             digest=start.plan.digest,
-            plan=plan_to_text(plan),
+            plan=encode_plan(plan),
             inputs=dict(start.inputs),
             seed=secrets.randbits(48) if start.seed is None else start.seed,
             parent=start.parent,
@@ -287,7 +289,7 @@ class Runs:
                 if not is_recorded(driver.state):
                     now = driver.now()
                     past = fired(driver.state, now) if isinstance(event, Decided) else ()
-                    await driver.write(*past, replace(event, at=now))
+                    await driver.write(*past, structs.replace(event, at=now))
                     await self._release(driver.state)
             finally:
                 await lease.release()
@@ -383,7 +385,7 @@ class Runs:
         approved = {}
         for step, then in reusable.approved.items():
             by = f"{then.by or 'a person'}, in run {reusable.run_id}"
-            now = replace(then, by=by)
+            now = structs.replace(then, by=by)
             approved[step] = self._seals.seal_decision(run_id, now) if self._seals else now
         return replace(reusable, approved=approved)
 
@@ -426,7 +428,7 @@ def _is_applied(state: RunState, step: StepId) -> bool:
     return changes is not None and changes.is_merged
 
 
-def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
+def _setup_of(plan: Plan, runner: Runner) -> Setup | None:
     """Who answers, asked of the runner that will: nobody else knows it."""
     if not isinstance(runner, Identified):
         return None
@@ -435,7 +437,7 @@ def _setup_of(plan: Plan, runner: Runner) -> dict[str, Json] | None:
     models = {"", *(model or "" for model in (*named, *(agent.model for agent in agents)))}
     models.update(name for agent in agents for name in agent.fallback_models)
     tools = {tool for agent in agents for tool in agent.tools}
-    return setup_to_json(runner.identify(sorted(models), sorted(tools)))
+    return runner.identify(sorted(models), sorted(tools))
 
 
 def _decisions(history: History) -> list[Decided]:

@@ -9,10 +9,11 @@ seal says that it is still the same, and the inputs, the folder and the model wi
 
 import hmac
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import TypeVar
+
+from msgspec import structs, to_builtins
 
 from stretto.events.model import Approved, RunStarted
 from stretto.execution.decisions import Decided
@@ -32,10 +33,10 @@ class Seals:
         self._accepted = accepted
 
     def seal(self, started: RunStarted) -> RunStarted:
-        return replace(started, seal=self._mac(_start(started)))
+        return structs.replace(started, seal=self._mac(_start(started)))
 
     def seal_decision(self, run_id: str, decided: _Decided) -> _Decided:
-        return replace(decided, seal=self._mac(_decision(run_id, decided)))
+        return structs.replace(decided, seal=self._mac(_decision(run_id, decided)))
 
     def is_given(self, run_id: str, decided: Decided) -> bool:
         """Whether this user gave the decision, for this run and as it stands."""
@@ -74,14 +75,18 @@ def _fingerprint(started: RunStarted, forged: Iterable[Decided]) -> str:
 def _start(started: RunStarted) -> bytes:
     head = {**_written(started, "plan"), "at": float(started.at)}
     # JSON without line breaks, so nothing can move between the two halves.
-    return f"{json.dumps(head, sort_keys=True)}\n{started.plan}".encode()
+    return _canonical(head) + b"\n" + bytes(started.plan)
 
 
 def _decision(run_id: str, decided: Decided) -> bytes:
     # Without its time: whoever writes it down sets that. The type is what tells a rejection from
     # an approval; approvals were sealed before rejections were, and so without it.
     kind = {} if isinstance(decided, Approved) else {"type": decided.type}
-    return json.dumps({**_written(decided), **kind, "of": run_id}, sort_keys=True).encode()
+    return _canonical({**_written(decided), **kind, "of": run_id})
+
+
+def _canonical(value: Mapping[str, object]) -> bytes:
+    return json.dumps(to_builtins(value), sort_keys=True).encode()
 
 
 def named(decided: Decided) -> str:
@@ -93,9 +98,9 @@ def _written(event: RunStarted | Decided, *besides: str) -> dict[str, object]:
     # A field at its default is left out: seals hold when a later Stretto adds another field.
     return {
         field.name: getattr(event, field.name)
-        for field in fields(event)
+        for field in structs.fields(event)
         if field.name not in ("at", "seal", *besides)
-        and (field.default is MISSING or getattr(event, field.name) != field.default)
+        and getattr(event, field.name) != field.default
     }
 
 

@@ -6,13 +6,12 @@ task     what the step says, then what the steps before it found
 """
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from stretto.plan.model import BriefStyle
-from stretto.vocabulary.value import value
 
 
-@value
-class Telling:
+class Telling(NamedTuple):
     instructions: str  # the agent's own prompt, where it stands apart
     prompt: str
 

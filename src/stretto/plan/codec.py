@@ -8,6 +8,7 @@ stores its plan, and a plan may have thousands of steps (docs/decisions/0005).
 Unlike an event's, a plan's unknown fields are refused: they may say what must not happen.
 """
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, lru_cache
@@ -17,6 +18,8 @@ from json.encoder import encode_basestring_ascii as quoted
 from operator import attrgetter, call
 from types import NoneType, UnionType
 from typing import Any, Literal, NewType, TypeAlias, Union, cast, get_args, get_origin
+
+from msgspec import Raw
 
 from stretto.documents.node import Path, spell
 from stretto.globs.glob import Glob, parse_glob
@@ -30,19 +33,19 @@ from stretto.templates.reference import Reference, parse_reference
 from stretto.templates.template import Template, parse_template
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import listed
-from stretto.vocabulary.values import Json, JsonText
+from stretto.vocabulary.values import Json
 
 _TAG = "is"
 _encode_json = JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-def plan_to_text(plan: Plan) -> JsonText:
-    return JsonText(_form(Plan).write(plan))
+def encode_plan(plan: Plan) -> Raw:
+    return Raw(_form(Plan).write(plan))
 
 
-def plan_from_json(value: Json) -> Plan:
+def decode_plan(stored: Raw) -> Plan:
     try:
-        return cast(Plan, _form(Plan).read(value))
+        return cast(Plan, _form(Plan).read(json.loads(bytes(stored))))
     except _Unreadable as unreadable:
         where = spell(unreadable.path)
         said = f"{where}: {unreadable.says}" if where else unreadable.says

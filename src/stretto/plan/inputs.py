@@ -46,6 +46,9 @@ def convert(declared: Input, value: Json, workspace: FilePath | None = None) -> 
     converted = _converted(declared, value)
     if isinstance(converted, Misfit):
         return converted
+    if not _can_be_journaled(converted):
+        message = f"input '{declared.name}' holds a number or a character that JSON does not have"
+        return Misfit("RCP303", message, "use finite numbers, and text in UTF-8")
     # `enum: [1, 2]` of a string means the texts: its options are values of this type too.
     options = [_converted(declared, option) for option in declared.enum]
     if options and not any(_same(converted, option) for option in options):
@@ -113,6 +116,15 @@ def _json(declared: Input, value: Json) -> Json | Misfit:
             "RCP303", message, "for example " + ("{}" if declared.shape == "object" else "[]")
         )
     return value
+
+
+def _can_be_journaled(value: Json) -> bool:
+    """Not NaN, nor half of a surrogate pair, which is what bytes that are no UTF-8 become."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return False
+    return True
 
 
 def _no_constant(name: str) -> None:

@@ -1,20 +1,19 @@
 """The plug point for whatever does the work: one attempt in, its result out."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct, field
 
 from stretto.events.model import FailureKind, Happening
 from stretto.ports.allowance import Allowance
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.value import value
 from stretto.vocabulary.values import Json
 
 
-@value
-class FunctionArguments:
+class FunctionArguments(Struct, frozen=True):
     """What a Python function may take as arguments; a model reads all of it in its prompt."""
 
     inputs: Mapping[str, Json] = field(default_factory=dict)
@@ -23,8 +22,7 @@ class FunctionArguments:
     previous: Json = None  # the output of the map stage before, or what a validator checks
 
 
-@value
-class AttemptRequest:
+class AttemptRequest(Struct, frozen=True):
     """All that a subagent needs to know."""
 
     run_id: str
@@ -57,16 +55,14 @@ class AttemptRequest:
         return f"{self.run_id}/{self.step}/{self.part}/{self.attempt}"
 
 
-@value
-class Success:
+class Success(Struct, frozen=True):
     output: Json
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     kind: FailureKind
     error: str
     usage: Usage = Usage()

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from stretto.ports.runner import AttemptRequest
 from stretto.vocabulary.values import Json
 
@@ -19,8 +21,7 @@ ToolRecovery: TypeAlias = Literal["idempotent", "keyed", "in_doubt"]
 Verdict: TypeAlias = Literal["ok", "error", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     name: str
     description: str  # for the model
     parameters: Mapping[str, Json]  # a JSON schema of an object

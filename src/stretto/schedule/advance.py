@@ -39,7 +39,6 @@ from stretto.schedule.state import Failure, RunState, Timer
 from stretto.schedule.timers import fire
 from stretto.schedule.transition import RUN_TIMER, Transition
 from stretto.vocabulary.names import listed
-from stretto.vocabulary.setup import setup_from_json
 from stretto.vocabulary.statuses import RunStatus
 
 AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
@@ -78,7 +77,7 @@ def _start(transition: Transition, event: RunStarted) -> None:
     state.started_at = event.at
     state.run_id = state.scope.run_id = event.run_id
     state.workspace = event.workspace
-    state.setup = setup_from_json(event.setup)
+    state.setup = event.setup
     state.inputs = state.scope.inputs = event.inputs
     state.seed = event.seed
     state.parent = event.parent

@@ -8,16 +8,16 @@ it; a CancelAttempt asks for that answer soon.
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from stretto.ports.runner import FunctionArguments
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.value import value
 
 ApprovalSubject: TypeAlias = Literal["start", "again", "merge"]
 
 
-@value
-class StartAttempt:
+class StartAttempt(Struct, frozen=True):
     step: StepId
     part: str  # which delegation of the step, as in AttemptStarted
     attempt: int

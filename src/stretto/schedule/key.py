@@ -4,7 +4,6 @@ The digest is that of one canonical JSON list. Its head and its end say nothing 
 attempt, so each is written (and the head digested) once for all that share it.
 """
 
-from dataclasses import fields
 from hashlib import sha256
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
@@ -20,8 +19,8 @@ from stretto.vocabulary.values import Json
 _LENGTH = 32
 _MOST_FRAMES = 100
 _CANONICAL = JSONEncoder(sort_keys=True, separators=(",", ":"))
-_GIVEN = tuple(field.name for field in fields(FunctionArguments))
-_TERMS = tuple(field.name for field in fields(Terms))
+_GIVEN = FunctionArguments.__struct_fields__
+_TERMS = Terms.__struct_fields__
 # An agent of another tool reads and writes files whatever tools its definition lists.
 _CLI = "cli:"
 _NOT_RECORDED = Setup()

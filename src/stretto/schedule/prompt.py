@@ -1,7 +1,8 @@
 """What a subagent is told. In: a part of a step. Out: the command that starts its next attempt."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec import structs
 
 from stretto.plan.brief_text import compose, joined, under_headings
 from stretto.plan.model import PlannedAgent
@@ -44,7 +45,7 @@ def with_new_key(
     """The same command, for another setup."""
     agent, told = state.plan.agents[command.agent], (command.instructions, command.prompt)
     key = key_of(state, step.planned, part.name, agent, *told, command.model, command.arguments)
-    return replace(command, key=key)
+    return structs.replace(command, key=key)
 
 
 def _composed(

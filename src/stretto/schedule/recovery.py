@@ -20,7 +20,7 @@ from stretto.schedule.state import (
     StepState,
 )
 from stretto.schedule.transition import Transition
-from stretto.vocabulary.setup import Setup, setup_from_json
+from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
 
 _INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
@@ -33,7 +33,7 @@ def resume(transition: Transition, event: RunResumed) -> None:
             transition.emit(EndRun(state.status))
         return
     state.resumptions.append(Resumption(state.now, transition.at, _has_work(state)))
-    _set_up(state, setup_from_json(event.setup))
+    _set_up(state, event.setup)
     for name in [name for name, timer in state.timers.items() if timer.kind == "attempt"]:
         del state.timers[name]
     for name, timer in state.timers.items():

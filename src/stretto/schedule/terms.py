@@ -6,14 +6,14 @@ obeys can be left out of what makes two attempts the same work.
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from stretto.plan.model import PlannedAgent, PlannedStep
 from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.value import value
 from stretto.vocabulary.values import Json
 
 
-@value
-class Terms:
+class Terms(Struct, frozen=True):
     agent: AgentId
     tools: tuple[str, ...]
     max_turns: int | None

@@ -6,7 +6,7 @@ only say how long.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from json import dumps, loads
+from json import dumps
 
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import (
@@ -19,7 +19,7 @@ from stretto.events.model import (
     MergeFailed,
     RunStarted,
 )
-from stretto.plan.codec import plan_from_json
+from stretto.plan.codec import decode_plan
 from stretto.ports.journal import StoredEvent
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
@@ -97,7 +97,7 @@ def told(rows: Sequence[StoredEvent]) -> dict[str, Told]:
     if not events or not isinstance(events[0], RunStarted):
         return {}
     keys = {event.step: event.key for event in events if isinstance(event, AttemptStarted)}
-    state = begin(plan_from_json(loads(events[0].plan)))
+    state = begin(decode_plan(events[0].plan))
     decided = [command for event in events for command in advance(state, event)[1]]
     return {
         command.step: Told(command.prompt, keys.get(command.step) == command.key)

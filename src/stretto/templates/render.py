@@ -1,12 +1,11 @@
 """Fill a template. In: a Template and a Scope. Out: text, with what was missing from it."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from stretto.templates.reference import Reference
 from stretto.templates.scope import MISSING, Json, Missing, Scope, resolve
 from stretto.templates.template import Template
-from stretto.vocabulary.value import value
 
 # Four million tokens or so: more than any model reads. A template may name a value a thousand times,
 # so the length is known before the text is made.
@@ -19,8 +18,7 @@ class TooLong(Exception):
         super().__init__(f"'{began}' comes to more than {MOST_CHARACTERS:,} characters")
 
 
-@value
-class Rendered:
+class Rendered(NamedTuple):
     text: str
     missing: tuple[Reference, ...]
 

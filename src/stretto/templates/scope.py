@@ -7,7 +7,6 @@ from typing import Protocol
 from stretto.templates.json_text import find_json
 from stretto.templates.reference import PathPart, Reference
 from stretto.templates.value import MISSING, Json, Missing
-from stretto.vocabulary.value import value
 
 __all__ = ["MISSING", "EndedStep", "Json", "Missing", "Scope", "StepValue", "resolve"]
 
@@ -35,7 +34,7 @@ class EndedStep(Protocol):
     def files(self) -> list[Json]: ...
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class StepValue:
     """The same, by itself."""
 

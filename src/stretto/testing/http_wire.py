@@ -6,15 +6,13 @@ Bodies come by Content-Length or in chunks; connections are kept alive. Everythi
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
-
-from stretto.vocabulary.value import value
+from typing import NamedTuple
 
 MOST_HEAD_BYTES = 64 * 1024
 MOST_BODY_BYTES = 32 * 1024 * 1024
 
 
-@value
-class HttpRequest:
+class HttpRequest(NamedTuple):
     method: str
     path: str  # without the query
     headers: Mapping[str, str]  # names in lower case

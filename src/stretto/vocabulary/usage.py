@@ -1,10 +1,9 @@
 """What work cost. In: figures of one attempt. Out: sums."""
 
-from stretto.vocabulary.value import value
+from msgspec import Struct
 
 
-@value
-class Usage:
+class Usage(Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float = 0.0

@@ -1,6 +1,8 @@
 """JSON values: what inputs, outputs and the journal hold."""
 
-from typing import NewType, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
-JsonText = NewType("JsonText", str)  # a value as its text: compact, in ASCII
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+else:
+    Json = Any  # msgspec knows no recursive types

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import UNSET, structs
+
 from stretto.adapters.stores.large_values import LargeValues
 from stretto.adapters.stores.sqlite_file import connect
 from stretto.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
@@ -142,17 +144,11 @@ def _read(
 
 
 def _decoded(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
-    event = _text_decoded(raw)
-    if isinstance(event, AttemptSucceeded) and event.output_at:
-        return replace(event, output=Large(event.output_at, event.output_bytes, large))
+    event = decode(raw)
+    if isinstance(event, AttemptSucceeded) and event.output_at and event.output_bytes:
+        output = Large(event.output_at, event.output_bytes, large)
+        return structs.replace(event, output=output, output_at=UNSET, output_bytes=UNSET)
     return event
-
-
-def _text_decoded(raw: bytes) -> Event | UnknownEvent:
-    try:
-        return decode(raw.decode())
-    except UnicodeDecodeError:
-        return UnknownEvent(raw.decode(errors="replace"), "is not UTF-8")
 
 
 _ROWS_OF_RUNS = f"""
@@ -178,7 +174,7 @@ def _pending(db: sqlite3.Connection) -> list[Message]:
     db.text_factory = bytes  # what cannot be read must not hide what can
     rows = db.execute("SELECT number, run_id, event FROM mailbox ORDER BY number")
     return [
-        Message(number, RunId(run_id.decode(errors="replace")), _text_decoded(event))
+        Message(number, RunId(run_id.decode(errors="replace")), decode(event))
         for number, run_id, event in rows
     ]
 

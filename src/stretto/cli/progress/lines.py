@@ -7,7 +7,7 @@ from itertools import islice
 from stretto.cli.progress.rows import one_line
 from stretto.cli.progress.stages import ChangedSteps, Stage, signs_for, stage_of
 from stretto.cli.terminal import print_json_text, say
-from stretto.events.codec import encode
+from stretto.events.codec import encode_ascii
 from stretto.events.model import (
     AttemptFailed,
     AttemptStarted,
@@ -29,7 +29,7 @@ _RETRYING: tuple[Stage, ...] = ("running", "retrying", "merging")
 
 class JsonLines:
     def __call__(self, event: Event, state: RunState) -> None:
-        print_json_text(encode(event))
+        print_json_text(encode_ascii(event))
 
 
 class Lines:

@@ -1,7 +1,8 @@
 """Follow an agent at work. In: what it says, one after the other. Out: events, and how it ended."""
 
-from dataclasses import replace
-from typing import assert_never
+from typing import NamedTuple, assert_never
+
+from msgspec import structs
 
 from stretto.adapters.models.cli.said import (
     Answered,
@@ -21,14 +22,12 @@ from stretto.ports.runner import AttemptRequest, Failure, Success, Witness
 from stretto.text.redaction import Redactor
 from stretto.text.short import shorten, shorten_arguments
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.value import value
 
 MOST_ANSWER_CHARACTERS = 4 * 1024 * 1024
 _LONGEST_MESSAGE = 500
 
 
-@value
-class _Call:
+class _Call(NamedTuple):
     number: int
     began: CallBegan
     at: float
@@ -118,7 +117,7 @@ class Hearing:
                 "error", f"{self.cap} before there was an answer", self.usage, None, model
             )
         if self.failure is not None:
-            return replace(self.failure, usage=self.usage, model=model)
+            return structs.replace(self.failure, usage=self.usage, model=model)
         if self._cut:
             return Failure("truncated", self._cut, self.usage, None, model)
         if not self.text.strip():
