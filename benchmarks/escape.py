@@ -28,10 +28,13 @@ from escape_scene import Scene
 
 from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.protected import Protected
-from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement
-from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
-from stretto.workspaces.sandbox.outcome import Ran, Refused
-from stretto.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox.confinement import (
+    PLAIN_ENVIRONMENT,
+    CommandRefused,
+    Confinement,
+    Ran,
+)
+from stretto.workspaces.sandbox.sandbox import NoSandbox, Sandbox, Setting, find_sandbox
 
 HELD, ESCAPED, NOT_TRIED, REFUSED = "held", "ESCAPED", "not tried", "refused"
 MOST_COST_MS = 50.0
@@ -62,7 +65,7 @@ def run_probe(sandbox: Sandbox, probe: Probe) -> Outcome:
         )
         os.environ["STRETTO_ESCAPE_CANARY"] = scene.token
         ran = asyncio.run(sandbox.run(probe.command, confinement))
-        if isinstance(ran, Refused):
+        if isinstance(ran, CommandRefused):
             return Outcome(probe, REFUSED, ran.says)
         return Outcome(probe, ESCAPED if probe.escaped(scene, ran) else HELD, _last_line(ran))
 

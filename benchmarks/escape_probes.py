@@ -19,9 +19,8 @@ from typing import TypeAlias
 from escape_scene import WORD, Scene
 
 from stretto.processes.watchdog import ResourceLimits
-from stretto.workspaces.sandbox.outcome import Ran
-from stretto.workspaces.sandbox.seccomp import machine
-from stretto.workspaces.sandbox.syscalls import ABIS
+from stretto.workspaces.sandbox.confinement import Ran
+from stretto.workspaces.sandbox.seccomp import ABIS, machine
 
 Check: TypeAlias = Callable[[Scene, Ran], bool]
 DEFAULT_WRITES = ("src/**", "docs/*.md")  # one is mounted, the other staged

@@ -49,7 +49,7 @@ asyncio.run(main())
 COMMAND = """
 import asyncio, pathlib, sys
 from stretto.workspaces.sandbox.confinement import Confinement
-from stretto.workspaces.sandbox.find import find_sandbox
+from stretto.workspaces.sandbox.sandbox import find_sandbox
 
 asyncio.run(find_sandbox().run("setsid sleep 612 & sleep 611 & wait", Confinement(pathlib.Path(sys.argv[1]))))
 """

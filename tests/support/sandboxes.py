@@ -7,10 +7,8 @@ import pytest
 
 from stretto.globs.glob import Glob, parse_glob
 from stretto.processes.watchdog import ResourceLimits
-from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement
-from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
-from stretto.workspaces.sandbox.outcome import Ran
-from stretto.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Confinement, Ran
+from stretto.workspaces.sandbox.sandbox import NoSandbox, Sandbox, Setting, find_sandbox
 
 QUICK = ResourceLimits(wall_seconds=20)
 

@@ -44,11 +44,11 @@ from stretto.workspaces.paths import escape_path
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
 from stretto.workspaces.rollback import recover_merges, unfinished_merges
 from stretto.workspaces.sandbox.repository_guard import (
+    Survey,
     disarm_new,
     look_for_repositories,
     remove_left_guard,
 )
-from stretto.workspaces.sandbox.survey import Survey
 from stretto.workspaces.shared_workspace import (
     StatSnapshot,
     find_undeclared_paths,

@@ -31,7 +31,7 @@ from stretto.config.settings import Settings
 from stretto.config.trust import told
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_program
-from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
+from stretto.workspaces.sandbox.sandbox import NoSandbox, Setting, find_sandbox
 
 _OLDEST_PYTHON = (3, 11)
 _GIT_SECONDS = 10

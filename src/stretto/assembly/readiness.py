@@ -143,7 +143,7 @@ class Machine:
     def _bash_problems(self) -> tuple[Problem, ...]:
         if self._settings.sandbox == "off":
             return (Problem("RUN007", "the sandbox is off: Bash has all the rights of this user"),)
-        from stretto.workspaces.sandbox.find import NoSandbox, Setting, find_sandbox
+        from stretto.workspaces.sandbox.sandbox import NoSandbox, Setting, find_sandbox
 
         found = find_sandbox(cast(Setting, self._settings.sandbox), self._settings.steps_write)
         if not isinstance(found, NoSandbox):

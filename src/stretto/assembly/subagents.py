@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stretto.agents.functions import AnsweringRunner
     from stretto.assembly.project import Project
     from stretto.ports.runner import AttemptRequest
-    from stretto.workspaces.sandbox.find import Setting
+    from stretto.workspaces.sandbox.sandbox import Setting
 
 
 _in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that is open

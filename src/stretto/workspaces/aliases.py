@@ -20,13 +20,13 @@ from stretto.globs.pattern import ANY, Pattern, Segment, Wild
 from stretto.workspaces.links import (
     MOST_LOOKED_AT,
     Links,
-    PathNames,
     TooManyLinks,
     WorkspaceLink,
     fold_pattern,
     ignores_case,
     is_skipped,
 )
+from stretto.workspaces.paths import PathNames
 
 EVERYTHING = ("**/*",)
 MOST_ALIASES = 500

@@ -14,11 +14,11 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 from unicodedata import normalize
 
 from stretto.globs.pattern import ANY, CharSet, Letters, Pattern, Segment, Wild
 from stretto.workspaces.file_list import SKIPPED_NAMES
+from stretto.workspaces.paths import PathNames
 from stretto.workspaces.protected import is_protected
 from stretto.workspaces.rooted_dir import MOST_DEPTH
 
@@ -99,8 +99,6 @@ def _is_listed(folder: Path, name: str) -> bool:
 
 MOST_LOOKED_AT = 50_000
 MOST_TRIED = 500_000
-
-PathNames: TypeAlias = tuple[str, ...]  # of a path in the workspace, as sets spell it; () is itself
 
 
 class TooManyLinks(Exception):

@@ -85,6 +85,9 @@ def quote_path(path: str) -> str:
 
 
 PathKind: TypeAlias = Literal["file", "folder", "link", "other"]
+PathNames: TypeAlias = tuple[
+    str, ...
+]  # a path below a workspace, name by name; () is the workspace
 
 # Without waiting for a writer of a pipe, and without following a link.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -11,8 +11,7 @@ import pytest
 from adapters.tools.test_commands import filters as read_filters
 from stretto.adapters.tools.bash import BashSettings, bash
 from stretto.ports.tool import Reach, ToolOutcome
-from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
-from stretto.workspaces.sandbox.reasons import not_installed
+from stretto.workspaces.sandbox.sandbox import NoSandbox, explain_not_installed, find_sandbox
 from support.toolbench import call, copy_of, reach_of, tree
 
 SANDBOX = find_sandbox("auto")
@@ -26,7 +25,7 @@ def ran(reach: Reach, command: str, *filters: str, timeout_seconds: int = 20) ->
 
 
 def test_without_a_sandbox_it_is_refused_with_the_reason_and_the_fix(tmp_path: Path) -> None:
-    settings = BashSettings(lambda: NoSandbox((not_installed(),)))
+    settings = BashSettings(lambda: NoSandbox((explain_not_installed(),)))
     told = call(bash(reach_of(tmp_path), settings), command="touch a")
     assert told.verdict == "refused"
     assert "bwrap is not installed" in told.text

@@ -19,8 +19,7 @@ from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.tools import KNOWN_TOOLS
 from stretto.vocabulary.values import Json
-from stretto.workspaces.sandbox.find import NoSandbox, find_sandbox
-from stretto.workspaces.sandbox.reasons import not_installed
+from stretto.workspaces.sandbox.sandbox import NoSandbox, explain_not_installed, find_sandbox
 from support.toolbench import tree
 
 SANDBOX = find_sandbox("auto")
@@ -179,7 +178,7 @@ def test_without_a_workspace_there_are_no_files(tmp_path: Path) -> None:
 
 def test_without_a_sandbox_bash_says_so(tmp_path: Path) -> None:
     async def run() -> ToolOutcome:
-        missing = NoSandbox((not_installed(),))
+        missing = NoSandbox((explain_not_installed(),))
         toolbox = StandardToolbox(ToolSettings(tmp_path), {}, lambda: missing)
         async with toolbox.open(request(("Bash",), tmp_path)) as tools:
             return await tools["Bash"].call({"command": "true"}, "k")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.workspaces.sandbox.find import Setting
+from stretto.workspaces.sandbox.sandbox import Setting
 from support.sandboxes import find
 
 ESCAPE = Path(__file__).parents[3] / "benchmarks" / "escape.py"

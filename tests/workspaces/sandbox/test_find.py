@@ -4,9 +4,15 @@ from pathlib import Path
 import pytest
 
 from stretto.processes.watchdog import ResourceLimits
-from stretto.workspaces.sandbox import reasons
-from stretto.workspaces.sandbox.find import NoSandbox, _find, find_sandbox
-from stretto.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox import sandbox as sandbox_module
+from stretto.workspaces.sandbox.sandbox import (
+    NoSandbox,
+    Sandbox,
+    _find,
+    explain_failure,
+    explain_not_installed,
+    find_sandbox,
+)
 from support.sandboxes import confined, find, run
 
 
@@ -40,7 +46,7 @@ def test_a_missing_program_is_named_with_the_package(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "/nowhere")
     found = find_sandbox("bubblewrap")
     assert isinstance(found, NoSandbox)
-    assert found.missing == (reasons.not_installed(),)
+    assert found.missing == (explain_not_installed(),)
     assert "bubblewrap: the program bwrap is not installed" in str(found)
 
 
@@ -83,11 +89,11 @@ def test_the_kernels_refusal_is_explained_by_its_settings(
     says: str,
     fix: str,
 ) -> None:
-    monkeypatch.setattr(reasons, "_SYSCTL", tmp_path)
+    monkeypatch.setattr(sandbox_module, "_SYSCTL", tmp_path)
     (tmp_path / setting).parent.mkdir()
     (tmp_path / setting).write_text(f"{value}\n")
     said = "bwrap: No permissions to create new namespace"
-    missing = reasons.explain("bubblewrap", said)
+    missing = explain_failure("bubblewrap", said)
     assert says in missing.says
     assert said in missing.says
     assert fix in missing.fix
@@ -95,11 +101,11 @@ def test_the_kernels_refusal_is_explained_by_its_settings(
 
 def test_a_container_that_hides_proc_is_told_apart(tmp_path: Path) -> None:
     said = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
-    assert "systempaths=unconfined" in reasons.explain("bubblewrap", said).fix
+    assert "systempaths=unconfined" in explain_failure("bubblewrap", said).fix
 
 
 def test_what_we_do_not_understand_is_passed_on() -> None:
-    assert "the moon" in reasons.explain("landlock", "wrong phase of the moon").says
+    assert "the moon" in explain_failure("landlock", "wrong phase of the moon").says
 
 
 def test_off_runs_unconfined_and_says_so(tmp_path: Path) -> None:

@@ -12,11 +12,9 @@ import pytest
 from stretto.adapters.workspaces import LocalWorkspaces
 from stretto.ports.workspace import SharedWorkspace, UndeclaredChanges
 from stretto.workspaces.protected import Protected
-from stretto.workspaces.sandbox.confinement import Confinement
-from stretto.workspaces.sandbox.find import Setting
-from stretto.workspaces.sandbox.outcome import Ran, Refused
+from stretto.workspaces.sandbox.confinement import CommandRefused, Confinement, Ran
 from stretto.workspaces.sandbox.repository_guard import TopGuard
-from stretto.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox.sandbox import Sandbox, Setting
 from support.sandboxes import confined, find, globs, run
 
 
@@ -164,7 +162,7 @@ def test_a_bare_repository_that_is_there_stays_as_it_is(sandbox: Sandbox, worksp
 def test_branches_side_by_side_keep_one_guard(sandbox: Sandbox, workspace: Path) -> None:
     """The first to end must not take the guard away from who still works."""
 
-    async def both() -> list[Ran | Refused]:
+    async def both() -> list[Ran | CommandRefused]:
         long = EVIL + "touch begun; while ! [ -e go ]; do sleep 0.02; done; evil .git; ls -A .git"
         working = asyncio.create_task(sandbox.run(long, confined(workspace, "**")))
         while not (workspace / "begun").exists():
@@ -298,7 +296,7 @@ def test_more_keys_than_can_be_hidden_are_no_reason_to_show_them(
     for number in range(300):
         (workspace / f"{number}.pem").touch()
     ran = asyncio.run(sandbox.run("ls", confined(workspace)))
-    assert isinstance(ran, Refused)
+    assert isinstance(ran, CommandRefused)
     assert "**/*.pem" in ran.fix
     shown = replace(confined(workspace), named_secrets=globs("**/*.pem"))
     assert run(sandbox, "ls | wc -l", shown).output == "301\n"

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from stretto.processes.watchdog import LimitName, ResourceLimits
-from stretto.workspaces.sandbox import stage
-from stretto.workspaces.sandbox.find import Setting
-from stretto.workspaces.sandbox.outcome import Refused
-from stretto.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox import staged_copy
+from stretto.workspaces.sandbox.confinement import CommandRefused
+from stretto.workspaces.sandbox.sandbox import Sandbox, Setting
 from support.sandboxes import confined, find, run
 
 
@@ -208,7 +207,7 @@ def test_sockets_of_its_own_need_to_be_asked_for(sandbox: Sandbox, workspace: Pa
     if sandbox.adapter.has_local_sockets:
         assert run(sandbox, command, asked).output == "made\n"
     else:
-        assert isinstance(asyncio.run(sandbox.run(command, asked)), Refused)
+        assert isinstance(asyncio.run(sandbox.run(command, asked)), CommandRefused)
 
 
 def test_a_command_that_takes_too_long_is_stopped_with_its_children(
@@ -312,11 +311,11 @@ def test_no_descriptor_and_no_file_is_left_behind(
 def test_a_write_set_that_cannot_be_copied_is_refused(
     sandbox: Sandbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage, "MOST_FILES", 50)
+    monkeypatch.setattr(staged_copy, "MOST_FILES", 50)
     for number in range(60):
         (workspace / f"src/{number}.txt").touch()
     ran = asyncio.run(sandbox.run("true", confined(workspace, "src/*.py")))
-    assert isinstance(ran, Refused)
+    assert isinstance(ran, CommandRefused)
     assert "more than 50 files" in ran.says
     assert "src/**" in ran.fix
 
@@ -335,7 +334,7 @@ def test_what_cannot_be_run_is_refused(
     sandbox: Sandbox, command: str, workspace: str, says: str
 ) -> None:
     ran = asyncio.run(sandbox.run(command, confined(Path(workspace))))
-    assert isinstance(ran, Refused)
+    assert isinstance(ran, CommandRefused)
     assert says in ran.says
 
 

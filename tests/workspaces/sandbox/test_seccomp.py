@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from stretto.workspaces.sandbox import seccomp
-from stretto.workspaces.sandbox.syscalls import ABIS, Abi
+from stretto.workspaces.sandbox.seccomp import ABIS, Abi
 
 ALLOWED, KILLED = 0, -1
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06

@@ -11,7 +11,7 @@ import pytest
 # Root lists every directory; without these two capabilities it obeys modes like anybody else.
 AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if not os.getuid() else []
 FIND = (
-    "import os, sys; from stretto.workspaces.sandbox.survey import find_repositories\n"
+    "import os, sys; from stretto.workspaces.sandbox.repository_guard import find_repositories\n"
     "fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)\n"
     "print(sorted('/'.join(names) for names in find_repositories(fd, [()])))"
 )

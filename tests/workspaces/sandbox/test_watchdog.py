@@ -11,9 +11,8 @@ import pytest
 
 from stretto.processes.process_table import children
 from stretto.processes.watchdog import DiskWatch, LimitName, ResourceLimits, measure_tree
-from stretto.workspaces.sandbox.find import Setting
-from stretto.workspaces.sandbox.outcome import Ran
-from stretto.workspaces.sandbox.sandbox import Sandbox
+from stretto.workspaces.sandbox.confinement import Ran
+from stretto.workspaces.sandbox.sandbox import Sandbox, Setting
 from support.sandboxes import confined, find, run
 
 _MIB = 1 << 20

@@ -16,10 +16,14 @@ from stretto.toolnames.filters import CommandFilter
 from stretto.vocabulary.names import listed
 from stretto.workspaces.isolated_copy import is_real_folder
 from stretto.workspaces.protected import Protected
-from stretto.workspaces.sandbox.confinement import PLAIN_ENVIRONMENT, Carried, Confinement
-from stretto.workspaces.sandbox.find import NoSandbox
-from stretto.workspaces.sandbox.outcome import Ran
-from stretto.workspaces.sandbox.outcome import Refused as NotRun
+from stretto.workspaces.sandbox.confinement import (
+    PLAIN_ENVIRONMENT,
+    Carried,
+    CommandRefused,
+    Confinement,
+    Ran,
+)
+from stretto.workspaces.sandbox.sandbox import NoSandbox
 from stretto.workspaces.secret_files import select_secret_globs
 
 DEFAULT_SECONDS = 120
@@ -41,7 +45,7 @@ _TAKES = Parameters(
 
 
 class Shell(Protocol):
-    async def run(self, command: str, confinement: Confinement) -> Ran | NotRun:
+    async def run(self, command: str, confinement: Confinement) -> Ran | CommandRefused:
         """Cancelling it ends the command with all that it started."""
         ...
 
@@ -74,7 +78,7 @@ def bash(
             raise Refused(f"{shell}. What the user can do: {fixes}")
         seconds = given.whole("timeout_seconds", DEFAULT_SECONDS)
         ran = await shell.run(command, _confinement(reach, settings, seconds))
-        if isinstance(ran, NotRun):
+        if isinstance(ran, CommandRefused):
             raise Refused(f"{ran.says}. {ran.fix}".strip())
         return _told(ran, reach)
 

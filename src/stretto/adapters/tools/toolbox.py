@@ -24,7 +24,7 @@ from stretto.processes.programs import NOWHERE, Writable
 from stretto.toolnames.filters import ListedTool, read_listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 from stretto.workspaces.paths import PathRefused
-from stretto.workspaces.sandbox.find import Setting, find_sandbox
+from stretto.workspaces.sandbox.sandbox import Setting, find_sandbox
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool

@@ -1,10 +1,15 @@
-"""Confine a command with bubblewrap. In: a Task. Out: a ProgramStart of `bwrap`.
+"""Confine a command with bubblewrap.
 
 Its options travel through a descriptor, so that no other user reads them in a list of processes,
 and it starts with an empty environment: what it is given stays readable in /proc/1/environ.
+
+The shell that runs the command is the first process of its namespace, so that all others end with
+it. It sets the kernel's limits before the command starts: only inside the namespace are processes
+counted for this sandbox alone.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,9 +17,56 @@ from pathlib import Path
 from typing import ClassVar
 
 from stretto.processes.programs import ProgramStart
-from stretto.workspaces.sandbox import seccomp, shell, system
-from stretto.workspaces.sandbox.adapter import Access, Mount, Task
-from stretto.workspaces.sandbox.confinement import Confinement
+from stretto.processes.watchdog import ResourceLimits
+from stretto.workspaces.sandbox import seccomp
+from stretto.workspaces.sandbox.confinement import (
+    PROGRAMS,
+    Access,
+    Confinement,
+    Mount,
+    Task,
+    is_shown,
+    list_settings,
+)
+
+MOST_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's own limit for one argument
+_OPEN_FILES = 4096
+# The first process cannot be ended by its own signals, so the command is a child of it. Limits
+# that are lower already stay.
+_FIRST = '{limits} "$0" -c "$1"\nexit $?'
+
+
+def make_shell_argv(
+    command: str, limits: ResourceLimits, *, counts_processes: bool
+) -> tuple[str, ...]:
+    seconds = max(1, round(limits.cpu_seconds))
+    settings = [
+        # At the soft limit a signal says why, at the hard limit the kernel only kills.
+        f"-H -t {seconds + 2}",
+        f"-S -t {seconds}",
+        f"-d {max(1, limits.memory_bytes // 1024)}",
+        f"-f {max(1, limits.file_bytes // 512)}",
+        f"-n {_OPEN_FILES}",
+        "-c 0",
+    ]
+    words = [f"ulimit {setting} 2>/dev/null;" for setting in settings]
+    if counts_processes and _counts_by_namespace():
+        # Bash calls the option -u, other shells -p.
+        words.append(
+            f"ulimit -u {limits.processes} 2>/dev/null || ulimit -p {limits.processes} 2>/dev/null;"
+        )
+    return ("/bin/sh", "-c", _FIRST.format(limits=" ".join(words)), find_shell(), command)
+
+
+def find_shell() -> str:
+    return next((path for path in ("/bin/bash", "/usr/bin/bash") if Path(path).exists()), "/bin/sh")
+
+
+def _counts_by_namespace() -> bool:
+    # Before Linux 5.14 the limit counted all processes of the user, on the whole machine.
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return version is not None and (int(version[1]), int(version[2])) >= (5, 14)
+
 
 HOME = "/tmp/home"
 _USER = "stretto"
@@ -51,7 +103,7 @@ class Bubblewrap:
             filtered = seccomp.program(local_sockets=task.confinement.local_sockets)
             if filtered is not None:
                 options.add("--seccomp", options.sealed(filtered))
-            command = shell.argv(
+            command = make_shell_argv(
                 task.command, task.confinement.limits, counts_processes=os.geteuid() != 0
             )
             argv = (self.program, "--args", options.written(), "--", *command)
@@ -98,14 +150,14 @@ def _add_namespaces(options: _Options, confinement: Confinement) -> None:
 
 
 def _add_system(options: _Options, confinement: Confinement) -> None:
-    for path in system.PROGRAMS:
+    for path in PROGRAMS:
         if os.path.islink(path):
             options.add("--symlink", os.readlink(path), path)
         elif os.path.isdir(path):
             options.add("--ro-bind", path, path)
-    for setting in system.settings(network=confinement.network):
+    for setting in list_settings(network=confinement.network):
         target = setting.resolve()
-        if setting.is_symlink() and system.is_shown(target):
+        if setting.is_symlink() and is_shown(target):
             options.add("--symlink", str(target), str(setting))  # cheaper than a mount
         elif target.exists():
             options.add("--ro-bind", str(target), str(setting))
@@ -139,7 +191,7 @@ def environment(confinement: Confinement) -> dict[str, str]:
 def _identity() -> dict[str, str]:
     uid = _uid()
     return {
-        "/etc/passwd": f"{_USER}:x:{uid}:{uid}::{HOME}:{shell.shell()}\n"
+        "/etc/passwd": f"{_USER}:x:{uid}:{uid}::{HOME}:{find_shell()}\n"
         "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
         "/etc/group": f"{_USER}:x:{uid}:\nnogroup:x:65534:\n",
         "/etc/hosts": f"127.0.0.1 localhost {_USER}\n::1 localhost\n",

@@ -1,4 +1,4 @@
-"""Confine a command with Landlock and namespaces. In: a Task. Out: a ProgramStart of our own launcher.
+"""Confine a command with Landlock and namespaces, by a launcher of our own.
 
 For machines without bubblewrap. Files are held by Landlock; the network, other processes, a
 private /tmp and what is read-only in the workspace by namespaces, as with bubblewrap. The whole
@@ -18,10 +18,16 @@ from typing import ClassVar, TypedDict, cast
 
 from stretto.processes import python
 from stretto.processes.programs import ProgramStart
-from stretto.workspaces.sandbox import seccomp, shell, system
-from stretto.workspaces.sandbox.adapter import Access, Mount, Task
-from stretto.workspaces.sandbox.bubblewrap import environment
-from stretto.workspaces.sandbox.reasons import Missing
+from stretto.workspaces.sandbox import seccomp
+from stretto.workspaces.sandbox.bubblewrap import environment, make_shell_argv
+from stretto.workspaces.sandbox.confinement import (
+    PROGRAMS,
+    Access,
+    Mount,
+    SandboxMissing,
+    Task,
+    list_settings,
+)
 
 # Before the third, Landlock could not keep a file from being cut short.
 _LEAST_VERSION = 3
@@ -82,7 +88,9 @@ class Landlock:
         confinement = task.confinement
         filtered = seccomp.program(local_sockets=False, watches=False)
         assert filtered is not None, "find() looks for it"
-        command = shell.argv(task.command, confinement.limits, counts_processes=os.geteuid() != 0)
+        command = make_shell_argv(
+            task.command, confinement.limits, counts_processes=os.geteuid() != 0
+        )
         return {
             "argv": list(command),
             "environment": dict(environment(confinement)),
@@ -97,16 +105,20 @@ class Landlock:
         }
 
 
-def find() -> Landlock | Missing:
+def find_landlock() -> Landlock | SandboxMissing:
     version = landlock_version()
     if version < _LEAST_VERSION:
         says = f"the kernel has version {version} of it" if version > 0 else "the kernel lacks it"
-        return Missing("landlock", says, "Linux 6.2 or newer, started with 'landlock' in lsm=")
+        return SandboxMissing(
+            "landlock", says, "Linux 6.2 or newer, started with 'landlock' in lsm="
+        )
     if seccomp.program(local_sockets=False) is None:
         says = f"there is no filter of system calls for {seccomp.machine()}"
-        return Missing("landlock", says, "install the package 'bubblewrap'")
+        return SandboxMissing("landlock", says, "install the package 'bubblewrap'")
     if not python.has_interpreter():
-        return Missing("landlock", "Python does not know its own program", "install bubblewrap")
+        return SandboxMissing(
+            "landlock", "Python does not know its own program", "install bubblewrap"
+        )
     return Landlock(version)
 
 
@@ -118,8 +130,8 @@ def landlock_version() -> int:
 
 
 def _readable(*, network: bool) -> list[str]:
-    programs = [path for path in system.PROGRAMS if os.path.isdir(path)]
-    settings = [str(path.resolve()) for path in system.settings(network=network)]
+    programs = [path for path in PROGRAMS if os.path.isdir(path)]
+    settings = [str(path.resolve()) for path in list_settings(network=network)]
     return [*programs, *settings, "/etc/passwd", "/etc/group", "/etc/hosts"]
 
 

@@ -1,13 +1,16 @@
-"""Keep a workspace that is no repository from becoming one. In: an open workspace. Out: a guard.
+"""Keep commands away from git repositories and keys, and a workspace from becoming a repository.
+
+`survey` finds what in a workspace a command must not change, or not read. It looks at every
+directory, but reads no file and follows no link.
 
 `TopGuard` holds an empty `.git` at the top, which is mounted read-only: only what exists can be
-mounted over. It stays for as long as anybody works there, in this process or another: each who
-does holds a lock on it, and the last to leave removes it. One that a killed process has left is
-taken over, and goes with the next, or by `remove_left_guard`. Ours has the sticky bit: an empty `.git`
-of somebody else's is guarded as well, and stays.
+mounted over. It stays for as long as any command works there, in this process or another: each holds
+a lock on it, and the last to leave removes it. A guard that a killed process has left is taken over,
+and goes with the next, or by `remove_left_guard`. Ours has the sticky bit: an empty `.git` of
+somebody else's is guarded as well, and stays.
 
-`disarm` is for those that are made deeper, where nothing could be mounted beforehand. Nothing is
-removed: `.git` becomes `.git.kept-out` and `HEAD` of a repository `HEAD.kept-out`, and git sees
+`disarm` is for repositories that are made deeper, where nothing could be mounted beforehand. Nothing
+is removed: `.git` becomes `.git.kept-out` and `HEAD` of a repository `HEAD.kept-out`, and git sees
 neither.
 """
 
@@ -15,13 +18,107 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.workspaces.protected import HEAD
-from stretto.workspaces.sandbox import nofollow
-from stretto.workspaces.sandbox.survey import Survey, find_repositories, link_target, survey
-from stretto.workspaces.sandbox.write_set import Names, is_git
+from stretto.workspaces.paths import PathNames
+from stretto.workspaces.protected import HEAD, is_repository
+from stretto.workspaces.sandbox.write_layout import is_git, open_directory
+from stretto.workspaces.secret_files import INSTALLED, is_secret
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    repositories: frozenset[PathNames]  # each a `.git`, or a directory that is one by itself
+    secrets: frozenset[PathNames]  # files and directories that hold keys
+    links: Mapping[PathNames, str]  # of the repositories those that are links, and where they lead
+
+
+def survey(workspace_fd: int) -> Survey:
+    repositories, secrets = set[PathNames](), set[PathNames]()
+    for names, entries in _walk(workspace_fd, [()]):
+        repositories.update(_repositories(names, entries))
+        if not INSTALLED.intersection(names):
+            secrets.update(_secrets(names, entries))
+    links = {names: to for names in repositories if (to := link_target(workspace_fd, names))}
+    return Survey(frozenset(repositories), _drop_nested(secrets), links)
+
+
+def find_repositories(workspace_fd: int, below: Sequence[PathNames]) -> frozenset[PathNames]:
+    return frozenset(
+        found
+        for names, entries in _walk(workspace_fd, below)
+        for found in _repositories(names, entries)
+    )
+
+
+def link_target(workspace_fd: int, names: PathNames) -> str | None:
+    with suppress(OSError):
+        return os.readlink("/".join(names) or ".", dir_fd=workspace_fd)
+    return None
+
+
+def _repositories(names: PathNames, entries: Sequence[os.DirEntry[str]]) -> Iterator[PathNames]:
+    for entry in entries:
+        if len(entry.name) == 4 and is_git(entry.name):
+            yield (*names, entry.name)
+    if is_repository(entry.name for entry in entries):
+        yield names
+
+
+def _secrets(names: PathNames, entries: Sequence[os.DirEntry[str]]) -> Iterator[PathNames]:
+    for entry in entries:
+        path = (*names, entry.name)
+        if is_secret(path) and not entry.is_symlink():
+            yield path
+
+
+def _drop_nested(found: set[PathNames]) -> frozenset[PathNames]:
+    return frozenset(
+        names for names in found if not any(names[:depth] in found for depth in range(len(names)))
+    )
+
+
+def _walk(
+    workspace_fd: int, below: Sequence[PathNames]
+) -> Iterator[tuple[PathNames, list[os.DirEntry[str]]]]:
+    """Every directory with what is in it; what is git's own is not entered."""
+    root = f"/proc/self/fd/{workspace_fd}/"
+    waiting = list(below)
+    while waiting:
+        names = waiting.pop()
+        entries = _list_directory(root + "/".join(names))
+        yield names, entries
+        for entry in entries:
+            if not is_git(entry.name) and entry.is_dir(follow_symlinks=False):
+                waiting.append((*names, entry.name))
+
+
+def _list_directory(path: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as listing:
+            return list(listing)
+    except PermissionError:
+        return _list_unreadable(path)
+    except OSError:  # it lies too deep, or is gone: git does not open it either
+        return []
+
+
+def _list_unreadable(path: str) -> list[os.DirEntry[str]]:
+    """A directory that can be entered but not listed: git, told its name, works inside it. Its owner
+    may list it for a moment; of another user's, nothing is known."""
+    with suppress(OSError), ExitStack() as held:
+        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC)
+        held.callback(os.close, fd)
+        opened = f"/proc/self/fd/{fd}"
+        mode = stat.S_IMODE(os.stat(opened).st_mode)
+        os.chmod(opened, mode | stat.S_IRUSR)
+        held.callback(os.chmod, opened, mode)
+        with os.scandir(path) as listing:
+            return list(listing)
+    return []
+
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUFFIX = ".kept-out"
@@ -90,11 +187,11 @@ def _remove_ours(workspace_fd: int, fd: int) -> None:
 
 def disarm(
     workspace_fd: int,
-    below: Sequence[Names],
-    known: frozenset[Names],
-    links: Mapping[Names, str],
-    apart: Sequence[Names] = (),
-) -> tuple[Names, ...]:
+    below: Sequence[PathNames],
+    known: frozenset[PathNames],
+    links: Mapping[PathNames, str],
+    apart: Sequence[PathNames] = (),
+) -> tuple[PathNames, ...]:
     """Make all repositories below that were not known none. Out: where they were.
 
     `links`: of those known, the links. Nothing can be mounted on a link, so a command may have put
@@ -103,9 +200,9 @@ def disarm(
     swapped = [it for it, to in links.items() if link_target(workspace_fd, it) != to]
     for names in swapped:
         _rename(workspace_fd, names)
-        with suppress(OSError), nofollow.directory(workspace_fd, names[:-1]) as parent:
+        with suppress(OSError), open_directory(workspace_fd, names[:-1]) as parent:
             os.symlink(links[names], names[-1], dir_fd=parent)
-    found: list[Names] = [*swapped]
+    found: list[PathNames] = [*swapped]
     for _ in range(_MOST_ROUNDS):
         found_now = find_repositories(workspace_fd, below) - known
         new = sorted(it for it in found_now if not any(it[: len(own)] == own for own in apart))
@@ -118,8 +215,8 @@ def disarm(
     return tuple(it for it in dict.fromkeys(found) if not any(_SUFFIX in name for name in it))
 
 
-def _rename(workspace_fd: int, names: Names) -> None:
-    with suppress(OSError), nofollow.directory(workspace_fd, names[:-1]) as parent:
+def _rename(workspace_fd: int, names: PathNames) -> None:
+    with suppress(OSError), open_directory(workspace_fd, names[:-1]) as parent:
         there = os.listdir(parent)
         name = next((it for it in there if it.casefold() == names[-1].casefold()), names[-1])
         free = (f"{name}{_SUFFIX}{number or ''}" for number in range(len(there) + 1))
@@ -148,7 +245,7 @@ def _is_guarded(workspace_fd: int) -> bool:
     with suppress(OSError):
         mode = os.stat(".git", dir_fd=workspace_fd, follow_symlinks=False).st_mode
         if stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
-            with nofollow.directory(workspace_fd, [".git"]) as fd:
+            with open_directory(workspace_fd, [".git"]) as fd:
                 return not os.listdir(fd)
     return False
 

@@ -1,7 +1,7 @@
-"""What a command sees of the workspace. In: a Confinement. Out: a View, while it is open.
+"""What a command sees of the workspace, while it runs.
 
-A View holds descriptors of all that is mounted, and the copies of what is staged. `settle` takes
-the changes back and says what was not kept.
+A `WorkspaceView` holds descriptors of all that is mounted, and the copies of what is staged. `settle`
+collects the changes and says what was not kept.
 """
 
 import os
@@ -11,14 +11,29 @@ import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from stretto.workspaces.sandbox import nofollow, stage, system
-from stretto.workspaces.sandbox.adapter import Access, Mount
-from stretto.workspaces.sandbox.confinement import Carried, Confinement
-from stretto.workspaces.sandbox.outcome import Refused
-from stretto.workspaces.sandbox.repository_guard import TopGuard, disarm
-from stretto.workspaces.sandbox.survey import survey
-from stretto.workspaces.sandbox.take_back import take_back
-from stretto.workspaces.sandbox.write_set import Layout, Names, lay_out
+from stretto.workspaces.paths import PathNames
+from stretto.workspaces.sandbox.confinement import (
+    Access,
+    Carried,
+    CommandRefused,
+    Confinement,
+    Mount,
+    is_shown,
+)
+from stretto.workspaces.sandbox.repository_guard import TopGuard, disarm, survey
+from stretto.workspaces.sandbox.staged_copy import (
+    CopyTooLarge,
+    StagedCopy,
+    collect_changes,
+    fill_copy,
+)
+from stretto.workspaces.sandbox.write_layout import (
+    WriteLayout,
+    is_there,
+    lay_out,
+    open_directory,
+    open_place,
+)
 from stretto.workspaces.secret_files import is_secret_by_folder
 
 MOST_MOUNTS = 256  # each costs more than the one before
@@ -30,13 +45,13 @@ class TooManySecrets(Exception):
     """More than can be hidden from one command."""
 
 
-class View:
+class WorkspaceView:
     def __init__(self, confinement: Confinement) -> None:
         self._closing = ExitStack()
         self._workspace = confinement.workspace
         self._hidden = [_names(path) for path in confinement.hidden]
         self._mounts: list[Mount] = []
-        self._stage: stage.Stage | None = None
+        self._stage: StagedCopy | None = None
         try:
             self._workspace_fd = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY)
             self._closing.callback(os.close, self._workspace_fd)
@@ -61,7 +76,7 @@ class View:
 
     def settle(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The changes that were not kept, and the repositories that were made, which are none now."""
-        kept_out = take_back(self._stage, self._workspace_fd) if self._stage else ()
+        kept_out = collect_changes(self._stage, self._workspace_fd) if self._stage else ()
         below = (*self._layout.whole, *self._layout.staged)
         known, links = self._survey.repositories, self._survey.links
         new = disarm(self._workspace_fd, below, known, links, self._hidden)
@@ -76,11 +91,11 @@ class View:
 
     def _mount_all(self, confinement: Confinement) -> None:
         for path in confinement.readable:
-            if system.is_shown(path):
+            if is_shown(path):
                 continue
             self._add(os.open(path, os.O_PATH | os.O_CLOEXEC), path, Access.READ)
         access = Access.WRITE if () in self._layout.whole else Access.READ
-        self._add(nofollow.place(self._workspace_fd, ()), self._workspace, access)
+        self._add(open_place(self._workspace_fd, ()), self._workspace, access)
         self._mount_stage(self._layout)
         for names in self._layout.whole:
             if names:
@@ -92,11 +107,11 @@ class View:
         self._hide_secrets(confinement)
         self._hide_private()
         if len(self._mounts) > MOST_MOUNTS:
-            raise stage.TooLarge(
+            raise CopyTooLarge(
                 f"it would take {len(self._mounts)} mounts, {MOST_MOUNTS} is the most"
             )
 
-    def _fix(self, places: set[Names]) -> None:
+    def _fix(self, places: set[PathNames]) -> None:
         """Read-only, and in its place. In a copy the change is left behind; only what is written
         in place must be held."""
         held = {names for names in places if self._is_writable(names) and self._is_there(names)}
@@ -104,28 +119,28 @@ class View:
         for names in sorted(held, key=len):
             self._add_beneath(names, Access.READ)
 
-    def _pin(self, places: set[Names]) -> None:
+    def _pin(self, places: set[PathNames]) -> None:
         """Keep the directories above from being renamed, which would move a place away and let
         another be put there: nobody can rename what something is mounted on."""
-        pins = set[Names]()
+        pins = set[PathNames]()
         for names in places:
             whole = self._whole_above(names)
             pins.update(names[:depth] for depth in range(len(whole or ()) + 1, len(names)))
         for names in sorted(pins - places, key=len):
             self._add_beneath(names, Access.WRITE)
 
-    def _whole_above(self, names: Names) -> Names | None:
+    def _whole_above(self, names: PathNames) -> PathNames | None:
         return next((it for it in self._layout.whole if names[: len(it)] == it), None)
 
-    def _is_writable(self, names: Names) -> bool:
+    def _is_writable(self, names: PathNames) -> bool:
         """In place, all of it or something in it."""
         below = any(it[: len(names)] == names for it in self._layout.whole)
         return below or self._whole_above(names) is not None
 
-    def _is_there(self, names: Names) -> bool:
-        return not names or nofollow.is_there(self._workspace_fd, names)
+    def _is_there(self, names: PathNames) -> bool:
+        return not names or is_there(self._workspace_fd, names)
 
-    def _hide(self, places: set[Names], *, is_pinned: bool = False) -> None:
+    def _hide(self, places: set[PathNames], *, is_pinned: bool = False) -> None:
         held = {names for names in places if self._is_there(names)}
         if is_pinned:
             self._pin({names for names in held if self._whole_above(names) is not None})
@@ -148,12 +163,12 @@ class View:
         self._hide(by_folder, is_pinned=True)
         self._hide(secrets - by_folder)
 
-    def _mount_stage(self, layout: Layout) -> None:
+    def _mount_stage(self, layout: WriteLayout) -> None:
         if not layout.staged:
             return
         root = Path(tempfile.mkdtemp(prefix="stretto-stage-"))
         self._closing.callback(_remove_tree, root)
-        self._stage = stage.fill(layout, self._workspace_fd, root)
+        self._stage = fill_copy(layout, self._workspace_fd, root)
         for names, copy in self._stage.tops.items():
             source = os.open(copy, os.O_PATH | os.O_CLOEXEC)
             self._add(source, self._workspace.joinpath(*names), Access.WRITE)
@@ -164,7 +179,7 @@ class View:
     def _carry(self, carried: Carried) -> None:
         names = tuple(carried.path.split("/"))
         # Where the mount is put must be there; a link in its place would be followed.
-        with nofollow.directory(self._workspace_fd, names, create=True):
+        with open_directory(self._workspace_fd, names, create=True):
             pass
         for target in (carried.source, self._workspace.joinpath(*names)):
             source = os.open(carried.source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -177,8 +192,8 @@ class View:
                 if path.is_relative_to(self._workspace) and path.exists():
                     self._mounts.append(Mount(-1, path, Access.NONE, path.is_dir()))
 
-    def _add_beneath(self, names: Names, access: Access) -> None:
-        source = nofollow.place(self._workspace_fd, names)
+    def _add_beneath(self, names: PathNames, access: Access) -> None:
+        source = open_place(self._workspace_fd, names)
         self._add(source, self._workspace.joinpath(*names), access)
 
     def _add(self, source: int, target: Path, access: Access) -> None:
@@ -187,24 +202,24 @@ class View:
         self._mounts.append(Mount(source, target, access, is_directory))
 
 
-def open_view(confinement: Confinement) -> View | Refused:
+def open_view(confinement: Confinement) -> WorkspaceView | CommandRefused:
     try:
-        return View(confinement)
-    except stage.TooLarge as error:
-        return Refused(
+        return WorkspaceView(confinement)
+    except CopyTooLarge as error:
+        return CommandRefused(
             f"the write-set cannot be mounted, nor its directory copied for each command: {error}",
             "name whole directories, such as 'src/**'",
         )
     except OSError as error:
-        return Refused(f"the workspace cannot be shown to a command: {error}")
+        return CommandRefused(f"the workspace cannot be shown to a command: {error}")
     except TooManySecrets as error:
-        return Refused(
+        return CommandRefused(
             str(error),
             "if they are no secrets, name them in the step's read_set, such as '**/*.pem'",
         )
 
 
-def _names(path: str) -> Names:
+def _names(path: str) -> PathNames:
     return tuple(path.split("/"))
 
 

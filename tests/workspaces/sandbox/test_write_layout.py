@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from stretto.globs.glob import Glob, parse_glob
-from stretto.workspaces.sandbox.survey import find_repositories
-from stretto.workspaces.sandbox.write_set import Layout, lay_out
+from stretto.workspaces.sandbox.repository_guard import find_repositories
+from stretto.workspaces.sandbox.write_layout import WriteLayout, lay_out
 
 
 def globs(*texts: str) -> tuple[Glob, ...]:
@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Iterator[int]:
     os.close(fd)
 
 
-def layout(workspace: int, *texts: str) -> Layout:
+def layout(workspace: int, *texts: str) -> WriteLayout:
     return lay_out(workspace, globs(*texts))
 
 
