@@ -4,17 +4,17 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
 
 from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded, RunStarted
 from stretto.execution.leases import Store as Everything
 from stretto.ports.mailbox import Mailbox
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.values import JsonText
 from support.stores import Store
 
 RUN = RunId("run-1")
 OTHER = RunId("run-2")
-STARTED = RunStarted(1.0, RUN, "news", "d1", JsonText("{}"), {}, seed=7)
+STARTED = RunStarted(1.0, RUN, "news", "d1", Raw(b"{}"), {}, seed=7)
 
 
 def test_a_message_is_pending_for_its_run_in_order_until_it_is_acknowledged(store: Store) -> None:

@@ -11,13 +11,15 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from msgspec import structs
 
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.codec import UnknownEvent
@@ -141,7 +143,7 @@ class Asked:
 
 
 def asked_of(request: AttemptRequest, machine: str) -> Asked:
-    told = replace(
+    told = structs.replace(
         request, run_id="", step=StepId(""), part="", attempt=0, model=None, fallback_models=(),
         tools=tuple(sorted(request.tools)),
     )  # fmt: skip
