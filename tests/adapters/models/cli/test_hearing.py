@@ -127,6 +127,19 @@ def test_calls_side_by_side_keep_their_numbers() -> None:
     assert [(call.tool, call.call) for call in watching.calls] == [("c", 3), ("a", 1), ("b", 2)]
 
 
+@pytest.mark.parametrize("size", [1, 3, 7, 12])
+def test_a_secret_of_several_words_is_hidden_wherever_the_pieces_are_cut(size: int) -> None:
+    clock = Clock()
+    watching = Watching(clock=clock)
+    hearing = _hearing(watching, Redactor({"DB_PASSWORD": "correct horse battery staple"}))
+    text = "It is correct horse battery staple, keep it."
+    for at in range(0, len(text), size):
+        clock.time += 1
+        hearing.hear(Spoke(text[at : at + size]))
+    hearing.close()
+    assert watching.spoken == "It is [redacted], keep it."
+
+
 def test_secrets_are_hidden_in_words_and_calls_even_if_they_come_in_pieces() -> None:
     clock = Clock()
     watching = Watching(clock=clock)
