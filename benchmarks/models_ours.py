@@ -13,21 +13,14 @@ REFERENCE = "{{{{steps.s{}.output}}}}"
 
 @asynccontextmanager
 async def model_alone(url: str) -> AsyncIterator[Way]:
-    from pydantic_ai.messages import InstructionPart, ModelRequest, UserPromptPart
-    from pydantic_ai.models import ModelRequestParameters
-
     from stretto.adapters.models.named import NamedModels
+    from stretto.ports.model import ModelQuestion, UserMessage
 
     models = NamedModels({"OPENAI_BASE_URL": url})
     model = await models.model(f"openai:{MODEL}")
-    parameters = ModelRequestParameters(instruction_parts=[InstructionPart(INSTRUCTIONS)])
 
     async def call(words: str) -> str:
-        messages = [ModelRequest([UserPromptPart(words)])]
-        async with model.request_stream(messages, None, parameters) as stream:
-            async for _ in stream:
-                pass
-        return stream.get().text or ""
+        return (await model.ask(ModelQuestion([UserMessage(words)], INSTRUCTIONS))).text
 
     yield of_calls(call)
     await models.close()

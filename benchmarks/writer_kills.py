@@ -53,7 +53,7 @@ REMOVED = tuple(f"d{number}/f{number}.txt" for number in (6, 7))
 # What a child imports before it is forked: each run would take a second to start otherwise.
 COMMON = ("cli.run", "cli.resume", "assembly.stretto", "assembly.subagents", "agents.subagent",
           "adapters.stores.sqlite", "adapters.workspaces", "adapters.models.cli.runner",
-          "adapters.models.openai_compatible", "report.markdown")  # fmt: skip
+          "adapters.models.openai_model", "report.markdown")  # fmt: skip
 RECIPE = """
 name: kills
 agents:

@@ -7,11 +7,8 @@ provider has counted itself is believed: only what was said since is guessed.
 from collections.abc import Iterable, Sequence
 from json import dumps
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.usage import RequestUsage
-
 from stretto.ports.allowance import CallEstimate
-from stretto.ports.model import Models
+from stretto.ports.model import Message, ModelReply, Models, TokenCounts
 from stretto.ports.tool import Tool
 
 # A long answer. One that is longer is not cut, unless the budget has less left than this.
@@ -28,12 +25,12 @@ def tokens_in(*texts: str) -> int:
 def estimate_call(
     models: Models,
     name: str,
-    messages: Sequence[ModelMessage],
+    messages: Sequence[Message],
     instructions: str,
     tools: Iterable[Tool],
 ) -> CallEstimate:
     counted, new = _counted(messages)
-    texts = [_text(part) for message in new for part in message.parts]
+    texts = [_text(message) for message in new]
     if not counted:
         texts += [instructions, *(_told_of(tool) for tool in tools)]
     tokens = counted + tokens_in(*texts) + _TOKENS_A_MESSAGE * len(new)
@@ -42,25 +39,24 @@ def estimate_call(
 
 def estimate_of(models: Models, name: str, input_tokens: int) -> CallEstimate:
     def usd(input_tokens: int, output_tokens: int) -> float:
-        usage = RequestUsage(input_tokens=input_tokens, output_tokens=output_tokens)
-        return models.usd(name, usage)
+        return models.usd(name, TokenCounts(input_tokens, output_tokens))
 
     return CallEstimate(input_tokens, LONG_ANSWER_TOKENS, usd)
 
 
-def _counted(messages: Sequence[ModelMessage]) -> tuple[int, Sequence[ModelMessage]]:
+def _counted(messages: Sequence[Message]) -> tuple[int, Sequence[Message]]:
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
-        if isinstance(message, ModelResponse) and message.usage.input_tokens:
-            return message.usage.input_tokens + message.usage.output_tokens, messages[place + 1 :]
+        tokens = message.tokens if isinstance(message, ModelReply) else None
+        if tokens is not None and tokens.input_tokens:
+            return tokens.input_tokens + tokens.output_tokens, messages[place + 1 :]
     return 0, messages
 
 
-def _text(part: object) -> str:
-    content = getattr(part, "content", None)
-    if isinstance(content, str):
-        return content
-    return str(getattr(part, "args", None) or content or "")
+def _text(message: Message) -> str:
+    if not isinstance(message, ModelReply):
+        return message.text
+    return message.text + "".join(call.text for call in message.calls)
 
 
 def _told_of(tool: Tool) -> str:

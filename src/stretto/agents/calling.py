@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from json import dumps
 
 from stretto.events.model import ToolEnded, ToolStarted
+from stretto.ports.model import RequestedCall
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.text.redaction import Redactor
@@ -24,17 +25,10 @@ _MOST_CALLS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    id: str  # the model's own name for it
-    tool: str
-    arguments: Mapping[str, Json] | None  # None: what came is not a JSON object
-
-
-@dataclass(frozen=True, slots=True)
 class Told:
     """What the model is told of its call."""
 
-    call: Call
+    call: RequestedCall
     outcome: ToolOutcome
 
 
@@ -54,7 +48,7 @@ class Calling:
         self._redactor = redactor
         self._made = 0
 
-    async def carry_out(self, calls: Sequence[Call]) -> list[Told]:
+    async def carry_out(self, calls: Sequence[RequestedCall]) -> list[Told]:
         """In the model's order; side by side when none of them changes anything."""
         if len(calls) > 1 and all(self._is_harmless(call) for call in calls):
             told: list[Told] = []
@@ -64,11 +58,11 @@ class Calling:
             return told
         return [await self._one(call) for call in calls]
 
-    def refuse(self, calls: Sequence[Call], why: str) -> None:
+    def refuse(self, calls: Sequence[RequestedCall], why: str) -> None:
         for call in calls:
             self._end(call, self._number(), ToolOutcome(why, "refused"), self._witness.now())
 
-    async def _one(self, call: Call) -> Told:
+    async def _one(self, call: RequestedCall) -> Told:
         number, began = self._number(), self._witness.now()
         outcome = self._refusal(call) or await self._made_call(call, number)
         outcome = ToolOutcome(
@@ -77,7 +71,7 @@ class Calling:
         self._end(call, number, outcome, began)
         return Told(call, outcome)
 
-    async def _made_call(self, call: Call, number: int) -> ToolOutcome:
+    async def _made_call(self, call: RequestedCall, number: int) -> ToolOutcome:
         tool, request = self._tools[call.tool], self._request
         arguments = dict(call.arguments or {})
         if tool.spec.recovery != "idempotent":
@@ -98,7 +92,7 @@ class Calling:
         except Exception as error:  # a bug in a tool is the tool's failure, not the run's
             return ToolOutcome(f"{type(error).__name__}: {error}", "error")
 
-    def _refusal(self, call: Call) -> ToolOutcome | None:
+    def _refusal(self, call: RequestedCall) -> ToolOutcome | None:
         if call.tool in DELEGATING_TOOLS or call.tool in DELEGATING_ALIASES:
             return ToolOutcome(f"{call.tool}: a subagent cannot delegate", "refused")
         if call.tool not in self._tools:
@@ -112,7 +106,7 @@ class Calling:
             return ToolOutcome(f"{said}, which no tool is given; write its name instead", "refused")
         return None
 
-    def _is_harmless(self, call: Call) -> bool:
+    def _is_harmless(self, call: RequestedCall) -> bool:
         tool = self._tools.get(call.tool)
         if tool is None:
             return True
@@ -122,7 +116,7 @@ class Calling:
         self._made += 1
         return self._made
 
-    def _end(self, call: Call, number: int, outcome: ToolOutcome, began: float) -> None:
+    def _end(self, call: RequestedCall, number: int, outcome: ToolOutcome, began: float) -> None:
         request, now = self._request, self._witness.now()
         is_ok = outcome.verdict == "ok"
         self._witness.note(
@@ -142,7 +136,7 @@ class Calling:
             )
         )
 
-    def _shown(self, call: Call) -> dict[str, Json]:
+    def _shown(self, call: RequestedCall) -> dict[str, Json]:
         # First redacted, then shortened: half a secret would not be known as one.
         redacted = self._redactor.arguments(call.arguments or {})
         return shorten_arguments(redacted)

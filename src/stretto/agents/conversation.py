@@ -1,45 +1,35 @@
 """One subagent at work: ask the model, carry out its calls, ask again. In: AttemptRequest.
 Out: Answer, or why there is none.
 
-This is pydantic-ai's models without its agent loop, which costs 3 ms of CPU a run, against 0.3
-for all of this, and lets nobody put a record before an effect (docs/decisions/0006).
+The loop is our own and not pydantic-ai's, which costs 3 ms of CPU a run, against 0.3 for all of
+this, and lets nobody put a record before an effect (docs/decisions/0006).
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
-from typing import Any, cast
-
-from pydantic_ai.messages import (
-    InstructionPart,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    ModelResponsePart,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    TextPartDelta,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
-from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.native_tools import WebSearchTool
-from pydantic_ai.output import OutputObjectDefinition
-from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.usage import RequestUsage
 
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_size import estimate_call, tokens_in
-from stretto.agents.calling import Call, Calling, Told
+from stretto.agents.calling import Calling, Told
 from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from stretto.agents.speaking import Speaking
 from stretto.events.model import ModelFailedOver, ModelRetried
 from stretto.ports.allowance import NothingLeft, Reservation
-from stretto.ports.model import ModelFault, Models
+from stretto.ports.model import (
+    Message,
+    Model,
+    ModelFailed,
+    ModelFault,
+    ModelQuestion,
+    ModelReply,
+    Models,
+    RequestedCall,
+    TokenCounts,
+    ToolResult,
+    UserMessage,
+)
 from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
@@ -49,8 +39,6 @@ from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 
 DEFAULT_TURNS = 25
-# The system of models that run here: small ones, which know a form only if they are held to it.
-LOCAL = "local"
 # A model that says nothing for so long will not; slow ones think for minutes.
 _SILENCE_SECONDS = 300.0
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
@@ -83,7 +71,7 @@ class Conversation:
     usage: Usage = Usage()
     asked: int = 0  # index into names
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
-    messages: list[ModelMessage] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     is_tiny: bool = False  # the model that was asked last
     left: int | None = None  # tokens that a budget leaves for an answer, where that is little
 
@@ -92,31 +80,30 @@ class Conversation:
     async def hold(self, prompt: str) -> Answer | Failure:
         if self.request.seconds_left is not None:
             self.ends_at = asyncio.get_running_loop().time() + self.request.seconds_left
-        self._say(ModelRequest([UserPromptPart(prompt)], instructions=self.instructions or None))
+        self.messages.append(UserMessage(prompt))
         turns = self.request.max_turns or DEFAULT_TURNS
         for turn in range(turns):
             response = await self._ask()
             if isinstance(response, Failure):
                 return response
             self.messages.append(_without_secrets(response, self.redactor))
-            if response.finish_reason == "content_filter":
+            if response.finish == "content_filter":
                 said = f"{self.names[self.asked]} will not answer this"
                 return Failure("refused", said, self.usage, model=self.names[self.asked])
-            calls = [_call(part) for part in response.parts if isinstance(part, ToolCallPart)]
-            if not calls:
-                return self._answer(_said(response))
+            if not response.calls:
+                return self._answer(response.text)
             if turn + 1 == turns:
-                return self._cut_off(calls, turns)
-            self._tell(await self.calling.carry_out(calls))
+                return self._cut_off(response.calls, turns)
+            self._tell(await self.calling.carry_out(response.calls))
         raise AssertionError("an agent has at least one turn")
 
-    async def _ask(self) -> ModelResponse | Failure:
+    async def _ask(self) -> ModelReply | Failure:
         while True:
             name = self.names[self.asked]
             response = await self._ask_patiently(name)
             fault = response if isinstance(response, ModelFault) else self._unfinished(response)
             if fault is None:
-                assert isinstance(response, ModelResponse)
+                assert isinstance(response, ModelReply)
                 return response
             if fault.kind == "budget":
                 return Failure("budget", fault.message, self.usage, model=name)
@@ -126,25 +113,26 @@ class Conversation:
             self.asked += 1
             fail_over(self.request, self.witness, name, self.names[self.asked], fault.message)
 
-    def _unfinished(self, response: ModelResponse) -> ModelFault | None:
+    def _unfinished(self, response: ModelReply) -> ModelFault | None:
         """Why the reply is not whole, if it is not. Half a call is never carried out."""
-        if response.finish_reason == "error":
+        if response.finish == "error":
             return ModelFault("error", "its answer ended with an error")
-        if response.finish_reason != "length":
+        if response.finish != "length":
             return None
         limit = self.request.max_output_tokens
         why = f"the limit (max_output_tokens: {limit})" if limit else "its own limit"
         if self.left is not None:
             why = f"what the budget has left ({self.left:,} tokens)"
-        said = f"the answer was cut off at {why}, after {response.usage.output_tokens:,} tokens"
+        spoken = response.tokens.output_tokens if response.tokens else 0
+        said = f"the answer was cut off at {why}, after {spoken:,} tokens"
         is_text = not (self.wanted.is_json or self.wanted.schema)
         # A tiny model talks until it is stopped, and shows the machinery rather than an answer.
-        if self.is_tiny and is_text and _said(response).strip():
+        if self.is_tiny and is_text and response.text.strip():
             self.warnings[f"{said}, and what there is of it was kept"] = None
             return None
         return ModelFault("truncated", f"{said}; raise max_output_tokens, or ask for less")
 
-    async def _ask_patiently(self, name: str) -> ModelResponse | ModelFault:
+    async def _ask_patiently(self, name: str) -> ModelReply | ModelFault:
         """One model, and again where its provider failed for a moment."""
         try:
             model = await self.models.model(name)
@@ -154,7 +142,7 @@ class Conversation:
         while True:
             await self.witness.confirm()
             response = await self._ask_once(name, model)
-            if isinstance(response, ModelResponse):
+            if isinstance(response, ModelReply):
                 return response
             has_another = self.asked + 1 < len(self.names)
             delay = delay_before_retry(
@@ -166,7 +154,7 @@ class Conversation:
             retry_later(self.request, self.witness, name, response, (retried, self.retries), delay)
             await self.sleep(delay)
 
-    async def _ask_once(self, name: str, model: Model) -> ModelResponse | ModelFault:
+    async def _ask_once(self, name: str, model: Model) -> ModelReply | ModelFault:
         allowance = self.request.allowance
         if allowance is None:
             return await self._request(name, model)
@@ -185,7 +173,7 @@ class Conversation:
 
     async def _request(
         self, name: str, model: Model, reserved: Reservation | None = None
-    ) -> ModelResponse | ModelFault:
+    ) -> ModelReply | ModelFault:
         try:
             self.left = reserved.output_tokens if reserved and reserved.is_cut else None
             response = await self._reply(model, self.left or self.request.max_output_tokens)
@@ -193,13 +181,10 @@ class Conversation:
             return response
         except TimeoutError:
             fault = ModelFault("timeout", f"said nothing for {_SILENCE_SECONDS:.0f} s")
+        except ModelFailed as error:
+            fault = replace(error.fault, message=self.redactor.text(error.fault.message))
         except StrettoError as error:
             fault = ModelFault("error", error.with_hint)
-        except Exception as error:
-            known = self.models.fault(error)
-            if known is None:
-                raise
-            fault = known
         self._spend(Usage(model_calls=1))  # a call that failed was made all the same
         return fault
 
@@ -208,41 +193,37 @@ class Conversation:
             return None
         return self.ends_at - asyncio.get_running_loop().time()
 
-    async def _reply(self, model: Model, most_tokens: int | None = None) -> ModelResponse:
-        settings = None if most_tokens is None else ModelSettings(max_tokens=most_tokens)
-        parameters = self._parameters(model)
-        self.is_tiny = model.system == LOCAL and not model.profile.get("supports_tools", True)
+    async def _reply(self, model: Model, most_tokens: int | None = None) -> ModelReply:
+        self.is_tiny = model.traits.is_local and not model.traits.takes_tools
+        question = self._question(model, most_tokens)
         speaking = Speaking(self.request, self.witness, self.redactor)
         loop = asyncio.get_running_loop()
         try:
-            async with (
-                asyncio.timeout(_SILENCE_SECONDS) as silence,
-                model.request_stream(self.messages, settings, parameters) as stream,
-            ):
-                async for event in stream:
+            async with asyncio.timeout(_SILENCE_SECONDS) as silence:
+
+                def hear(piece: str) -> None:
                     silence.reschedule(loop.time() + _SILENCE_SECONDS)
-                    if piece := _piece(event):
+                    if piece:
                         speaking.hear(piece)
-                return stream.get()
+
+                return await model.ask(question, hear)
         finally:
             speaking.tell()
 
-    def _parameters(self, model: Model) -> ModelRequestParameters:
-        instructions = self.instructions
+    def _question(self, model: Model, most_tokens: int | None) -> ModelQuestion:
         schema = self._held_to(model)
-        is_led = schema is None and self.wanted.is_json and model.system == LOCAL
-        return ModelRequestParameters(
-            function_tools=[_definition(tool) for tool in self._offered(model)],
-            native_tools=[WebSearchTool()] if self._searches_itself(model) else [],
-            output_mode="native" if schema else "prompted" if is_led else "text",
-            output_object=OutputObjectDefinition(json_schema=dict(schema), name="answer")
-            if schema
-            else None,
-            instruction_parts=[InstructionPart(instructions)] if instructions else None,
+        return ModelQuestion(
+            tuple(self.messages),
+            self.instructions,
+            tuple(tool.spec for tool in self._offered(model)),
+            schema,
+            is_json=schema is None and self.wanted.is_json and model.traits.is_local,
+            max_tokens=most_tokens,
+            searches=self._searches_itself(model),
         )
 
     def _offered(self, model: Model) -> Sequence[Tool]:
-        if model.profile.get("supports_tools", True):
+        if model.traits.takes_tools:
             return tuple(self.tools.values())
         if self.tools:
             said = f"{self.names[self.asked]} is too small for tools and was given none"
@@ -251,9 +232,9 @@ class Conversation:
 
     def _held_to(self, model: Model) -> Mapping[str, Json] | None:
         """The schema that the provider enforces while the model speaks."""
-        if not model.profile.get("supports_json_schema_output"):
+        if not model.traits.takes_schema:
             return None
-        if model.system == LOCAL:
+        if model.traits.is_local:
             return self.wanted.schema or self.wanted.implied
         # Others take no other kind at the top.
         schema = self.wanted.schema
@@ -263,46 +244,34 @@ class Conversation:
         """An agent that lists WebSearch and was given no such tool has a provider that searches."""
         is_listed = any(tool_name(tool) == "WebSearch" for tool in self.request.tools)
         is_ours = not is_listed or "WebSearch" in self.tools
-        return not is_ours and WebSearchTool in model.profile.get("supported_native_tools", ())
+        return not is_ours and model.traits.can_search
 
-    def _count(
-        self, name: str, response: ModelResponse, reserved: Reservation | None = None
-    ) -> None:
-        used = response.usage
+    def _count(self, name: str, response: ModelReply, reserved: Reservation | None = None) -> None:
+        used = response.tokens or TokenCounts()
         if reserved is not None and not (used.input_tokens or used.output_tokens):
             self.warnings[f"{name} does not say what a call takes: it was estimated"] = None
-            used = RequestUsage(
-                input_tokens=reserved.input_tokens, output_tokens=tokens_in(_said(response))
-            )
-        usage = Usage(
-            used.input_tokens, used.output_tokens, self.models.usd(name, used), model_calls=1
-        )
+            used = TokenCounts(reserved.input_tokens, tokens_in(response.text))
+        usd = self.models.usd(name, used)
+        usage = Usage(used.input_tokens, used.output_tokens, usd, model_calls=1)
         self._spend(usage)
 
     def _spend(self, usage: Usage) -> None:
         self.usage += usage
         self.witness.spend(usage)
 
-    def _say(self, request: ModelRequest) -> None:
-        self.messages.append(request)
-
     def _tell(self, told: Sequence[Told]) -> None:
-        parts = [
-            ToolReturnPart(
-                self.redactor.text(each.call.tool), each.outcome.text, tool_call_id=each.call.id
-            )
-            for each in told
-        ]
-        self._say(ModelRequest(parts, instructions=self.instructions or None))
+        for each in told:
+            tool = self.redactor.text(each.call.tool)
+            self.messages.append(ToolResult(each.call.id, tool, each.outcome.text))
 
     def _answer(self, text: str, *warnings: str) -> Answer:
         return Answer(text, self.usage, self.names[self.asked], (*self.warnings, *warnings))
 
-    def _cut_off(self, calls: Sequence[Call], turns: int) -> Answer | Failure:
+    def _cut_off(self, calls: Sequence[RequestedCall], turns: int) -> Answer | Failure:
         """The partial text is kept, and marked."""
         said = f"max turns ({turns}) reached"
         self.calling.refuse(calls, said)
-        replies = (_said(each) for each in self.messages if isinstance(each, ModelResponse))
+        replies = (each.text for each in self.messages if isinstance(each, ModelReply))
         if text := "\n\n".join(text for text in replies if text.strip()):
             return self._answer(text, f"{said}; the answer is what had been said until then")
         return Failure(
@@ -345,52 +314,13 @@ def json_words(wanted: Wanted) -> str:
     return _JSON_ONLY if wanted.is_json else ""
 
 
-def _definition(tool: Tool) -> ToolDefinition:
-    spec = tool.spec
-    return ToolDefinition(
-        name=spec.name,
-        description=spec.description,
-        parameters_json_schema=dict(spec.parameters),
-        strict=False,
-    )
-
-
-def _piece(event: object) -> str:
-    match event:
-        case PartStartEvent(part=TextPart(content=text)):
-            return text
-        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            return text
-        case _:
-            return ""
-
-
-def _call(part: ToolCallPart) -> Call:
-    try:
-        arguments = part.args_as_dict(raise_if_invalid=True)
-    except (ValueError, AssertionError, TypeError):
-        return Call(part.tool_call_id, part.tool_name, None)
-    return Call(part.tool_call_id, part.tool_name, arguments)
-
-
-def _without_secrets(response: ModelResponse, redactor: Redactor) -> ModelResponse:
+def _without_secrets(reply: ModelReply, redactor: Redactor) -> ModelReply:
     """As it is sent again with the next question, perhaps to another provider."""
     if not redactor.has_secrets:
-        return response
-    parts = [_hidden_part(part, redactor) for part in response.parts]
-    return replace(response, parts=parts)
-
-
-def _hidden_part(part: ModelResponsePart, redactor: Redactor) -> ModelResponsePart:
-    if isinstance(part, TextPart):
-        return replace(part, content=redactor.text(part.content))
-    if not isinstance(part, ToolCallPart):
-        return part
-    args: Any = part.args
-    hidden = redactor.text(args) if isinstance(args, str) else redactor.json(args)
-    name = redactor.text(part.tool_name)
-    return cast(ModelResponsePart, replace(cast(Any, part), tool_name=name, args=hidden))
-
-
-def _said(response: ModelResponse) -> str:
-    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        return reply
+    calls = tuple(
+        replace(call, tool=redactor.text(call.tool), text=redactor.text(call.text))
+        for call in reply.calls
+    )
+    own = None if redactor.named(repr(reply.own)) else reply.own
+    return replace(reply, text=redactor.text(reply.text), calls=calls, own=own)

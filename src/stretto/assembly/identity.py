@@ -70,7 +70,7 @@ class MachineIdentities:
         return [program, *map(_stamp, files)]
 
     def _of_provider(self, name: str) -> str:
-        from stretto.adapters.models.endpoints import endpoint_of
+        from stretto.adapters.models.endpoint import endpoint_of
         from stretto.adapters.models.model_names import Meant, meaning
         from stretto.adapters.models.provider_table import BY_NAME
 

@@ -4,16 +4,11 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stretto.assembly.chosen import Ask, Chosen
 from stretto.assembly.project import Project
-from stretto.problems.errors import StrettoError
+from stretto.ports.model import Model, ModelFailed, ModelQuestion, ModelReply, UserMessage
 from stretto.vocabulary.values import Json
-
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.models import Model
 
 _SCHEMA: dict[str, Json] = {
     "type": "object",
@@ -51,12 +46,12 @@ async def try_model(project: Project, name: str, ask: Ask | None) -> list[Trial]
         return [await _words(model), await _json(model)]
 
 
-async def _words(model: "Model") -> Trial:
+async def _words(model: Model) -> Trial:
     prompt = "What is the capital of France? Answer in one sentence."
     return await _time("words", _ask_once(model, prompt, None), lambda text: bool(text.strip()))
 
 
-async def _json(model: "Model") -> Trial:
+async def _json(model: Model) -> Trial:
     prompt = f"Describe Paris. {json.dumps(_SCHEMA)}"
     return await _time("json", _ask_once(model, prompt, _SCHEMA), _fits)
 
@@ -71,55 +66,34 @@ def _fits(text: str) -> bool:
 
 
 async def _ask_once(
-    model: "Model", prompt: str, schema: dict[str, Json] | None
-) -> "tuple[ModelResponse, float]":
+    model: Model, prompt: str, schema: dict[str, Json] | None
+) -> tuple[ModelReply, float]:
     """The answer, and when its first word came."""
-    from pydantic_ai.messages import (
-        InstructionPart,
-        ModelMessage,
-        ModelRequest,
-        PartStartEvent,
-        TextPart,
-        UserPromptPart,
-    )
-    from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.output import OutputObjectDefinition
-    from pydantic_ai.settings import ModelSettings
-
-    is_native = schema is not None and bool(model.profile.get("supports_json_schema_output"))
-    told = "You are a helpful assistant." + (" Answer with JSON alone." if schema else "")
-    parameters = ModelRequestParameters(
-        output_mode="native" if is_native else "text",
-        output_object=OutputObjectDefinition(json_schema=schema, name="answer")
-        if is_native and schema is not None
-        else None,
-        instruction_parts=[InstructionPart(told)],
-    )
-    settings = ModelSettings(max_tokens=_MOST_TOKENS)
-    messages: list[ModelMessage] = [ModelRequest([UserPromptPart(prompt)])]
     first: float | None = None
-    async with model.request_stream(messages, settings, parameters) as stream:
-        async for event in stream:
-            if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                first = time.monotonic()
-        return stream.get(), first or time.monotonic()
+
+    def hear(piece: str) -> None:
+        nonlocal first
+        if piece and first is None:
+            first = time.monotonic()
+
+    question = ModelQuestion(
+        [UserMessage(prompt)],
+        "You are a helpful assistant." + (" Answer with JSON alone." if schema else ""),
+        schema=schema if model.traits.takes_schema else None,
+        max_tokens=_MOST_TOKENS,
+    )
+    reply = await model.ask(question, hear)
+    return reply, first or time.monotonic()
 
 
 async def _time(
-    what: str, answer: "Awaitable[tuple[ModelResponse, float]]", is_right: Callable[[str], bool]
+    what: str, answer: Awaitable[tuple[ModelReply, float]], is_right: Callable[[str], bool]
 ) -> Trial:
-    from stretto.adapters.models.failures import fault_of
-
     began = time.monotonic()
     try:
-        response, first = await answer
-    except StrettoError:
-        raise  # it says what to do
-    except Exception as error:
-        fault = fault_of(error)
-        if fault is None:
-            raise
-        return Trial(what, False, fault.message)
-    text = "".join(getattr(part, "content", "") for part in response.parts)
+        reply, first = await answer
+    except ModelFailed as error:
+        return Trial(what, False, error.fault.message)
     seconds = time.monotonic() - began
-    return Trial(what, is_right(text), text, response.usage.output_tokens, first - began, seconds)
+    tokens = reply.tokens.output_tokens if reply.tokens else 0
+    return Trial(what, is_right(reply.text), reply.text, tokens, first - began, seconds)

@@ -34,13 +34,12 @@ from stretto.vocabulary.values import Json
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from pydantic_ai.models import Model
-
     from stretto.adapters.models.resolve import Resolved
     from stretto.assembly.request import RecipeSource
     from stretto.execution.history import History
     from stretto.execution.runs import Runs, Start
     from stretto.plan.model import Plan
+    from stretto.ports.model import Model
     from stretto.ports.runner import Runner
     from stretto.registry.workflows import Entry, Workflows
     from stretto.report.model import Report

@@ -13,14 +13,13 @@ from stretto.problems.errors import InvalidConfig
 from stretto.vocabulary.tools import tool_name
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
-
     from stretto.adapters.models.named import NamedModels
     from stretto.adapters.tools.mcp_config import McpServer
     from stretto.adapters.tools.toolbox import ToolSettings
     from stretto.adapters.tools.web_search import SearchEndpoint
     from stretto.agents.functions import AnsweringRunner
     from stretto.assembly.project import Project
+    from stretto.ports.model import Model
     from stretto.ports.runner import AttemptRequest
     from stretto.workspaces.sandbox.sandbox import Setting
 
@@ -32,7 +31,6 @@ _in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that 
 async def open_subagents(
     chosen: Chosen, project: "Project", ask: Ask | None = None
 ) -> AsyncIterator["AnsweringRunner"]:
-    # Imported on use: pydantic-ai takes a second.
     from stretto.adapters.models.cli.runner import CliRunner
     from stretto.adapters.models.model_names import Meant, meaning
     from stretto.adapters.tools.search_hosts import search_fault

@@ -6,10 +6,12 @@ other here: were they run one after the other, they would never meet, and fail.
 
 import asyncio
 from collections.abc import Mapping
+from json import dumps
 from pathlib import Path
 
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
-from stretto.agents.calling import Call, Calling
+from stretto.agents.calling import Calling
+from stretto.ports.model import RequestedCall
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.smoke.scenes import MADE, NEIGHBOURS, READERS, RIVALS
 from stretto.text.redaction import NOTHING_SECRET
@@ -74,7 +76,7 @@ class Player:
         given: Mapping[str, Json] = arguments
         async with self._toolbox.open(request) as tools:
             calling = Calling(request, witness, tools, NOTHING_SECRET)
-            (told,) = await calling.carry_out([Call("1", tool, given)])
+            (told,) = await calling.carry_out([RequestedCall("1", tool, dumps(given))])
         if told.outcome.verdict != "ok":
             return Failure("error", f"{tool}: {told.outcome.text}", model=MODEL)
         return Success(told.outcome.text, model=MODEL)

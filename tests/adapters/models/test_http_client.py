@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from stretto.adapters.models.http_client import client_of, close_clients, proxy_for
-from stretto.adapters.models.openai_stream import Events
 from stretto.testing.openai_script import Cut, Said, Status
 from stretto.testing.openai_server import OpenAIServer
 from support.model_questions import ask, model_at
@@ -17,8 +16,7 @@ def test_models_of_one_address_share_one_client_and_its_connections() -> None:
     async def story() -> None:
         async with OpenAIServer() as server:
             for _ in range(3):
-                for stream in (True, False):
-                    await ask(model_at(server), stream=stream)
+                await ask(model_at(server))
             assert server.connections == 1
             assert await client_of(server.url) is await client_of(server.root + "/other")
             async with OpenAIServer() as another:
@@ -84,8 +82,8 @@ def test_a_server_that_closes_as_it_is_asked_is_asked_once_more() -> None:
         async with server:
             port = server.sockets[0].getsockname()[1]
             model = model_at(OpenAIServer(port=port))
-            assert (await ask(model, stream=False)).text == "ok"
-            assert (await ask(model, stream=False)).text == "ok"
+            assert (await ask(model)).text == "ok"
+            assert (await ask(model)).text == "ok"
             assert asked == 3
 
     asyncio.run(story())
@@ -154,13 +152,3 @@ def test_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
             assert asked.headers["host"] == "models.example"
 
     asyncio.run(story())
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_events_are_found_wherever_the_bytes_are_cut(size: int) -> None:
-    sent = (
-        b': hi\r\n\r\nevent: x\r\ndata: {"a":\r\ndata: 1}\r\n\r\ndata:two\n\nid: 3\n\ndata: [DONE]'
-    )
-    events = Events()
-    found = [text for at in range(0, len(sent), size) for text in events.feed(sent[at : at + size])]
-    assert [*found, *events.end()] == [b'{"a":\n1}', b"two", b"[DONE]"]

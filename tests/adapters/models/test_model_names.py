@@ -107,7 +107,7 @@ def test_nothing_is_wrong_with_these(name: str, environ: dict[str, str]) -> None
 
 def test_checking_a_name_imports_no_pydantic() -> None:
     program = (
-        "import sys; from stretto.adapters.models.providers import check_name; "
+        "import sys; from stretto.adapters.models.model_names import check_name; "
         "import stretto.adapters.models.named, stretto.adapters.models.resolve, stretto.adapters.models.prices; "
         "check_name('gpt-4o', {}); "
         "sys.exit(', '.join({'pydantic', 'pydantic_ai', 'openai', 'genai_prices'} & sys.modules.keys()))"

@@ -1,10 +1,10 @@
 """What tokens cost: known prices, free models, and those that nobody has priced."""
 
 import pytest
-from pydantic_ai.usage import RequestUsage
 
 from stretto.adapters.models.prices import is_priced, price
 from stretto.adapters.models.provider_table import PROVIDERS, TIERS
+from stretto.ports.model import TokenCounts
 from stretto.vocabulary.usage import Usage
 
 MILLION = Usage(1_000_000, 1_000_000)
@@ -17,8 +17,8 @@ def test_tokens_are_priced_by_model() -> None:
 
 
 def test_cached_tokens_cost_less() -> None:
-    cached = RequestUsage(input_tokens=1_000_000, cache_read_tokens=1_000_000)
-    full = price("openai:gpt-4o", RequestUsage(input_tokens=1_000_000))
+    cached = TokenCounts(input_tokens=1_000_000, cache_read_tokens=1_000_000)
+    full = price("openai:gpt-4o", TokenCounts(input_tokens=1_000_000))
     half = price("openai:gpt-4o", cached)
     assert full is not None
     assert half is not None
@@ -26,7 +26,7 @@ def test_cached_tokens_cost_less() -> None:
 
 
 def test_more_cached_than_sent_is_not_believed() -> None:
-    lied = RequestUsage(input_tokens=10, cache_read_tokens=1_000_000)
+    lied = TokenCounts(input_tokens=10, cache_read_tokens=1_000_000)
     assert price("openai:gpt-4o", lied) is not None
 
 

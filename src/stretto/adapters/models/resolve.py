@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import httpcore2
 
-from stretto.adapters.models.endpoints import endpoint_of
+from stretto.adapters.models.endpoint import Endpoint, endpoint_of
 from stretto.adapters.models.http_client import client_of
 from stretto.adapters.models.model_names import base_url_set, check_provider, key_of
-from stretto.adapters.models.openai_endpoint import Endpoint
 from stretto.adapters.models.provider_table import BY_NAME, PROVIDERS, Provider
 from stretto.problems.errors import InvalidConfig
 

@@ -12,33 +12,19 @@ from typing import Any
 
 import jsonschema
 import pytest
-from pydantic_ai.exceptions import ModelContextWindowExceededError, ModelServerError
-from pydantic_ai.messages import (
-    InstructionPart,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    ToolCallPart,
-    UserPromptPart,
-)
-from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.output import OutputObjectDefinition
-from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import ToolDefinition
 
+from stretto.adapters.models.local import model as local_model
 from stretto.adapters.models.local import process as room
-from stretto.adapters.models.local import streaming
 from stretto.adapters.models.local.catalog import TINY_NOTICE, Loadable, Traits
 from stretto.adapters.models.local.model import LocalModel
 from stretto.adapters.models.local.process import close_all, process_for
+from stretto.ports.model import ModelFailed, ModelQuestion, ModelReply, UserMessage
+from stretto.ports.tool import ToolSpec
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.values import Json
 from support.weights import model, smollm2
 
-ASSISTANT = [InstructionPart("You are a helpful assistant.")]
+ASSISTANT = "You are a helpful assistant."
 LONG_STORY = "Write a very long story about a ship."
 
 
@@ -49,33 +35,23 @@ def closed() -> Iterator[None]:
     close_all()
 
 
-def prompt(text: str) -> list[ModelMessage]:
-    return [ModelRequest([UserPromptPart(text)])]
+async def ask(text: str, most: int = 40, **more: Any) -> ModelReply:
+    question = ModelQuestion([UserMessage(text)], ASSISTANT, max_tokens=most, **more)
+    return await model().ask(question)
 
 
-async def ask(text: str, most: int = 40, **more: Any) -> ModelResponse:
-    parameters = ModelRequestParameters(**{"instruction_parts": ASSISTANT, **more})
-    return await model().request(prompt(text), ModelSettings(max_tokens=most), parameters)
-
-
-def said(response: ModelResponse) -> str:
-    assert [type(part) for part in response.parts] == [TextPart]
-    part = response.parts[0]
-    assert isinstance(part, TextPart)
-    return part.content
-
-
-def native(schema: dict[str, Json]) -> dict[str, Any]:
-    return {"output_mode": "native", "output_object": OutputObjectDefinition(json_schema=schema)}
+def said(reply: ModelReply) -> str:
+    assert not reply.calls
+    return reply.text
 
 
 def test_it_answers_with_no_key_and_counts_its_tokens() -> None:
     response = asyncio.run(ask("What is the capital of France?"))
     assert "Paris" in said(response)
-    assert response.finish_reason == "stop"
-    assert response.model_name == "smollm2"
-    assert response.usage.input_tokens > 10
-    assert 0 < response.usage.output_tokens <= 40
+    assert response.finish == "stop"
+    assert response.tokens is not None
+    assert response.tokens.input_tokens > 10
+    assert 0 < response.tokens.output_tokens <= 40
 
 
 def test_the_same_question_gets_the_same_answer() -> None:
@@ -90,8 +66,9 @@ def test_the_same_question_gets_the_same_answer() -> None:
 
 def test_it_never_says_more_than_it_may() -> None:
     response = asyncio.run(ask(LONG_STORY, most=12))
-    assert response.finish_reason == "length"
-    assert response.usage.output_tokens == 12
+    assert response.finish == "length"
+    assert response.tokens is not None
+    assert response.tokens.output_tokens == 12
 
 
 SCHEMA: dict[str, Json] = {
@@ -106,13 +83,13 @@ SCHEMA: dict[str, Json] = {
 
 
 def test_native_output_keeps_to_its_schema() -> None:
-    response = asyncio.run(ask("Judge this: weaving is fun.", 200, **native(SCHEMA)))
+    response = asyncio.run(ask("Judge this: weaving is fun.", 200, schema=SCHEMA))
     jsonschema.validate(json.loads(said(response)), SCHEMA)
 
 
 def test_a_list_at_the_top_is_possible_too() -> None:
     schema: dict[str, Json] = {"type": "array", "items": {"enum": ["red", "blue"]}, "maxItems": 3}
-    jsonschema.validate(json.loads(said(asyncio.run(ask("Colours?", **native(schema))))), schema)
+    jsonschema.validate(json.loads(said(asyncio.run(ask("Colours?", schema=schema)))), schema)
 
 
 def test_a_schema_that_llama_cpp_refuses_is_relaxed() -> None:
@@ -122,22 +99,22 @@ def test_a_schema_that_llama_cpp_refuses_is_relaxed() -> None:
         "required": ["name"],
         "additionalProperties": False,
     }
-    answer = json.loads(said(asyncio.run(ask("Name a cat.", 300, **native(schema)))))
+    answer = json.loads(said(asyncio.run(ask("Name a cat.", 300, schema=schema))))
     assert isinstance(answer["name"], str)
     assert set(answer) <= {"day", "name"}
 
 
 def test_prompted_output_without_a_schema_is_some_json_object() -> None:
-    response = asyncio.run(ask("Describe a cat.", 150, output_mode="prompted"))
-    if response.finish_reason == "stop":
+    response = asyncio.run(ask("Describe a cat.", 150, is_json=True))
+    if response.finish == "stop":
         assert isinstance(json.loads(said(response)), dict)
     assert said(response).lstrip().startswith("{")
 
 
-LOOK_UP = ToolDefinition(
-    name="look_up",
-    description="Look up a city.",
-    parameters_json_schema={
+LOOK_UP = ToolSpec(
+    "look_up",
+    "Look up a city.",
+    {
         "type": "object",
         "properties": {"city": {"type": "string", "maxLength": 20}},
         "required": ["city"],
@@ -152,62 +129,35 @@ def handy() -> LocalModel:
     return LocalModel(replace(tiny, traits=replace(tiny.traits, is_tiny=False)))
 
 
-def test_a_tool_that_it_calls_comes_as_a_call() -> None:
-    # No way out but the tool: which of both it takes is a tiny model's luck.
-    parameters = ModelRequestParameters(
-        function_tools=[LOOK_UP], output_mode="tool", allow_text_output=False
-    )
-    settings = ModelSettings(max_tokens=80)
-    response = asyncio.run(handy().request(prompt("Look up Paris."), settings, parameters))
-    (part,) = response.parts
-    assert isinstance(part, ToolCallPart)
-    assert part.tool_name == "look_up"
-    jsonschema.validate(part.args_as_dict(), LOOK_UP.parameters_json_schema)
-    assert response.finish_reason == "tool_call"
-
-
-def test_with_tools_an_answer_is_plain_text_again() -> None:
-    response = asyncio.run(ask("Say hello.", 200, function_tools=[LOOK_UP]))
-    (part,) = response.parts
-    assert isinstance(part, ToolCallPart | TextPart)
-    if isinstance(part, TextPart):
-        assert "final_answer" not in part.content
+def test_with_tools_it_makes_a_call_or_gives_a_plain_answer() -> None:
+    reply = asyncio.run(ask("Look up Paris.", 200, tools=[LOOK_UP]))
+    if reply.calls:
+        (call,) = reply.calls
+        assert (call.tool, reply.text, reply.finish) == ("look_up", "", "tool_call")
+        jsonschema.validate(call.arguments, LOOK_UP.parameters)
+    else:
+        assert "final_answer" not in reply.text
+        assert reply.text
 
 
 def test_it_streams_word_by_word() -> None:
-    async def pieces() -> list[str]:
-        found = []
-        parameters = ModelRequestParameters(instruction_parts=ASSISTANT)
-        async with model().request_stream(
-            prompt(LONG_STORY), ModelSettings(max_tokens=10), parameters
-        ) as stream:
-            async for event in stream:
-                if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                    found.append(event.part.content)
-                elif isinstance(event, PartDeltaEvent):
-                    found.append(str(getattr(event.delta, "content_delta", "")))
-            assert "".join(found) == said(stream.get())
-        return found
-
-    assert len(asyncio.run(pieces())) > 5
+    heard: list[str] = []
+    question = ModelQuestion([UserMessage(LONG_STORY)], ASSISTANT, max_tokens=10)
+    reply = asyncio.run(model().ask(question, heard.append))
+    assert "".join(heard) == reply.text
+    assert len(heard) > 5
 
 
 def test_while_it_is_busy_it_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "_BEAT_SECONDS", 0.0)
-
-    async def events() -> tuple[list[object], ModelResponse]:
-        parameters = ModelRequestParameters(function_tools=[LOOK_UP])
-        settings = ModelSettings(max_tokens=200)
-        async with model().request_stream(prompt("Hello!"), settings, parameters) as stream:
-            return [event async for event in stream], stream.get()
-
-    found, response = asyncio.run(events())
-    assert len(found) > 5, "a call is only known at its end"
-    assert [part.part_kind for part in response.parts] in (["text"], ["tool-call"])
+    monkeypatch.setattr(local_model, "_BEAT_SECONDS", 0.0)
+    heard: list[str] = []
+    question = ModelQuestion([UserMessage("Hello!")], tools=[LOOK_UP], max_tokens=200)
+    asyncio.run(model().ask(question, heard.append))
+    assert heard.count("") > 5, "a call is only known at its end"
 
 
 def test_a_prompt_that_is_too_long_is_an_error_and_not_a_crash() -> None:
-    with pytest.raises(ModelContextWindowExceededError, match="too long for smollm2"):
+    with pytest.raises(ModelFailed, match="too long for smollm2"):
         asyncio.run(ask("word " * 9_000))
     assert said(asyncio.run(ask("Hello!", 5)))
 
@@ -264,7 +214,7 @@ def test_a_crash_is_one_failed_request_and_the_next_one_works() -> None:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)
         os.kill(process.pid, signal.SIGKILL)
-        with pytest.raises(ModelServerError, match="ended unexpectedly"):
+        with pytest.raises(ModelFailed, match="ended unexpectedly"):
             await work
         assert said(await ask("Hello!", 5))
 
@@ -282,7 +232,7 @@ def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.5)
         os.kill(process.pid, signal.SIGSTOP)
-        with pytest.raises(ModelServerError, match="ended unexpectedly"):
+        with pytest.raises(ModelFailed, match="ended unexpectedly"):
             await work
 
     asyncio.run(hang())
@@ -306,15 +256,13 @@ def test_a_file_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
     broken.write_bytes(b"GGUF" + b"\xff" * 5_000)
     local = LocalModel(Loadable(f"local:{broken}", broken, Traits()))
     with pytest.raises(StrettoError, match=r"broken\.gguf cannot be loaded"):
-        asyncio.run(local.request(prompt("Hi"), None, ModelRequestParameters()))
+        asyncio.run(local.ask(ModelQuestion([UserMessage("Hi")])))
 
 
 def test_it_says_what_it_can_do_and_that_it_is_tiny() -> None:
-    profile = model().profile
-    assert handy().profile.get("supports_tools")
-    assert not profile.get("supports_tools"), "it would call one until its turns are up"
-    assert profile.get("supports_json_schema_output")
-    assert profile.get("default_structured_output_mode") == "native"
-    assert model().system == "local"
+    assert handy().traits.takes_tools
+    assert not model().traits.takes_tools, "it would call one until its turns are up"
+    assert model().traits.takes_schema
+    assert model().traits.is_local
     assert model().notice == TINY_NOTICE
     assert handy().notice == ""

@@ -2,32 +2,20 @@
 
 import jsonschema
 import pytest
-from pydantic_ai.messages import (
-    BinaryContent,
-    InstructionPart,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    SystemPromptPart,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
-from pydantic_ai.tools import ToolDefinition
 
-from stretto.adapters.models.local.actions import (
-    Answered,
-    Called,
+from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2
+from stretto.adapters.models.local.chat import (
+    AnswerAction,
+    CallAction,
     action_schema,
+    chat_messages,
     next_words,
     read_action,
     tool_words,
 )
-from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2
-from stretto.adapters.models.local.prompting import chat
 from stretto.adapters.models.local.schemas import any_object, ladder
+from stretto.ports.model import Message, ModelReply, RequestedCall, ToolResult, UserMessage
+from stretto.ports.tool import ToolSpec
 from stretto.vocabulary.values import Json
 
 TINY = SMOLLM2.traits
@@ -96,25 +84,20 @@ def test_nesting_without_end_has_one() -> None:
     assert len(str(ladder(deep, TINY)[0])) < 5_000
 
 
-READ = ToolDefinition(
-    name="read",
-    description="Read a file.",
-    parameters_json_schema={
-        **object_of(path={"$ref": "#/$defs/Path"}),
-        "$defs": {"Path": TEXT},
-    },
+READ = ToolSpec(
+    "read",
+    "Read a file.",
+    {**object_of(path={"$ref": "#/$defs/Path"}), "$defs": {"Path": TEXT}},
 )
-COUNT = ToolDefinition(
-    name="count",
-    parameters_json_schema={
-        **object_of(of={"$ref": "#/$defs/Path"}),
-        "$defs": {"Path": {"type": "integer"}},
-    },
+COUNT = ToolSpec(
+    "count",
+    "",
+    {**object_of(of={"$ref": "#/$defs/Path"}), "$defs": {"Path": {"type": "integer"}}},
 )
 
 
 def test_tools_and_the_answer_are_one_schema() -> None:
-    schema = action_schema([READ, COUNT], None, may_answer=True)
+    schema = action_schema([READ, COUNT], None)
     check = jsonschema.Draft202012Validator(schema)
     assert check.is_valid({"tool": "read", "arguments": {"path": "a"}})
     assert check.is_valid({"tool": "count", "arguments": {"of": 1}})
@@ -125,21 +108,19 @@ def test_tools_and_the_answer_are_one_schema() -> None:
     assert not check.is_valid({"final_answer": {"a": 1}})
 
 
-def test_the_answer_may_have_a_schema_of_its_own_or_be_forbidden() -> None:
+def test_the_answer_may_have_a_schema_of_its_own() -> None:
     wanted = object_of(score={"type": "integer"})
-    check = jsonschema.Draft202012Validator(action_schema([READ], wanted, may_answer=True))
+    check = jsonschema.Draft202012Validator(action_schema([READ], wanted))
     assert check.is_valid({"final_answer": {"score": 1}})
     assert not check.is_valid({"final_answer": "1"})
-    check = jsonschema.Draft202012Validator(action_schema([READ], None, may_answer=False))
-    assert not check.is_valid({"final_answer": "x"})
 
 
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ('{"tool": "read", "arguments": {"path": "a"}}', Called("read", {"path": "a"})),
-        ('{"final_answer": "done"}', Answered("done")),
-        ('{"final_answer": {"a": [1]}}', Answered('{"a": [1]}')),
+        ('{"tool": "read", "arguments": {"path": "a"}}', CallAction("read", {"path": "a"})),
+        ('{"final_answer": "done"}', AnswerAction("done")),
+        ('{"final_answer": {"a": [1]}}', AnswerAction('{"a": [1]}')),
         ('{"tool": "read", "argum', None),
         ('{"tool": "read", "arguments": "a"}', None),
         ("[]", None),
@@ -151,28 +132,24 @@ def test_what_was_written_is_read_back(text: str, meant: object) -> None:
 
 
 def test_a_conversation_is_written_down_by_turns() -> None:
-    messages: list[ModelMessage] = [
-        ModelRequest([SystemPromptPart("Be brief."), UserPromptPart(["What is", "in a?"])]),
-        ModelResponse([ThinkingPart("hm"), ToolCallPart("read", {"path": "a"}, "1")]),
-        ModelRequest([ToolReturnPart("read", "hello", tool_call_id="1")]),
-        ModelRequest([UserPromptPart("Well?")]),
+    messages: list[Message] = [
+        UserMessage("What is in a?"),
+        ModelReply(calls=(RequestedCall("1", "read", '{"path": "a"}'),)),
+        ToolResult("1", "read", "hello"),
+        ToolResult("2", "read", "hello again"),
+        UserMessage("Well?"),
     ]
-    words, again = tool_words([READ]), next_words("What is\nin a?")
-    head, *turns = chat(messages, [InstructionPart("You read.")], words)
-    assert head == {"role": "system", "content": f"You read.\n\nBe brief.\n\n{words}"}
+    words, again = tool_words([READ]), next_words("What is in a?")
+    head, *turns = chat_messages(messages, "You read.", words)
+    assert head == {"role": "system", "content": f"You read.\n\n{words}"}
     assert "read: Read a file." in words
+    returned = "read returned:\nhello\n\nread returned:\nhello again"
     assert turns == [
-        {"role": "user", "content": "What is\nin a?"},
+        {"role": "user", "content": "What is in a?"},
         {"role": "assistant", "content": '{"tool": "read", "arguments": {"path": "a"}}'},
-        {"role": "user", "content": f"read returned:\nhello\n\n{again}\n\nWell?"},
+        {"role": "user", "content": f"{returned}\n\n{again}\n\nWell?"},
     ]
-
-
-def test_a_picture_is_refused_in_words() -> None:
-    picture = BinaryContent(b"x", media_type="image/png")
-    with pytest.raises(Exception, match="reads text, not a BinaryContent"):
-        chat([ModelRequest([UserPromptPart([picture])])], [])
 
 
 def test_nothing_is_said_where_nothing_is() -> None:
-    assert chat([ModelResponse([TextPart(" ")])], []) == []
+    assert chat_messages([ModelReply(" ")], "") == []

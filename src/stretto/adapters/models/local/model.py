@@ -1,28 +1,39 @@
-"""A local model as pydantic-ai sees one. In: messages and what is wanted. Out: a response.
+"""A model that runs on this machine, in a llama.cpp process of its own.
 
-Native output and tools are held to a grammar while they are written, so that what comes is JSON
-even from a tiny model. Nothing here uses a network.
+Schemas and tools are enforced by a grammar while the model writes, so that what comes is JSON even
+from a tiny model. Nothing here uses a network.
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, cast
+import json
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from uuid import uuid4
 
-from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
-from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.settings import ModelSettings
-
-from stretto.adapters.models.local.actions import action_schema, tool_words
-from stretto.adapters.models.local.answering import Answering
 from stretto.adapters.models.local.catalog import PREFIX, TINY_NOTICE, Loadable
-from stretto.adapters.models.local.process import process_for
-from stretto.adapters.models.local.prompting import chat
+from stretto.adapters.models.local.chat import (
+    AnswerAction,
+    CallAction,
+    action_schema,
+    chat_messages,
+    read_action,
+    tool_words,
+)
+from stretto.adapters.models.local.process import Died, Ended, Heard, Refused, Said, process_for
 from stretto.adapters.models.local.schemas import any_object, ladder
-from stretto.adapters.models.local.streaming import LocalStream
+from stretto.ports.model import (
+    ModelFailed,
+    ModelFault,
+    ModelQuestion,
+    ModelReply,
+    ModelTraits,
+    RequestedCall,
+    TokenCounts,
+)
 from stretto.vocabulary.values import Json
 
+_BEAT_SECONDS = 5.0
 # Low, and with a fixed seed: the same question to the same weights gets the same answer.
 _TEMPERATURE = 0.2
 _TOP_P = 0.9
@@ -41,103 +52,111 @@ _AGAINST_LOOPS: dict[str, Json] = {
 _AGAINST_LOOPS_OF_TEXT: dict[str, Json] = {**_AGAINST_LOOPS, "dry_sequence_breakers": ['"']}
 
 
-class LocalModel(Model[None]):
-    def __init__(self, loadable: Loadable, settings: ModelSettings | None = None) -> None:
-        profile = ModelProfile(
-            # One that is tiny takes a tool for the answer, and calls it until its turns are up.
-            supports_tools=not loadable.traits.is_tiny,
-            supports_json_schema_output=True,
-            supports_json_object_output=True,
-            default_structured_output_mode="native",
-            supports_image_input=False,
-            supports_document_input=False,
-            supports_audio_file_input=False,
-            supports_video_input=False,
-            context_window=loadable.traits.context_tokens,
-        )
-        super().__init__(settings=settings, profile=profile)
+class LocalModel:
+    def __init__(self, loadable: Loadable) -> None:
         self._loadable = loadable
+        # A tiny model takes a tool for the answer, and calls it until its turns are up.
+        self.traits = ModelTraits(is_local=True, takes_tools=not loadable.traits.is_tiny)
 
     @property
-    def model_name(self) -> str:
+    def name(self) -> str:
         return self._loadable.model.removeprefix(PREFIX)
-
-    @property
-    def system(self) -> str:
-        return PREFIX.rstrip(":")
-
-    @property
-    def provider(self) -> None:
-        return None
 
     @property
     def notice(self) -> str:
         """What a user should know before reading its answers; empty for a model of some use."""
         return TINY_NOTICE if self._loadable.traits.is_tiny else ""
 
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
-        asked = self.request_stream(messages, model_settings, model_request_parameters)
-        async with asked as stream:
-            async for _ in stream:
-                pass
-            return stream.get()
-
-    @asynccontextmanager
-    async def request_stream(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-        run_context: RunContext[Any] | None = None,
-    ) -> AsyncGenerator[StreamedResponse]:
-        settings, parameters = self.prepare_request(model_settings, model_request_parameters)
-        tools = [*parameters.declared_function_tools, *parameters.output_tools]
-        words = tool_words(tools) if tools else ""
-        instructions = self._get_instruction_parts(messages, parameters) or []
-        body = {
-            **self._sampling(settings or {}, is_text=not self._schemas(parameters)),
-            "messages": chat(messages, instructions, words),
-        }
-        answering = Answering(process_for(self._loadable), self.model_name, body)
-        stream = LocalStream(
-            model_request_parameters=parameters,
-            name=self.model_name,
-            heard=answering.heard(self._schemas(parameters)),
-            has_actions=bool(tools),
+    async def ask(
+        self, question: ModelQuestion, hear: Callable[[str], None] = lambda piece: None
+    ) -> ModelReply:
+        written, ended = "", Ended("stop", 0, 0)
+        beat_at = time.monotonic()
+        async with aclosing(self._heard(question)) as heard:
+            async for each in heard:
+                if isinstance(each, Ended):
+                    ended = each
+                if isinstance(each, Said):
+                    written += each.text
+                if isinstance(each, Said) and not question.tools:
+                    hear(each.text)
+                elif time.monotonic() - beat_at >= _BEAT_SECONDS:
+                    # Silence would be taken for a hang: say now and then that it is at work.
+                    beat_at = time.monotonic()
+                    hear("")
+        reply = ModelReply(
+            written,
+            tokens=TokenCounts(ended.input_tokens, ended.output_tokens),
+            finish="length" if ended.reason == "length" else "stop",
+            provider="local",
         )
-        try:
-            yield stream
-        finally:
-            await stream.close_stream()
+        return self._act(reply, hear) if question.tools else reply
 
-    def _schemas(self, parameters: ModelRequestParameters) -> tuple[dict[str, Json], ...]:
+    async def close(self) -> None:
+        """The process is shared, and ends when it is idle or when we end."""
+
+    def _act(self, reply: ModelReply, hear: Callable[[str], None]) -> ModelReply:
+        match read_action(reply.text):
+            case CallAction(tool, arguments):
+                call = RequestedCall(f"call_{uuid4().hex}", tool, json.dumps(arguments))
+                return replace(reply, text="", calls=(call,), finish="tool_call")
+            case AnswerAction(text):
+                hear(text)
+                return replace(reply, text=text)
+            case None:
+                # Half an object is neither a call nor an answer.
+                tokens = reply.tokens.output_tokens if reply.tokens else 0
+                says = f"{self.name} did not finish its reply within {tokens} tokens"
+                raise ModelFailed(ModelFault("error", f"{says}: {reply.text[:500]}"))
+
+    async def _heard(self, question: ModelQuestion) -> AsyncGenerator[Heard]:
+        """Tries one schema after the other until llama.cpp takes one: it refuses before a word."""
+        schemas = self._schemas(question)
+        words = tool_words(question.tools) if question.tools else ""
+        body = {
+            **self._sampling(question.max_tokens, is_text=not schemas),
+            "messages": chat_messages(question.messages, question.instructions, words),
+        }
+        bodies = [{**body, "response_format": _format(schema)} for schema in schemas] or [body]
+        for left, asked in zip(range(len(bodies) - 1, -1, -1), bodies, strict=True):
+            try:
+                async with aclosing(process_for(self._loadable).ask(asked)) as heard:
+                    async for each in heard:
+                        yield each
+                return
+            except Refused as refused:
+                if refused.is_too_long:
+                    says = f"the prompt is too long for {self.name}: {refused.message}"
+                    raise ModelFailed(ModelFault("refused", says)) from refused
+                if not left:
+                    says = f"llama.cpp refuses the request: {refused.message}"
+                    raise ModelFailed(ModelFault("refused", says)) from refused
+            except Died as died:
+                raise ModelFailed(ModelFault("unavailable", str(died))) from died
+
+    def _schemas(self, question: ModelQuestion) -> tuple[dict[str, Json], ...]:
         """What the answer is held to, best first; none for plain text."""
         traits = self._loadable.traits
-        wanted = parameters.output_object
-        schema = cast(Mapping[str, Json], wanted.json_schema) if wanted is not None else None
-        tools = [*parameters.declared_function_tools, *parameters.output_tools]
-        if tools:
-            may_answer = parameters.output_mode != "tool" or parameters.allow_text_output
-            return ladder(action_schema(tools, schema, may_answer), traits)
-        if schema is not None:
-            return ladder(schema, traits)
-        return (any_object(traits),) if parameters.output_mode == "prompted" else ()
+        if question.tools:
+            return ladder(action_schema(question.tools, question.schema), traits)
+        if question.schema is not None:
+            return ladder(question.schema, traits)
+        return (any_object(traits),) if question.is_json else ()
 
-    def _sampling(self, settings: Mapping[str, Any], is_text: bool) -> dict[str, Json]:
+    def _sampling(self, max_tokens: int | None, is_text: bool) -> dict[str, Json]:
         traits = self._loadable.traits
         against_loops = _AGAINST_LOOPS_OF_TEXT if is_text else _AGAINST_LOOPS
-        most = settings.get("max_tokens") or traits.output_tokens
+        most = max_tokens or traits.output_tokens
         return {
             "max_tokens": min(most, traits.context_tokens),
-            "temperature": settings.get("temperature", _TEMPERATURE),
-            "top_p": settings.get("top_p", _TOP_P),
-            "seed": settings.get("seed", _SEED),
-            "stop": list(settings.get("stop_sequences") or ()),
+            "temperature": _TEMPERATURE,
+            "top_p": _TOP_P,
+            "seed": _SEED,
+            "stop": [],
             "cache_prompt": True,
             **(against_loops if traits.is_tiny else {}),
         }
+
+
+def _format(schema: dict[str, Json]) -> Json:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}

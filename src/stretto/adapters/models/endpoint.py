@@ -1,24 +1,28 @@
-"""Where an OpenAI-compatible model is reached. In: a base URL and a key. Out: an Endpoint."""
+"""Where an OpenAI-compatible model is reached, and with which key."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from stretto.adapters.models.model_names import base_url_set, key_of
+from stretto.adapters.models.provider_table import Provider
 from stretto.problems.errors import InvalidConfig
 
 _IDLE_SECONDS = 180.0  # a reasoning model may think for minutes before its first byte
 _CONNECT_SECONDS = 10.0
+_OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True)
 class Endpoint:
     """Checked when it is made, so that no error later on needs to show a URL or a key."""
 
-    provider: str  # as pydantic-ai and the price list call it: openai, ollama, groq …
+    provider: str  # as the table of providers calls it: openai, ollama, groq …
     base_url: str
     api_key: str | None = field(default=None, repr=False)
-    max_tokens_key: str = "max_tokens"  # OpenAI itself has renamed it
-    idle_seconds: float = _IDLE_SECONDS  # no byte for so long: given up
+    is_openai: bool = False  # OpenAI itself, and not a server that speaks like it
+    idle_seconds: float = _IDLE_SECONDS  # if no byte comes for so long, the call is given up
     connect_seconds: float = _CONNECT_SECONDS
 
     def __post_init__(self) -> None:
@@ -63,6 +67,30 @@ class Endpoint:
     def redacted(self, text: str) -> str:
         """A server may quote the key that it refuses."""
         return text.replace(self.api_key, "***") if self.api_key else text
+
+
+def endpoint_of(provider: Provider, environ: Mapping[str, str]) -> Endpoint:
+    assert provider.base_url is not None
+    url = base_url_set(provider, environ) or provider.base_url
+    if provider.name == "ollama":
+        try:
+            url = _ollama_url(url)
+        except ValueError:
+            raise InvalidConfig("OLLAMA_HOST is not a host, nor a URL") from None
+    is_openai = provider.name == "openai" and url.startswith(provider.base_url)
+    return Endpoint(provider.name, url, key_of(provider, environ), is_openai)
+
+
+def _ollama_url(written: str) -> str:
+    """OLLAMA_HOST may be a host, a host and a port, or a URL; and 0.0.0.0, where it listens."""
+    url = written if "://" in written else f"http://{written}"
+    parts = urlsplit(url)
+    host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname
+    if ":" in host:
+        host = f"[{host}]"
+    port = f":{parts.port}" if parts.port else ("" if "://" in written else f":{_OLLAMA_PORT}")
+    path = parts.path.rstrip("/")
+    return f"{parts.scheme}://{host}{port}{path if path.endswith('/v1') else path + '/v1'}"
 
 
 def _is_printable(text: str) -> bool:

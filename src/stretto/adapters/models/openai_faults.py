@@ -1,0 +1,176 @@
+"""What went wrong with a chat completion: an HTTP status, an error among the chunks, the network.
+
+unavailable   it cannot answer now, and the same request may be answered soon: limits, outages,
+              no connection, one that broke off
+permanent     no request to it will be answered until somebody does something: a key, a credit, the
+              model's name, its address
+timeout       it did not answer in time
+refused       it will not answer this, however often it is asked
+error         what came back is wrong
+"""
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import httpcore2
+
+from stretto.adapters.models.endpoint import Endpoint
+from stretto.events.model import FailureKind
+from stretto.ports.model import ModelFailed, ModelFault
+from stretto.vocabulary.values import Json
+
+LONGEST_FAULT = 1_000
+_EXCERPT_LETTERS = 600
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_PERMANENT_CODES = frozenset({"model_not_found", "invalid_api_key"})
+_PERMANENT_STATUSES = frozenset({401, 402, 403, 404, 405, 410})
+_TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
+_REJECTED_STATUSES = frozenset({400, 413, 422})
+_MEANINGS = {
+    401: "the key was refused",
+    402: "the account's quota is used up",
+    403: "the key was refused",
+    404: "no such model",
+    429: "too many requests",
+}
+_WHAT_TO_DO = {
+    401: "set a valid key, or name another model with --model",
+    402: "add credit to the account, or name another model with --model",
+    403: "use a key that may use this model, or name another model with --model",
+    404: "check the model's name and the base URL, or name another model with --model",
+}
+
+
+def kind_of_status(status: int) -> FailureKind:
+    if status < 400 or status in _PERMANENT_STATUSES:
+        return "permanent"
+    if status >= 500 or status in _TRANSIENT_STATUSES:
+        return "unavailable"
+    return "refused" if status in _REJECTED_STATUSES else "error"
+
+
+def status_message(status: int, kind: FailureKind, body: str, hint: str = "") -> str:
+    meaning = _MEANINGS.get(status) or ("the provider failed" if status >= 500 else "")
+    said = f"HTTP {status}" + (f", {meaning}" if meaning else "")
+    todo = _WHAT_TO_DO.get(status) if kind == "permanent" else None
+    return ": ".join(filter(None, (said, body, hint))) + (f" ({todo})" if todo else "")
+
+
+def status_failure(
+    status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint
+) -> ModelFailed:
+    message, code = _message(body)
+    kind = kind_of_status(status)
+    said = excerpt(endpoint.redacted(message))
+    hint = ""
+    if 300 <= status < 400:
+        hint = f"{endpoint.origin} redirects, which is not followed: name the final address"
+    if code in _QUOTA_CODES or code in _PERMANENT_CODES:
+        kind = "permanent"
+    if code in _QUOTA_CODES:
+        whole = f"HTTP {status}, {_MEANINGS[402]}: {said} ({_WHAT_TO_DO[402]})"
+    else:
+        whole = status_message(status, kind, said, hint)
+    return failure(kind, whole, retry_after_seconds(headers))
+
+
+def failure(kind: FailureKind, message: str, retry_after: float | None = None) -> ModelFailed:
+    if len(message) > LONGEST_FAULT:
+        message = message[:LONGEST_FAULT] + "…"
+    return ModelFailed(ModelFault(kind, message, retry_after))
+
+
+def stream_failure(error: Json, endpoint: Endpoint) -> ModelFailed:
+    """An error among the chunks. Routers send the status as its `code`."""
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    status = int(code) if len(code) == 3 and code.isdecimal() and code[0] in "45" else 500
+    return status_failure(status, {}, json.dumps({"error": error}).encode(), endpoint)
+
+
+def unexpected(what: str, text: bytes, endpoint: Endpoint) -> ModelFailed:
+    shown = excerpt(endpoint.redacted(text[: 4 * _EXCERPT_LETTERS].decode("utf-8", "replace")))
+    return failure("error", f"{endpoint.origin} {what}" + (f": {shown}" if shown else ""))
+
+
+def cut_off(endpoint: Endpoint) -> ModelFailed:
+    return failure("unavailable", f"{endpoint.origin} ended its answer in the middle")
+
+
+@contextmanager
+def transport_failures(endpoint: Endpoint) -> Iterator[None]:
+    """Turns what the HTTP client raises inside into ModelFailed."""
+    try:
+        yield
+    except (httpcore2.ConnectTimeout, httpcore2.ConnectError, httpcore2.ProxyError) as error:
+        message = f"cannot connect to {endpoint.origin}: {endpoint.redacted(str(error))}"
+        if is_unreachable_for_good(error):
+            message += " (check the address: the base URL, or the proxy)"
+            raise failure("permanent", message) from error
+        raise failure("unavailable", message) from error
+    except httpcore2.TimeoutException as error:
+        raise failure("timeout", f"{endpoint.origin} went silent: {error}") from error
+    except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
+        message = f"the connection to {endpoint.origin} broke: {endpoint.redacted(str(error))}"
+        raise failure("unavailable", message) from error
+
+
+def is_unreachable_for_good(error: BaseException) -> bool:
+    """A host that does not exist, or whose certificate nobody vouches for. The exception of a
+    library has that of the system as its cause."""
+    cause: BaseException | None = error
+    for _ in range(8):
+        if cause is None:
+            return False
+        if isinstance(cause, socket.gaierror):
+            # EAI_AGAIN is a name server that does not answer just now.
+            return cause.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", -5))
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    try:
+        if (milliseconds := headers.get("retry-after-ms")) is not None:
+            return max(0.0, float(milliseconds) / 1_000)
+    except ValueError:
+        pass
+    later = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(later)) if later else None
+    except ValueError:
+        return _seconds_until(later)
+
+
+def _seconds_until(date: str) -> float | None:
+    # Imported here: few servers send a date.
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _message(body: bytes) -> tuple[str, str | None]:
+    """What the body says, and its code. `{"error": {"message", "code"}}`, or any other text."""
+    text = body.decode("utf-8", "replace").strip()
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return text, None
+    error = parsed.get("error", parsed) if isinstance(parsed, dict) else parsed
+    if not isinstance(error, dict):
+        return (error if isinstance(error, str) else text), None
+    message, code = error.get("message"), error.get("code") or error.get("type")
+    return (message if isinstance(message, str) else text), (str(code) if code else None)
+
+
+def excerpt(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _EXCERPT_LETTERS else plain[:_EXCERPT_LETTERS] + "…"

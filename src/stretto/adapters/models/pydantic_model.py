@@ -1,0 +1,257 @@
+"""Any pydantic-ai model as one of ours: for providers that do not speak chat completions.
+
+Importing this module imports pydantic-ai, which takes a second.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic_ai import exceptions as theirs
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model as TheirModel
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from stretto.adapters.models.openai_faults import (
+    LONGEST_FAULT,
+    is_unreachable_for_good,
+    kind_of_status,
+    status_message,
+)
+from stretto.events.model import FailureKind
+from stretto.ports.model import (
+    FinishReason,
+    ModelFailed,
+    ModelFault,
+    ModelQuestion,
+    ModelReply,
+    ModelTraits,
+    RequestedCall,
+    TokenCounts,
+    ToolResult,
+    UserMessage,
+)
+from stretto.ports.tool import ToolSpec
+from stretto.problems.errors import StrettoError
+
+_UNAVAILABLE = (
+    theirs.ModelRateLimitError,
+    theirs.ModelUnavailableError,
+    theirs.ModelServerError,
+    theirs.ModelConnectionError,
+)
+_PERMANENT = (
+    theirs.ModelQuotaExceededError,
+    theirs.ModelAuthenticationError,
+    theirs.ModelNotFoundError,
+)
+
+
+class PydanticAIModel:
+    def __init__(self, model: TheirModel[Any]) -> None:
+        self._model = model
+        self._opening = asyncio.Lock()
+        self._is_open = False
+        profile = model.profile
+        self.traits = ModelTraits(
+            takes_tools=bool(profile.get("supports_tools", True)),
+            takes_schema=bool(profile.get("supports_json_schema_output")),
+            can_search=WebSearchTool in profile.get("supported_native_tools", ()),
+        )
+
+    async def ask(
+        self, question: ModelQuestion, hear: Callable[[str], None] = lambda piece: None
+    ) -> ModelReply:
+        settings = None
+        if question.max_tokens is not None:
+            settings = ModelSettings(max_tokens=question.max_tokens)
+        messages = _their_messages(question, self._model.system)
+        try:
+            await self._open()
+            asked = self._model.request_stream(messages, settings, _parameters(question))
+            async with asked as stream:
+                async for event in stream:
+                    hear(_text_of(event))
+                return _our_reply(stream.get(), self._model.system)
+        except Exception as error:
+            fault = fault_of(error)
+            if fault is None or isinstance(error, StrettoError):
+                raise
+            raise ModelFailed(fault) from error
+
+    async def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            await self._model.__aexit__(None, None, None)
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if not self._is_open:
+                await self._model.__aenter__()
+                self._is_open = True
+
+
+def _parameters(question: ModelQuestion) -> ModelRequestParameters:
+    schema, instructions = question.schema, question.instructions
+    return ModelRequestParameters(
+        function_tools=[_definition(tool) for tool in question.tools],
+        native_tools=[WebSearchTool()] if question.searches else [],
+        output_mode="native" if schema else "prompted" if question.is_json else "text",
+        output_object=OutputObjectDefinition(json_schema=dict(schema), name="answer")
+        if schema
+        else None,
+        instruction_parts=[InstructionPart(instructions)] if instructions else None,
+    )
+
+
+def _definition(tool: ToolSpec) -> ToolDefinition:
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        parameters_json_schema=dict(tool.parameters),
+        strict=False,
+    )
+
+
+def _their_messages(question: ModelQuestion, provider: str) -> list[ModelMessage]:
+    written: list[ModelMessage] = []
+    instructions = question.instructions or None
+    results: list[ToolReturnPart] = []
+    for message in question.messages:
+        if isinstance(message, ToolResult):
+            part = ToolReturnPart(message.tool, message.text, tool_call_id=message.call_id)
+            results.append(part)
+            continue
+        if results:
+            written.append(ModelRequest(list(results), instructions=instructions))
+            results.clear()
+        written.append(_their_message(message, provider, instructions))
+    if results:
+        written.append(ModelRequest(list(results), instructions=instructions))
+    return written
+
+
+def _their_message(
+    message: UserMessage | ModelReply, provider: str, instructions: str | None
+) -> ModelMessage:
+    if isinstance(message, UserMessage):
+        return ModelRequest([UserPromptPart(message.text)], instructions=instructions)
+    if message.provider == provider and isinstance(message.own, ModelResponse):
+        return message.own
+    parts: list[ModelResponsePart] = [TextPart(message.text)] if message.text else []
+    parts += [ToolCallPart(call.tool, call.text, call.id) for call in message.calls]
+    return ModelResponse(parts)
+
+
+def _our_reply(response: ModelResponse, provider: str) -> ModelReply:
+    usage = response.usage
+    counts = TokenCounts(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    finish: FinishReason | None = response.finish_reason
+    return ModelReply(
+        "".join(part.content for part in response.parts if isinstance(part, TextPart)),
+        tuple(
+            RequestedCall(each.tool_call_id, each.tool_name, each.args_as_json_str())
+            for each in calls
+        ),
+        counts if usage.input_tokens or usage.output_tokens else None,
+        finish,
+        provider,
+        response,
+    )
+
+
+def _text_of(event: object) -> str:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            return text
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text
+        case _:
+            return ""
+
+
+def fault_of(error: BaseException) -> ModelFault | None:
+    """None: the exception is no model's, but a bug, or a cancellation."""
+    if isinstance(error, theirs.FallbackExceptionGroup):
+        return _fault_of_group(error.exceptions)
+    kind = _kind(error)
+    if kind is None:
+        return None
+    message = _message(error, kind)
+    if len(message) > LONGEST_FAULT:
+        message = message[:LONGEST_FAULT] + "…"
+    return ModelFault(kind, message, getattr(error, "retry_after", None))
+
+
+def _kind(error: BaseException) -> FailureKind | None:
+    match error:
+        case asyncio.CancelledError() | theirs.RunCancelled():
+            return None
+        case theirs.ModelRequestTimeout() | TimeoutError():
+            return "timeout"
+        case theirs.ModelTimeoutError():
+            # A model that could not be reached was never asked.
+            return "unavailable" if error.phase in ("connect", "pool") else "timeout"
+        case theirs.ContentFilterError():
+            return "refused"
+        case _ if isinstance(error, _PERMANENT) or is_unreachable_for_good(error):
+            return "permanent"
+        case theirs.ModelHTTPError():
+            is_rejected = isinstance(error, theirs.ModelRequestRejectedError)
+            kind = kind_of_status(error.status_code)
+            if kind == "error" and isinstance(error, _UNAVAILABLE):
+                return "unavailable"
+            return "refused" if kind == "error" and is_rejected else kind
+        case _ if isinstance(error, _UNAVAILABLE):
+            return "unavailable"
+        case theirs.AgentRunError() | theirs.UserError() | StrettoError():
+            return "error"
+        case OSError():
+            return "unavailable"
+        case _:
+            return None
+
+
+def _message(error: BaseException, kind: FailureKind) -> str:
+    if isinstance(error, theirs.ModelHTTPError):
+        body = error.body if isinstance(error.body, str) else str(error.body or "")
+        is_quota = isinstance(error, theirs.ModelQuotaExceededError)
+        status = 402 if is_quota else error.status_code
+        return status_message(status, kind, body, error.hint or "")
+    if isinstance(error, StrettoError):
+        return error.with_hint
+    if isinstance(error, theirs.UnexpectedModelBehavior):
+        return f"{error.message}: {error.body}" if error.body else error.message
+    said = str(error) or type(error).__name__
+    if is_unreachable_for_good(error):
+        said = f"{said} (check the address: the base URL, or the proxy)"
+    return "no answer in time" if isinstance(error, TimeoutError) and not str(error) else said
+
+
+def _fault_of_group(errors: Sequence[BaseException]) -> ModelFault | None:
+    """All models failed: if one of them may come back, so may the whole."""
+    faults = [fault for error in errors if (fault := fault_of(error))]
+    if not faults:
+        return None
+    worst = next((fault for fault in faults if fault.kind == "unavailable"), faults[0])
+    waits = [f.retry_after_seconds for f in faults if f.retry_after_seconds is not None]
+    message = "; ".join(fault.message for fault in faults)
+    return ModelFault(worst.kind, message, min(waits, default=None))
