@@ -7,7 +7,7 @@ import stretto
 BRIEF = """
 name: brief
 inputs:
-  topic: {type: string}
+  topic: {type: string, required: true}
 steps:
   - {id: gather, subagent: researcher, prompt: "Find {{inputs.topic}}."}
   - {id: brief, subagent: writer, depends_on: [gather], prompt: "Write about {{steps.gather.output}}."}

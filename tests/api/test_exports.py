@@ -1,0 +1,131 @@
+"""What `import stretto` offers: exactly this, typed, and only when it is asked for."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stretto
+import stretto.testing
+
+EVENTS = """ApprovalRequested Approved AttemptCancelled AttemptFailed AttemptStarted AttemptSucceeded
+CancelRequested ChangesApplied ChangesCollected Event MergeFailed MergeHeld MergeUndone
+MessageDropped ModelFailedOver ModelRetried ModelSpoke Rejected RunEnded RunResumed RunStarted
+TimerFired ToolEnded ToolStarted"""
+ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
+MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
+StrettoError"""
+OTHERS = """AgentContext AppliedChange AttemptReport CallKey ChangesReport DryRun FunctionTool Issue
+Json PathNote Place Problem RecipeSource Run RunReport RunSummary StepChange StepReport Stretto Usage
+__version__ run tool"""
+
+
+def test_the_exports_are_these_and_no_others() -> None:
+    assert stretto.__all__ == sorted((EVENTS + " " + ERRORS + " " + OTHERS).split())
+    assert dir(stretto) == stretto.__all__
+    for name in stretto.__all__:
+        assert getattr(stretto, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Driver'"):
+        _ = stretto.Driver
+
+
+def test_every_error_is_a_stretto_error_with_a_kind_of_its_own() -> None:
+    errors = [getattr(stretto, name) for name in ERRORS.split()]
+    assert all(issubclass(error, stretto.StrettoError) for error in errors)
+    assert len({error.kind for error in errors}) == len(errors)
+
+
+def test_importing_stretto_loads_no_room() -> None:
+    code = "import sys, stretto; print([m for m in sys.modules if m.startswith('stretto.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_fakes_for_tests_are_public_too() -> None:
+    for name in stretto.testing.__all__:
+        assert getattr(stretto.testing, name) is not None
+
+
+USER = '''
+import asyncio
+from typing import Literal
+
+import stretto
+
+
+@stretto.tool(effect="idempotent", read_only=True)
+def lookup(word: str, language: Literal["en", "de"] = "en") -> str:
+    """Look a word up."""
+    return word
+
+
+def score(prompt: str, context: stretto.AgentContext) -> dict[str, int]:
+    return {"score": len(prompt) + context.attempt}
+
+
+async def main() -> None:
+    async with stretto.Stretto(".", tools=[lookup], agents={"score": score}) as w:
+        run: stretto.Run = await w.start("brief", {"topic": "looms"}, budget={"usd": 1})
+        async for event in run.events():
+            match event:
+                case stretto.AttemptSucceeded():
+                    output: stretto.Json | object = event.output
+                case stretto.ApprovalRequested(step=step):
+                    await run.approve(step, "fine", edit={"": "other"})
+        report: stretto.RunReport = await run.report()
+        text: str = report.status
+        cost: float | None = report.usage.usd
+        names: tuple[str, ...] = tuple(step.id for step in report.steps)
+        one: stretto.Json = report.steps["brief"].output
+        problems: tuple[stretto.Problem, ...] = await w.validate({"name": "x", "steps": []})
+        drawing: str = (await w.plan("brief")).draw("svg")
+        again: stretto.Run = await w.open(run.id).retry(from_step="brief")
+        change: stretto.StepChange = await again.diff("brief")
+
+
+try:
+    report = stretto.run("brief", {"topic": "looms"}, model="embedded")
+except stretto.NotReady as error:
+    codes: list[str] = [problem.code for problem in error.problems]
+word: str = lookup("loom", language="de")
+asyncio.run(main())
+'''
+
+
+def test_a_users_script_is_typed_strictly(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(USER, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary"]
+    done = subprocess.run(
+        [
+            *command,
+            "--cache-dir",
+            str(Path(__file__).parents[2] / ".mypy_cache" / "user-script"),
+            "--config-file",
+            "/dev/null",
+            script.name,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
+def test_these_tests_import_nothing_below_stretto_but_its_fakes() -> None:
+    allowed = {"stretto", "stretto.testing", "support.api"}
+    own = (Path(__file__).parent, Path(__file__).parent.parent / "support" / "api.py")
+    files = [*own[0].glob("*.py"), own[1]]
+    assert len(files) > 5
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            ours = {name for name in names if name.split(".")[0] in ("stretto", "support")}
+            assert ours <= allowed, file

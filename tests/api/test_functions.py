@@ -1,0 +1,151 @@
+"""Python functions as tools and as agents, through the public API."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import stretto
+from stretto.testing import OpenAIServer, Said, ToolCall
+from support.api import Open
+
+ASKING = """
+name: asking
+agents:
+  librarian: {prompt: Use the tool., tools: [lookup]}
+steps:
+  - {id: ask, subagent: librarian, prompt: What is a loom?}
+"""
+SCORING = """
+name: scoring
+inputs:
+  company: {type: string}
+steps:
+  - {id: rate, subagent: score, prompt: "Rate {{inputs.company}}."}
+  - {id: tell, subagent: writer, depends_on: [rate], prompt: "It got {{steps.rate.output.points}}."}
+"""
+
+
+@stretto.tool(effect="idempotent", read_only=True)
+def lookup(word: str) -> str:
+    """Look a word up.
+
+    Args:
+        word: in its basic form
+    """
+    return f"{word}: a machine that weaves"
+
+
+def score(prompt: str, company: str, context: stretto.AgentContext) -> dict[str, Any]:
+    """Rate a company."""
+    return {"points": len(company), "prompt": prompt, "step": context.step}
+
+
+def test_an_own_tool_is_offered_to_the_model_called_and_journaled(open_stretto: Open) -> None:
+    async def main() -> None:
+        answers = [
+            Said("", tool_calls=(ToolCall("lookup", {"word": "loom"}),)),
+            Said("A loom weaves."),
+        ]
+        async with OpenAIServer(answers) as server:
+            environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x"}
+            options: dict[str, Any] = {"environ": environ, "model": "openai:scripted"}
+            async with open_stretto(tools=[lookup], **options) as w:
+                run = await w.start(ASKING)
+                report = await run.report()
+                assert (report.status, report.output) == ("complete", "A loom weaves.")
+                assert server.requests[0].tool_names == ["lookup"]
+                assert "a machine that weaves" in server.requests[1].prompt
+                ended = [e async for e in run.events() if isinstance(e, stretto.ToolEnded)]
+                assert [(e.tool, e.verdict) for e in ended] == [("lookup", "ok")]
+
+    asyncio.run(main())
+
+
+def test_a_tool_that_nobody_gave_is_a_problem_of_the_recipe(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            (problem,) = await w.validate(ASKING)
+            assert problem.message == "there is no tool 'lookup'"
+        async with open_stretto(tools=[lookup]) as w:
+            assert await w.validate(ASKING) == ()
+
+    asyncio.run(main())
+
+
+def test_a_function_is_a_step_like_any_other(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: told", agents={"score": score}) as w:
+            run = await w.start(SCORING, {"company": "Acme"})
+            report = await run.report()
+            rated = report.steps["rate"]
+            assert rated.output == {"points": 4, "prompt": "Rate Acme.", "step": "rate"}
+            assert rated.attempts[0].model == "python:score"
+            again = await (await run.retry()).report()
+            assert again.steps["rate"].attempts[0].status == "reused"
+            assert "Rate a company." not in rated.warnings
+
+    asyncio.run(main())
+
+
+def test_an_answer_is_not_reused_once_the_function_is_another_one(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: told", agents={"score": score}) as w:
+            run = await w.start(SCORING, {"company": "Acme"})
+            await run.wait()
+
+        def rescore(company: str) -> dict[str, int]:
+            return {"points": 1}
+
+        async with open_stretto("default: told", agents={"score": rescore}) as w:
+            report = await (await w.open(run.id).retry()).report()
+            assert report.steps["rate"].output == {"points": 1}
+
+    asyncio.run(main())
+
+
+def test_resumed_where_its_functions_are_missing_a_run_says_which(open_stretto: Open) -> None:
+    async def main() -> None:
+        recipe = SCORING.replace('prompt: "Rate', 'gate: human, prompt: "Rate')
+        async with open_stretto("default: told", agents={"score": score}) as w:
+            run = await w.start(recipe, {"company": "Acme"})
+            assert await run.wait() == "waiting"
+        async with open_stretto() as w:
+            with pytest.raises(stretto.NotReady) as caught:
+                await w.open(run.id).resume()
+        (problem,) = caught.value.problems
+        assert "agent 'score' is the Python function python:score" in problem.message
+        assert "Stretto(agents={…})" in problem.hint
+
+    asyncio.run(main())
+
+
+def test_a_function_that_fails_is_retried_and_its_error_is_reported(open_stretto: Open) -> None:
+    async def main() -> None:
+        seen: list[int] = []
+
+        async def flaky(context: stretto.AgentContext) -> str:
+            seen.append(context.attempt)
+            if context.attempt == 1:
+                raise ValueError("not yet")
+            return "done"
+
+        recipe = "name: f\nsteps: [{id: a, subagent: flaky, prompt: x, retry: {max_attempts: 2}}]\n"
+        async with open_stretto(model=None, agents={"flaky": flaky}) as w:
+            report = await (await w.start(recipe)).report()
+        assert (seen, report.output) == ([1, 2], "done")
+        assert report.steps["a"].attempts[0].error == "ValueError: not yet"
+
+    asyncio.run(main())
+
+
+def test_what_cannot_be_a_tool_or_an_agent_is_refused_at_once(open_stretto: Open) -> None:
+    def untyped(word):  # type: ignore[no-untyped-def]
+        return word
+
+    with pytest.raises(stretto.InvalidUsage, match="'word' has no annotation"):
+        open_stretto(tools=[untyped])
+    with pytest.raises(stretto.InvalidUsage, match="same name"):
+        open_stretto(tools=[lookup, lookup])
+    with pytest.raises(stretto.InvalidUsage, match="'my agent' cannot be the name"):
+        open_stretto(agents={"my agent": score})
