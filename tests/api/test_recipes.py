@@ -56,6 +56,9 @@ def test_all_problems_of_a_recipe_come_at_once_with_their_places(open_stretto: O
             with pytest.raises(stretto.InvalidRecipe) as caught:
                 await w.start(broken, {"topic": "x"})
             assert caught.value.problems == problems
+            notes = caught.value.__notes__  # which a traceback shows
+            assert "<text>:6: RCP108" in notes[0]
+            assert "did you mean 'researcher'?" in notes[0]
             assert await w.runs() == []  # nothing was journaled
             (one,) = await w.validate({**PLAIN, "setps": []})
             assert "setps" in one.message

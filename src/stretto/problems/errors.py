@@ -18,6 +18,8 @@ from typing import ClassVar
 
 from stretto.problems.problem import Problem
 
+_MOST_NOTES = 20
+
 
 class StrettoError(Exception):
     kind: ClassVar[str] = "error"
@@ -28,6 +30,13 @@ class StrettoError(Exception):
         self.message = message
         self.problems = tuple(sorted(problems, key=lambda problem: problem.sort_key))
         self.hint = hint
+        # A traceback shows notes: whoever calls Stretto from Python sees what to fix.
+        for problem in self.problems[:_MOST_NOTES]:
+            where = f"{problem.file or '<text>'}:{problem.place.line}: " if problem.place else ""
+            fix = f" ({problem.hint})" if problem.hint else ""
+            self.add_note(f"{where}{problem.code} {problem.message}{fix}")
+        if hint:
+            self.add_note(hint)
 
     @property
     def with_hint(self) -> str:
