@@ -1,6 +1,7 @@
 """What `import stretto` offers: exactly this, typed, and only when it is asked for."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,10 @@ def test_every_error_is_a_stretto_error_with_a_kind_of_its_own() -> None:
     errors = [getattr(stretto, name) for name in ERRORS.split()]
     assert all(issubclass(error, stretto.StrettoError) for error in errors)
     assert len({error.kind for error in errors}) == len(errors)
+    drawn = sys.modules[stretto.StrettoError.__module__].__doc__ or ""
+    for error in errors:
+        assert re.search(rf"\b{error.__name__}\b", drawn)
+        assert re.search(rf" {error.kind}\b", drawn) or error is stretto.StrettoError
 
 
 def test_importing_stretto_loads_no_room() -> None:

@@ -1,6 +1,6 @@
-"""Problems as exceptions, for the edge.
+"""Problems as exceptions, for the edge. This is the one tree of them:
 
-StrettoError                  kind          exit code
+StrettoError               kind                 exit code
 ├── InvalidRecipe          invalid_recipe       2
 ├── InvalidInputs          invalid_inputs       2
 ├── InvalidConfig          invalid_config       2
@@ -10,7 +10,15 @@ StrettoError                  kind          exit code
 ├── RefusedToOverwrite     exists               2
 ├── PermissionDenied       permission_denied    4
 ├── PlanNotAccepted        plan_not_accepted    4
-└── NotTrusted             not_trusted          4
+├── NotTrusted             not_trusted          4
+├── MergeConflict          conflict             1   assembly.changes
+├── Leased                 leased               1   ports.journal: another process drives the run
+├── Fenced                 fenced               1   ports.journal: another process took it over
+└── JournalFull            journal_full         1   ports.journal: the store cannot write
+
+`workspaces`, its adapter and the local models have further ones, each with a kind of its own, for
+what can be wrong with files and downloads. Nobody has to tell those apart: they are caught as
+StrettoError, and their message says all.
 """
 
 from collections.abc import Sequence
