@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from stretto.adapters.tools.dialing import Resolve
+from stretto.adapters.tools.web_client import Resolve
 
 
 @dataclass

@@ -16,7 +16,7 @@ from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.adapters.models.model_names import Fault, Meant, check_name, meaning
 from stretto.adapters.models.prices import is_priced
-from stretto.adapters.tools.search_hosts import search_fault
+from stretto.adapters.tools.search_endpoint import search_fault
 from stretto.assembly.chosen import Chosen
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.config.settings import Settings

@@ -15,8 +15,8 @@ from stretto.vocabulary.tools import tool_name
 if TYPE_CHECKING:
     from stretto.adapters.models.named import NamedModels
     from stretto.adapters.tools.mcp_config import McpServer
+    from stretto.adapters.tools.search_endpoint import SearchEndpoint
     from stretto.adapters.tools.toolbox import ToolSettings
-    from stretto.adapters.tools.web_search import SearchEndpoint
     from stretto.agents.functions import AnsweringRunner
     from stretto.assembly.project import Project
     from stretto.ports.model import Model
@@ -33,7 +33,7 @@ async def open_subagents(
 ) -> AsyncIterator["AnsweringRunner"]:
     from stretto.adapters.models.cli.runner import CliRunner
     from stretto.adapters.models.model_names import Meant, meaning
-    from stretto.adapters.tools.search_hosts import search_fault
+    from stretto.adapters.tools.search_endpoint import search_fault
     from stretto.adapters.tools.toolbox import StandardToolbox
     from stretto.agents.subagent import Choice, Subagents
 
@@ -157,7 +157,7 @@ def _watched(server: "McpServer", settings: Settings) -> "McpServer":
 
 
 def search_endpoint(settings: Settings) -> "SearchEndpoint | None":
-    from stretto.adapters.tools.web_search import SearchEndpoint, SearchKind
+    from stretto.adapters.tools.search_endpoint import SearchEndpoint, SearchKind
 
     search = settings.search
     if search is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stretto.adapters.tools.search_hosts import hosts_search
+from stretto.adapters.tools.search_endpoint import hosts_search
 from stretto.adapters.tools.toolbox import StandardToolbox
 from stretto.assembly.subagents import tool_settings
 from stretto.plan.model import Plan, PlannedStep, briefs

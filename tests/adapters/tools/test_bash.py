@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.test_commands import filters as read_filters
-from stretto.adapters.tools.bash import BashSettings, bash
+from stretto.adapters.tools.bash import ShellSettings, bash
 from stretto.ports.tool import Reach, ToolOutcome
 from stretto.workspaces.sandbox.sandbox import NoSandbox, explain_not_installed, find_sandbox
 from support.toolbench import call, copy_of, reach_of, tree
 
 SANDBOX = find_sandbox("auto")
 needs_sandbox = pytest.mark.skipif(isinstance(SANDBOX, NoSandbox), reason=str(SANDBOX))
-SETTINGS = BashSettings(partial(find_sandbox, "auto"))
+SETTINGS = ShellSettings(partial(find_sandbox, "auto"))
 
 
 def ran(reach: Reach, command: str, *filters: str, timeout_seconds: int = 20) -> ToolOutcome:
@@ -25,7 +25,7 @@ def ran(reach: Reach, command: str, *filters: str, timeout_seconds: int = 20) ->
 
 
 def test_without_a_sandbox_it_is_refused_with_the_reason_and_the_fix(tmp_path: Path) -> None:
-    settings = BashSettings(lambda: NoSandbox((explain_not_installed(),)))
+    settings = ShellSettings(lambda: NoSandbox((explain_not_installed(),)))
     told = call(bash(reach_of(tmp_path), settings), command="touch a")
     assert told.verdict == "refused"
     assert "bwrap is not installed" in told.text
@@ -57,7 +57,7 @@ SANDBOXES = [name for name in ("bubblewrap", "landlock")
 
 
 def run_in(name: str, reach: Reach, command: str) -> ToolOutcome:
-    settings = BashSettings(partial(find_sandbox, name))  # type: ignore[arg-type]
+    settings = ShellSettings(partial(find_sandbox, name))  # type: ignore[arg-type]
     return call(bash(reach, settings), command=command, timeout_seconds=20)
 
 
@@ -114,7 +114,7 @@ def test_the_environment_is_clean_but_for_what_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "s3cret")
-    settings = BashSettings(partial(find_sandbox, "auto"), {"ALLOWED": "yes"})
+    settings = ShellSettings(partial(find_sandbox, "auto"), {"ALLOWED": "yes"})
     told = call(
         bash(reach_of(tmp_path), settings), command="env; cat /proc/1/environ | tr '\\0' '\\n'"
     )
@@ -169,7 +169,7 @@ def test_cancelling_ends_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["echo \ud800", "echo a\0b"])
 def test_a_command_that_no_shell_can_be_given_does_not_run(tmp_path: Path, command: str) -> None:
-    settings = BashSettings(partial(find_sandbox, "off"))
+    settings = ShellSettings(partial(find_sandbox, "off"))
     assert call(bash(reach_of(tmp_path), settings), command=command).verdict in ("error", "refused")
 
 

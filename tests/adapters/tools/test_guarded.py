@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.tools.editing import edit
-from stretto.adapters.tools.finding import glob
-from stretto.adapters.tools.grep import grep
-from stretto.adapters.tools.reading import read
-from stretto.adapters.tools.writing import write
+from stretto.adapters.tools.read import read
+from stretto.adapters.tools.search import glob, grep
+from stretto.adapters.tools.write import edit, write
 from stretto.config.settings import load_settings
 from stretto.ports.tool import Reach
 from support.toolbench import called, reach_of

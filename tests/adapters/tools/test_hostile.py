@@ -10,15 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stretto.adapters.tools.dialing import Dialer
-from stretto.adapters.tools.editing import edit, multi_edit
 from stretto.adapters.tools.files import Files
-from stretto.adapters.tools.finding import glob
-from stretto.adapters.tools.grep import grep
 from stretto.adapters.tools.notebook import notebook_edit
-from stretto.adapters.tools.reading import read
+from stretto.adapters.tools.read import read
+from stretto.adapters.tools.search import glob, grep
+from stretto.adapters.tools.web_client import WebClient
 from stretto.adapters.tools.web_fetch import web_fetch
-from stretto.adapters.tools.writing import write
+from stretto.adapters.tools.write import edit, multi_edit, write
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.vocabulary.values import Json
 from support.toolbench import reach_of, tree
@@ -133,6 +131,6 @@ def test_no_arguments_reach_what_is_out_of_reach(
 @settings(max_examples=80, deadline=None)
 @given(VALUES | st.text().map("http://".__add__))
 def test_no_url_makes_a_fetch_raise_or_dial(url: Json) -> None:
-    tool = web_fetch(Dialer(names()))
+    tool = web_fetch(WebClient(names()))
     outcome = asyncio.run(tool.call({"url": url}, "k"))
     assert outcome.verdict in ("error", "refused")

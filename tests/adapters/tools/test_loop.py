@@ -11,13 +11,12 @@ import pytest
 
 from adapters.tools.test_mcp import calling, plain, script
 from adapters.tools.test_mcp import serving as serving_mcp
-from stretto.adapters.tools.charsets import codec_of
-from stretto.adapters.tools.dialing import Dialer
-from stretto.adapters.tools.editing import edit, multi_edit
 from stretto.adapters.tools.mcp import McpServers
 from stretto.adapters.tools.notebook import notebook_edit
-from stretto.adapters.tools.reading import read
-from stretto.adapters.tools.web_fetch import web_fetch
+from stretto.adapters.tools.read import read
+from stretto.adapters.tools.web_client import WebClient
+from stretto.adapters.tools.web_fetch import codec_of, web_fetch
+from stretto.adapters.tools.write import edit, multi_edit
 from stretto.ports.tool import ToolOutcome
 from stretto.vocabulary.values import Json
 from support.toolbench import longest_pause, opened, reach_of
@@ -42,7 +41,7 @@ def test_a_page_in_a_slow_charset_does_not_hold_up_the_loop(head: str) -> None:
         # Letters before the last hyphen, and after it as many insertions as there is room for.
         body = b'<meta charset="punycode">' + b"a" * 200_000 + b"-" + b"b" * 200_000
         async with serving(lambda asked: page(body, head)) as site:
-            tool = web_fetch(Dialer(allow_private=frozenset({site.place()})))
+            tool = web_fetch(WebClient(allow_private=frozenset({site.place()})))
             return await longest_pause(tool.call({"url": f"http://{site.place()}/"}, "k"))
 
     told, pause = asyncio.run(run())
@@ -66,7 +65,7 @@ def test_a_page_in_a_slow_charset_does_not_hold_up_the_loop(head: str) -> None:
 def test_pages_in_the_charsets_of_the_web_are_read(charset: str, body: bytes, text: str) -> None:
     async def run() -> ToolOutcome:
         async with serving(lambda asked: page(body, f"text/plain; charset={charset}")) as site:
-            tool = web_fetch(Dialer(allow_private=frozenset({site.place()})))
+            tool = web_fetch(WebClient(allow_private=frozenset({site.place()})))
             return await tool.call({"url": f"http://{site.place()}/"}, "k")
 
     assert asyncio.run(run()).text.endswith(f"\n\n{text}")
@@ -184,7 +183,7 @@ def test_an_mcp_server_that_sends_millions_of_values_is_refused_before_they_are_
     code = f"""
 import sys
 sys.argv = ["x"]
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[2] / "support")!r})
 import plain_mcp
 real = plain_mcp.answer
 def answer(asked, told):

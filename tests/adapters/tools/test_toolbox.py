@@ -1,6 +1,7 @@
 """The toolbox: exactly the tools of the list, made for what the step may touch."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,8 +12,8 @@ from typing import TypeVar
 import pytest
 
 from stretto.adapters.tools.mcp_config import McpServer
+from stretto.adapters.tools.search_endpoint import SearchEndpoint
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
-from stretto.adapters.tools.web_search import SearchEndpoint
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, Toolbox, ToolOutcome
 from stretto.toolnames.filters import tool_fault
@@ -249,6 +250,21 @@ def test_every_tool_says_how_it_recovers(tmp_path: Path) -> None:
         "NotebookEdit": (True, "in_doubt", False),
         "Bash": (True, "in_doubt", False),
     }
+
+
+def test_models_are_shown_exactly_these_descriptions_and_schemas(tmp_path: Path) -> None:
+    async def specs(tools: Mapping[str, Tool]) -> dict[str, Json]:
+        return {
+            name: {
+                "description": tool.spec.description,
+                "parameters": dict(tool.spec.parameters),
+            }
+            for name, tool in tools.items()
+        }
+
+    settings = ToolSettings(tmp_path, search=SearchEndpoint("http://127.0.0.1:9/"))
+    shown = using(request(EVERYTHING, tmp_path, True, ("**",)), specs, settings)
+    assert shown == json.loads((Path(__file__).parent / "tool_specs.json").read_text())
 
 
 def test_importing_the_toolbox_imports_nothing_slow() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.tools.dialing import Dialer
+from stretto.adapters.tools.web_client import WebClient
 from stretto.adapters.tools.web_fetch import MOST_BYTES, web_fetch
 from stretto.ports.tool import ToolOutcome
 from stretto.toolnames.filters import DomainFilter
@@ -29,7 +29,7 @@ def fetched(
 
     async def run() -> tuple[ToolOutcome, Site]:
         async with serving(answer) as site:
-            dialer = Dialer(resolve, frozenset({site.place("page.test")}))
+            dialer = WebClient(resolve, frozenset({site.place("page.test")}))
             tool = web_fetch(dialer, tuple(map(DomainFilter, domains)), timeout_seconds)
             return await tool.call({"url": url(site)}, "k"), site
 
@@ -118,7 +118,7 @@ def test_a_server_that_speaks_no_http_is_an_error(answer: bytes) -> None:
 
 def test_what_comes_packed_unasked_is_an_error() -> None:
     told, site = fetched(lambda asked: page(b"\x1f\x8b", Content_Encoding="gzip"), home)
-    assert told.text == "Error: it came packed although it was asked for unpacked"
+    assert told.text == "Error: it came compressed although it was asked for uncompressed"
     assert site.asked[0].headers["accept-encoding"] == "identity"
 
 
@@ -171,7 +171,7 @@ def test_a_name_that_changes_its_address_gains_nothing() -> None:
     async def run() -> ToolOutcome:
         async with serving(lambda asked: page("inside")) as site:
             place = site.place("re.test")
-            tool = web_fetch(Dialer(resolve, frozenset({place})))
+            tool = web_fetch(WebClient(resolve, frozenset({place})))
             return await tool.call({"url": f"http://{place}/"}, "k")
 
     told = asyncio.run(run())
@@ -243,7 +243,7 @@ SPELLINGS = [
 @pytest.mark.parametrize("url", [one for line in SPELLINGS for one in line.split("\n") if one])
 def test_no_spelling_of_an_inner_address_is_fetched(url: str) -> None:
     """With the machine's own resolver, which knows all of these without asking anybody."""
-    told = call(web_fetch(Dialer(), (), 5.0), url=url)
+    told = call(web_fetch(WebClient(), (), 5.0), url=url)
     assert told.verdict == "refused", told.text
 
 
@@ -251,11 +251,11 @@ def test_no_spelling_of_an_inner_address_is_fetched(url: str) -> None:
     "text", ["http://8.8.8.8/a b", "http://8.8.8.8/\r\nX: y", "http://8.8.8.8\t/"]
 )
 def test_no_header_can_be_smuggled_into_a_url(text: str) -> None:
-    assert call(web_fetch(Dialer(), (), 5.0), url=text).verdict == "refused"
+    assert call(web_fetch(WebClient(), (), 5.0), url=text).verdict == "refused"
 
 
 def test_a_name_without_an_address_is_an_error() -> None:
-    told = call(web_fetch(Dialer(names())), url="http://none.test/")
+    told = call(web_fetch(WebClient(names())), url="http://none.test/")
     assert told.text == "Error: the name none.test has no address"
 
 
@@ -285,7 +285,7 @@ def test_a_page_that_keeps_the_parser_busy_is_given_up_and_the_loop_goes_on() ->
     async def run() -> ToolOutcome:
         ticking = asyncio.create_task(tick())
         async with serving(lambda asked: page("<" * 1_900_000, "text/html")) as site:
-            dialer = Dialer(allow_private=frozenset({site.place()}))
+            dialer = WebClient(allow_private=frozenset({site.place()}))
             told = await web_fetch(dialer, html_seconds=1.0).call(
                 {"url": f"http://{site.place()}/"}, "k"
             )
@@ -303,7 +303,7 @@ def test_tls_goes_by_the_name_and_is_verified(tmp_path: Path) -> None:
     async def ask(trust: ssl.SSLContext | None, host: str) -> ToolOutcome:
         async with serving(lambda asked: page("sealed"), server) as site:
             resolve = names(page_test="127.0.0.1", other_test="127.0.0.1")
-            dialer = Dialer(resolve, frozenset({site.place(host)}), trust)
+            dialer = WebClient(resolve, frozenset({site.place(host)}), trust)
             return await web_fetch(dialer).call({"url": f"https://{site.place(host)}/"}, "k")
 
     assert asyncio.run(ask(client, "page.test")).text.endswith("sealed")
@@ -320,7 +320,7 @@ def test_https_is_never_left_for_http(tmp_path: Path) -> None:
     async def ask() -> ToolOutcome:
         async with serving(lambda asked: redirect("http://plain.test/"), server) as site:
             resolve = names(page_test="127.0.0.1", plain_test="93.184.216.34")
-            dialer = Dialer(resolve, frozenset({site.place("page.test")}), client)
+            dialer = WebClient(resolve, frozenset({site.place("page.test")}), client)
             return await web_fetch(dialer).call({"url": f"https://{site.place('page.test')}/"}, "k")
 
     told = asyncio.run(ask())

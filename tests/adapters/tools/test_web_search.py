@@ -6,8 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from stretto.adapters.tools.search_hosts import hosts_search, search_fault
-from stretto.adapters.tools.web_search import SearchEndpoint, SearchKind, web_search
+from stretto.adapters.tools.search_endpoint import (
+    SearchEndpoint,
+    SearchKind,
+    hosts_search,
+    search_fault,
+)
+from stretto.adapters.tools.web_search import web_search
 from stretto.ports.tool import ToolOutcome
 from stretto.vocabulary.values import Json
 from support.web_server import Answer, Site, page, serving
@@ -62,8 +67,8 @@ def test_a_key_goes_where_the_kind_of_endpoint_wants_it() -> None:
     ("answer", "said"),
     [
         (page("no", status=500), "the search answered 500"),
-        (page("<html>"), "no JSON"),
-        (page("[" * 200_000), "no JSON"),
+        (page("<html>"), "not JSON"),
+        (page("[" * 200_000), "not JSON"),
         (page("{}"), "without a list of results"),
         (page('{"results": 3}'), "without a list of results"),
         (b"nonsense", "could not be asked"),

@@ -1,14 +1,16 @@
-"""Bash. In: a command. Out: what it said, from inside a sandbox; without one it is refused."""
+"""Bash: run a command in a sandbox. Without a sandbox every call is refused."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from stretto.adapters.tools.arguments import Given, Parameter, Parameters, Text, Whole
-from stretto.adapters.tools.bounded import outcome
-from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
+from pydantic import Field
+
+from stretto.adapters.tools.arguments import Arguments, WholeNumber
 from stretto.adapters.tools.commands import forbidden_because
+from stretto.adapters.tools.outcomes import CallRefused, outcome
+from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, ToolOutcome, Verdict
 from stretto.processes.watchdog import ResourceLimits
@@ -29,19 +31,21 @@ from stretto.workspaces.secret_files import select_secret_globs
 DEFAULT_SECONDS = 120
 MOST_SECONDS = 600
 
-_SAYS = (
+_BASH = (
     "Run a shell command in the workspace, in a sandbox: {network}, and files change only where"
     " this step may write. Every call is a new shell."
 )
-_TAKES = Parameters(
-    Parameter("command", Text(1, 100_000), "the command", is_required=True),
-    Parameter(
-        "timeout_seconds",
-        Whole(1, MOST_SECONDS),
-        f"after so long it is stopped; {DEFAULT_SECONDS} by default",
-    ),
-    Parameter("description", Text(0, 1_000), "what it is for, in a few words"),
-)
+
+
+class BashArguments(Arguments):
+    command: str = Field(min_length=1, max_length=100_000, description="the command")
+    timeout_seconds: WholeNumber = Field(
+        DEFAULT_SECONDS,
+        ge=1,
+        le=MOST_SECONDS,
+        description=f"after so long it is stopped; {DEFAULT_SECONDS} by default",
+    )
+    description: str = Field("", max_length=1_000, description="what it is for, in a few words")
 
 
 class Shell(Protocol):
@@ -54,40 +58,38 @@ FindShell: TypeAlias = Callable[[], Shell | NoSandbox]
 
 
 @dataclass(frozen=True, slots=True)
-class BashSettings:
+class ShellSettings:
     find_shell: FindShell
     environment: Mapping[str, str] = field(default_factory=dict)  # more than the plain one
     network: bool = False
 
 
 def bash(
-    reach: Reach, settings: BashSettings, filters: Sequence[CommandFilter] = ()
-) -> CheckedTool:
+    reach: Reach, settings: ShellSettings, filters: Sequence[CommandFilter] = ()
+) -> StandardTool[BashArguments]:
     """Without filters every command may run."""
 
-    async def work(given: Given, key: str) -> ToolOutcome:
-        command = given.text("command")
-        if not command.isascii() and any("\ud800" <= letter <= "\udfff" for letter in command):
-            raise Failed("the command holds a lone surrogate, which no shell can be given")
-        if filters and (why := forbidden_because(command, filters)):
-            raise Refused(why)
-        # It may be the first call, and then a sandbox is tried out.
+    async def work(given: BashArguments) -> ToolOutcome:
+        if filters and (why := forbidden_because(given.command, filters)):
+            raise CallRefused(why)
+        # In a thread: the first call tries a sandbox out, which takes a while.
         shell = await asyncio.to_thread(settings.find_shell)
         if isinstance(shell, NoSandbox):
             fixes = "; ".join(each.fix for each in shell.missing)
-            raise Refused(f"{shell}. What the user can do: {fixes}")
-        seconds = given.whole("timeout_seconds", DEFAULT_SECONDS)
-        ran = await shell.run(command, _confinement(reach, settings, seconds))
+            raise CallRefused(f"{shell}. What the user can do: {fixes}")
+        ran = await shell.run(given.command, _confinement(reach, settings, given.timeout_seconds))
         if isinstance(ran, CommandRefused):
-            raise Refused(f"{ran.says}. {ran.fix}".strip())
-        return _told(ran, reach)
+            raise CallRefused(f"{ran.says}. {ran.fix}".strip())
+        return _outcome(ran, reach)
 
     allowed = f" You may run: {listed((one.text for one in filters), 40)}." if filters else ""
-    says = _SAYS.format(network="with network" if settings.network else "no network")
-    return checked("Bash", says + allowed, _TAKES, work, changes_files=True, recovery="in_doubt")
+    description = _BASH.format(network="with network" if settings.network else "no network")
+    return standard_tool(
+        "Bash", description + allowed, BashArguments, work, changes_files=True, recovery="in_doubt"
+    )
 
 
-def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinement:
+def _confinement(reach: Reach, settings: ShellSettings, seconds: int) -> Confinement:
     globs = map(parse_glob, reach.write_set if reach.may_write else ())
     return Confinement(
         reach.workspace,
@@ -108,7 +110,7 @@ def _confinement(reach: Reach, settings: BashSettings, seconds: int) -> Confinem
     )
 
 
-def _told(ran: Ran, reach: Reach) -> ToolOutcome:
+def _outcome(ran: Ran, reach: Reach) -> ToolOutcome:
     notes = list[str]()
     if ran.limit_hit is not None:
         notes.append(f"it was stopped at its limit: {ran.limit_hit}")
@@ -121,8 +123,8 @@ def _told(ran: Ran, reach: Reach) -> ToolOutcome:
     if ran.new_repositories:
         made = listed(ran.new_repositories, 20)
         notes.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
-    said = ran.output if ran.output.strip() else "(no output)"
-    text = "\n".join([said.rstrip("\n"), *(f"[{note}]" for note in notes)])
+    output = ran.output if ran.output.strip() else "(no output)"
+    text = "\n".join([output.rstrip("\n"), *(f"[{note}]" for note in notes)])
     verdict: Verdict = (
         "refused"
         if ran.kept_out or ran.new_repositories
@@ -130,7 +132,7 @@ def _told(ran: Ran, reach: Reach) -> ToolOutcome:
         if ran.exit_code or ran.limit_hit
         else "ok"
     )
-    told = outcome(text, verdict)
+    bounded = outcome(text, verdict)
     if not ran.dropped_bytes:
-        return told
-    return ToolOutcome(told.text, verdict, told.size + ran.dropped_bytes)
+        return bounded
+    return ToolOutcome(bounded.text, verdict, bounded.size + ran.dropped_bytes)

@@ -1,7 +1,7 @@
-"""The files that one attempt may touch. In: its Reach. Out: bytes and names, or a refusal.
+"""The files that one attempt may touch.
 
-A path is judged by the sets, then opened beneath the workspace. Nothing is read through a link:
-what it leads to is judged by its own path, and opened by that.
+A path is checked against the sets, then opened beneath the workspace. Nothing is read through a
+link: the path that the link leads to is checked like any other, and that path is opened.
 """
 
 import asyncio
@@ -13,9 +13,8 @@ from threading import Event
 from types import TracebackType
 from typing import BinaryIO, Self, TypeVar
 
-from stretto.adapters.tools.bounds import Bounds
-from stretto.adapters.tools.checked import Failed, Refused
-from stretto.adapters.tools.spelling import real_name
+from stretto.adapters.tools.outcomes import CallFailed, CallRefused
+from stretto.adapters.tools.paths import Bounds, real_name
 from stretto.globs.glob import Glob
 from stretto.ports.tool import Reach
 from stretto.workspaces.isolated_copy import why_lost
@@ -25,15 +24,15 @@ from stretto.workspaces.rooted_dir import RootedDir
 
 _T = TypeVar("_T")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-# These are rules of ours; the others are what the world is like.
+# Refusals by a rule of ours. The others, such as "missing", are failures.
 _RULES = frozenset({"outside", "link", "protected"})
 
 
 class Files:
-    """Held open for one attempt."""
+    """Open for one attempt; when the attempt has ended no tool can use it any more."""
 
     def __init__(self, reach: Reach, only: Sequence[Glob] = ()) -> None:
-        """`only`: of what the sets allow, what one of these covers too."""
+        """`only`: if there are any, a path must also be covered by one of these."""
         self._workspace = reach.workspace
         self._origin = reach.origin
         self._carried = reach.carried
@@ -56,52 +55,52 @@ class Files:
     ) -> None:
         self.close()
 
-    async def aside(self, work: Callable[[], _T], stop: Event) -> _T:
-        """Do it in a thread. Cancelled, it ends first: nothing may use what is closed by then."""
+    async def in_thread(self, work: Callable[[], _T], stop: Event) -> _T:
+        """When the call is cancelled, wait for the thread first: afterwards the folder is closed."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             stop.set()
             while not running.done():
-                with suppress(asyncio.CancelledError):  # once is enough
+                with suppress(asyncio.CancelledError):  # cancelled again while it waits
                     await asyncio.wait([running])
             raise
 
     # Reading
 
     @contextmanager
-    def reading(self, path: str) -> Iterator[tuple[str, BinaryIO]]:
+    def open_to_read(self, path: str) -> Iterator[tuple[str, BinaryIO]]:
         """The file's own path, and the file."""
-        with _judging():
+        with _tool_errors():
             where = self._readable_path(path)
             try:
                 file = self._open(where)
             except PathRefused as refused:
                 if refused.why != "link":
                     raise
-                where = self._readable_path(self._led_to(where))
+                where = self._readable_path(self._link_target(where))
                 file = self._open(where)
             with file:
                 yield where, file
 
     def read(self, path: str, most_bytes: int) -> bytes:
-        with self.reading(path) as (where, file):
+        with self.open_to_read(path) as (where, file):
             content = file.read(most_bytes + 1)
         if len(content) > most_bytes:
-            raise Failed(f"{quote_path(where)} has more than {most_bytes:,} bytes")
+            raise CallFailed(f"{quote_path(where)} has more than {most_bytes:,} bytes")
         return content
 
     def read_found(self, found: FoundPath, most_bytes: int) -> bytes:
-        """At most so much of a file that a walk has found."""
-        with _judging(), self._open(found.path) as file:
+        """The beginning of a file that `walk` has found."""
+        with _tool_errors(), self._open(found.path) as file:
             return file.read(most_bytes)
 
     def folder(self, path: str) -> str:
-        """A folder's own path, for a walk. That of a file is fine too."""
+        """Where a walk starts: the own path of a folder or a file, from the workspace on."""
         self._check_open()
-        where = self._bounds.relative(path)
-        with _judging():
+        where = self._bounds.relative_path(path)
+        with _tool_errors():
             self._check_spelling(where)
             try:
                 with self._rooted.place(where, follow=False) as place:
@@ -112,11 +111,11 @@ class Files:
                     raise
                 is_link = is_there = True
             if not is_there:
-                raise Failed(f"{quote_path(where)} does not exist")
-            return self._bounds.relative(self._led_to(where)) if is_link else where
+                raise CallFailed(f"{quote_path(where)} does not exist")
+            return self._bounds.relative_path(self._link_target(where)) if is_link else where
 
     def walk(self, under: str, stop: Event, globs: Sequence[Glob] = ()) -> Iterator[FoundPath]:
-        """Files that may be read and that a glob covers, by name. PathRefused ends it at a limit."""
+        """Files that may be read and that a glob covers, by name. Raises PathRefused at a limit."""
         found = self._rooted.stat(under) if under else None
         if found is not None and found.kind != "folder":
             walked: Iterator[FoundPath] = iter([found])
@@ -134,7 +133,7 @@ class Files:
     def write(self, path: str, content: bytes) -> tuple[str, bool]:
         """Where it was written, and whether the file is new."""
         where = self.writable_path(path)
-        with _judging():
+        with _tool_errors():
             try:
                 is_new = False
                 self._rooted.stat(where, follow=False)
@@ -150,12 +149,12 @@ class Files:
 
     def writable_path(self, path: str) -> str:
         self._check_open()
-        where = self._bounds.to_write(path)
-        with _judging():
+        where = self._bounds.check_write(path)
+        with _tool_errors():
             self._check_spelling(where)
             self._check_repository(where)
         if self._origin is not None and (why := self._why_lost(self._origin, where)):
-            raise Refused(f"{quote_path(where)} {why}")
+            raise CallRefused(f"{quote_path(where)} {why}")
         return where
 
     def _why_lost(self, origin: Path, where: str) -> str | None:
@@ -169,14 +168,14 @@ class Files:
 
     def _readable_path(self, path: str) -> str:
         self._check_open()
-        where = self._bounds.to_read(path)
+        where = self._bounds.check_read(path)
         self._check_spelling(where)
         return where
 
     def _check_open(self) -> None:
-        # Its descriptor may be somebody else's by now.
+        # Its descriptor number may stand for another file by now.
         if self._is_closed:
-            raise Failed("the attempt that this tool was made for has ended")
+            raise CallFailed("the attempt that this tool was made for has ended")
 
     def _check_spelling(self, where: str) -> None:
         names = where.split("/")
@@ -185,14 +184,14 @@ class Files:
                 with self._rooted.folder("/".join(names[:depth]), follow=False) as folder_fd:
                     real = real_name(folder_fd, name)
             except PathRefused:
-                return  # not there, or behind a link, whose own path is checked
+                return  # not there, or behind a link: then the path of the target is checked
             if real is not None:
-                raise Refused(
+                raise CallRefused(
                     f"{quote_path(name)} in {quote_path(where)} is really called {quote_path(real)}"
                 )
 
     def _check_repository(self, where: str) -> None:
-        """Its config names programs, which run for whoever asks git anything there."""
+        """The config of a repository names programs, which git runs for whoever uses it there."""
         names = where.split("/")
         for depth, name in enumerate(names):
             folder = "/".join(names[:depth])
@@ -200,16 +199,16 @@ class Files:
                 with self._rooted.folder(folder, follow=False) as fd:
                     there = [part for part in PARTS if _is_in(fd, part)]
             except PathRefused:
-                return  # not there yet: one file makes no repository of it
+                return  # a new folder: a single file does not make it a repository
             if is_repository([*there, name]):
                 is_old = is_repository(there)
                 what = "is in a git repository" if is_old else "would make a git repository"
-                raise Refused(
-                    f"{quote_path(where)} {what} of {quote_path(folder or '.')}: no tool does that"
+                raise CallRefused(
+                    f"{quote_path(where)} {what} of {quote_path(folder or '.')}: no tool may do that"
                 )
 
     def _open(self, where: str) -> BinaryIO:
-        """Without following a link anywhere. Regular files only: a pipe would wait."""
+        """Follow no link. Regular files only: opening a pipe would wait for its writer."""
         with self._rooted.place(where, follow=False) as place:
             fd = os.open(place.name, _READ, dir_fd=place.folder_fd)
         try:
@@ -221,12 +220,12 @@ class Files:
             os.close(fd)
             raise
 
-    def _led_to(self, where: str) -> str:
-        """Where a link leads to, as a path to be judged: what is there is opened without links."""
+    def _link_target(self, where: str) -> str:
+        """The path of the workspace that a link leads to."""
         root = self._workspace.resolve()
         target = Path(os.path.realpath(root / where))
         if not target.is_relative_to(root):
-            raise Refused(f"{quote_path(where)} is a link out of the workspace")
+            raise CallRefused(f"{quote_path(where)} is a link out of the workspace")
         return str(target.relative_to(root))
 
 
@@ -239,9 +238,9 @@ def _is_in(folder_fd: int, name: str) -> bool:
 
 
 @contextmanager
-def _judging() -> Iterator[None]:
+def _tool_errors() -> Iterator[None]:
     try:
         yield
     except PathRefused as refused:
-        said = f"{refused.message}; {refused.hint}" if refused.hint else refused.message
-        raise (Refused(said) if refused.why in _RULES else Failed(said)) from None
+        message = f"{refused.message}; {refused.hint}" if refused.hint else refused.message
+        raise (CallRefused(message) if refused.why in _RULES else CallFailed(message)) from None

@@ -20,7 +20,6 @@ The function runs in this process and not in the sandbox: it may do whatever the
 
 import asyncio
 import inspect
-import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -39,7 +38,7 @@ from typing import (
     overload,
 )
 
-from stretto.adapters.tools.bounded import outcome
+from stretto.adapters.tools.outcomes import outcome
 from stretto.ports.tool import ToolOutcome, ToolRecovery, ToolSpec
 from stretto.problems.errors import InvalidUsage
 from stretto.toolnames.filters import is_delegating
@@ -48,7 +47,7 @@ from stretto.vocabulary.tools import KNOWN_TOOLS
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
-    from stretto.adapters.tools.argument_model import Arguments
+    from stretto.adapters.tools.arguments import Arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,17 +97,12 @@ class FunctionTool(Generic[P, R]):
         return f"{self.name} {sha256(_source(self.function).encode()).hexdigest()[:32]}"
 
     async def call(self, arguments: Mapping[str, Json], key: str) -> ToolOutcome:
-        from pydantic import ValidationError
+        from stretto.adapters.tools.arguments import InvalidArguments, check_json
 
-        from stretto.adapters.tools.argument_model import faults_of, without_nulls
-
-        written = json.dumps(without_nulls(self._model, arguments))
         try:
-            # As JSON, so that a date or an enum is made of the text that stands for it.
-            valid = self._model.model_validate_json(written)
-        except ValidationError as error:
-            faults = faults_of(self._model, error)
-            return outcome(f"{self.name} was not called. What is wrong:\n{faults}", "error")
+            valid = check_json(self._model, arguments)
+        except InvalidArguments as wrong:
+            return outcome(f"{self.name} was not called. What is wrong:\n{wrong}", "error")
         # What was left out is left to the function's own defaults.
         fields = type(valid).model_fields
         values: dict[str, Any] = {
@@ -137,7 +131,7 @@ class FunctionTool(Generic[P, R]):
         if error is not None:
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return outcome(f"Error: {said}", "error")
-        return _told(self.name, result)
+        return _outcome(self.name, result)
 
     def _check_name(self, effect: str) -> None:
         if effect not in _EFFECTS:
@@ -198,10 +192,10 @@ def _spec(
     effect: ToolRecovery,
     read_only: bool,
 ) -> ToolSpec:
-    from stretto.adapters.tools.argument_model import schema_of
+    from stretto.adapters.tools.arguments import function_schema
 
     try:
-        schema = schema_of(model)
+        schema = function_schema(model)
         _check_result(function)
     except Exception as error:  # pydantic has several, and a type may raise its own
         raise _not_a_tool(name, f"its types have no JSON schema: {_first_line(error)}") from error
@@ -222,7 +216,7 @@ def _read_signature(
     """Which parameter takes the key ('' for none), and the model of all others."""
     from pydantic import Field, create_model
 
-    from stretto.adapters.tools.argument_model import Arguments
+    from stretto.adapters.tools.arguments import Arguments
 
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise _not_a_tool(name, "it is a generator; return a list instead")
@@ -284,7 +278,7 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
 
 
-def _told(name: str, result: Any) -> ToolOutcome:
+def _outcome(name: str, result: Any) -> ToolOutcome:
     from pydantic_core import PydanticSerializationError, to_json
 
     if result is None:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.adapters.tools.bounded import cut, outcome
-from stretto.adapters.tools.decoding import has_surrogates
+from stretto.adapters.tools.file_text import has_surrogates
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.mcp_connection import START_SECONDS, McpConnection, McpFailed
-from stretto.adapters.tools.unusable import unusable
+from stretto.adapters.tools.outcomes import cut, outcome, unusable
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.processes.programs import NOWHERE, Writable
 from stretto.vocabulary.names import listed

@@ -1,108 +1,119 @@
-"""NotebookEdit. In: a notebook and a cell. Out: what was done to the cell."""
+"""NotebookEdit: replace, insert or delete one cell of a Jupyter notebook."""
 
 import json
 import secrets
 from threading import Event
+from typing import Annotated, Literal
 
-from stretto.adapters.tools.arguments import Given, OneOf, Parameter, Parameters, Text, Whole
-from stretto.adapters.tools.checked import CheckedTool, Failed, checked
-from stretto.adapters.tools.decoding import has_surrogates
+from pydantic import Field
+
+from stretto.adapters.tools.arguments import Arguments, LongText, PathText, WholeNumber
+from stretto.adapters.tools.file_text import has_surrogates
 from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.outcomes import CallFailed
+from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.vocabulary.values import Json
 
 MOST_BYTES = 10_000_000
 
-_SAYS = "Replace, insert or delete one cell of a Jupyter notebook of the workspace."
-_TAKES = Parameters(
-    Parameter("notebook_path", Text(1, 4096), "the .ipynb file", is_required=True),
-    Parameter("cell_id", Text(1, 200), "the cell's id; with insert, the cell to insert after"),
-    Parameter("cell_number", Whole(0, 100_000), "or its number, from 0"),
-    Parameter("new_source", Text(), "the cell's new source"),
-    Parameter("cell_type", OneOf(("code", "markdown")), "of a new cell; needed to insert"),
-    Parameter("edit_mode", OneOf(("replace", "insert", "delete")), "'replace' by default"),
-)
+_NOTEBOOK_EDIT = "Replace, insert or delete one cell of a Jupyter notebook of the workspace."
 
 
-def notebook_edit(files: Files) -> CheckedTool:
-    async def work(given: Given, key: str) -> str:
-        return await files.aside(lambda: _edit(files, given), Event())
+class NotebookArguments(Arguments):
+    notebook_path: PathText = Field(description="the .ipynb file")
+    cell_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="the cell's id; with insert, the cell to insert after"
+    )
+    cell_number: WholeNumber = Field(0, ge=0, le=100_000, description="or its number, from 0")
+    new_source: LongText | None = Field(None, description="the cell's new source")
+    cell_type: Literal["code", "markdown"] | None = Field(
+        None, description="of a new cell; needed to insert"
+    )
+    edit_mode: Literal["replace", "insert", "delete"] = Field(
+        "replace", description="'replace' by default"
+    )
 
-    return checked("NotebookEdit", _SAYS, _TAKES, work, changes_files=True, recovery="in_doubt")
+
+def notebook_edit(files: Files) -> StandardTool[NotebookArguments]:
+    async def work(given: NotebookArguments) -> str:
+        return await files.in_thread(lambda: _edit(files, given), Event())
+
+    return standard_tool(
+        "NotebookEdit", _NOTEBOOK_EDIT, NotebookArguments, work,
+        changes_files=True, recovery="in_doubt",
+    )  # fmt: skip
 
 
-def _edit(files: Files, given: Given) -> str:
-    path = given.text("notebook_path")
+def _edit(files: Files, given: NotebookArguments) -> str:
+    path = given.notebook_path
     files.writable_path(path)
-    if has_surrogates(given.text("new_source")):
-        raise Failed("new_source holds a lone surrogate, which cannot be written as UTF-8")
     notebook, cells = _read(files, path)
-    said = _change(cells, given)
-    where, _ = files.write(path, _printed(notebook))
-    return f"{said} of {where}; it has {len(cells)} cells now."
+    done = _change(cells, given)
+    where, _ = files.write(path, _print(notebook))
+    return f"{done} of {where}; it has {len(cells)} cells now."
 
 
 def _read(files: Files, path: str) -> tuple[dict[str, Json], list[Json]]:
     try:
         notebook: Json = json.loads(files.read(path, MOST_BYTES))
     except (ValueError, RecursionError):
-        raise Failed("the file is no notebook: it is not JSON") from None
+        raise CallFailed("the file is not a notebook: it is not JSON") from None
     if isinstance(notebook, dict) and isinstance(cells := notebook.get("cells"), list):
         return notebook, cells
-    raise Failed("the file is no notebook: it has no list of cells")
+    raise CallFailed("the file is not a notebook: it has no list of cells")
 
 
-def _change(cells: list[Json], given: Given) -> str:
-    mode = given.text("edit_mode", "replace")
+def _change(cells: list[Json], given: NotebookArguments) -> str:
     at = _place(cells, given)
-    if mode == "insert":
+    if given.edit_mode == "insert":
         cells.insert(at, _new_cell(given))
         return f"Inserted cell {at}"
     cell = cells[at] if at < len(cells) else None
     if not isinstance(cell, dict):
-        raise Failed(f"there is no cell {at}; the notebook has {len(cells)}")
-    if mode == "delete":
+        raise CallFailed(f"there is no cell {at}; the notebook has {len(cells)}")
+    if given.edit_mode == "delete":
         del cells[at]
         return f"Deleted cell {at}"
-    if not given.has("new_source"):
-        raise Failed("new_source is missing")
-    cell["source"] = given.text("new_source")
-    if kind := given.text("cell_type"):
-        cell["cell_type"] = kind
+    if given.new_source is None:
+        raise CallFailed("new_source is missing")
+    cell["source"] = given.new_source
+    if given.cell_type:
+        cell["cell_type"] = given.cell_type
     if cell.get("cell_type") == "code":
-        # What it printed belongs to the source that was.
+        # What the cell printed belongs to its old source.
         cell["outputs"], cell["execution_count"] = [], None
     return f"Replaced cell {at}"
 
 
-def _place(cells: list[Json], given: Given) -> int:
-    is_insert = given.text("edit_mode") == "insert"
-    if wanted := given.text("cell_id"):
+def _place(cells: list[Json], given: NotebookArguments) -> int:
+    is_insert = given.edit_mode == "insert"
+    if given.cell_id is not None:
         for at, cell in enumerate(cells):
-            if isinstance(cell, dict) and cell.get("id") == wanted:
+            if isinstance(cell, dict) and cell.get("id") == given.cell_id:
                 return at + is_insert
-        raise Failed(f"there is no cell with the id '{wanted}'")
-    if given.has("cell_number"):
-        return min(given.whole("cell_number", 0), len(cells))
+        raise CallFailed(f"there is no cell with the id '{given.cell_id}'")
+    if "cell_number" in given.model_fields_set:
+        return min(given.cell_number, len(cells))
     if is_insert:
         return 0
-    raise Failed("which cell? give cell_id or cell_number")
+    raise CallFailed("which cell? give cell_id or cell_number")
 
 
-def _new_cell(given: Given) -> dict[str, Json]:
-    kind = given.text("cell_type")
-    if not kind:
-        raise Failed("cell_type is missing: a new cell must be 'code' or 'markdown'")
+def _new_cell(given: NotebookArguments) -> dict[str, Json]:
+    if given.cell_type is None:
+        raise CallFailed("cell_type is missing: a new cell must be 'code' or 'markdown'")
     cell: dict[str, Json] = {
-        "cell_type": kind,
+        "cell_type": given.cell_type,
         "id": secrets.token_hex(4),
         "metadata": {},
-        "source": given.text("new_source"),
+        "source": given.new_source or "",
     }
-    return {**cell, "outputs": [], "execution_count": None} if kind == "code" else cell
+    is_code = given.cell_type == "code"
+    return {**cell, "outputs": [], "execution_count": None} if is_code else cell
 
 
-def _printed(notebook: dict[str, Json]) -> bytes:
-    # As Jupyter itself prints it. A lone surrogate that the file had spelled out stays so.
+def _print(notebook: dict[str, Json]) -> bytes:
+    # As Jupyter prints it. A lone surrogate that the file had as an escape stays an escape.
     text = json.dumps(notebook, indent=1, ensure_ascii=False)
     if has_surrogates(text):
         text = json.dumps(notebook, indent=1)

@@ -1,33 +1,49 @@
-"""Make the tools of one attempt. In: what its agent lists. Out: those tools by name, no others.
+"""Make the tools of one attempt: those that its agent lists, and no others.
 
 A tool that delegates is never made, whatever the list says. Where a step may not write, the tools
 that change files are left out; Bash stays, in a sandbox where nothing can be written.
+
+Each tool's module is imported when the tool is first made: pydantic and HTTP are slow to import, and
+a recipe that is only checked or scripted needs neither.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.adapters.tools.bash import BashSettings, FindShell
-from stretto.adapters.tools.making import Kit, make
+from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.mcp import McpServers
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.mcp_connection import START_SECONDS
-from stretto.adapters.tools.unusable import unusable
-from stretto.adapters.tools.web_search import SearchEndpoint
+from stretto.adapters.tools.outcomes import unusable
+from stretto.adapters.tools.search_endpoint import SearchEndpoint, hosts_search, search_fault
+from stretto.globs.glob import Glob
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Reach, Tool
 from stretto.processes.programs import NOWHERE, Writable
-from stretto.toolnames.filters import ListedTool, read_listed
+from stretto.toolnames.filters import CommandFilter, DomainFilter, ListedTool, read_listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.sandbox.sandbox import Setting, find_sandbox
 
 if TYPE_CHECKING:
+    from stretto.adapters.tools.bash import FindShell
     from stretto.adapters.tools.functions import AnyFunctionTool
+
+# The module of this package, and the function in it that makes the tool.
+_FILE_TOOLS = {
+    "Read": ("read", "read"),
+    "Write": ("write", "write"),
+    "Edit": ("write", "edit"),
+    "MultiEdit": ("write", "multi_edit"),
+    "NotebookEdit": ("notebook", "notebook_edit"),
+    "Glob": ("search", "glob"),
+    "Grep": ("search", "grep"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,7 @@ class ToolSettings:
     carry: tuple[str, ...] = ()  # folders that Bash sees in a writer's copy
     mcp_start_seconds: float = START_SECONDS
     protected: tuple[str, ...] = ()  # what no tool may change, from the workspace on
-    hidden: tuple[str, ...] = ()  # nor read
+    hidden: tuple[str, ...] = ()  # what no tool may read or change
 
 
 class StandardToolbox:
@@ -55,17 +71,14 @@ class StandardToolbox:
         self,
         settings: ToolSettings,
         environ: Mapping[str, str],
-        find_shell: FindShell | None = None,
+        find_shell: "FindShell | None" = None,
         functions: "Mapping[str, AnyFunctionTool] | None" = None,
     ) -> None:
         """`functions`: tools made of Python functions, by the name that agents list."""
         self._settings = settings
-        self._functions = functions or {}
         self._environ = environ
-        inherited = {n: environ[n] for n in settings.bash_environment if n in environ}
-        self._bash = BashSettings(
-            find_shell or partial(find_sandbox, settings.sandbox, settings.writable), inherited
-        )
+        self._functions = functions or {}
+        self._find_shell = find_shell or partial(find_sandbox, settings.sandbox, settings.writable)
         self._mcp = McpServers(
             settings.mcp_servers,
             environ,
@@ -76,17 +89,14 @@ class StandardToolbox:
 
     @asynccontextmanager
     async def open(self, request: AttemptRequest) -> AsyncIterator[Mapping[str, Tool]]:
-        """What the model asks for is not known here: only what it may have is in the mapping."""
+        """Only what the agent may have is in the mapping, whatever the model asks for later."""
         listed = [each for each in read_listed(request.tools) if self._is_offered(each, request)]
         remote = [e.name for e in listed if e.name.startswith("mcp__") and e.fault is None]
         tools = await self._mcp.offer(remote, request.may_write) if remote else {}
-        with ExitStack() as held:
-            kit = self._kit(request, held)
+        with ExitStack() as open_files:
             for each in listed:
-                if each.name in self._functions and each.fault is None:
-                    tools[each.name] = self._functions[each.name]
-                elif each.name not in remote and (made := _made(each, kit)) is not None:
-                    tools[each.name] = made
+                if each.name not in remote and (tool := self._make(each, request, open_files)):
+                    tools[each.name] = tool
             yield tools
 
     async def close(self) -> None:
@@ -99,14 +109,74 @@ class StandardToolbox:
         changes = function.spec.changes_files if function else each.name in CHANGING_TOOLS
         return not changes
 
-    def _has_network(self, request: AttemptRequest) -> bool:
-        """An agent that may fetch pages by a tool may fetch them by a command as well."""
-        return self._settings.bash_network or any(
+    def _make(
+        self, listed: ListedTool, request: AttemptRequest, open_files: ExitStack
+    ) -> Tool | None:
+        """None if there is no such tool, or the model's provider has it."""
+        name = listed.name
+        if listed.fault is not None:
+            return unusable(name, f"{listed.fault.message}; {listed.fault.hint}")
+        if name in self._functions:
+            return self._functions[name]
+        if name == "WebFetch":
+            return self._web_fetch(listed)
+        if name == "WebSearch":
+            return self._web_search(request.model)
+        if name not in _FILE_TOOLS and name != "Bash":
+            return None
+        if not request.workspace:
+            return unusable(name, "this step has no workspace")
+        if name == "Bash":
+            return self._bash(listed, request)
+        try:
+            return self._file_tool(listed, request, open_files)
+        except PathRefused as refused:
+            return unusable(name, f"the workspace cannot be opened: {refused.message}")
+
+    def _file_tool(
+        self, listed: ListedTool, request: AttemptRequest, open_files: ExitStack
+    ) -> Tool:
+        globs = [each for each in listed.filters if isinstance(each, Glob)]
+        files = open_files.enter_context(Files(self._reach(request), globs))
+        module, function = _FILE_TOOLS[listed.name]
+        make: Callable[[Files], Tool] = getattr(
+            import_module(f"stretto.adapters.tools.{module}"), function
+        )
+        return make(files)
+
+    def _bash(self, listed: ListedTool, request: AttemptRequest) -> Tool:
+        from stretto.adapters.tools.bash import ShellSettings, bash
+
+        names = self._settings.bash_environment
+        inherited = {name: self._environ[name] for name in names if name in self._environ}
+        # An agent that may fetch pages by a tool may fetch them by a command as well.
+        network = self._settings.bash_network or any(
             tool_name(tool) in ("WebFetch", "WebSearch") for tool in request.tools
         )
+        commands = [each for each in listed.filters if isinstance(each, CommandFilter)]
+        settings = ShellSettings(self._find_shell, inherited, network)
+        return bash(self._reach(request), settings, commands)
 
-    def _kit(self, request: AttemptRequest, held: ExitStack) -> Kit:
-        reach = Reach(
+    def _web_fetch(self, listed: ListedTool) -> Tool:
+        from stretto.adapters.tools.web_client import WebClient
+        from stretto.adapters.tools.web_fetch import web_fetch
+
+        domains = tuple(each for each in listed.filters if isinstance(each, DomainFilter))
+        return web_fetch(WebClient(allow_private=self._settings.allow_private), domains)
+
+    def _web_search(self, model: str | None) -> Tool | None:
+        endpoint = self._settings.search
+        if hosts_search(model, self._environ):
+            return None
+        fault = search_fault(model, endpoint, self._environ)
+        if fault is not None or endpoint is None:
+            return unusable("WebSearch", fault or "no search is set up")
+        from stretto.adapters.tools.web_search import web_search
+
+        return web_search(endpoint, self._environ)
+
+    def _reach(self, request: AttemptRequest) -> Reach:
+        return Reach(
             Path(request.workspace),
             request.may_write,
             request.read_set,
@@ -116,19 +186,3 @@ class StandardToolbox:
             self._settings.carry if request.origin else (),
             self._settings.hidden,
         )
-        return Kit(
-            reach=reach if request.workspace else None,
-            model=request.model,
-            bash=replace(self._bash, network=self._has_network(request)),
-            search=self._settings.search,
-            allow_private=self._settings.allow_private,
-            environ=self._environ,
-            held=held,
-        )
-
-
-def _made(each: ListedTool, kit: Kit) -> Tool | None:
-    try:
-        return make(each, kit)
-    except PathRefused as refused:
-        return unusable(each.name, f"the workspace cannot be opened: {refused.message}")

@@ -1,25 +1,34 @@
-"""Who searches the web for a model? In: `provider:name`, settings. Out: its provider, or a fault.
+"""Who searches the web for a model: its provider, or an endpoint that the user names.
 
 Asked when a recipe is checked, so nothing of a provider is imported here. The providers are those
 whose model class in pydantic-ai takes its `WebSearchTool`.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from stretto.adapters.tools.web_search import SearchEndpoint
+SearchKind: TypeAlias = Literal["searxng", "brave", "tavily"]
 
 _HOSTS = frozenset({
     "anthropic", "azure-responses", "google", "google-cloud", "meta", "openai-chatgpt",
     "openai-responses",
 })  # fmt: skip
-# These search only with some of their models.
+# Providers that search only with some of their models.
 _SOME = {"openai-chat": "-search-preview"}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEndpoint:
+    url: str
+    kind: SearchKind = "searxng"
+    key_variable: str = ""  # the name of the environment variable with the key
 
 
 def hosts_search(model: str | None, environ: Mapping[str, str]) -> bool:
     """Whether the model's provider searches by itself, so that no endpoint is needed."""
     provider, _, name = (model or "").removeprefix("gateway/").partition(":")
-    # A server that speaks OpenAI's language does not thereby search like it.
+    # A server that is only compatible with OpenAI does not search.
     if provider.startswith("openai") and environ.get("OPENAI_BASE_URL"):
         return False
     return provider in _HOSTS or _SOME.get(provider, "\0") in name

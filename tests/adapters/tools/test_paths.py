@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from stretto.adapters.tools.spelling import entry_for, real_name
+from stretto.adapters.tools.paths import entry_for, real_name
 
 
 def test_a_name_that_is_there_is_itself() -> None:

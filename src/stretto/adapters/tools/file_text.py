@@ -1,4 +1,4 @@
-"""Tell text from other files. In: bytes. Out: text that gives the same bytes back, or what it is."""
+"""Tell text from other files, and turn it into bytes and back without loss."""
 
 import re
 
@@ -17,19 +17,19 @@ _PROBE_BYTES = 8192
 
 
 def not_text(beginning: bytes) -> str | None:
-    """What a file is that no tool here can show or edit; None: text."""
+    """What a file is that the tools can neither show nor edit; None for text."""
     if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
         return "a WebP image"
     known = next((what for magic, what in _MAGIC if beginning.startswith(magic)), None)
     return known or ("binary" if b"\0" in beginning[:_PROBE_BYTES] else None)
 
 
-def decoded(content: bytes) -> str:
-    # Bytes that are no UTF-8 become lone surrogates, and bytes again when it is encoded.
+def decode(content: bytes) -> str:
+    # Bytes that are no UTF-8 become lone surrogates, and the same bytes again in `encode`.
     return content.decode("utf-8", "surrogateescape")
 
 
-def encoded(text: str) -> bytes:
+def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 

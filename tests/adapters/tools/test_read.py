@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.tools.reading import read
+from stretto.adapters.tools.read import read
 from support.toolbench import called, reach_of
 
 

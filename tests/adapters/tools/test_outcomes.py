@@ -1,6 +1,6 @@
 """What tools say is cut in one place."""
 
-from stretto.adapters.tools.bounded import MOST_CHARACTERS, cut, outcome
+from stretto.adapters.tools.outcomes import MOST_CHARACTERS, cut, outcome
 
 
 def test_a_short_text_stays_as_it_is() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.adapters.tools.addresses import closed_because
+from stretto.adapters.tools.web_addresses import closed_because
 
 CLOSED = """
 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1
@@ -36,4 +36,4 @@ def test_a_public_address_is_open(address: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "1.2.3.4.5", "8.8.8.8/8", "::g"])
 def test_what_is_no_address_is_closed(text: str) -> None:
-    assert closed_because(text) == "no address"
+    assert closed_because(text) == "not an address"

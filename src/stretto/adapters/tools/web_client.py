@@ -1,7 +1,7 @@
-"""Fetch over HTTP from checked addresses. In: a Url. Out: Page, or a refusal.
+"""Fetch pages over HTTP from public addresses only.
 
-The name is resolved once; the address that was checked is the one that is dialled. TLS and the
-Host header still go by the name.
+The name is resolved once, and the connection goes to an address that was checked. TLS and the Host
+header still use the name.
 """
 
 import asyncio
@@ -14,16 +14,15 @@ from typing import TypeAlias
 
 import httpcore2
 
-from stretto.adapters.tools.addresses import closed_because
-from stretto.adapters.tools.checked import Failed, Refused
-from stretto.adapters.tools.urls import Url
+from stretto.adapters.tools.outcomes import CallFailed, CallRefused
+from stretto.adapters.tools.web_addresses import Url, closed_because
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _HEADERS = [
     ("User-Agent", "stretto"),
     ("Accept", "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.1"),
-    # What is not packed cannot unpack to a thousand times its size.
+    # A compressed body could be a thousand times as large as what was received.
     ("Accept-Encoding", "identity"),
 ]
 _ONE_OF_MANY_SECONDS = 5.0  # for an address while there are more to try
@@ -44,14 +43,14 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialer:
+class WebClient:
     resolve: Resolve = resolve
     allow_private: frozenset[str] = frozenset()  # host:port
     trust: ssl.SSLContext | None = None  # None: the authorities that this machine trusts
 
     async def fetch(self, url: Url, most_bytes: int) -> Page:
-        """Raises Refused, Failed. Follows no redirect."""
-        backend = _Checked(await self._checked_addresses(url))
+        """Raises CallRefused, CallFailed. Follows no redirect."""
+        backend = _PinnedBackend(await self._checked_addresses(url))
         target = httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target)
         headers = [("Host", _host_header(url)), *_HEADERS]
         try:
@@ -61,7 +60,9 @@ class Dialer:
             ):
                 body, is_whole = await _read(response, most_bytes)
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as no:
-            raise Failed(f"{url} could not be fetched: {str(no) or type(no).__name__}") from None
+            raise CallFailed(
+                f"{url} could not be fetched: {str(no) or type(no).__name__}"
+            ) from None
         named = {name.decode().lower(): v.decode("latin-1") for name, v in response.headers}
         return Page(response.status, named, body, is_whole)
 
@@ -69,22 +70,22 @@ class Dialer:
         try:
             addresses = await self.resolve(url.host, url.port)
         except (OSError, UnicodeError):
-            raise Failed(f"the name {url.host} has no address") from None
+            raise CallFailed(f"the name {url.host} has no address") from None
         if not addresses:
-            raise Failed(f"the name {url.host} has no address")
+            raise CallFailed(f"the name {url.host} has no address")
         if url.place not in self.allow_private:
-            # All of them: a name with one address inside is up to something.
+            # All of them: a name that also has a private address is likely an attack.
             for address in addresses:
                 if why := closed_because(address):
-                    raise Refused(
+                    raise CallRefused(
                         f"{url.host} is {address}, which is {why}; only public addresses can be"
                         f" fetched (the user may list {url.place} under web.allow_private)"
                     )
         return addresses
 
 
-class _Checked(httpcore2.AsyncNetworkBackend):
-    """Dials what was checked, whatever name it is asked for."""
+class _PinnedBackend(httpcore2.AsyncNetworkBackend):
+    """Connects to the addresses that were checked, whatever name it is given."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._addresses = addresses

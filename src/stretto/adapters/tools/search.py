@@ -1,7 +1,7 @@
-"""Grep: search the workspace's files for a regular expression.
+"""Glob and Grep: find files by their paths, or by what is in them.
 
-The search runs in a thread. RE2 lets other threads run meanwhile and takes time linear in the text,
-so a thread that looks at its deadline between two searches is enough; nothing must be killed.
+Both run in a thread. RE2 lets other threads run meanwhile and takes time linear in the text, so a
+thread that looks at its deadline between two searches is enough; nothing must be killed.
 """
 
 import time
@@ -9,15 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from threading import Event
+from typing import Annotated, Literal
 
-from stretto.adapters.tools.arguments import Flag, Given, OneOf, Parameter, Parameters, Text, Whole
-from stretto.adapters.tools.checked import CheckedTool, Failed, Refused, checked
-from stretto.adapters.tools.decoding import not_text
+from pydantic import Field, StrictBool
+
+from stretto.adapters.tools.arguments import Arguments, WholeNumber
+from stretto.adapters.tools.file_text import not_text
 from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.outcomes import CallFailed, CallRefused
+from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.globs.glob import Glob, GlobFault, parse_glob
 from stretto.text.patterns import Pattern, PatternError, compile_pattern
 from stretto.workspaces.paths import FoundPath, PathRefused
 
+MOST_PATHS = 1_000
 TIMEOUT_SECONDS = 20.0
 MOST_FILE_BYTES = 5_000_000
 # Instructions of the pattern times bytes of the text, in one search that nothing interrupts: in
@@ -26,65 +31,117 @@ _MOST_WORK = 100_000_000
 _MOST_LINE = 500
 _MOST_NOTES = 20
 
-_SAYS = (
+_GLOB = (
+    "List files of the workspace by a glob such as **/*.py or src/{a,b}/*.ts. Sorted; links and"
+    " what git keeps for itself are not entered."
+)
+_GREP = (
     "Search the contents of the workspace's files for a regular expression (RE2 syntax: no"
     " look-around, no back-references), line by line. Binary files and links are left out."
 )
-_TAKES = Parameters(
-    Parameter("pattern", Text(1, 2_000), "the regular expression", is_required=True),
-    Parameter("path", Text(0, 4096), "a file or a folder; the workspace by default"),
-    Parameter("glob", Text(1, 1024), "only files that this covers, e.g. *.py or src/**/*.ts"),
-    Parameter(
-        "output_mode",
-        OneOf(("files_with_matches", "content", "count")),
-        "paths by default; 'content' shows the lines, 'count' how many there are",
-    ),
-    Parameter("context", Whole(0, 20), "with 'content': lines before and after"),
-    Parameter("ignore_case", Flag(), "do not tell upper from lower case"),
-    Parameter("multiline", Flag(), "let the pattern go over line ends; a dot matches them too"),
-    Parameter("head_limit", Whole(1, 2_000), "the most lines of output; 250 by default"),
-)
 
 
-def grep(files: Files, timeout_seconds: float = TIMEOUT_SECONDS) -> CheckedTool:
-    async def work(given: Given, key: str) -> str:
+class GlobArguments(Arguments):
+    pattern: str = Field(min_length=1, max_length=1024, description="the glob")
+    path: str = Field(
+        "", max_length=4096, description="the folder it starts from; the workspace by default"
+    )
+
+
+class GrepArguments(Arguments):
+    pattern: str = Field(min_length=1, max_length=2_000, description="the regular expression")
+    path: str = Field(
+        "", max_length=4096, description="a file or a folder; the workspace by default"
+    )
+    glob: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
+        None, description="only files that this covers, e.g. *.py or src/**/*.ts"
+    )
+    output_mode: Literal["files_with_matches", "content", "count"] = Field(
+        "files_with_matches",
+        description="paths by default; 'content' shows the lines, 'count' how many there are",
+    )
+    context: WholeNumber = Field(
+        0, ge=0, le=20, description="with 'content': lines before and after"
+    )
+    ignore_case: StrictBool = Field(False, description="do not tell upper from lower case")
+    multiline: StrictBool = Field(
+        False, description="let the pattern go over line ends; a dot matches them too"
+    )
+    head_limit: WholeNumber = Field(
+        250, ge=1, le=2_000, description="the most lines of output; 250 by default"
+    )
+
+
+def glob(files: Files) -> StandardTool[GlobArguments]:
+    async def work(given: GlobArguments) -> str:
         stop = Event()
-        return await files.aside(lambda: _search(files, given, stop, timeout_seconds), stop)
+        return await files.in_thread(
+            lambda: _list_paths(files, files.folder(given.path), given.pattern, stop), stop
+        )
 
-    return checked("Grep", _SAYS, _TAKES, work)
+    return standard_tool("Glob", _GLOB, GlobArguments, work)
 
 
-def _search(files: Files, given: Given, stop: Event, timeout_seconds: float) -> str:
-    over_lines = given.flag("multiline")
+def _list_paths(files: Files, under: str, pattern: str, stop: Event) -> str:
+    wanted = parse_glob(pattern)
+    if isinstance(wanted, GlobFault):
+        raise CallFailed(f"{wanted.message}; {wanted.hint}" if wanted.hint else wanted.message)
+    inside = f"{under}/" if under else ""
+    paths: list[str] = []
+    note = ""
+    try:
+        matching = (
+            found.path
+            for found in files.walk(under, stop)
+            if wanted.matches(found.path.removeprefix(inside))
+        )
+        paths += islice(matching, MOST_PATHS + 1)
+    except PathRefused as refused:
+        note = f"\n[not all was seen: {refused.message}; give a path to start from]"
+    if len(paths) > MOST_PATHS:
+        note = f"\n[only the first {MOST_PATHS:,}; there are more]"
+    return ("\n".join(sorted(paths[:MOST_PATHS])) or "No file matches.") + note
+
+
+def grep(files: Files, timeout_seconds: float = TIMEOUT_SECONDS) -> StandardTool[GrepArguments]:
+    async def work(given: GrepArguments) -> str:
+        stop = Event()
+        return await files.in_thread(lambda: _search(files, given, stop, timeout_seconds), stop)
+
+    return standard_tool("Grep", _GREP, GrepArguments, work)
+
+
+def _search(files: Files, given: GrepArguments, stop: Event, timeout_seconds: float) -> str:
+    over_lines = given.multiline
     try:
         pattern = compile_pattern(
-            given.text("pattern"),
-            ignore_case=given.flag("ignore_case"),
+            given.pattern,
+            ignore_case=given.ignore_case,
             by_line=not over_lines,
             dot_all=over_lines,
         )
     except PatternError as error:
-        raise Failed(f"this is not a regular expression that RE2 knows: {error}") from None
-    under = files.folder(given.text("path"))
-    walked = files.walk(under, stop, _filter(given.text("glob")))
+        raise CallFailed(f"this is not a regular expression that RE2 knows: {error}") from None
+    under = files.folder(given.path)
+    walked = files.walk(under, stop, _filter(given.glob))
     matcher = _Matcher(pattern, over_lines, _Deadline(stop, timeout_seconds))
     search = _Search(
         files,
         matcher,
-        mode=given.text("output_mode", "files_with_matches"),
-        context=given.whole("context", 0),
-        limit=given.whole("head_limit", 250),
+        mode=given.output_mode,
+        context=given.context,
+        limit=given.head_limit,
     )
     return search.run(walked)
 
 
-def _filter(written: str) -> tuple[Glob, ...]:
-    if not written:
+def _filter(written: str | None) -> tuple[Glob, ...]:
+    if written is None:
         return ()
     # As everyone is used to: a pattern without a folder is for the name alone.
     found = parse_glob(written if "/" in written else f"**/{written}")
     if isinstance(found, GlobFault):
-        raise Failed(f"glob: {found.message}; {found.hint}" if found.hint else found.message)
+        raise CallFailed(f"glob: {found.message}; {found.hint}" if found.hint else found.message)
     return (found,)
 
 
@@ -212,7 +269,7 @@ class _Search:
             return b""
         try:
             content = self._files.read_found(found, MOST_FILE_BYTES + 1)
-        except (Failed, Refused, OSError):
+        except (CallFailed, CallRefused, OSError):
             return b""  # removed since it was listed, or not readable for this step
         if not_text(content[:8192]):
             return b""

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.adapters.tools.files import Files
-from stretto.adapters.tools.finding import MOST_PATHS, glob
-from stretto.adapters.tools.grep import grep
+from stretto.adapters.tools.search import MOST_PATHS, glob, grep
 from stretto.ports.tool import Tool
 from stretto.vocabulary.values import Json
 from support.toolbench import called, opened, reach_of
