@@ -272,12 +272,7 @@ def test_what_a_failed_shared_writer_wrote_is_named(tmp_path: Path) -> None:
 
 
 def test_what_a_cancelled_shared_writer_wrote_is_named(tmp_path: Path) -> None:
-    slow = """
-import pathlib, time
-pathlib.Path("a.txt").write_text("half")
-time.sleep(600)
-"""
-    write(tmp_path, "slow.py", slow)
+    write(tmp_path, "slow.py", SLOW_WRITER)
     recipe = """
 name: slow
 agents: {slow: {prompt: x, model: "cli:python3 slow.py"}}
@@ -295,6 +290,42 @@ steps:
         child.wait(60)
     said = "it was cancelled, and what it had written stays in the workspace: a.txt"
     assert said in reported(tmp_path, run_id)
+
+
+SLOW_WRITER = """
+import pathlib, time
+pathlib.Path("a.txt").write_text("half")
+time.sleep(600)
+"""
+
+
+def test_what_a_cancelled_isolated_writer_wrote_can_be_looked_at_and_applied(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "slow.py", SLOW_WRITER)
+    recipe = """
+name: slow
+agents: {slow: {prompt: x, model: "cli:python3 slow.py"}}
+steps:
+  - {id: a, agent: slow, prompt: go, posture: writer, write_set: [a.txt]}
+"""
+    write(tmp_path, "slow.yaml", recipe)
+    with running(tmp_path, "run", "slow.yaml", "--json", "--trust") as child:
+        assert child.stdout is not None
+        run_id = json.loads(child.stdout.readline())["run_id"]
+        while not list((tmp_path / "home/workspaces").glob("*/a/copy-1/root/a.txt")):
+            assert child.poll() is None
+            time.sleep(0.01)
+        assert stretto(tmp_path, "cancel", run_id).code == 0
+        child.wait(60)
+    assert not list((tmp_path / "home/workspaces").glob("*/a/copy-*"))
+    assert f"stretto apply {run_id} a --unfinished" in reported(tmp_path, run_id)
+    assert "+half" in stretto(tmp_path, "diff", run_id, "a").out
+    refused = stretto(tmp_path, "apply", run_id, "a")
+    assert (refused.code, (tmp_path / "a.txt").exists()) == (2, False)
+    assert "may be half done: the step was cancelled" in refused.err
+    assert stretto(tmp_path, "apply", run_id, "a", "--unfinished").code == 0
+    assert (tmp_path / "a.txt").read_text() == "half"
 
 
 def elements(folder: Path, *answers: Any, keys: str = "merge_back: auto") -> dict[str, Any]:

@@ -112,8 +112,8 @@ def test_a_merge_is_not_stopped_halfway_by_a_cancel() -> None:
     assert run.status is RunStatus.CANCELLED
 
 
-def cancelled() -> Driven:
-    run = Driven(plan_of(two(", workspace_mode: shared")), {"a": Hang()}).start()
+def cancelled(keys: str = ", workspace_mode: shared") -> Driven:
+    run = Driven(plan_of(two(keys)), {"a": Hang()}).start()
     while not any(event.type == "attempt_started" for event in run.journal):
         assert run.step()
     run.see(CancelRequested(3))
@@ -130,6 +130,17 @@ def test_what_a_cancelled_shared_writer_wrote_is_looked_at_once_it_has_stopped()
     assert list(run.state.steps[A].warnings) == ["a.txt stays"]
     assert run.status is RunStatus.CANCELLED
     assert run.state.has_ended
+
+
+def test_what_a_cancelled_isolated_writer_wrote_is_kept_and_never_merged() -> None:
+    run = cancelled("")
+    (part,) = run.state.steps[A].parts
+    assert run.see(AttemptCancelled(4, A, part, 1)) == (CollectChanges(A, is_merged=False),)
+    run.see(ChangesCollected(5, A, "kept", 1, 1, 0, False))
+    assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
+    changes = run.state.steps[A].changes
+    assert changes is not None
+    assert (changes.artifact, changes.is_merged, changes.is_whole) == ("kept", False, False)
 
 
 def test_a_journal_from_before_ends_without_a_look_at_a_cancelled_writer() -> None:

@@ -13,6 +13,7 @@ from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, St
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import did_you_mean, listed
+from stretto.vocabulary.statuses import StepStatus
 from stretto.workspaces.admission import doubt_about, why_inadmissible
 from stretto.workspaces.change import ChangeSet, open_changes
 from stretto.workspaces.merge import Conflict, MergePlan, Settlement, plan_merge
@@ -222,8 +223,10 @@ def _admit(
     is_whole = step.changes is None or step.changes.is_whole
     if not is_whole and not options.unfinished:
         hint = f"stretto diff {run} {step.id} shows it; --unfinished merges it all the same"
-        failed = f"the step failed ({step.error})" if step.error else ""
-        why = "; ".join(filter(None, (step.question, failed)))
+        ended = f"the step failed ({step.error})" if step.error else ""
+        if step.status is StepStatus.CANCELLED:
+            ended = "the step was cancelled"
+        why = "; ".join(filter(None, (step.question, ended)))
         raise InvalidUsage(f"{what} may be half done: {why}", hint=hint)
     is_explained = step.may_have_removed or step.is_merge_allowed or changes.is_explained
     doubt = "" if is_explained else doubt_about(changes)

@@ -6,7 +6,7 @@ from heapq import heappush
 from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from stretto.recipe.model import Policy
 from stretto.schedule.attempts import stop_parts
-from stretto.schedule.changes import is_isolated, must_wait, must_wait_for_others, take_pending
+from stretto.schedule.changes import must_wait, must_wait_for_others, take_pending
 from stretto.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
 from stretto.schedule.tool_calls import ToolCalls
 from stretto.schedule.transition import RUN_TIMER, Transition, close_run, end_step, stop_asking
@@ -199,13 +199,13 @@ def stop_run(transition: Transition, status: RunStatus, reason: str) -> None:
     for step in list(transition.state.running.values()):
         if step.pending is not None and not step.is_merge_held:
             continue  # its work is done, and a merge is not stopped halfway
+        is_collected = step.is_merge_held
         take_pending(transition, step)
         step.reason = reason
         stop_parts(transition, step)
         stop_asking(transition, step)
-        # What a shared writer wrote stays, so somebody looks what that is. A copy is thrown away.
-        is_looked_at = not is_isolated(transition.state, step)
-        if not (is_looked_at and must_wait(transition, step, Pending(is_cancelled=True))):
+        # What the writer has written so far is kept, or named where it stays in the workspace.
+        if is_collected or not must_wait(transition, step, Pending(is_cancelled=True)):
             end_step(transition, step, StepStatus.CANCELLED)
 
 
