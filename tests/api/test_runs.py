@@ -219,15 +219,24 @@ def test_two_instances_work_at_once_in_one_loop(open_stretto: Open) -> None:
 
 def test_one_instance_watches_and_decides_what_another_one_drives(open_stretto: Open) -> None:
     async def main() -> None:
-        parallel = GATED.replace("depends_on: [look], ", "")
-        script = "replies: {look: {reply: x, delay: 600ms}, send: sent}"
-        async with open_stretto(script) as driver, open_stretto() as other:
-            run = await driver.start(parallel)
-            seen = other.open(run.id)
-            async for event in seen.events():
+        is_decided = asyncio.Event()
+
+        async def look() -> str:
+            await is_decided.wait()  # so that the run is driven until then
+            return "seen"
+
+        recipe = GATED.replace("depends_on: [look], ", "").replace("researcher", "looker")
+        async with (
+            open_stretto("default: sent", agents={"looker": look}) as driver,
+            open_stretto() as other,
+        ):
+            run = await driver.start(recipe)
+            watched = other.open(run.id)
+            async for event in watched.events():
                 if isinstance(event, stretto.ApprovalRequested):
-                    await seen.approve("send")
-            assert await seen.wait() == "complete"
+                    await watched.approve("send")
+                    is_decided.set()
+            assert await watched.wait() == "complete"
             assert (await run.report()).steps["send"].output == "sent"
 
     asyncio.run(main())

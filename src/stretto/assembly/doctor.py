@@ -189,7 +189,7 @@ async def _model(project: Project) -> tuple[str | None, Finding]:
         is_there = Path(name.removeprefix("scripted:")).is_file()
         fix = "" if is_there else "name a script that is there"
         return full, Finding("model", "ok" if is_there else "missing", resolved.why, fix)
-    problems = [*Machine(project.settings, project.environ, Chosen(name)).model_problems(name)]
+    problems = [*Machine(project, Chosen(name)).model_problems(name)]
     if not problems:
         return full, Finding("model", "ok", resolved.why)
     said = "; ".join(problem.message for problem in problems)
@@ -233,7 +233,7 @@ def _version(package: str) -> str | None:
 
 
 def _search(project: Project, model: str | None) -> Finding:
-    said = Machine(project.settings, project.environ, Chosen("")).search_fault(model)
+    said = Machine(project, Chosen("")).search_fault(model)
     if said is not None:
         fix = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
         return Finding("search", "warning", said, fix)

@@ -1,83 +1,185 @@
-"""Python functions that the calling program gives as tools and as agents.
+"""Python functions as tools and as agents: given to Stretto, or brought by an installed package.
 
 They are part of the catalog, so that a recipe which names them is checked like any other; their
 code is part of the identity of the run, so that an answer is reused only while it is the same.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stretto.plan.catalog import Catalog
+from stretto.assembly.plugins import Plugins
+from stretto.plan.catalog import EMPTY_CATALOG, Catalog
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
+from stretto.recipe.model import Agent
+from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.models import FUNCTION_MODEL, is_function
 from stretto.vocabulary.tools import KNOWN_TOOLS, tool_name
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool
-    from stretto.agents.functions import AnsweringRunner, FunctionAgents
+    from stretto.agents.functions import AnsweringRunner
     from stretto.plan.model import Plan
 
 
-@dataclass(frozen=True, slots=True)
 class Functions:
-    tools: "Mapping[str, AnyFunctionTool]" = field(default_factory=dict)
-    agents: "FunctionAgents | None" = None
+    def __init__(
+        self,
+        tools: "Mapping[str, AnyFunctionTool]",
+        agents: Mapping[str, Callable[..., object]],
+        plugins: Plugins,
+    ) -> None:
+        self.tools: Mapping[str, AnyFunctionTool] = _Tools(tools, plugins)
+        self.given_agents = frozenset(map(AgentId, agents))
+        self._agents = dict(agents)  # and those of packages, once a recipe has named them
+        self._plugins = plugins
 
     def add_to(self, catalog: Catalog) -> Catalog:
-        if self.tools:
-            changing = {name for name, tool in self.tools.items() if tool.spec.changes_files}
-            catalog = replace(
-                catalog,
-                tools=catalog.tools | set(self.tools),
-                changing_tools=catalog.changing_tools | changing,
-            )
-        return self.agents.add_to(catalog) if self.agents else catalog
+        return replace(
+            catalog,
+            agents=_Agents(self, catalog.agents),
+            tools=_ToolNames(catalog.tools, self.tools),
+            changing_tools=_ChangingTools(catalog.changing_tools, self.tools),
+        )
+
+    def agent(self, name: str) -> Callable[..., object] | None:
+        """The function that works as this agent."""
+        if name not in self._agents and self._plugins.has("stretto.agents", name):
+            self._agents[name] = self._plugins.load("stretto.agents", name)
+        return self._agents.get(name)
 
     def problems(self, plan: "Plan") -> tuple[Problem, ...]:
         """What a plan needs of this program and does not get, as when it is resumed elsewhere."""
+        tools, agents = dict[Problem, None](), plan.agents.values()
+        for agent in agents:
+            for name in map(tool_name, agent.tools):
+                if name not in KNOWN_TOOLS and name[:5] != "mcp__" and name not in self.tools:
+                    tools[_missing_tool(agent.id, name)] = None
+        if not self._agents and not any(is_function(agent.model) for agent in agents):
+            return tuple(tools)
         from stretto.agents.functions import FunctionAgents
 
-        agents = self.agents or FunctionAgents({})
-        missing = dict[Problem, None]()
-        for agent in plan.agents.values():
-            for name in map(tool_name, agent.tools):
-                if name not in KNOWN_TOOLS and name not in self.tools and name[:5] != "mcp__":
-                    missing[_missing_tool(agent.id, name)] = None
-        return (*agents.problems(plan), *missing)
+        for agent in agents:
+            if is_function(agent.model):
+                self.agent(agent.model.removeprefix(FUNCTION_MODEL))
+        return (*FunctionAgents(self._agents).problems(plan), *tools)
 
     def identity_of(self, tool: str) -> str:
         """Empty for a tool that is no function."""
-        found = self.tools.get(tool_name(tool))
-        return found.identity if found else ""
+        name = tool_name(tool)
+        return self.tools[name].identity if name not in KNOWN_TOOLS and name in self.tools else ""
 
     def run_by(self, others: "AnsweringRunner") -> "AnsweringRunner":
         """The runner that calls functions itself and leaves all other agents to `others`."""
-        if not self.agents:
+        if not self._agents:
             return others
-        from stretto.agents.functions import FunctionRunner
+        from stretto.agents.functions import FunctionAgents, FunctionRunner
 
-        return FunctionRunner(self.agents, others)
-
-
-NO_FUNCTIONS = Functions()
+        return FunctionRunner(FunctionAgents(self._agents), others)
 
 
-def read_functions(
-    tools: Iterable[Callable[..., object]], agents: Mapping[str, Callable[..., object]]
-) -> Functions:
-    """A plain function among `tools` is taken as `@tool` would take it. Raises InvalidUsage."""
+class _Tools(Mapping[str, "AnyFunctionTool"]):
+    """Those that were given, and those of packages, looked up when they are asked for."""
+
+    def __init__(self, given: "Mapping[str, AnyFunctionTool]", plugins: Plugins) -> None:
+        self._tools = dict(given)
+        self._plugins = plugins
+
+    def __getitem__(self, name: str) -> "AnyFunctionTool":
+        if name not in self._tools:
+            if name in KNOWN_TOOLS or name.startswith("mcp__"):
+                raise KeyError(name)
+            from stretto.adapters.tools.functions import FunctionTool
+
+            found = self._plugins.load("stretto.tools", name)
+            is_tool = isinstance(found, FunctionTool)
+            self._tools[name] = found if is_tool else FunctionTool(found, name=name)
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._tools, *self._plugins.names("stretto.tools"))))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class _ToolNames(Set[str]):
+    """The names of all tools; a name is looked for among those of packages last."""
+
+    def __init__(self, known: Set[str], tools: "Mapping[str, AnyFunctionTool]") -> None:
+        self._known = known
+        self._tools = tools
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known or name in self._tools
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._known, *self._tools)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class _ChangingTools(_ToolNames):
+    """Those of them that can change files."""
+
+    def __contains__(self, name: object) -> bool:
+        if name in self._known or name in KNOWN_TOOLS:
+            return name in self._known
+        return isinstance(name, str) and name in self._tools and self._changes(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._known, *filter(self._changes, self._tools)))
+
+    def _changes(self, name: str) -> bool:
+        return self._tools[name].spec.changes_files
+
+
+class _Agents(Mapping[AgentId, Agent]):
+    """Functions that were given, then the agents of files, then functions of packages."""
+
+    def __init__(self, functions: Functions, others: Mapping[AgentId, Agent]) -> None:
+        self._functions = functions
+        self._others = others
+
+    def __getitem__(self, id: AgentId) -> Agent:
+        if id not in self._functions.given_agents and id in self._others:
+            return self._others[id]
+        function = self._functions.agent(id)
+        if function is None:
+            raise KeyError(id)
+        from stretto.agents.functions import FunctionAgents
+
+        return FunctionAgents({id: function}).add_to(EMPTY_CATALOG).agents[id]
+
+    def __iter__(self) -> Iterator[AgentId]:
+        return iter(dict.fromkeys((*sorted(self._functions.given_agents), *self._others)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def read_tools(tools: Iterable[Callable[..., object]]) -> "dict[str, AnyFunctionTool]":
+    """A plain function is taken as `@tool` would take it. Raises InvalidUsage."""
     tools = tuple(tools)
-    if not tools and not agents:
-        return NO_FUNCTIONS
+    if not tools:
+        return {}
     from stretto.adapters.tools.functions import FunctionTool
-    from stretto.agents.functions import FunctionAgents
 
     made = [each if isinstance(each, FunctionTool) else FunctionTool(each) for each in tools]
     by_name = {each.name: each for each in made}
     if len(by_name) < len(made):
         raise InvalidUsage("two of the tools have the same name", hint="@tool(name=...) names one")
-    return Functions(by_name, FunctionAgents(agents) if agents else None)
+    return by_name
+
+
+def check_agents(agents: Mapping[str, Callable[..., object]]) -> None:
+    """Raises InvalidUsage for what cannot be an agent."""
+    if agents:
+        from stretto.agents.functions import FunctionAgents
+
+        FunctionAgents(agents)
 
 
 def _missing_tool(agent: str, tool: str) -> Problem:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from stretto.assembly.functions import NO_FUNCTIONS, Functions
+from stretto.assembly.functions import Functions
 from stretto.config.settings import Settings
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_command
@@ -24,7 +24,7 @@ class MachineIdentities:
         self,
         settings: Settings,
         environ: Mapping[str, str],
-        functions: Functions = NO_FUNCTIONS,
+        functions: Functions | None = None,
     ) -> None:
         self._settings = settings
         self._functions = functions
@@ -51,7 +51,7 @@ class MachineIdentities:
             return _digest([settings.search.url, settings.search.kind])
         if name == "WebFetch" and settings.web_allow_private:
             return _digest(sorted(settings.web_allow_private))
-        return self._functions.identity_of(name)
+        return self._functions.identity_of(name) if self._functions else ""
 
     def _of_server(self, written: Json) -> str:
         entry = written if isinstance(written, dict) else {}

@@ -41,7 +41,7 @@ async def try_model(project: Project, name: str, ask: Ask | None) -> list[Trial]
     from stretto.assembly.subagents import open_models
 
     chosen = Chosen(name, name)
-    async with open_models(chosen, project.settings, project.environ, ask) as models:
+    async with open_models(chosen, project, ask) as models:
         model = await models.model(name)
         return [await _words(model), await _json(model)]
 

@@ -6,10 +6,12 @@ The usual ones are opened here. Tests and proofs give others, and everything els
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from stretto.assembly.chosen import Chosen
+from stretto.assembly.plugins import BUILT_IN_STORES
 from stretto.problems.errors import InvalidUsage
+from stretto.vocabulary.names import did_you_mean, listed
 
 if TYPE_CHECKING:
     from stretto.assembly.project import Project
@@ -32,11 +34,18 @@ class Ports:
     runner: "Runner | None" = None  # it does the work of every agent, and no model is chosen
     has_workspaces: bool = True  # False: no step works on files
 
-    async def open_store(self, settings: "Settings") -> "Store":
-        # Imported on use: checking a recipe needs no store.
-        from stretto.adapters.stores.sqlite import SqliteJournal
-
-        return self.store or await SqliteJournal.open(settings.home / "runs.db")
+    async def open_store(self, project: "Project") -> "Store":
+        """The one that STRETTO_STORE names. Raises InvalidUsage."""
+        if self.store is not None:
+            return self.store
+        name = project.environ.get("STRETTO_STORE") or "sqlite"
+        try:
+            opener = project.plugins.load("stretto.stores", name)
+        except KeyError:
+            known = (*BUILT_IN_STORES, *project.plugins.names("stretto.stores"))
+            hint = did_you_mean(name, known) or f"there are {listed(dict.fromkeys(known))}"
+            raise InvalidUsage(f"there is no store '{name}'", hint=hint) from None
+        return cast("Store", await opener(project.settings.home))
 
     def open_clock(self) -> "Clock":
         from stretto.adapters.clock import SystemClock

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from stretto.agents.catalog import ListedAgent, list_agents, load_catalog
 from stretto.assembly.chosen import Ask, Chosen
-from stretto.assembly.functions import NO_FUNCTIONS, Functions
+from stretto.assembly.functions import Functions
+from stretto.assembly.plugins import Plugins
 from stretto.config.settings import Settings, load_settings
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from stretto.adapters.models.resolve import Resolved
+    from stretto.adapters.tools.functions import AnyFunctionTool
     from stretto.assembly.request import RecipeSource
     from stretto.execution.history import History
     from stretto.execution.runs import Runs, Start
@@ -57,12 +59,15 @@ class Project:
         folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
         settings: Settings | None = None,
-        functions: Functions = NO_FUNCTIONS,
+        tools: "Mapping[str, AnyFunctionTool] | None" = None,
+        agents: Mapping[str, Callable[..., object]] | None = None,
     ) -> None:
-        """`settings`: used as they are, in place of what the files of the folder say."""
-        self.functions = functions
+        """`settings`: used as they are, in place of what the files of the folder say. `tools` and
+        `agents`: Python functions."""
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.settings = settings or load_settings(folder or Path.cwd(), self.environ)
+        self.plugins = Plugins(self.settings)
+        self.functions = Functions(tools or {}, agents or {}, self.plugins)
         # Fingerprints of stored plans that the user has read and takes as they are.
         self.accepted: frozenset[str] = frozenset()
 
@@ -182,7 +187,7 @@ class Project:
         from stretto.assembly.ports import Ports
 
         ports = Ports()
-        store = await ports.open_store(self.settings)
+        store = await ports.open_store(self)
         try:
             yield ports.open_runs(store, self, self.accepted)
         finally:
@@ -278,7 +283,7 @@ class Project:
             found = await self.default_model()
             name, why = found.name, found.why
         assert name is not None
-        ready = readiness(plan, name, model, self.settings, self.environ)
+        ready = readiness(plan, name, model, self)
         problems, warnings = ready.problems, ready.warnings
         if not problems:
             models = first_models(plan, name, model, self.environ)
@@ -304,7 +309,7 @@ class Project:
         """One model by its name, for those who want to ask it themselves."""
         from stretto.assembly.subagents import named_models
 
-        return await named_models(Chosen(name, name), self.settings, self.environ).model(name)
+        return await named_models(Chosen(name, name), self).model(name)
 
     @asynccontextmanager
     async def runner(self, chosen: Chosen, ask: Ask | None = None) -> "AsyncIterator[Runner]":

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from stretto.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
 from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny, weights_named
@@ -30,6 +30,9 @@ from stretto.vocabulary.models import is_function
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
+if TYPE_CHECKING:
+    from stretto.assembly.project import Project
+
 MISSING_WEIGHTS = "RUN006"
 _FILE_TOOLS = frozenset(("Read", "Glob", "Grep", "Bash", *CHANGING_TOOLS))
 _SET_SEARCH = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
@@ -38,9 +41,10 @@ _SET_SEARCH = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
 class Machine:
     """What this machine and these settings let an agent use. `chosen`: the models of the run."""
 
-    def __init__(self, settings: Settings, environ: Mapping[str, str], chosen: Chosen) -> None:
-        self._settings = settings
-        self._environ = environ
+    def __init__(self, project: "Project", chosen: Chosen) -> None:
+        self._settings = project.settings
+        self._environ = project.environ
+        self._plugins = project.plugins
         self._chosen = chosen
 
     def agent_problems(self, agent: Agent) -> tuple[Problem, ...]:
@@ -67,7 +71,9 @@ class Machine:
             yield from self._command_problems(model)
         elif is_local(model):
             yield from self._weights_problems(model)
-        elif fault := check_name(model, self._environ):
+        elif (fault := check_name(model, self._environ)) and not self._plugins.has(
+            "stretto.models", model.partition(":")[0]
+        ):
             yield Problem("RUN001", fault.says, hint=fault.hint)
 
     def server_problems(self, tools: Iterable[str]) -> Iterator[Problem]:
@@ -159,12 +165,11 @@ class Readiness:
     warnings: tuple[str, ...]
 
 
-def readiness(
-    plan: Plan, default: str, override: str | None, settings: Settings, environ: Mapping[str, str]
-) -> Readiness:
+def readiness(plan: Plan, default: str, override: str | None, project: "Project") -> Readiness:
     problems: list[Problem] = []
     warnings: list[str] = []
-    machine = Machine(settings, environ, Chosen(default, override))
+    settings, environ = project.settings, project.environ
+    machine = Machine(project, Chosen(default, override))
     for agent in plan.agents.values():
         if is_function(agent.model):
             continue

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from stretto.assembly.functions import read_functions
+from stretto.assembly.functions import check_agents, read_tools
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import (
@@ -75,8 +75,9 @@ class Stretto:
     `folder`: where the project is; the nearest folder upwards that has a stretto.yaml counts, and
     the current folder without it. `tools`: functions that agents may call (see `tool`). `agents`:
     functions that do the work of a step without a model, by the name that recipes use. `model` and
-    `permission` come before the settings, `home` in place of ~/.stretto; `trust` uses what the
-    folder brings along, as --trust does. `environ` stands for the environment, also for the keys of
+    `permission` come before the settings, `home` in place of ~/.stretto; `store` keeps the journals:
+    sqlite, memory, or one of an installed package. `trust` uses what the folder brings along, as
+    --trust does. `environ` stands for the environment, also for the keys of
     providers.
 
     Use it as an `async with` block. Leaving the block stops the runs that are driven here; each can
@@ -92,14 +93,16 @@ class Stretto:
         model: str | None = None,
         permission: str | None = None,
         home: str | Path | None = None,
+        store: str | None = None,
         trust: bool = False,
         environ: Mapping[str, str] | None = None,
         _open_project: Callable[[Path | None], Project] | None = None,
         _ports: Ports | None = None,
     ) -> None:
-        self._functions = read_functions(tools, agents or {})
+        self._tools, self._agents = read_tools(tools), dict(agents or {})
+        check_agents(self._agents)
         self._overrides = {"model": model, "permission": _permission(permission)}
-        self._environ = _environment(environ, home, trust)
+        self._environ = _environment(environ, home, store, trust)
         self._open_project = _open_project or self._read_project
         self.ports = _ports or Ports()
         self.project = self._open_project(Path(folder) if folder else None)
@@ -297,7 +300,7 @@ class Stretto:
         project = project or self.project
         async with self._opening:
             if self._store is None:
-                self._store = await self.ports.open_store(self.project.settings)
+                self._store = await self.ports.open_store(self.project)
         place = (project.settings.project, accepted)
         if place not in self._runs:
             self._runs[place] = self.ports.open_runs(self._store, project, accepted)
@@ -311,7 +314,7 @@ class Stretto:
         self._driven.pop(RunId(run.id), None)
 
     def _read_project(self, folder: Path | None) -> Project:
-        project = Project(folder, self._environ, functions=self._functions)
+        project = Project(folder, self._environ, None, self._tools, self._agents)
         given: dict[str, Any] = {
             name: value for name, value in self._overrides.items() if value is not None
         }
@@ -320,15 +323,17 @@ class Stretto:
 
 
 def _environment(
-    environ: Mapping[str, str] | None, home: str | Path | None, trust: bool
+    environ: Mapping[str, str] | None, home: str | Path | None, store: str | None, trust: bool
 ) -> Mapping[str, str] | None:
-    if home is None and not trust:
+    if home is None and store is None and not trust:
         return environ
     import os
 
     changed = dict(os.environ if environ is None else environ)
     if home is not None:
         changed["STRETTO_HOME"] = str(home)
+    if store is not None:
+        changed["STRETTO_STORE"] = store
     if trust:
         changed["STRETTO_TRUST"] = "1"
     return changed

@@ -13,11 +13,12 @@ from stretto.problems.errors import InvalidConfig
 from stretto.vocabulary.tools import tool_name
 
 if TYPE_CHECKING:
-    from stretto.adapters.models.named import NamedModels
+    from stretto.adapters.models.named import Maker, NamedModels
     from stretto.adapters.tools.mcp_config import McpServer
     from stretto.adapters.tools.search_endpoint import SearchEndpoint
     from stretto.adapters.tools.toolbox import ToolSettings
     from stretto.agents.functions import AnsweringRunner
+    from stretto.assembly.plugins import Plugins
     from stretto.assembly.project import Project
     from stretto.ports.model import Model
     from stretto.ports.runner import AttemptRequest
@@ -60,7 +61,7 @@ async def open_subagents(
         writable=settings.steps_write,
     )
     choice = Choice(chosen.default, chosen.override, settings.judge, means)
-    async with open_models(chosen, settings, environ, ask) as models:
+    async with open_models(chosen, project, ask) as models:
         try:
             yield Subagents(
                 choice,
@@ -78,14 +79,14 @@ async def open_subagents(
 
 @asynccontextmanager
 async def open_models(
-    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
+    chosen: Chosen, project: "Project", ask: Ask | None = None
 ) -> AsyncIterator["NamedModels"]:
     from stretto.adapters.models.http_client import close_clients
 
     loop = asyncio.get_running_loop()
     _in_use.append(loop)
     try:
-        yield named_models(chosen, settings, environ, ask)
+        yield named_models(chosen, project, ask)
     finally:
         # Connections belong to the event loop, local models to the process: who is last closes them.
         _in_use.remove(loop)
@@ -95,17 +96,53 @@ async def open_models(
             _close_local()
 
 
-def named_models(
-    chosen: Chosen, settings: Settings, environ: Mapping[str, str], ask: Ask | None = None
-) -> "NamedModels":
+def named_models(chosen: Chosen, project: "Project", ask: Ask | None = None) -> "NamedModels":
     from stretto.adapters.models.named import NamedModels
+
+    settings, environ = project.settings, project.environ
 
     async def local(name: str) -> "Model":
         # A path is the user's to name; a recipe names models, not files on this machine.
         is_users_own = name in (chosen.override, chosen.default, settings.judge)
         return await asyncio.to_thread(_local_model, name, settings, environ, is_users_own, ask)
 
-    return NamedModels(environ, {"embedded": local, "local": local})
+    own = {"embedded": local, "local": local}
+    return NamedModels(environ, _Makers(own, project.plugins, environ))
+
+
+class _Makers(Mapping[str, "Maker"]):
+    """Who makes the models whose name begins so: this package, or an installed one."""
+
+    def __init__(
+        self, own: "Mapping[str, Maker]", plugins: "Plugins", environ: Mapping[str, str]
+    ) -> None:
+        self._own = own
+        self._plugins = plugins
+        self._environ = environ
+
+    def __getitem__(self, head: str) -> "Maker":
+        from stretto.adapters.models.provider_table import ALIASES, BY_NAME
+
+        if head in self._own:
+            return self._own[head]
+        if head in BY_NAME or head in ALIASES or not self._plugins.has("stretto.models", head):
+            raise KeyError(head)
+        return self._make
+
+    async def _make(self, name: str) -> "Model":
+        from pydantic_ai.models import Model as TheirModel
+
+        from stretto.adapters.models.pydantic_model import PydanticAIModel
+
+        head = name.partition(":")[0]
+        made = self._plugins.load("stretto.models", head)(name, self._environ)
+        return PydanticAIModel(made) if isinstance(made, TheirModel) else cast("Model", made)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._own, *self._plugins.names("stretto.models"))))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 def may_run_command(

@@ -122,7 +122,7 @@ async def _machine(project: Project) -> "Machine":
         default = (await LocalModels(project).default_model()).name
     except StrettoError:  # stretto doctor says why
         default = ""
-    return Machine(project.settings, project.environ, Chosen(default))
+    return Machine(project, Chosen(default))
 
 
 def _named(agents: Iterable[ListedAgent], name: str) -> list[ListedAgent]:

@@ -1,6 +1,6 @@
 """What a recipe may refer to besides itself: registered agents and known tools."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from stretto.problems import Problem
@@ -12,8 +12,8 @@ from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
 @dataclass(frozen=True, slots=True)
 class Catalog:
     agents: Mapping[AgentId, Agent] = field(default_factory=dict)
-    tools: frozenset[str] = KNOWN_TOOLS
-    changing_tools: frozenset[str] = CHANGING_TOOLS  # those of `tools` that can change files
+    tools: Set[str] = KNOWN_TOOLS
+    changing_tools: Set[str] = CHANGING_TOOLS  # those of `tools` that can change files
     broken: Mapping[AgentId, Problem] = field(default_factory=dict)  # files that cannot be read
 
 

@@ -1,6 +1,6 @@
 """Whether an agent writes. In: Agent. Out: by its tools, or because it says so."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from stretto.plan.draft import Draft, DraftStep
 from stretto.recipe.model import Agent, Posture
@@ -12,7 +12,7 @@ def tools_of(agent: Agent) -> tuple[str, ...]:
     return tuple(tool for tool in agent.tools if tool_name(tool) not in denied)
 
 
-def posture_of(agents: Iterable[Agent], changing: frozenset[str] = CHANGING_TOOLS) -> Posture:
+def posture_of(agents: Iterable[Agent], changing: Set[str] = CHANGING_TOOLS) -> Posture:
     """Of a step that says none, whose agents these are. `changing`: tools that change files."""
     return "writer" if any(_is_writer(agent, changing) for agent in agents) else "read_only"
 
@@ -31,14 +31,14 @@ def agents_of(draft: Draft, drafted: DraftStep) -> Iterator[Agent]:
             yield fallback
 
 
-def has_means_to_write(agent: Agent, model: str | None, changing: frozenset[str]) -> bool:
+def has_means_to_write(agent: Agent, model: str | None, changing: Set[str]) -> bool:
     """A tool that changes files; one of an MCP server may; another program has tools of its own."""
     if (model or agent.model or "").startswith("cli:"):
         return True
     return any(tool_name(tool) in changing or tool.startswith("mcp__") for tool in tools_of(agent))
 
 
-def _is_writer(agent: Agent, changing: frozenset[str]) -> bool:
+def _is_writer(agent: Agent, changing: Set[str]) -> bool:
     if agent.posture:
         return agent.posture == "writer"
     return any(tool_name(tool) in changing for tool in tools_of(agent))

@@ -6,7 +6,7 @@ ignored: its author wrote it to forbid something.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -69,7 +69,7 @@ def is_delegating(name: str) -> bool:
     return name.casefold() in _DELEGATING
 
 
-def tool_fault(written: str, known: frozenset[str] = KNOWN_TOOLS) -> ToolFault | None:
+def tool_fault(written: str, known: Set[str] = KNOWN_TOOLS) -> ToolFault | None:
     """Why a subagent cannot have this tool, as it is written."""
     name = tool_name(written)
     if is_delegating(name):

@@ -1,0 +1,176 @@
+"""What installed packages bring: a small distribution, put on sys.path."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from stretto import InvalidConfig, InvalidUsage, NotReady, Stretto
+from stretto.adapters.models.provider_table import PROVIDERS
+from stretto.assembly.plugins import BUILT_IN_STORES
+
+MODULE = '''
+import json
+from stretto import tool
+
+@tool(effect="idempotent", read_only=True)
+def dictionary(word: str) -> str:
+    """Look a word up."""
+    return f"{word} is a word"
+
+def plain(word: str) -> str:
+    """A function that nobody decorated."""
+    return word
+
+def shout(prompt: str) -> str:
+    """Say it loudly."""
+    return prompt.upper()
+
+def parrot(name, environ):
+    from pydantic_ai.models.test import TestModel
+    return TestModel(custom_output_text=f"{name} in {environ['CAGE']}")
+
+async def ram(home):
+    from stretto.adapters.stores.memory import MemoryJournal
+    import time
+    return MemoryJournal(time.time)
+'''
+POINTS = """[stretto.tools]
+dictionary = birds:dictionary
+plain = birds:plain
+broken = birds:nothing
+[stretto.agents]
+shout = birds:shout
+[stretto.models]
+parrot = birds:parrot
+[stretto.stores]
+ram = birds:ram
+"""
+SHOUTING = "name: s\nsteps: [{id: a, subagent: shout, prompt: hello}]\n"
+ASKING = (
+    "name: a\nagents: {x: {prompt: Go., tools: [%s]}}\nsteps: [{id: a, subagent: x, prompt: go}]\n"
+)
+
+
+def install(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "birds.py").write_text(MODULE)
+    metadata = folder / "birds-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: birds\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(POINTS)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    install(tmp_path / "site")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    yield tmp_path
+    sys.modules.pop("birds", None)
+
+
+def open_in(folder: Path, **options: object) -> Stretto:
+    (folder / "project").mkdir(exist_ok=True)
+    home = folder / "home"
+    return Stretto(folder / "project", home=home, **options)  # type: ignore[arg-type]
+
+
+def test_an_agent_and_a_tool_of_a_package_are_known_and_used(installed: Path) -> None:
+    async def main() -> None:
+        async with open_in(installed) as w:
+            assert await w.validate(ASKING % "dictionary") == ()
+            assert await w.validate(ASKING % "plain") == ()
+            (problem,) = await w.validate(ASKING % "dictionery")
+            assert problem.hint == "did you mean 'dictionary'?"
+            report = await (await w.start(SHOUTING)).report()
+            assert report.output == "HELLO"
+
+    asyncio.run(main())
+
+
+def test_a_model_of_a_package_answers(installed: Path) -> None:
+    async def main() -> None:
+        environ = {"CAGE": "the kitchen"}
+        recipe = "name: m\nsteps: [{id: a, subagent: writer, prompt: hello}]\n"
+        async with open_in(installed, environ=environ, model="parrot:grey") as w:
+            report = await (await w.start(recipe)).report()
+            assert report.output == "parrot:grey in the kitchen"
+        async with open_in(installed, environ=environ, model="budgie:blue") as w:
+            with pytest.raises(NotReady):
+                await w.start(recipe)
+
+    asyncio.run(main())
+
+
+def test_a_store_of_a_package_keeps_the_journal(installed: Path) -> None:
+    async def main() -> None:
+        async with open_in(installed, store="ram") as w:
+            run = await w.start(SHOUTING)
+            assert await run.wait() == "complete"
+        assert not (installed / "home" / "runs.db").exists()
+        async with open_in(installed, store="rma") as w:
+            with pytest.raises(InvalidUsage, match="no store 'rma'") as caught:
+                await w.start(SHOUTING)
+            assert caught.value.hint == "did you mean 'ram'?"
+
+    asyncio.run(main())
+
+
+def test_a_broken_entry_point_says_which_package_to_mend(installed: Path) -> None:
+    async def main() -> None:
+        async with open_in(installed) as w:
+            with pytest.raises(InvalidConfig, match="broken of stretto") as caught:
+                await w.validate(ASKING % "broken")
+            assert caught.value.hint.endswith("that has it: birds")
+
+    asyncio.run(main())
+
+
+def test_a_package_in_the_projects_own_folder_is_used_only_where_it_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "project" / "vendor")
+    monkeypatch.syspath_prepend(str(tmp_path / "project" / "vendor"))
+
+    async def main() -> None:
+        async with open_in(tmp_path) as w:
+            (problem,) = await w.validate(SHOUTING)
+            assert "shout" in problem.message
+        async with open_in(tmp_path, trust=True) as w:
+            assert await w.validate(SHOUTING) == ()
+
+    asyncio.run(main())
+    sys.modules.pop("birds", None)
+
+
+def test_the_stores_and_providers_of_this_package_are_entry_points_too() -> None:
+    file = Path(__file__).parents[2] / "pyproject.toml"
+    declared = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["entry-points"]
+    assert declared["stretto.stores"] == dict(BUILT_IN_STORES)
+    assert set(declared["stretto.models"]) == {provider.name for provider in PROVIDERS}
+    for group, entries in declared.items():
+        for name, value in entries.items():
+            assert callable(EntryPoint(name, value, group).load())
+
+
+def test_what_is_installed_is_not_looked_at_for_names_that_are_known(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(ASKING % "Read")
+    code = (
+        "import sys, json\nfrom stretto.cli.main import main\n"
+        "try: main(sys.argv[1:])\nexcept SystemExit: pass\n"
+        "print(json.dumps('importlib.metadata' in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "validate", "good.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stderr.splitlines()[-1]) is False
