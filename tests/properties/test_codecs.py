@@ -2,12 +2,11 @@
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from stretto.events.codec import UnknownEvent, decode, encode
 from stretto.events.model import Event
@@ -223,4 +222,4 @@ def test_an_empty_prompt_that_was_never_parsed_stays_so() -> None:
     plan = build(recipe, Catalog({AgentId("some"): Agent(AgentId("some"))}))
     assert isinstance(plan, Plan)
     assert decode_plan(encode_plan(plan)) == plan
-    assert decode_plan(encode_plan(replace(plan, name="ü"))).name == "ü"
+    assert decode_plan(encode_plan(structs.replace(plan, name="ü"))).name == "ü"

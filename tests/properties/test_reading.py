@@ -3,10 +3,10 @@
 import json
 import re
 import unicodedata
-from dataclasses import replace
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from stretto.documents.document import read_bytes, read_text
 from stretto.documents.node import plain
@@ -233,7 +233,7 @@ def test_line_ends_do_not_change_what_is_wrong(text, data):
 
 def meaning(plan: Plan) -> Plan:
     """The plan without what only says where it came from."""
-    return replace(plan, digest="", file="", warnings=())
+    return structs.replace(plan, digest="", file="", warnings=())
 
 
 @patient

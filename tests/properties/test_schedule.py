@@ -1,7 +1,7 @@
 """Schedules against rules too plain to be wrong, over any plan and any order of events."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
 from random import Random
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from stretto.events.model import (
     Approved,
@@ -354,10 +354,10 @@ def plain(plan: Plan, most_attempts: int) -> Plan:
     for step in plan.steps:
         assert isinstance(step.work, PlannedDelegation)
         work = PlannedDelegation(
-            replace(step.work.brief, retry=RetryPolicy(most_attempts, "linear"))
+            structs.replace(step.work.brief, retry=RetryPolicy(most_attempts, "linear"))
         )
-        steps.append(replace(step, work=work, when=None, is_gated=False))
-    return replace(plan, steps=tuple(steps))
+        steps.append(structs.replace(step, work=work, when=None, is_gated=False))
+    return structs.replace(plan, steps=tuple(steps))
 
 
 @given(plans(kinds=("sequential",), policies=CALM_POLICIES, is_calm=True, most_steps=12), seeds)

@@ -45,7 +45,7 @@ def test_the_package_ships_recipes_that_are_good(tmp_path):
     entries = Workflows((), lambda: load_catalog((), tmp_path)).entries()
     assert [entry.name for entry in entries] == sorted(file.stem for file in BUNDLED.iterdir())
     assert {entry.layer for entry in entries} == {"bundled"}
-    assert all(entry.plan and not entry.problems for entry in entries)
+    assert not any(entry.problems for entry in entries)
 
 
 def test_folders_that_are_not_there_hold_nothing(workflows):
@@ -57,7 +57,6 @@ def test_a_recipe_is_found_by_its_own_name_and_not_by_its_file_s(workflows, fold
     entry = workflows.get("news")
     assert entry is not None
     assert (entry.file, entry.layer, entry.problems) == (file, "project", ())
-    assert entry.plan is not None
     assert workflows.get("other") is None
 
 
@@ -67,7 +66,7 @@ def test_recipes_are_yaml_and_json_files(workflows, folders, suffix):
     if suffix == ".json":
         content = '{"name": "news", "steps": [{"id": "a", "subagent": "writer", "prompt": "x"}]}'
     write(folders[1] / f"news{suffix}", content)
-    assert own(workflows)["news"].plan is not None
+    assert not own(workflows)["news"].problems
 
 
 @pytest.mark.parametrize("name", [".hidden.yaml", "_draft.yaml", "notes.md", "news.yaml~", "yaml"])
@@ -145,7 +144,7 @@ def test_a_broken_file_stays_listed_with_its_problems(workflows, folders):
         "syntax": ["RCP005"],
         "unknown": ["RCP108"],
     }
-    assert [name for name, entry in entries.items() if entry.plan is None] == [
+    assert [name for name, entry in entries.items() if entry.problems] == [
         "bytes",
         "empty",
         "syntax",
@@ -155,9 +154,9 @@ def test_a_broken_file_stays_listed_with_its_problems(workflows, folders):
 
 def test_a_broken_file_that_is_mended_is_good(workflows, folders):
     file = write(folders[1] / "news.yaml", "name: [\n")
-    assert workflows.get("news").plan is None
+    assert workflows.get("news").problems
     file.write_text(text())
-    assert workflows.get("news").plan is not None
+    assert not workflows.get("news").problems
 
 
 def test_a_broken_file_still_shadows(workflows, folders):
@@ -171,7 +170,7 @@ def test_two_files_of_one_name_in_one_folder_are_told(workflows, folders):
     second = write(folders[1] / "b.yaml", text(prompt="second"))
     one, other = (entry for entry in workflows.entries() if entry.name == "news")
     assert (one.file, one.problems) == (first, ())
-    assert (other.file, other.plan) == (second, None)
+    assert other.file == second
     (problem,) = other.problems
     assert problem.code == "RCP401"
     assert problem.message == f"'news' is the name of {first} already"
@@ -185,15 +184,14 @@ def test_an_agent_that_appears_mends_a_recipe(folders):
     agents = {"writer": ["Read"]}
     workflows = Workflows((Folder(folders[1], "project"),), lambda: catalog_of(agents))
     write(folders[1] / "news.yaml", text(agent="newcomer"))
-    assert workflows.get("news").plan is None
+    assert workflows.get("news").problems
     agents["newcomer"] = []
-    assert workflows.get("news").plan is not None
+    assert not workflows.get("news").problems
 
 
-def test_the_user_s_limits_and_width_are_used(folders):
+def test_the_user_s_limits_are_used(folders):
     write(folders[1] / "news.yaml", text())
     folder = (Folder(folders[1], "project"),)
-    assert Workflows(folder, lambda: CATALOG, width=9).get("news").plan.width == 9
     small = Workflows(folder, lambda: CATALOG, Limits(text_bytes=10))
     assert [problem.code for problem in small.get("news").problems] == ["RCP002"]
 

@@ -1,10 +1,5 @@
 """Which steps start, and when (RECIPES §9)."""
 
-import json
-from dataclasses import replace
-
-from msgspec import Raw
-
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -14,7 +9,6 @@ from stretto.events.model import (
     RunResumed,
     TimerFired,
 )
-from stretto.plan.codec import decode_plan, encode_plan
 from stretto.schedule.commands import AskApproval, StartAttempt
 from stretto.schedule.status import why_waiting
 from stretto.vocabulary.ids import AgentId, StepId
@@ -277,17 +271,6 @@ def test_a_step_that_ends_while_it_waits_for_a_place_takes_none_along() -> None:
     assert run.started == ["a", "b", "c"]
     assert run.statuses() == {"a": "failed", "b": "succeeded", "c": "succeeded"}
     assert run.state.ready.running == 0
-
-
-def test_a_run_that_an_older_stretto_began_is_read_as_it_was_driven() -> None:
-    plan = plan_of(steps(f"id: a, {RETRIES}", "id: b"), width=1)
-    old = replace(plan, retry_keeps_place=True)
-    assert decode_plan(encode_plan(plan)) == plan
-    stored = json.loads(bytes(encode_plan(old)))
-    del stored["retry_keeps_place"]
-    read = decode_plan(Raw(json.dumps(stored)))
-    run = drive(read, {"a": [Fail(), "fine"]})
-    assert run.started == ["a", "a", "b"]
 
 
 def test_a_resumed_step_that_is_approved_while_it_has_no_place_waits_for_one() -> None:

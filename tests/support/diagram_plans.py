@@ -5,15 +5,12 @@ from pathlib import Path
 
 from stretto.plan.build import Problems, build
 from stretto.plan.catalog import Catalog
-from stretto.plan.claims import Claims
 from stretto.plan.model import (
     Brief,
-    Edge,
     Plan,
     PlannedDelegation,
     PlannedStep,
     PlannedWork,
-    StepType,
 )
 from stretto.recipe.model import Agent, Budget, Output
 from stretto.recipe.read import read_recipe
@@ -57,14 +54,14 @@ def brief(agent: str = "worker") -> Brief:
 def graph(
     waits: Sequence[Sequence[int]],
     ids: Sequence[str] = (),
-    works: Sequence[tuple[StepType, PlannedWork]] = (),
+    works: Sequence[PlannedWork] = (),
     name: str = "drawn",
 ) -> Plan:
     """Any graph at all, ids that no recipe may have included."""
     names = [StepId(ids[i] if i < len(ids) else f"s{i}") for i in range(len(waits))]
-    delegated: tuple[StepType, PlannedWork] = ("sequential", PlannedDelegation(brief()))
+    delegated = PlannedDelegation(brief())
     steps = tuple(
-        _step(i, names[i], *(works[i] if i < len(works) else delegated), [names[b] for b in before])
+        _step(i, names[i], works[i] if i < len(works) else delegated, [names[b] for b in before])
         for i, before in enumerate(waits)
     )
     return Plan(
@@ -86,15 +83,12 @@ def graph(
     )
 
 
-def _step(
-    index: int, id: StepId, type: StepType, work: PlannedWork, before: Sequence[StepId]
-) -> PlannedStep:
+def _step(index: int, id: StepId, work: PlannedWork, before: Sequence[StepId]) -> PlannedStep:
     return PlannedStep(
         id=id,
         index=index,
-        type=type,
         work=work,
-        edges=tuple(Edge(other, "written") for other in before),
+        edges=dict.fromkeys(before, "written"),
         when=None,
         timeout_seconds=None,
         on_failure="inline",
@@ -105,7 +99,6 @@ def _step(
         workspace_mode="shared",
         merge_back="auto",
         recovery="rerun",
-        claims=Claims((), (), is_writer=False, is_isolated=False),
         output=Output(),
         is_cached=False,
     )

@@ -104,9 +104,7 @@ def flat(*steps: str, head: str = "") -> str:
 
 def edges_of(plan: Plan) -> dict[str, list[tuple[str, str]]]:
     """Each step's id, with what it waits for and why."""
-    return {
-        step.id: [(edge.before, str(edge.reason)) for edge in step.edges] for step in plan.steps
-    }
+    return {step.id: list(step.edges.items()) for step in plan.steps}
 
 
 def step_of(plan: Plan, id: str) -> PlannedStep:

@@ -23,7 +23,7 @@ def copy_limits(own: WorkspaceSettings) -> WorkspaceLimits:
 
 def copy_warnings(plan: Plan, settings: Settings, model: str | None) -> tuple[Problem, ...]:
     """What the copies of its isolated writers will not have, though their sets cover it."""
-    writers = [step for step in plan.steps if step.claims.is_writer and step.claims.is_isolated]
+    writers = [step for step in plan.steps if step.is_writer and step.is_isolated]
     if not writers:
         return ()
     workspace = settings.project

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,7 +81,6 @@ class Project:
             ),
             self.catalog,
             self.settings.limits,
-            self.settings.max_concurrency,
             self.shown,
         )
 
@@ -174,12 +172,14 @@ class Project:
         """The plan, with a warning for what the copies of its writers will leave out."""
         if not self.workspace(model):
             return plan
+        # A stored plan has those of its first run.
+        from msgspec import structs
+
         from stretto.assembly.copies import LEFT_OUT, copy_warnings
 
-        # A stored plan has those of its first run.
         before = (each for each in plan.warnings if each.code != LEFT_OUT)
         warnings = copy_warnings(plan, self.settings, model)
-        return replace(plan, warnings=(*before, *warnings))
+        return structs.replace(plan, warnings=(*before, *warnings))
 
     @asynccontextmanager
     async def runs(self) -> "AsyncIterator[Runs]":
@@ -202,9 +202,11 @@ class Project:
 
         self.check_trust(history)
         state = history.state
+        from msgspec import structs
+
         left = [step for step in state.plan.steps if state.steps[step.id].ended_at is None]
         permission = permission or self.settings.permission
-        prepare(replace(state.plan, steps=tuple(left)), RunPolicy(permission))
+        prepare(structs.replace(state.plan, steps=tuple(left)), RunPolicy(permission))
         return permission
 
     def check_trust(self, history: "History") -> None:

@@ -1,6 +1,7 @@
 """The kinds of values a key can have. In: a node. Out: the value, or a problem and None."""
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
@@ -163,7 +164,8 @@ class Choice(Kind[str]):
         written = self.same.get(node.written, node.written)
         is_known = written in self.choices or node.written in self.same
         if is_known and not isinstance(node.value, bool):
-            return written
+            # The same object as in the code: a stored plan leaves out what *is* the default.
+            return sys.intern(written)
         hint = did_you_mean(node.written, self.choices) or f"it must be {self.called}"
         reading.say("RCP109", node, at, f"'{node.written[:60]}' is not a value of '{at[-1]}'", hint)
         return None

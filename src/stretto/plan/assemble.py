@@ -1,19 +1,16 @@
 """Put the plan together from a draft without problems: defaults filled in, policies decided."""
 
-from collections.abc import Iterator
-from functools import lru_cache
 from typing import cast
 
 from stretto.documents.node import Path
-from stretto.globs.glob import Glob, parse_glob
 from stretto.plan.branch_keys import branch_keys
-from stretto.plan.claims import Claims
 from stretto.plan.draft import Draft, DraftStep
 from stretto.plan.edges import Graph, stored_names
 from stretto.plan.model import (
+    EVERYTHING,
+    NO_RETRY,
     Brief,
     BriefStyle,
-    Edge,
     EdgeReason,
     Plan,
     PlannedAgent,
@@ -27,7 +24,6 @@ from stretto.plan.model import (
     PlannedSwitch,
     PlannedWork,
     RetryPolicy,
-    StepType,
     Target,
     briefs,
 )
@@ -51,15 +47,6 @@ from stretto.templates.expression import Expression
 from stretto.templates.template import Template
 from stretto.vocabulary.ids import AgentId, StepId
 
-_TYPES: dict[type, StepType] = {
-    Delegation: "sequential",
-    Parallel: "parallel",
-    Condition: "conditional",
-    Switch: "conditional",
-    Loop: "loop",
-    Map: "map",
-}
-_EVERYTHING = ("**/*",)
 _MAX_ITERATIONS = 3
 _BATCH_SIZE = 20
 
@@ -91,14 +78,13 @@ def assemble(draft: Draft, graph: Graph, width: int) -> Plan:
         timeout_seconds=recipe.timeout_seconds,
         budget=recipe.budget,
         warnings=tuple(draft.warnings),
-        retry_keeps_place=False,
     )
 
 
 def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
     agent = _defined(draft, id)
     # A registered agent's prompt is plain text: `{{` in it is nobody's reference.
-    prompt = draft.prompts.get(id) or Template(agent.prompt, (agent.prompt,))
+    prompt = draft.prompts.get(id) or Template.verbatim(agent.prompt)
     return PlannedAgent(
         id=id,
         name=agent.name or id,
@@ -121,16 +107,16 @@ def _defined(draft: Draft, id: AgentId) -> Agent:
 
 
 class _SharedEdges:
-    """Steps that wait for the same have the same edges: of a dense layer, one tuple for all."""
+    """Steps that wait for the same have the same edges: of a dense layer, one dict for all."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._known: dict[tuple[tuple[StepId, EdgeReason], ...], tuple[Edge, ...]] = {}
+        self._known: dict[tuple[tuple[StepId, EdgeReason], ...], dict[StepId, EdgeReason]] = {}
 
-    def before(self, id: StepId) -> tuple[Edge, ...]:
+    def before(self, id: StepId) -> dict[StepId, EdgeReason]:
         pairs = tuple((edge.before, edge.reason) for edge in self._graph.before(id).values())
         if pairs not in self._known:
-            self._known[pairs] = tuple(Edge(before, reason) for before, reason in pairs)
+            self._known[pairs] = dict(pairs)
         return self._known[pairs]
 
 
@@ -148,14 +134,13 @@ class _Assembly:
         written, work = self.written, self._work()
         posture = self._posture(work)
         is_writer = posture == "writer"
-        reads = written.read_set or _EVERYTHING
+        reads = written.read_set or EVERYTHING
         # An empty write-set of a writer is read as none: claiming everything is the safe side.
-        writes = (written.write_set or _EVERYTHING) if is_writer else ()
+        writes = (written.write_set or EVERYTHING) if is_writer else ()
         mode = written.workspace_mode or ("isolated" if is_writer else "shared")
         return PlannedStep(
             id=written.id,
             index=self.index,
-            type=_TYPES[type(written.work)],
             work=work,
             edges=self.edges.before(written.id),
             when=self._expression((*written.at, "when")) if written.when else None,
@@ -172,7 +157,6 @@ class _Assembly:
             if written.merge_when
             else None,
             recovery=written.recovery or ("ask" if is_writer else "rerun"),
-            claims=_claims_of(reads, writes, is_writer, mode == "isolated"),
             output=written.output,
             is_cached=written.is_cached,
             is_recovery_written=written.recovery is not None,
@@ -320,23 +304,6 @@ class _Assembly:
         return expression
 
 
-# Kept, for most steps of a plan have the same: one value for all of them, and parsed once.
-
-
-@lru_cache(maxsize=256)
-def _claims_of(
-    reads: tuple[str, ...], writes: tuple[str, ...], is_writer: bool, is_isolated: bool
-) -> Claims:
-    return Claims(tuple(_globs(reads)), tuple(_globs(writes)), is_writer, is_isolated)
-
-
-@lru_cache(maxsize=256)
 def _retry(max_attempts: int, backoff: Backoff) -> RetryPolicy:
-    return RetryPolicy(max_attempts, backoff)
-
-
-def _globs(texts: tuple[str, ...]) -> Iterator[Glob]:
-    for text in texts:
-        glob = parse_glob(text)
-        assert isinstance(glob, Glob), "the sets rule read every glob"
-        yield glob
+    written = RetryPolicy(max_attempts, backoff)
+    return NO_RETRY if written == NO_RETRY else written

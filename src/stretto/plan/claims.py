@@ -1,13 +1,14 @@
-"""What a step may read and write. In: the Claims of all steps. Out: which of them conflict."""
+"""What steps may read and write, and which of them may not run at the same time."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from itertools import chain
 from typing import TypeAlias
 
-from stretto.globs.glob import Glob, sets_overlap
+from stretto.globs.glob import Glob, GlobFault, parse_glob, sets_overlap
 from stretto.globs.intersection import PathWord, any_intersect
 from stretto.globs.pattern import Pattern
 
@@ -52,6 +53,24 @@ class Claims:
     def _globs(self) -> tuple[Glob, ...]:
         """The one set of the two that can conflict."""
         return self.writes if self.is_writer else self.reads
+
+
+@lru_cache(maxsize=1024)  # most steps of a plan claim the same: one value for all, parsed once
+def claims_of(
+    reads: tuple[str, ...], writes: tuple[str, ...], is_writer: bool, is_isolated: bool
+) -> Claims:
+    """Raises ValueError for a text that is no glob."""
+    return Claims(_parse_globs(reads), _parse_globs(writes), is_writer, is_isolated)
+
+
+def _parse_globs(texts: Sequence[str]) -> tuple[Glob, ...]:
+    globs = []
+    for text in texts:
+        glob = parse_glob(text)
+        if isinstance(glob, GlobFault):
+            raise ValueError(f"no glob: {glob.message}")
+        globs.append(glob)
+    return tuple(globs)
 
 
 class ConflictIndex:

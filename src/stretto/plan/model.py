@@ -1,16 +1,21 @@
-"""What a recipe means. Out of: build. A Plan is frozen: a run in flight never sees an edit.
+"""What a recipe means, checked and complete. A Plan is frozen: a run in flight never sees an edit.
 
 Plan ── steps: PlannedStep ── work: PlannedDelegation | PlannedParallel | …
                                       └─ Brief: who is told what, and what if it fails
+
+All of it is stored with the run as JSON (plan.codec). A field at its default is not written, so
+never change a default: stored plans mean the old one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from stretto.plan.claims import Claims
+from msgspec import Struct
+
+from stretto.plan.claims import Claims, claims_of
 from stretto.problems import Problem
 from stretto.recipe.model import (
+    NO_OUTPUT,
     Backoff,
     Budget,
     Input,
@@ -33,16 +38,23 @@ StepType: TypeAlias = Literal["sequential", "parallel", "conditional", "loop", "
 # or by a task followed by what its dependencies found.
 BriefStyle: TypeAlias = Literal["prompt", "input", "task"]
 EdgeReason: TypeAlias = Literal["written", "listed before", "reference", "routed", "context"]
+EVERYTHING = ("**/*",)
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class _Part(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A part of a plan. Unknown fields of a stored one are refused: they may say what must not
+    happen."""
+
+
+class RetryPolicy(_Part, frozen=True):
     max_attempts: int = 1
     backoff: Backoff = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedAgent:
+NO_RETRY = RetryPolicy()
+
+
+class PlannedAgent(_Part, frozen=True):
     id: AgentId
     name: str
     role: str
@@ -56,33 +68,29 @@ class PlannedAgent:
     max_output_tokens: int | None = None  # of one answer; None: the model's own limit
 
 
-@dataclass(frozen=True, slots=True)
-class Brief:
+class Brief(_Part, frozen=True):
     """One delegation: who is told what, and what happens when it fails."""
 
     agent: AgentId
     told: Template | None  # None: the agent's own prompt says it all
-    style: BriefStyle
+    style: BriefStyle = "prompt"
     gets_all_prior: bool = False  # `input: all prior context`
     model: str | None = None  # the step's, before the agent's
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = NO_RETRY
     on_failure: Policy | None = None  # the agent's own policy, None when it wrote none
     fallback: AgentId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedDelegation:
+class PlannedDelegation(_Part, frozen=True, tag_field="kind", tag="delegation"):
     brief: Brief
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedBranch:
+class PlannedBranch(_Part, frozen=True):
     key: str  # its name in steps.ID.outputs
     brief: Brief
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedParallel:
+class PlannedParallel(_Part, frozen=True, tag_field="kind", tag="parallel"):
     branches: tuple[PlannedBranch, ...]
     wait: Wait
 
@@ -92,8 +100,7 @@ class PlannedParallel:
         return {"all": len(self.branches), "any": 1}.get(str(self.wait)) or int(self.wait)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(_Part, frozen=True):
     """Where a condition leads: to a step, or to an agent that runs in place."""
 
     step: StepId | None = None
@@ -104,22 +111,19 @@ class Target:
         return self.step or (self.brief.agent if self.brief else "")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCondition:
+class PlannedCondition(_Part, frozen=True, tag_field="kind", tag="condition"):
     condition: Expression
     if_true: Target | None
     if_false: Target | None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSwitch:
+class PlannedSwitch(_Part, frozen=True, tag_field="kind", tag="switch"):
     value: Expression
     cases: tuple[tuple[str, Target], ...]
     default: Target | None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedLoop:
+class PlannedLoop(_Part, frozen=True, tag_field="kind", tag="loop"):
     """A loop: produce, judge, produce again with the feedback."""
 
     producer: Brief
@@ -130,8 +134,7 @@ class PlannedLoop:
     feedback: Reference | None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedMap:
+class PlannedMap(_Part, frozen=True, tag_field="kind", tag="map"):
     """A map: every element through the stages, then the reducer."""
 
     over: Template
@@ -152,34 +155,23 @@ PlannedWork: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """`before` ends before the step starts, and why."""
-
-    before: StepId
-    reason: EdgeReason
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
+class PlannedStep(_Part, frozen=True):
     id: StepId
     index: int  # its place in the listing, which breaks ties
-    type: StepType
     work: PlannedWork
-    edges: tuple[Edge, ...]
-    when: Expression | None
-    timeout_seconds: float | None
-    on_failure: Policy
-    is_gated: bool
-    posture: Posture
-    read_set: tuple[str, ...]
-    write_set: tuple[str, ...]
-    workspace_mode: WorkspaceMode
-    merge_back: MergeBack
-    recovery: Recovery
-    claims: Claims
-    output: Output
-    is_cached: bool
+    edges: Mapping[StepId, EdgeReason]  # the steps that end before it starts, and why
+    when: Expression | None = None
+    timeout_seconds: float | None = None
+    on_failure: Policy = "inline"
+    is_gated: bool = False
+    posture: Posture = "read_only"
+    read_set: tuple[str, ...] = EVERYTHING
+    write_set: tuple[str, ...] = ()
+    workspace_mode: WorkspaceMode = "shared"
+    merge_back: MergeBack = "auto"
+    recovery: Recovery = "rerun"
+    output: Output = NO_OUTPUT
+    is_cached: bool = False
     is_recovery_written: bool = False  # by the author, not guessed from the tools
     # Further globs that name the same files in the run's workspace, through links or another case.
     read_aliases: tuple[str, ...] = ()
@@ -189,18 +181,51 @@ class PlannedStep:
     merge_when: Expression | None = None
     is_gated_by_permission: bool = False  # for one run, not by the recipe
 
+    def __post_init__(self) -> None:
+        _ = self.claims  # a stored plan with a set that is no glob is refused when it is read
+
+    @property
+    def claims(self) -> Claims:
+        return claims_of(
+            (*self.read_set, *self.read_aliases),
+            (*self.write_set, *self.write_aliases),
+            self.is_writer,
+            self.is_isolated,
+        )
+
+    @property
+    def is_writer(self) -> bool:
+        return self.posture == "writer"
+
+    @property
+    def is_isolated(self) -> bool:
+        return self.workspace_mode == "isolated"
+
+    @property
+    def type(self) -> StepType:
+        return _TYPES[type(self.work)]
+
     @property
     def depends_on(self) -> tuple[StepId, ...]:
-        return tuple(edge.before for edge in self.edges)
+        return tuple(self.edges)
 
     @property
     def is_routed(self) -> bool:
         """Runs only if a condition chooses it."""
-        return any(edge.reason == "routed" for edge in self.edges)
+        return "routed" in self.edges.values()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+_TYPES: Mapping[type[PlannedWork], StepType] = {
+    PlannedDelegation: "sequential",
+    PlannedParallel: "parallel",
+    PlannedCondition: "conditional",
+    PlannedSwitch: "conditional",
+    PlannedLoop: "loop",
+    PlannedMap: "map",
+}
+
+
+class Plan(_Part, frozen=True):
     name: str
     description: str
     version: str
@@ -216,9 +241,6 @@ class Plan:
     timeout_seconds: float | None
     budget: Budget
     warnings: tuple[Problem, ...]
-    # Whether a step that waits to retry counts against the width. Runs that an older Stretto began
-    # were driven so, and their events make sense in that order only.
-    retry_keeps_place: bool = True
 
     def step(self, id: StepId) -> PlannedStep:
         return next(step for step in self.steps if step.id == id)

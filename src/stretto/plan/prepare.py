@@ -6,11 +6,11 @@ workspace have. All three are put into the plan here, from data: nothing is read
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from stretto.globs.glob import Glob, parse_glob
-from stretto.plan.claims import Claims
+from msgspec import structs
+
 from stretto.plan.model import Plan, PlannedStep
 from stretto.problems import Problem
 from stretto.problems.errors import PermissionDenied
@@ -43,17 +43,21 @@ def prepare(plan: Plan, policy: RunPolicy, aliases: Aliases | None = None) -> Pl
         steps = _claim_aliases(steps, aliases)
     if all(new is old for new, old in zip(steps, plan.steps, strict=True)):
         steps = plan.steps
-    return replace(plan, steps=steps, budget=lesser(plan.budget, policy.budget))
+    return structs.replace(plan, steps=steps, budget=lesser(plan.budget, policy.budget))
 
 
 def _permit(step: PlannedStep, permission: str) -> PlannedStep:
     is_asked_for = permission == "ask" and step.posture == "writer"
     if step.is_gated_by_permission:
         # An earlier run of this plan was held to its own permission, which does not count now.
-        return step if is_asked_for else replace(step, is_gated=False, is_gated_by_permission=False)
+        return (
+            step
+            if is_asked_for
+            else structs.replace(step, is_gated=False, is_gated_by_permission=False)
+        )
     if step.is_gated or not is_asked_for:
         return step
-    return replace(step, is_gated=True, is_gated_by_permission=True)
+    return structs.replace(step, is_gated=True, is_gated_by_permission=True)
 
 
 def _refuse_writers(plan: Plan) -> None:
@@ -75,40 +79,29 @@ def _denied(step: PlannedStep, plan: Plan) -> Problem:
 
 def claimed_sets(plan: Plan) -> frozenset[tuple[str, ...]]:
     """The sets of globs whose aliases count: none where nobody writes."""
-    sets = {step.write_set for step in plan.steps if step.claims.is_writer}
+    sets = {step.write_set for step in plan.steps if step.is_writer}
     if _minds_readers(plan.steps):
-        sets |= {step.read_set for step in plan.steps if not step.claims.is_writer}
+        sets |= {step.read_set for step in plan.steps if not step.is_writer}
     return frozenset(sets)
 
 
 def _minds_readers(steps: Iterable[PlannedStep]) -> bool:
     """Only a writer in the shared workspace conflicts with what others read."""
-    return any(step.claims.is_writer and not step.claims.is_isolated for step in steps)
+    return any(step.is_writer and not step.is_isolated for step in steps)
 
 
 def _claim_aliases(steps: tuple[PlannedStep, ...], aliases: Aliases) -> tuple[PlannedStep, ...]:
     readers_count = _minds_readers(steps)
 
     def claim(step: PlannedStep) -> PlannedStep:
-        is_writer = step.claims.is_writer
+        is_writer = step.is_writer
         writes = aliases.get(step.write_set, ()) if is_writer else ()
         reads = aliases.get(step.read_set, ()) if readers_count and not is_writer else ()
         if (step.read_aliases, step.write_aliases) == (reads, writes):
             return step
-        claims = Claims(
-            reads=_globs((*step.read_set, *reads)),
-            writes=_globs((*step.write_set, *writes)),
-            is_writer=is_writer,
-            is_isolated=step.claims.is_isolated,
-        )
-        return replace(step, read_aliases=reads, write_aliases=writes, claims=claims)
+        return structs.replace(step, read_aliases=reads, write_aliases=writes)
 
     return tuple(map(claim, steps))
-
-
-def _globs(texts: Iterable[str]) -> tuple[Glob, ...]:
-    # All of them were parsed before: the sets when the plan was made, the aliases as they were.
-    return tuple(glob for glob in map(parse_glob, texts) if isinstance(glob, Glob))
 
 
 def lesser(one: Budget, other: Budget) -> Budget:

@@ -1,5 +1,6 @@
 """The parts of a recipe, made from their fields. In: Fields. Out: the classes of `model`."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -61,7 +62,7 @@ class OnFailureKind(Kind[OnFailure]):
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
             return self.mistyped(node, at, reading)
         if node.value in POLICIES:
-            return OnFailure(policy=cast(Policy, node.value))
+            return OnFailure(policy=cast(Policy, sys.intern(node.written)))
         if node.value.startswith("fallback:"):
             agent = node.value.removeprefix("fallback:").strip()
             if agent:
@@ -88,7 +89,7 @@ class MergeBackKind(Kind[MergeChoice]):
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
             return self.mistyped(node, at, reading)
         if node.value in ("auto", "manual", "never"):
-            return MergeChoice(cast(MergeBack, node.value))
+            return MergeChoice(cast(MergeBack, sys.intern(node.value)))
         word, _, after = node.value.strip().partition(" ")
         if word == "after" and after.strip():
             return MergeChoice("after", StepId(after.strip()))

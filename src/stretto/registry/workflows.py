@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stretto.plan.build import DEFAULT_WIDTH, Problems, build
 from stretto.plan.catalog import Catalog
-from stretto.plan.model import Plan
+from stretto.plan.check import Problems, check
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe_file
@@ -31,7 +30,6 @@ class Entry:
     file: Path
     layer: str
     recipe: Recipe
-    plan: Plan | None
     problems: tuple[Problem, ...]
     shadows: str = ""  # the layer whose recipe of the same name it replaces
     is_passed_over: bool = False  # it would, but its folder is not trusted
@@ -49,13 +47,11 @@ class Workflows:
         folders: Iterable[Folder],
         catalog: Callable[[], Catalog],
         limits: Limits = DEFAULT_LIMITS,
-        width: int = DEFAULT_WIDTH,
         shown: Callable[[Path], str] = str,
     ) -> None:
         self._folders = (Folder(BUNDLED, "bundled"), *folders)
         self._catalog = catalog
         self._limits = limits
-        self._width = width
         self._shown = shown
         self._read: dict[Path, tuple[object, Recipe]] = {}
 
@@ -86,10 +82,9 @@ class Workflows:
 
     def _entry(self, file: Path, layer: str, catalog: Catalog) -> Entry:
         recipe = self._recipe(file)
-        built = build(recipe, catalog, self._limits, self._width)
-        if isinstance(built, Problems):
-            return Entry(recipe.name, file, layer, recipe, None, built.problems)
-        return Entry(recipe.name, file, layer, recipe, built, ())
+        checked = check(recipe, catalog, self._limits)
+        problems = checked.problems if isinstance(checked, Problems) else ()
+        return Entry(recipe.name, file, layer, recipe, problems)
 
     def _recipe(self, file: Path) -> Recipe:
         now = signature(file)
@@ -103,4 +98,4 @@ class Workflows:
 def _clash(entry: Entry, there: Entry) -> Entry:
     message = f"'{entry.name}' is the name of {there.recipe.source.file} already"
     problem = Problem("RCP401", message, entry.recipe.source.file, hint="rename one of them")
-    return Entry(entry.name, entry.file, entry.layer, entry.recipe, None, (problem,))
+    return Entry(entry.name, entry.file, entry.layer, entry.recipe, (problem,))

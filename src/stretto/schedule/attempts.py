@@ -218,7 +218,7 @@ def retry_now(transition: Transition, step: StepState, part: PartState) -> None:
 def rest(transition: Transition, step: StepState) -> None:
     """Give the place away, if nothing of the step is under way and some of it waits to retry."""
     is_at_work = step.open_attempts or step.awaits_approval or step.pending is not None
-    if is_at_work or step.is_resting or transition.state.plan.retry_keeps_place:
+    if is_at_work or step.is_resting:
         return
     if any(part.status == "retrying" for part in step.parts.values()):
         step.is_resting = True

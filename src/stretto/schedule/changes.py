@@ -15,11 +15,11 @@ from stretto.vocabulary.statuses import StepStatus
 
 def writes_here(state: RunState, step: StepState) -> bool:
     # A run without a workspace has nothing to write to: a scripted one, for instance.
-    return bool(state.workspace) and step.planned.claims.is_writer
+    return bool(state.workspace) and step.planned.is_writer
 
 
 def is_isolated(state: RunState, step: StepState) -> bool:
-    return writes_here(state, step) and step.planned.claims.is_isolated
+    return writes_here(state, step) and step.planned.is_isolated
 
 
 def must_wait(transition: Transition, step: StepState, pending: Pending) -> bool:

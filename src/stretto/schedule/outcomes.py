@@ -19,7 +19,7 @@ def succeed(transition: Transition, step: StepState, output: Kept) -> None:
     if len(step.parts) > 1:  # the only one has ended, or there were none
         stop_parts(transition, step)
     if not must_wait(transition, step, Pending(output)):
-        if step.planned.claims.is_writer and not transition.state.workspace and step.parts:
+        if step.planned.is_writer and not transition.state.workspace and step.parts:
             step.warnings["it is a writer, but this run has no workspace: no file changed"] = None
         _conclude(transition, step, output)
 
@@ -243,5 +243,4 @@ def _hold_dependents(transition: Transition, failed: StepState) -> None:
 def _only_follows(dependent: StepState, step: StepState) -> bool:
     """A skip travels with what a step needs. Standing behind another in the list is no need:
     the step after a routed-away one is the next step all the same."""
-    edges = dependent.planned.edges
-    return any(edge.before == step.id and edge.reason == "listed before" for edge in edges)
+    return dependent.planned.edges.get(step.id) == "listed before"

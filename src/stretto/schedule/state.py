@@ -343,8 +343,8 @@ def begin(plan: Plan) -> RunState:
             steps[step.planned.merge_after].merges.append(step)
         edges = step.planned.edges
         step.unmet = len(edges)
-        for edge in edges:
-            steps[edge.before].dependents.append(step)
+        for before in edges:
+            steps[before].dependents.append(step)
         # Asked of the work, not of the edges: an edge that is also written says only "written".
         if isinstance(step.planned.work, _DECIDING):
             for target in _step_targets(step.planned.work):

@@ -1,7 +1,6 @@
 """Conditions and values, parsed once, before the run. In: text. Out: an Expression or a Fault."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from stretto.templates.fault import Fault
@@ -34,11 +33,24 @@ _LEVELS = {
 _LONGEST_HINT = 120
 
 
-@dataclass(frozen=True, slots=True)
 class Expression:
-    text: str
-    tree: Node
-    references: tuple[Reference, ...]
+    """Parsed once. A plain class: plans store its text and nothing else."""
+
+    __slots__ = ("references", "text", "tree")
+
+    def __init__(self, text: str, tree: Node, references: tuple[Reference, ...]) -> None:
+        self.text = text
+        self.tree = tree
+        self.references = references
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
 
 
 def parse_expression(text: str) -> Expression | Fault:

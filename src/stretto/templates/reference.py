@@ -1,8 +1,7 @@
 """One path, as it stands between braces. In: text. Out: a Reference, or the Fault in it."""
 
 import re
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from stretto.templates.fault import Fault
 
@@ -18,8 +17,7 @@ _PART = re.compile(r"\[([0-9]+)\]|[\w-]+")
 _ONLY_A_PATH = "braces hold one path: no filters, no logic"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     text: str  # as written, trimmed: `steps.gather.output.items[0]`
     path: tuple[PathPart, ...]  # ('steps', 'gather', 'output', 'items', 0)
     offset: int  # where `text` starts in the template or expression
@@ -33,7 +31,13 @@ class Reference:
     @property
     def is_whole_output(self) -> bool:
         """`steps.ID.output` and no more, as most references are."""
-        return len(self.path) == 3 and self.path[2] == "output" and self.step is not None
+        path = self.path
+        return (
+            len(path) == 3
+            and path[2] == "output"
+            and path[0] == "steps"
+            and isinstance(path[1], str)
+        )
 
     def span(self, index: int) -> tuple[int, int]:
         """Where the part at `index` stands, and how wide it is: for the caret."""

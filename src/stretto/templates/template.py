@@ -1,7 +1,5 @@
 """Text with `{{ path }}` in it. In: the text. Out: a Template, and every Fault found in it."""
 
-from dataclasses import dataclass, field
-
 from stretto.templates.fault import Fault
 from stretto.templates.reference import LONGEST_REFERENCE, Reference, parse_reference
 
@@ -9,27 +7,47 @@ from stretto.templates.reference import LONGEST_REFERENCE, Reference, parse_refe
 MOST_FAULTS = 50
 
 
-@dataclass(frozen=True, slots=True)
 class Template:
-    text: str  # as written
-    parts: tuple[str | Reference, ...]  # literals are already unescaped
-    # Which parts are whole outputs, and of which steps, so that they are filled in at one go: a
-    # prompt may name every step of a layer. And which are other references. All of it follows.
-    output_places: tuple[int, ...] = field(init=False, compare=False, repr=False)
-    output_steps: tuple[str, ...] = field(init=False, compare=False, repr=False)
-    other_places: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    """Text and references, parsed once. A plain class: plans store its text and nothing else."""
 
-    def __post_init__(self) -> None:
-        found = [(n, part) for n, part in enumerate(self.parts) if isinstance(part, Reference)]
-        outputs = [(n, str(part.step)) for n, part in found if part.is_whole_output]
-        others = [n for n, part in found if not part.is_whole_output]
-        object.__setattr__(self, "output_places", tuple(n for n, _ in outputs))
-        object.__setattr__(self, "output_steps", tuple(step for _, step in outputs))
-        object.__setattr__(self, "other_places", tuple(others))
+    __slots__ = ("other_places", "output_places", "output_steps", "parts", "references", "text")
 
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Reference))
+    def __init__(self, text: str, parts: tuple[str | Reference, ...]) -> None:
+        self.text = text  # as written
+        self.parts = parts  # literals are already unescaped
+        # Which parts are whole outputs, and of which steps, so that they are filled in at one go:
+        # a prompt may name every step of a layer. And which parts are other references.
+        references = list[Reference]()
+        output_places, output_steps, other_places = list[int](), list[str](), list[int]()
+        for place, part in enumerate(parts):
+            if isinstance(part, str):
+                continue
+            references.append(part)
+            if part.is_whole_output:
+                output_places.append(place)
+                output_steps.append(str(part.path[1]))
+            else:
+                other_places.append(place)
+        self.references = tuple(references)
+        self.output_places = tuple(output_places)
+        self.output_steps = tuple(output_steps)
+        self.other_places = tuple(other_places)
+
+    @classmethod
+    def verbatim(cls, text: str) -> "Template":
+        """Text in which `{{` is no reference."""
+        return cls(text, (text,) if text else ())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Template):
+            return NotImplemented
+        return self.text == other.text and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Template({self.text!r})"
 
     @property
     def is_literal(self) -> bool:

@@ -18,7 +18,6 @@ from stretto.plan.model import (
     PlannedParallel,
     PlannedSwitch,
     PlannedWork,
-    StepType,
     Target,
 )
 from stretto.report.diagrams import FORMATS, draw
@@ -39,7 +38,7 @@ def expression(text: str) -> Expression:
 
 
 @st.composite
-def works(draw_: st.DrawFn, later: list[str]) -> tuple[StepType, PlannedWork]:
+def works(draw_: st.DrawFn, later: list[str]) -> PlannedWork:
     """Some work, its routes leading to `later` steps or to an agent in place."""
     agents = NAMES.map(brief)
     targets = st.none() | agents.map(lambda b: Target(brief=b))
@@ -49,22 +48,22 @@ def works(draw_: st.DrawFn, later: list[str]) -> tuple[StepType, PlannedWork]:
     over, _ = parse_template("{{steps.a.output.items}}")
     kind = draw_(st.sampled_from(["sequential", "parallel", "route", "switch", "loop", "map"]))
     if kind == "sequential":
-        return "sequential", PlannedDelegation(draw_(agents))
+        return PlannedDelegation(draw_(agents))
     if kind == "parallel":
         branches = draw_(st.lists(st.builds(PlannedBranch, NAMES, agents), min_size=1, max_size=5))
-        return "parallel", PlannedParallel(tuple(branches), draw_(st.sampled_from(["all", "any"])))
+        return PlannedParallel(tuple(branches), draw_(st.sampled_from(["all", "any"])))
     if kind == "route":
-        return "conditional", PlannedCondition(condition, draw_(targets), draw_(targets))
+        return PlannedCondition(condition, draw_(targets), draw_(targets))
     if kind == "switch":
         cases = draw_(st.lists(st.tuples(NAMES, targets), max_size=3))
         chosen = tuple((case, target) for case, target in cases if target)
-        return "conditional", PlannedSwitch(condition, chosen, draw_(targets))
+        return PlannedSwitch(condition, chosen, draw_(targets))
     if kind == "loop":
         validator = draw_(st.none() | agents)
         until = None if validator else condition
-        return "loop", PlannedLoop(draw_(agents), validator, until, 3, None)
+        return PlannedLoop(draw_(agents), validator, until, 3, None)
     stages = draw_(st.lists(agents, min_size=1, max_size=3))
-    return "map", PlannedMap(over, tuple(stages), draw_(st.none() | agents), 20, 1000, None)
+    return PlannedMap(over, tuple(stages), draw_(st.none() | agents), 20, 1000, None)
 
 
 @st.composite
@@ -76,7 +75,7 @@ def plans(draw_: st.DrawFn) -> Plan:
     ]
     steps = [draw_(works(ids[i + 1 :])) for i in range(count)]
     # A route is an edge, as `build` makes it one.
-    for i, (_, work) in enumerate(steps):
+    for i, work in enumerate(steps):
         routes = [work.if_true, work.if_false] if isinstance(work, PlannedCondition) else []
         if isinstance(work, PlannedSwitch):
             routes = [*(target for _, target in work.cases), work.default]
