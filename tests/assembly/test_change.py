@@ -1,8 +1,11 @@
 """The change of a step, for those who look at it or apply it."""
 
+from pathlib import Path
+
 import pytest
 
 from stretto.assembly.changes import change_of
+from stretto.assembly.project import Project
 from stretto.events.model import MergeFailed, RunStarted
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound
@@ -15,7 +18,7 @@ steps: [{id: a, subagent: worker, prompt: go, posture: writer, write_set: [out]}
 """
 
 
-def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is() -> None:
+def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is(tmp_path: Path) -> None:
     run = Driven(plan_of(WRITER)).start()
     while not run.state.collecting:
         assert run.step()
@@ -24,5 +27,5 @@ def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is() -> Non
     assert isinstance(run.journal[0], RunStarted)
     history = History(run.journal[0], tuple(run.journal), len(run.journal), run.state)
     with pytest.raises(NotFound, match=r"No space left .*the copy: /kept-1") as caught:
-        change_of(history, "a")
+        change_of(Project(tmp_path, {"STRETTO_HOME": str(tmp_path / "home")}), history, "a")
     assert caught.value.hint == "stretto retry run-1 does the step anew"

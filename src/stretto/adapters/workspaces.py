@@ -37,7 +37,13 @@ from stretto.workspaces.change import (
     open_changes,
 )
 from stretto.workspaces.file_list import DEFAULT_LIMITS, WorkspaceLimits
-from stretto.workspaces.isolated_copy import discard_tree, empty_trash, isolate, open_isolated
+from stretto.workspaces.isolated_copy import (
+    IsolatedCopy,
+    discard_tree,
+    empty_trash,
+    isolate,
+    open_isolated,
+)
 from stretto.workspaces.merge import Conflict, plan_merge
 from stretto.workspaces.patch import render_patch, summarize
 from stretto.workspaces.paths import escape_path
@@ -265,16 +271,41 @@ class LocalWorkspaces:
             if terms.has_worked:
                 raise ChangeLost(f"the copy that it was made in is gone: {folder}") from None
             return None
+        return self._find_changes(isolated, copy.run_id, copy.step, kept, terms)
+
+    def collect_kept(self, run_id: str, step: str) -> ChangeSet | None:
+        """The change of a step whose copy was kept because its change could not be, on a full disk,
+        say. None when there is no such copy. Raises ChangeLost."""
+        artifact = self.artifact(run_id, step)
+        with suppress(NotFound):
+            return open_changes(artifact)
+        for kept in sorted(artifact.parent.glob("kept-*")):
+            isolated = open_isolated(kept)
+            terms = MergeTerms(isolated.writes, is_merged=False)
+            changes = self._find_changes(isolated, run_id, step, kept, terms)
+            discard_tree(kept, self._trash)  # the artifact is durable, and holds all of it
+            return changes
+        return None
+
+    def _find_changes(
+        self, isolated: IsolatedCopy, run_id: str, step: str, kept: Path, terms: MergeTerms
+    ) -> ChangeSet:
+        """A copy whose change cannot be kept is moved to `kept`, where nothing removes it."""
+        artifact, is_torn = self.artifact(run_id, step), isolated.may_be_torn
         try:
-            if isolated.may_be_torn:
+            if is_torn:
                 raise ChangeLost(_TORN)
             return find_changes(
                 isolated, artifact, self._limits, key=terms.key, is_explained=terms.may_remove
             )
         except (OSError, StrettoError) as error:
-            if isolated.home == folder:
-                folder.rename(kept)
-            raise ChangeLost(str(error), hint=f"all that the step wrote is in {kept}") from error
+            if isolated.home != kept:
+                isolated.home.rename(kept)
+            ways = (
+                "" if is_torn else f"; when that is cured, stretto apply {run_id} {step} takes it"
+            )
+            hint = f"all that the step wrote is in {kept}{ways}"
+            raise ChangeLost(str(error), hint=hint) from error
 
     def _release(self, run_id: str) -> None:
         for folder in _copies(self._home / "workspaces" / run_id):

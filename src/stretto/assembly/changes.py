@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from stretto.assembly.ports import open_workspaces
 from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.vocabulary.ids import StepId
@@ -90,8 +91,9 @@ class ApplyOptions:
     theirs: bool = False  # in every conflict the step's own is taken
 
 
-def change_of(history: "History", step: str) -> ChangeSet:
-    """What an isolated writer changed. Raises NotFound."""
+def change_of(project: "Project", history: "History", step: str) -> ChangeSet:
+    """What an isolated writer changed. Raises NotFound, and ChangeLost for a change that could not
+    be kept when the step ended and still cannot be."""
     run_id, steps = history.started.run_id, history.state.steps
     known = steps.get(StepId(step))
     if known is None:
@@ -99,8 +101,10 @@ def change_of(history: "History", step: str) -> ChangeSet:
         raise NotFound(f"run {run_id} has no step '{step}'", hint=hint)
     if known.changes is not None and known.changes.artifact:
         return open_changes(Path(known.changes.artifact))
+    workspaces = open_workspaces(project.settings, project.redactor)
+    if known.changes is not None and (kept := workspaces.collect_kept(run_id, step)):
+        return kept
     if known.changes is not None and known.error:
-        # The copy lies where the error says. Whoever makes room can take the files from there.
         hint = f"stretto retry {run_id} does the step anew"
         raise NotFound(f"the change of step '{step}' was not kept: {known.error}", hint=hint)
     if known.ended_at is None:
@@ -110,7 +114,7 @@ def change_of(history: "History", step: str) -> ChangeSet:
 
 
 def diff_of(project: "Project", history: "History", step: str) -> StepChange:
-    changes = change_of(history, step)
+    changes = change_of(project, history, step)
     made = render_patch(changes)
     patch = _redact(project, made)
     figures = summarize(changes)
@@ -131,8 +135,11 @@ def with_patches(project: "Project", report: "Report", history: "History") -> "R
     from stretto.report.report import with_patches
 
     def read(step: str) -> bytes | None:
+        changes = history.state.steps[StepId(step)].changes
+        if changes is None or not changes.artifact:
+            return None  # a report collects nothing
         try:
-            return _redact(project, render_patch(change_of(history, step), LARGEST_BINARY))
+            return _redact(project, render_patch(change_of(project, history, step), LARGEST_BINARY))
         except StrettoError:  # the artifact was removed, or cannot be read any more
             return None
 
@@ -157,7 +164,7 @@ def apply_change(
     `at` is called at named points of the merge. That the change was applied is not yet journaled.
     Raises MergeConflict, NotFound, InvalidUsage and PermissionDenied.
     """
-    changes = change_of(history, step)
+    changes = change_of(project, history, step)
     _admit(project, history.state.steps[StepId(step)], changes, history.started.run_id, options)
     workspace, home = Path(history.started.workspace), project.settings.home
     settlement = _settlement(changes, workspace, options)

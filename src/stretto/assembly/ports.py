@@ -14,6 +14,7 @@ from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.names import did_you_mean, listed
 
 if TYPE_CHECKING:
+    from stretto.adapters.workspaces import LocalWorkspaces
     from stretto.assembly.project import Project
     from stretto.config.settings import Settings
     from stretto.execution.leases import Store
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from stretto.plan.model import Plan
     from stretto.ports.clock import Clock
     from stretto.ports.runner import Runner
-    from stretto.ports.workspace import Workspaces
     from stretto.text.redaction import Redactor
 
 
@@ -86,7 +86,7 @@ class Ports:
         return Runs(store, clock, workspaces, seals, lease, crashes, owner)
 
 
-def open_workspaces(settings: "Settings", redactor: "Redactor") -> "Workspaces":
+def open_workspaces(settings: "Settings", redactor: "Redactor") -> "LocalWorkspaces":
     from stretto.adapters.workspaces import LocalWorkspaces
     from stretto.assembly.copies import copy_limits
     from stretto.workspaces.protected import Protected

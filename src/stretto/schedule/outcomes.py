@@ -62,6 +62,10 @@ def receive_changes(
         step.question = event.question  # afterwards: a change that waits for a person has one too
     else:
         step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
+        if step.pending is not None and not step.pending.is_success and not event.artifact:
+            step.warnings[event.error] = (
+                None  # the step ends for another reason, which is its error
+            )
         end_collected(transition, step, Failure("conflict", event.error))
     end_merger(transition, step, event)
 

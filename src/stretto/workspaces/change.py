@@ -112,6 +112,30 @@ def find_changes(
     The writer must have ended. `artifact` must not be there yet.
     """
     draft = _new_draft(artifact)
+    try:
+        found, refused, left = _compare(isolated, draft, limits)
+        changes = ChangeSet(
+            secrets.token_hex(16),
+            artifact,
+            tuple(sorted(found, key=lambda change: change.path)),
+            tuple(refused),
+            (*isolated.left, *left, *_find_written_carried(isolated)),
+            len(isolated.files),
+            key,
+            is_explained,
+        )
+        _publish(changes, draft)
+    except Exception:
+        remove_tree(draft)  # the disk may be full, and half a draft serves nobody
+        raise
+    return changes
+
+
+def _compare(
+    isolated: IsolatedCopy, draft: Path, limits: WorkspaceLimits
+) -> tuple[list[FileChange], list[SkippedPath], tuple[SkippedPath, ...]]:
+    """What was changed, what of it no merge may take, and what was left out. All bytes of the
+    change are durable in the draft."""
     base = Blobs(isolated.base)
     with BlobWriter(draft / "objects") as keep, RootedDir(isolated.root) as root:
         listing = _list_copy(root, isolated, limits.with_room)
@@ -127,18 +151,7 @@ def find_changes(
     ignored = [change for change in written if change.is_ignored]
     plain = [change for change in (*written, *gone) if not change.is_ignored]
     found = [*join_renames(plain, lambda entry: blobs.read(entry.digest)), *ignored]
-    changes = ChangeSet(
-        secrets.token_hex(16),
-        artifact,
-        tuple(sorted(found, key=lambda change: change.path)),
-        tuple(refused),
-        (*isolated.left, *listing.left, *_find_written_carried(isolated)),
-        len(isolated.files),
-        key,
-        is_explained,
-    )
-    _publish(changes, draft)
-    return changes
+    return found, refused, listing.left
 
 
 def open_changes(artifact: Path) -> ChangeSet:
