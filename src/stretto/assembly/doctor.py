@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from typing import Literal, TypeAlias, cast
 
 from stretto import __version__
-from stretto.adapters.models.cli.known import KNOWN
+from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Weights
 from stretto.adapters.models.model_names import Meant, meaning
 from stretto.adapters.models.provider_table import PROVIDERS
@@ -243,7 +243,7 @@ def _search(project: Project, model: str | None) -> Finding:
 
 
 def _clis(project: Project) -> Iterator[Finding]:
-    for cli in KNOWN.values():
+    for cli in map(known_cli, CLI_NAMES):
         program = find_program(cli.name, project.environ.get("PATH"), project.settings.steps_write)
         if program is None:
             yield Finding(f"cli:{cli.name}", "missing", "not on PATH", cli.install)

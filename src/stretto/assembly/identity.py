@@ -102,12 +102,12 @@ class MachineIdentities:
         return f"{weights.model} {weights.sha256}"
 
     def _of_command(self, name: str) -> str:
-        from stretto.adapters.models.cli.names import AskedCommand, read_name
+        from stretto.adapters.models.cli.names import NamedCommand, read_name
 
         asked = read_name(name)
         if isinstance(asked, str):
             return name
-        words = asked.words if isinstance(asked, AskedCommand) else (asked.cli.name,)
+        words = asked.words if isinstance(asked, NamedCommand) else (asked.cli.name,)
         return f"{name} {_digest(self._stamps(words))}"
 
 

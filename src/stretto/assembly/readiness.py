@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
-from stretto.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
+from stretto.adapters.models.cli.names import NamedCli, NamedCommand, cli_fault, read_name
 from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny, weights_named
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.adapters.models.model_names import Fault, Meant, check_name, meaning
@@ -108,7 +108,7 @@ class Machine:
         asked = read_name(model)
         if said := cli_fault(model, self._environ.get("PATH"), self._settings.steps_write):
             yield Problem("RUN001", said)
-        elif isinstance(asked, AskedCommand) and not may_run_command(
+        elif isinstance(asked, NamedCommand) and not may_run_command(
             asked.words, self._chosen, self._settings, self._environ
         ):
             yield Problem(
@@ -256,7 +256,7 @@ def _has_known_price(model: str) -> bool:
     if not model.startswith("cli:"):
         return is_priced(model)
     asked = read_name(model)  # these two report what a call has cost
-    return isinstance(asked, AskedCli) and asked.cli.name in ("claude", "opencode")
+    return isinstance(asked, NamedCli) and asked.cli.name in ("claude", "opencode")
 
 
 def _home_problems(

@@ -229,7 +229,7 @@ def _close_local() -> None:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    from stretto.adapters.models.cli.names import AskedCommand, read_name
+    from stretto.adapters.models.cli.names import NamedCommand, read_name
 
     asked = read_name(name)
-    return asked.words if isinstance(asked, AskedCommand) else ()
+    return asked.words if isinstance(asked, NamedCommand) else ()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.models.cli.acp_permission import answer
+from stretto.adapters.models.cli.acp import answer_permission
 from stretto.adapters.models.cli.runner import CliRunner
 from stretto.ports.runner import AttemptResult, Failure, Success
 from stretto.vocabulary.usage import Usage
@@ -59,7 +59,7 @@ def test_a_reader_is_put_into_a_mode_that_only_reads(tmp_path: Path) -> None:
 def test_where_there_is_no_such_mode_the_result_says_so(tmp_path: Path) -> None:
     result, _ = _asked(tmp_path, "talk")
     assert isinstance(result, Success)
-    assert "offers no mode that only reads" in result.warnings[0]
+    assert "offers no read-only mode" in result.warnings[0]
 
 
 def test_a_writer_may_write_in_the_workspace_and_only_this_once(tmp_path: Path) -> None:
@@ -185,10 +185,12 @@ OPTIONS: list[Json] = [
 def test_what_is_asked_is_answered_by_what_is_listed(
     tmp_path: Path, call: dict[str, Json], tools: tuple[str, ...], chosen: str
 ) -> None:
-    said = answer({"toolCall": call, "options": OPTIONS}, frozenset(tools), tmp_path)
+    said = answer_permission({"toolCall": call, "options": OPTIONS}, frozenset(tools), tmp_path)
     assert said == {"outcome": {"outcome": "selected", "optionId": chosen}}
 
 
 def test_a_question_without_the_right_answer_is_called_off(tmp_path: Path) -> None:
     asked: dict[str, Json] = {"toolCall": {"kind": "read"}, "options": OPTIONS[:1]}
-    assert answer(asked, frozenset(READING), tmp_path) == {"outcome": {"outcome": "cancelled"}}
+    assert answer_permission(asked, frozenset(READING), tmp_path) == {
+        "outcome": {"outcome": "cancelled"}
+    }

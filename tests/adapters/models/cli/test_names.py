@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault, read_name
+from stretto.adapters.models.cli.names import NamedCli, NamedCommand, cli_fault, read_name
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from stretto.adapters.models.cli.names import AskedCli, AskedCommand, cli_fault,
 )
 def test_a_cli_may_be_named_with_a_model(name: str, cli: str, model: str, speaks_acp: bool) -> None:
     asked = read_name(name)
-    assert isinstance(asked, AskedCli)
+    assert isinstance(asked, NamedCli)
     assert (asked.cli.name, asked.model, asked.speaks_acp) == (cli, model, speaks_acp)
 
 
@@ -36,22 +36,22 @@ def test_a_cli_may_be_named_with_a_model(name: str, cli: str, model: str, speaks
     ],
 )
 def test_everything_else_is_a_command(name: str, words: tuple[str, ...], speaks_acp: bool) -> None:
-    assert read_name(name) == AskedCommand(words, speaks_acp)
+    assert read_name(name) == NamedCommand(words, speaks_acp)
 
 
 @pytest.mark.parametrize("name", ["cli:claude:--dangerously-skip-permissions", "cli:codex/-x"])
 def test_a_model_cannot_smuggle_in_an_option(name: str) -> None:
     # It is then a command of that odd name, which nobody has.
-    assert isinstance(read_name(name), AskedCommand)
+    assert isinstance(read_name(name), NamedCommand)
     assert cli_fault(name, "/nowhere") is not None
 
 
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("cli:", "'cli:' names nobody"),
-        ("cli:acp:", "'cli:acp:' names nobody"),
-        ("cli:acp", "'cli:acp' names nobody"),
+        ("cli:", "'cli:' names no program"),
+        ("cli:acp:", "'cli:acp:' names no program"),
+        ("cli:acp", "'cli:acp' names no program"),
         ("cli:'", "cannot be split into words: no closing quotation"),
         ("cli:acp:claude", "'claude' does not speak ACP: write cli:claude"),
         ("cli:claude", "'claude' is not installed, or not on PATH: npm install -g @anthropic"),

@@ -8,9 +8,14 @@ workspace do not count unless it is trusted.
 import json
 from collections.abc import Iterator, Mapping
 
-from stretto.adapters.models.cli.described import Cli, Launch, Order, as_words, dropped_tools
-from stretto.adapters.models.cli.failing import failure
-from stretto.adapters.models.cli.picking import (
+from stretto.adapters.models.cli.cli_spec import (
+    Cli,
+    CliLaunch,
+    LaunchRequest,
+    dropped_tools,
+    guard_prompt,
+)
+from stretto.adapters.models.cli.json_access import (
     at,
     count_at,
     list_at,
@@ -20,17 +25,18 @@ from stretto.adapters.models.cli.picking import (
     text_at,
     words_of,
 )
-from stretto.adapters.models.cli.said import (
-    Answered,
-    CallBegan,
+from stretto.adapters.models.cli.transcript import (
+    AgentEvent,
+    AgentFailed,
     CallEnded,
-    Capped,
-    Failed,
-    Named,
-    Said,
-    Spent,
-    SpentInAll,
-    Spoke,
+    CallStarted,
+    FinalAnswer,
+    LimitReached,
+    ModelNamed,
+    TextDelta,
+    UsageDelta,
+    UsageTotal,
+    failure,
 )
 from stretto.ports.runner import AttemptRequest
 from stretto.vocabulary.usage import Usage
@@ -44,7 +50,7 @@ _TOOLS = {**{name: name for name in _SAME_NAME}, "WebSearch": "WebSearch", "Mult
 _CAPS = {"error_max_turns": "max turns reached", "error_max_budget_usd": "budget reached"}
 
 
-def _launch(order: Order) -> Launch:
+def _launch(order: LaunchRequest) -> CliLaunch:
     request = order.request
     names = sorted({_TOOLS[name] for name in order.tools & _TOOLS.keys()})
     words = ["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
@@ -70,7 +76,7 @@ def _launch(order: Order) -> Launch:
         files["instructions.md"] = request.instructions
         words += ["--append-system-prompt-file", str(order.private / "instructions.md")]
     warnings = dropped_tools(order, _TOOLS)
-    return Launch(tuple(words), as_words(request.prompt), files=files, warnings=warnings)
+    return CliLaunch(tuple(words), guard_prompt(request.prompt), files=files, warnings=warnings)
 
 
 def _schema(request: AttemptRequest) -> str:
@@ -81,7 +87,7 @@ def _schema(request: AttemptRequest) -> str:
     return text if len(text) <= _LONGEST_SCHEMA else ""
 
 
-def _read(line: Mapping[str, Json]) -> Iterator[Said]:
+def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
     event = dict(line)
     match text_at(event, "type"):
         case "system":
@@ -92,36 +98,36 @@ def _read(line: Mapping[str, Json]) -> Iterator[Said]:
             for block in list_at(event, "message", "content"):
                 if text_at(block, "type") == "tool_use":
                     arguments = object_at(block, "input")
-                    yield CallBegan(text_at(block, "id"), text_at(block, "name"), arguments)
+                    yield CallStarted(text_at(block, "id"), text_at(block, "name"), arguments)
         case "user":
             yield from _read_results(list_at(event, "message", "content"))
         case "result":
             yield from _read_result(event)
 
 
-def _read_system(event: dict[str, Json]) -> Iterator[Said]:
+def _read_system(event: dict[str, Json]) -> Iterator[AgentEvent]:
     if text_at(event, "subtype") == "init" and (model := text_at(event, "model")):
-        yield Named(model)
+        yield ModelNamed(model)
     is_retry = text_at(event, "subtype") == "api_retry" and count_at(event, "attempt") > 1
     if is_retry and text_at(event, "error") == "authentication_failed":
         # It would try ten times, for minutes.
-        yield Failed(failure("claude", "the key was not accepted", _LOGIN, 401), is_last=True)
+        yield AgentFailed(failure("claude", "the key was not accepted", _LOGIN, 401), is_last=True)
 
 
-def _read_stream(event: dict[str, Json]) -> Iterator[Said]:
+def _read_stream(event: dict[str, Json]) -> Iterator[AgentEvent]:
     match text_at(event, "type"):
         case "message_start":
             tokens = _input_tokens(object_at(event, "message", "usage"))
-            yield Spent(Usage(input_tokens=tokens, model_calls=1))
+            yield UsageDelta(Usage(input_tokens=tokens, model_calls=1))
         case "content_block_delta" if text_at(event, "delta", "type") == "text_delta":
-            yield Spoke(text_at(event, "delta", "text"))
+            yield TextDelta(text_at(event, "delta", "text"))
         case "message_delta":
-            yield Spent(Usage(output_tokens=count_at(event, "usage", "output_tokens")))
+            yield UsageDelta(Usage(output_tokens=count_at(event, "usage", "output_tokens")))
             if text_at(event, "delta", "stop_reason") == "max_tokens":
-                yield Capped("the model's limit of tokens reached", is_truncated=True)
+                yield LimitReached("the model's limit of tokens reached", is_truncated=True)
 
 
-def _read_results(blocks: list[Json]) -> Iterator[Said]:
+def _read_results(blocks: list[Json]) -> Iterator[AgentEvent]:
     for block in blocks:
         if text_at(block, "type") == "tool_result":
             content = at(block, "content")
@@ -130,19 +136,19 @@ def _read_results(blocks: list[Json]) -> Iterator[Said]:
             yield CallEnded(text_at(block, "tool_use_id"), is_ok, size_of(content), said)
 
 
-def _read_result(event: dict[str, Json]) -> Iterator[Said]:
-    yield SpentInAll(_usage(event))
+def _read_result(event: dict[str, Json]) -> Iterator[AgentEvent]:
+    yield UsageTotal(_usage(event))
     subtype, said = text_at(event, "subtype"), text_at(event, "result")
     if subtype in _CAPS:
-        yield Capped(_CAPS[subtype])
+        yield LimitReached(_CAPS[subtype])
     elif at(event, "is_error") is True:
         words = said or words_of(list_at(event, "errors")) or subtype
         status = count_at(event, "api_error_status") or None
-        yield Failed(failure("claude", words, _LOGIN, status))
+        yield AgentFailed(failure("claude", words, _LOGIN, status))
     elif structured := at(event, "structured_output"):
-        yield Answered(json.dumps(structured, ensure_ascii=False))
+        yield FinalAnswer(json.dumps(structured, ensure_ascii=False))
     else:
-        yield Answered(said)
+        yield FinalAnswer(said)
 
 
 def _usage(event: dict[str, Json]) -> Usage:
@@ -159,7 +165,7 @@ def _input_tokens(usage: dict[str, Json]) -> int:
     return sum(count_at(usage, name) for name in names)
 
 
-CLAUDE = Cli(
+CLI = Cli(
     name="claude",
     install="npm install -g @anthropic-ai/claude-code",
     login=_LOGIN,

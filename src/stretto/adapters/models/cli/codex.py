@@ -11,9 +11,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from stretto.adapters.models.cli.described import Cli, Launch, Order
-from stretto.adapters.models.cli.failing import failure
-from stretto.adapters.models.cli.picking import (
+from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRequest
+from stretto.adapters.models.cli.json_access import (
     at,
     count_at,
     list_at,
@@ -21,13 +20,14 @@ from stretto.adapters.models.cli.picking import (
     size_of,
     text_at,
 )
-from stretto.adapters.models.cli.said import (
-    CallBegan,
+from stretto.adapters.models.cli.transcript import (
+    AgentEvent,
+    AgentFailed,
     CallEnded,
-    Failed,
-    Said,
-    SpentInAll,
-    Spoke,
+    CallStarted,
+    TextDelta,
+    UsageTotal,
+    failure,
 )
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
@@ -43,7 +43,7 @@ _CALLS = {
 }
 
 
-def _launch(order: Order) -> Launch:
+def _launch(order: LaunchRequest) -> CliLaunch:
     request = order.request
     words = ["exec", "--json", "--skip-git-repo-check", "--ephemeral", "--color", "never"]
     words += ["--sandbox", "workspace-write" if request.may_write else "read-only"]
@@ -56,7 +56,7 @@ def _launch(order: Order) -> Launch:
     if request.schema is not None and _is_strict(dict(request.schema)):
         files["schema.json"] = json.dumps(request.schema)
         words += ["--output-schema", str(order.private / "schema.json")]
-    return Launch((*words, "-"), order.told, files=files)
+    return CliLaunch((*words, "-"), order.whole_prompt, files=files)
 
 
 def _without_servers(environ: Mapping[str, str]) -> list[str]:
@@ -86,7 +86,7 @@ def _is_strict(schema: Json) -> bool:
     return all(_is_strict(each) for each in schema.values())
 
 
-def _read(line: Mapping[str, Json]) -> Iterator[Said]:
+def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
     event = dict(line)
     match text_at(event, "type"):
         case "item.started":
@@ -99,22 +99,22 @@ def _read(line: Mapping[str, Json]) -> Iterator[Said]:
                 count_at(usage, "input_tokens"),
                 count_at(usage, "output_tokens"),
             )
-            yield SpentInAll(Usage(tokens_in, tokens_out))
+            yield UsageTotal(Usage(tokens_in, tokens_out))
         case "turn.failed":
-            yield Failed(failure("codex", text_at(event, "error", "message"), _LOGIN))
+            yield AgentFailed(failure("codex", text_at(event, "error", "message"), _LOGIN))
 
 
-def _read_began(item: dict[str, Json]) -> Iterator[Said]:
+def _read_began(item: dict[str, Json]) -> Iterator[AgentEvent]:
     if (call := _CALLS.get(text_at(item, "type"))) is not None:
         tool, fields = call
         shown = {name: item[name] for name in fields if name in item}
-        yield CallBegan(text_at(item, "id"), tool, shown)
+        yield CallStarted(text_at(item, "id"), tool, shown)
 
 
-def _read_ended(item: dict[str, Json]) -> Iterator[Said]:
+def _read_ended(item: dict[str, Json]) -> Iterator[AgentEvent]:
     kind = text_at(item, "type")
     if kind == "agent_message":
-        yield Spoke(text_at(item, "text"))
+        yield TextDelta(text_at(item, "text"))
     elif kind in _CALLS:
         yield from _read_began(item)  # some kinds have no beginning; a second one changes nothing
         is_ok = text_at(item, "status") not in ("failed", "declined")
@@ -125,7 +125,7 @@ def _read_ended(item: dict[str, Json]) -> Iterator[Said]:
         yield CallEnded(text_at(item, "id"), is_ok, size_of(output), said)
 
 
-CODEX = Cli(
+CLI = Cli(
     name="codex",
     install="npm install -g @openai/codex",
     login=_LOGIN,

@@ -12,17 +12,17 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from stretto.adapters.models.cli.described import Cli, Launch, Order, dropped_tools
-from stretto.adapters.models.cli.failing import failure
-from stretto.adapters.models.cli.picking import at, count_at, object_at, size_of, text_at
-from stretto.adapters.models.cli.said import (
-    CallBegan,
+from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRequest, dropped_tools
+from stretto.adapters.models.cli.json_access import at, count_at, object_at, size_of, text_at
+from stretto.adapters.models.cli.transcript import (
+    AgentEvent,
+    AgentFailed,
     CallEnded,
-    Failed,
-    Named,
-    Said,
-    SpentInAll,
-    Spoke,
+    CallStarted,
+    ModelNamed,
+    TextDelta,
+    UsageTotal,
+    failure,
 )
 from stretto.ports.runner import Failure
 from stretto.vocabulary.usage import Usage
@@ -44,7 +44,7 @@ _TOOLS = {
 _OF_THE_PROJECT = (".gemini", ".env")
 
 
-def _launch(order: Order) -> Launch:
+def _launch(order: LaunchRequest) -> CliLaunch:
     # Its own filters for commands are not ours: then rather no shell at all.
     given = {k: v for k, v in _TOOLS.items() if k != "Bash" or not order.bash_filters}
     tools = sorted({name for each in order.tools & given.keys() for name in given[each]})
@@ -58,7 +58,7 @@ def _launch(order: Order) -> Launch:
         words += ["--model", order.model]
     files = {"policy.toml": _policy(tools)}
     warnings = dropped_tools(order, given)
-    return Launch(tuple(words), order.told, files=files, warnings=warnings)
+    return CliLaunch(tuple(words), order.whole_prompt, files=files, warnings=warnings)
 
 
 def _policy(tools: list[str]) -> str:
@@ -71,16 +71,16 @@ def _holds_settings(workspace: Path) -> bool:
     return any((workspace / name).exists() for name in _OF_THE_PROJECT)
 
 
-def _read(line: Mapping[str, Json]) -> Iterator[Said]:
+def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
     event = dict(line)
     match text_at(event, "type"):
         case "init":
-            yield Named(text_at(event, "model"))
+            yield ModelNamed(text_at(event, "model"))
         case "message" if text_at(event, "role") == "assistant":
-            yield Spoke(text_at(event, "content"))
+            yield TextDelta(text_at(event, "content"))
         case "tool_use":
             tool, arguments = text_at(event, "tool_name"), object_at(event, "parameters")
-            yield CallBegan(text_at(event, "tool_id"), tool, arguments)
+            yield CallStarted(text_at(event, "tool_id"), tool, arguments)
         case "tool_result":
             is_ok = text_at(event, "status") != "error"
             said = "" if is_ok else text_at(event, "error", "message")
@@ -91,9 +91,9 @@ def _read(line: Mapping[str, Json]) -> Iterator[Said]:
                 count_at(stats, "input_tokens"),
                 count_at(stats, "output_tokens"),
             )
-            yield SpentInAll(Usage(tokens_in, tokens_out))
+            yield UsageTotal(Usage(tokens_in, tokens_out))
             if text_at(event, "status") == "error":
-                yield Failed(failure("gemini", text_at(event, "error", "message"), _LOGIN))
+                yield AgentFailed(failure("gemini", text_at(event, "error", "message"), _LOGIN))
 
 
 _NOT_TRUSTED = (
@@ -101,7 +101,7 @@ _NOT_TRUSTED = (
     "look at them, run `gemini` there once and trust it"
 )
 
-GEMINI = Cli(
+CLI = Cli(
     name="gemini",
     install="npm install -g @google/gemini-cli",
     login=_LOGIN,

@@ -8,9 +8,8 @@ The user's own extensions are left out.
 
 from collections.abc import Iterator, Mapping
 
-from stretto.adapters.models.cli.described import Cli, Launch, Order, Refused
-from stretto.adapters.models.cli.failing import failure
-from stretto.adapters.models.cli.picking import (
+from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRefused, LaunchRequest
+from stretto.adapters.models.cli.json_access import (
     at,
     count_at,
     list_at,
@@ -19,14 +18,15 @@ from stretto.adapters.models.cli.picking import (
     text_at,
     words_of,
 )
-from stretto.adapters.models.cli.said import (
-    CallBegan,
+from stretto.adapters.models.cli.transcript import (
+    AgentEvent,
+    AgentFailed,
     CallEnded,
-    Capped,
-    Failed,
-    Said,
-    SpentInAll,
-    Spoke,
+    CallStarted,
+    LimitReached,
+    TextDelta,
+    UsageTotal,
+    failure,
 )
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
@@ -36,37 +36,37 @@ _FAILED = "Ran into this error: "
 _CAPPED = "I've reached the maximum number of actions"
 
 
-def _launch(order: Order) -> Launch | Refused:
+def _launch(order: LaunchRequest) -> CliLaunch | LaunchRefused:
     request = order.request
     if not request.may_write and order.tools:
-        return Refused(
+        return LaunchRefused(
             "goose cannot read files without being able to write them: "
             "give this agent no tools, or another model"
         )
     if request.may_write and not order.speaks_acp and _lacks_shell(order):
-        return Refused(
+        return LaunchRefused(
             "goose writes only together with a shell: give this agent Bash, or use cli:acp:goose, "
             "which asks before each call"
         )
     mode = ("approve" if order.speaks_acp else "auto") if request.may_write else "chat"
     builtin = ["--with-builtin", "developer"] if request.may_write else []
     provider, _, model = order.model.rpartition("/")
-    sets = {"GOOSE_MODE": mode}
-    sets |= {"GOOSE_PROVIDER": provider} if provider else {}
-    sets |= {"GOOSE_MODEL": model} if model else {}
+    variables = {"GOOSE_MODE": mode}
+    variables |= {"GOOSE_PROVIDER": provider} if provider else {}
+    variables |= {"GOOSE_MODEL": model} if model else {}
     if order.speaks_acp:
-        return Launch(("acp", *builtin), order.told, sets)
+        return CliLaunch(("acp", *builtin), order.whole_prompt, variables)
     words = ["run", "--output-format", "stream-json", "--no-session", "--quiet", "--no-profile"]
     if request.max_turns is not None:
         words += ["--max-turns", str(request.max_turns)]
-    return Launch((*words, *builtin, "--instructions", "-"), order.told, sets)
+    return CliLaunch((*words, *builtin, "--instructions", "-"), order.whole_prompt, variables)
 
 
-def _lacks_shell(order: Order) -> bool:
+def _lacks_shell(order: LaunchRequest) -> bool:
     return "Bash" not in order.tools or bool(order.bash_filters)
 
 
-def _read(line: Mapping[str, Json]) -> Iterator[Said]:
+def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
     event = dict(line)
     match text_at(event, "type"):
         case "message":
@@ -76,20 +76,20 @@ def _read(line: Mapping[str, Json]) -> Iterator[Said]:
             for block in list_at(message, "content"):
                 yield from _read_block(block, text_at(message, "role"), is_its_own)
         case "error":
-            yield Failed(failure("goose", text_at(event, "error"), _LOGIN))
+            yield AgentFailed(failure("goose", text_at(event, "error"), _LOGIN))
         case "complete":
             tokens = count_at(event, "input_tokens"), count_at(event, "output_tokens")
-            yield SpentInAll(Usage(*tokens))
+            yield UsageTotal(Usage(*tokens))
 
 
-def _read_block(block: Json, role: str, is_its_own: bool) -> Iterator[Said]:
+def _read_block(block: Json, role: str, is_its_own: bool) -> Iterator[AgentEvent]:
     match text_at(block, "type"):
         case "text" if role == "assistant":
             text = text_at(block, "text")
-            yield _read_words(text) if is_its_own else Spoke(text)
+            yield _read_words(text) if is_its_own else TextDelta(text)
         case "toolRequest":
             call = object_at(block, "toolCall", "value")
-            yield CallBegan(
+            yield CallStarted(
                 text_at(block, "id"), text_at(call, "name"), object_at(call, "arguments")
             )
         case "toolResponse":
@@ -101,13 +101,13 @@ def _read_block(block: Json, role: str, is_its_own: bool) -> Iterator[Said]:
             yield CallEnded(text_at(block, "id"), is_ok, size_of(words_of(content)), said)
 
 
-def _read_words(text: str) -> Said:
+def _read_words(text: str) -> AgentEvent:
     if text.startswith(_FAILED):
-        return Failed(failure("goose", text.removeprefix(_FAILED), _LOGIN))
-    return Capped("max turns reached") if text.startswith(_CAPPED) else Spoke(text)
+        return AgentFailed(failure("goose", text.removeprefix(_FAILED), _LOGIN))
+    return LimitReached("max turns reached") if text.startswith(_CAPPED) else TextDelta(text)
 
 
-GOOSE = Cli(
+CLI = Cli(
     name="goose",
     install="npm install -g @aaif/goose",
     login=_LOGIN,
@@ -124,6 +124,6 @@ GOOSE = Cli(
     launch=_launch,
     read=_read,
     speaks_acp=True,
-    hears=_read_words,
+    read_text=_read_words,
     caps_turns=True,
 )

@@ -8,17 +8,24 @@ unless it is trusted.
 import json
 from collections.abc import Iterator, Mapping
 
-from stretto.adapters.models.cli.described import Cli, Launch, Order, dropped_tools
-from stretto.adapters.models.cli.failing import failure
-from stretto.adapters.models.cli.picking import at, count_at, number_at, object_at, size_of, text_at
-from stretto.adapters.models.cli.said import (
-    CallBegan,
+from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRequest, dropped_tools
+from stretto.adapters.models.cli.json_access import (
+    at,
+    count_at,
+    number_at,
+    object_at,
+    size_of,
+    text_at,
+)
+from stretto.adapters.models.cli.transcript import (
+    AgentEvent,
+    AgentFailed,
     CallEnded,
-    Capped,
-    Failed,
-    Said,
-    Spent,
-    Spoke,
+    CallStarted,
+    LimitReached,
+    TextDelta,
+    UsageDelta,
+    failure,
 )
 from stretto.ports.runner import Failure
 from stretto.vocabulary.usage import Usage
@@ -39,7 +46,7 @@ _TOOLS = {
 }
 
 
-def _launch(order: Order) -> Launch:
+def _launch(order: LaunchRequest) -> CliLaunch:
     # Its own filters for commands are not ours: then rather no shell at all.
     given = {k: v for k, v in _TOOLS.items() if k != "Bash" or not order.bash_filters}
     permission: dict[str, Json] = {"*": "deny"}
@@ -54,32 +61,37 @@ def _launch(order: Order) -> Launch:
     words = ["acp"] if order.speaks_acp else ["run", "--format", "json", "--agent", _AGENT]
     if order.model and not order.speaks_acp:
         words += ["--model", order.model]
-    sets = {"OPENCODE_CONFIG_CONTENT": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+    variables = {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    }
     if not order.trusts_project:
-        sets["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
-    return Launch(tuple(words), order.told, sets, warnings=dropped_tools(order, given))
+        variables["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
+    return CliLaunch(
+        tuple(words), order.whole_prompt, variables, warnings=dropped_tools(order, given)
+    )
 
 
-def _read(line: Mapping[str, Json]) -> Iterator[Said]:
+def _read(line: Mapping[str, Json]) -> Iterator[AgentEvent]:
     event = dict(line)
     part = object_at(event, "part")
     match text_at(event, "type"):
         case "text":
-            yield Spoke(text_at(part, "text"))
+            yield TextDelta(text_at(part, "text"))
         case "tool_use":
             yield from _read_call(text_at(part, "callID"), text_at(part, "tool"), part)
         case "step_finish":
-            yield Spent(_usage(part))
+            yield UsageDelta(_usage(part))
             if text_at(part, "reason") == "length":
-                yield Capped("the model's limit of tokens reached", is_truncated=True)
+                yield LimitReached("the model's limit of tokens reached", is_truncated=True)
         case "error":
-            yield Failed(_failure(object_at(event, "error")))
+            yield AgentFailed(_failure(object_at(event, "error")))
 
 
-def _read_call(id: str, tool: str, part: dict[str, Json]) -> Iterator[Said]:
+def _read_call(id: str, tool: str, part: dict[str, Json]) -> Iterator[AgentEvent]:
     """It tells of a call once it has ended."""
     state = object_at(part, "state")
-    yield CallBegan(id, tool, object_at(state, "input"))
+    yield CallStarted(id, tool, object_at(state, "input"))
     is_ok = text_at(state, "status") != "error"
     yield CallEnded(id, is_ok, size_of(at(state, "output")), text_at(state, "error"))
 
@@ -103,7 +115,7 @@ def _failure(error: dict[str, Json]) -> Failure:
     return failure("opencode", words, _LOGIN, status, seconds)
 
 
-OPENCODE = Cli(
+CLI = Cli(
     name="opencode",
     install="npm install -g opencode-ai",
     login=_LOGIN,

@@ -1,10 +1,10 @@
-"""CLI agents as subagents. In: AttemptRequest whose model begins with `cli:`. Out: AttemptResult.
+"""Run an attempt whose model begins with `cli:` by an agent program of others.
 
     the name ─→ a known CLI ─→ may it be held to what the step may do? ─┬→ its JSON lines ─┐
              ─→ an ACP agent ───────────────────────────────────────────┼→ ACP ────────────┼→ result
              ─→ a command ─→ has the user allowed it? ──────────────────┴→ what it prints ─┘
 
-The agent keeps its own loop and tools; what it does is journaled as it says so itself.
+The agent keeps its own loop and tools; what it does is journaled as it reports it.
 """
 
 import os
@@ -13,23 +13,31 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from stretto.adapters.models.cli.acp import AcpAgent
-from stretto.adapters.models.cli.command import ask_command
-from stretto.adapters.models.cli.described import Order, Refused
-from stretto.adapters.models.cli.environment import for_cli, for_command
-from stretto.adapters.models.cli.headless import ask_headless
-from stretto.adapters.models.cli.hearing import Hearing
+from stretto.adapters.models.cli.cli_spec import (
+    Cli,
+    LaunchRefused,
+    LaunchRequest,
+    for_cli,
+    for_command,
+)
+from stretto.adapters.models.cli.json_access import json_line
 from stretto.adapters.models.cli.names import (
-    AskedCli,
-    AskedCommand,
+    NamedCli,
+    NamedCommand,
     not_found,
     not_installed,
     read_name,
 )
-from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Witness
+from stretto.adapters.models.cli.transcript import TranscriptRecorder, failure
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.processes.guarded import GuardedProgram, TooMuchOutput, run_guarded
 from stretto.processes.programs import NOWHERE, ProgramStart, Writable, find_command, with_safe_path
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 
-_UNHELD = "it offers no mode that only reads: nothing but its own manners kept it from writing"
+_NOT_ENFORCED = "this agent offers no read-only mode, so read-only was not enforced"
+_KILLED = 128 + 9
+MOST_ANSWER_BYTES = 4 * 1024 * 1024
+_LONGEST_TAIL = 2_000
 
 
 class CliRunner:
@@ -44,9 +52,10 @@ class CliRunner:
         writable: Writable = NOWHERE,
     ) -> None:
         """`may_run`: whether the user allows this command. Recipes come from strangers and models,
-        so nobody but the user's own settings may say yes. The CLIs with a name need no such yes.
+        so only the user's own settings may allow it. CLIs with a name need no permission.
 
-        `writable`: where steps write, and no program is taken from. `passes`: further variables for the programs. `max_usd`: for CLIs that can stop at a sum.
+        `writable`: where steps write; no program is started from there. `passes`: further variables
+        for the programs. `max_usd`: for CLIs that can stop at a sum.
         """
         self._may_run = may_run
         self._environ = with_safe_path(environ, writable)
@@ -66,7 +75,7 @@ class CliRunner:
             with tempfile.TemporaryDirectory(
                 prefix="stretto-cli-", ignore_cleanup_errors=True
             ) as private:
-                if isinstance(asked, AskedCli):
+                if isinstance(asked, NamedCli):
                     return await self._ask_cli(asked, request, witness, Path(private))
                 return await self._ask_command(asked, request, witness, Path(private))
         except OSError as error:
@@ -74,15 +83,15 @@ class CliRunner:
             return Failure("error", said, model=name)
 
     async def _ask_cli(
-        self, asked: AskedCli, request: AttemptRequest, witness: Witness, private: Path
+        self, asked: NamedCli, request: AttemptRequest, witness: Witness, private: Path
     ) -> AttemptResult:
         cli, name = asked.cli, request.model or ""
-        program = self._found(cli.name)
+        program = self._find(cli.name)
         if program is None:
             return Failure("permanent", not_installed(cli), model=name)
         own = private / "own"
         own.mkdir()
-        order = Order(
+        order = LaunchRequest(
             request,
             asked.model,
             own,
@@ -92,54 +101,56 @@ class CliRunner:
             self._environ,
         )
         launch = cli.launch(order)
-        if isinstance(launch, Refused):
+        if isinstance(launch, LaunchRefused):
             return Failure("refused", launch.reason, model=name)
         for file, text in launch.files.items():
             (own / file).write_text(text, errors="replace")
-        environment = {**for_cli(cli, self._environ, self._passes), **launch.sets}
+        environment = {**for_cli(cli, self._environ, self._passes), **launch.variables}
         start = ProgramStart(
             (program, *launch.words),
             _folder(request, private),
             environment,
-            None if asked.speaks_acp else launch.said,
+            None if asked.speaks_acp else launch.prompt,
         )
         counts_itself = cli.caps_turns and not asked.speaks_acp
-        hearing = self._hearing(request, witness, None if counts_itself else request.max_turns)
+        recorder = self._recorder(request, witness, None if counts_itself else request.max_turns)
         if asked.speaks_acp:
-            agent = AcpAgent(cli.name, cli.login, order.tools, request.may_write, cli.hears)
-            await agent.ask(start, launch.said, hearing, sets_mode=False)
+            agent = AcpAgent(cli.name, cli.login, order.tools, request.may_write, cli.read_text)
+            await agent.ask(start, launch.prompt, recorder, sets_mode=False)
         else:
-            await ask_headless(cli, start, hearing)
-        return hearing.result(name, launch.warnings)
+            await ask_headless(cli, start, recorder)
+        return recorder.result(name, launch.warnings)
 
     async def _ask_command(
-        self, asked: AskedCommand, request: AttemptRequest, witness: Witness, private: Path
+        self, asked: NamedCommand, request: AttemptRequest, witness: Witness, private: Path
     ) -> AttemptResult:
         name = request.model or ""
         if not self._may_run(asked.words):
             said = f"the command '{asked.words[0]}' is not among those that the user has allowed"
             return Failure("refused", said, model=name)
-        program = self._found(asked.words[0])
+        program = self._find(asked.words[0])
         if program is None:
             return Failure("permanent", not_found(asked.words[0]), model=name)
-        order = Order(request, "", private)
+        order = LaunchRequest(request, "", private)
         start = ProgramStart(
             (program, *asked.words[1:]),
             _folder(request, private),
             for_command(self._environ, self._passes),
-            None if asked.speaks_acp else order.told,
+            None if asked.speaks_acp else order.whole_prompt,
         )
         if not asked.speaks_acp:
             return await ask_command(name, start)
-        hearing = self._hearing(request, witness, request.max_turns)
+        recorder = self._recorder(request, witness, request.max_turns)
         agent = AcpAgent(asked.words[0], "log in with it first", order.tools, request.may_write)
-        await agent.ask(start, order.told, hearing, sets_mode=True)
-        return hearing.result(name, () if agent.is_held else (_UNHELD,))
+        await agent.ask(start, order.whole_prompt, recorder, sets_mode=True)
+        return recorder.result(name, () if agent.is_read_only_enforced else (_NOT_ENFORCED,))
 
-    def _hearing(self, request: AttemptRequest, witness: Witness, max_turns: int | None) -> Hearing:
-        return Hearing(request, witness, self._redactor, max_turns)
+    def _recorder(
+        self, request: AttemptRequest, witness: Witness, max_turns: int | None
+    ) -> TranscriptRecorder:
+        return TranscriptRecorder(request, witness, self._redactor, max_turns)
 
-    def _found(self, program: str) -> str | None:
+    def _find(self, program: str) -> str | None:
         return find_command(program, Path.cwd(), self._environ.get("PATH"), self._writable)
 
 
@@ -150,3 +161,52 @@ def _folder(request: AttemptRequest, private: Path) -> Path:
     empty = private / "work"
     empty.mkdir()
     return empty
+
+
+async def ask_headless(cli: Cli, start: ProgramStart, recorder: TranscriptRecorder) -> None:
+    """Afterwards the recorder knows how the agent ended."""
+    try:
+        async with run_guarded(start) as child:
+            await _follow(child, cli, recorder)
+            if not recorder.is_over:
+                await _explain_end(child, cli, recorder)
+    except TooMuchOutput as flood:
+        recorder.failure = Failure("error", f"{cli.name}: {flood}")
+    finally:
+        recorder.close()
+
+
+async def _follow(child: GuardedProgram, cli: Cli, recorder: TranscriptRecorder) -> None:
+    async for line in child.lines():
+        event = json_line(line)
+        for said in cli.read(event) if event is not None else ():
+            recorder.record(said)
+        if recorder.is_over:
+            return
+
+
+async def _explain_end(child: GuardedProgram, cli: Cli, recorder: TranscriptRecorder) -> None:
+    code, errors = await child.exit_code(), await child.last_errors()
+    if code == 0 or recorder.cap is not None:
+        return
+    if recorder.failure is None:
+        ended = "was killed" if code == _KILLED else f"ended with exit code {code}"
+        words = f"{ended}: {errors}" if errors else ended
+        recorder.failure = cli.exit_codes.get(code) or failure(cli.name, words, cli.login)
+
+
+async def ask_command(name: str, start: ProgramStart) -> AttemptResult:
+    try:
+        async with run_guarded(start) as child:
+            answer = await child.read_all(MOST_ANSWER_BYTES)
+            code, errors = await child.exit_code(), await child.last_errors()
+    except TooMuchOutput as flood:
+        return Failure("error", f"{start.words[0]}: {flood}", model=name)
+    if code != 0:
+        tail = errors[-_LONGEST_TAIL:] or "it printed nothing on stderr"
+        error = f"{start.words[0]} ended with exit code {code}: {tail}"
+        return Failure("error", error, model=name)
+    text = answer.decode(errors="replace").strip()
+    if not text:
+        return Failure("empty", "the answer is empty", model=name)
+    return Success(text, model=name)

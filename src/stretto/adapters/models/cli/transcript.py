@@ -1,43 +1,134 @@
-"""Follow an agent at work. In: what it says, one after the other. Out: events, and how it ended."""
+"""What an agent program tells of its work, and the transcript that is made of it.
 
-from typing import NamedTuple, assert_never
+Every CLI prints lines of its own; each is read into AgentEvents. A TranscriptRecorder takes them one
+after the other, journals them, counts tokens and turns, and knows at the end what the result is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, assert_never
 
 from msgspec import structs
 
-from stretto.adapters.models.cli.said import (
-    Answered,
-    CallBegan,
-    CallEnded,
-    Capped,
-    Failed,
-    Named,
-    Said,
-    Spent,
-    SpentInAll,
-    Spoke,
-)
 from stretto.agents.speaking import Speaking
 from stretto.events.model import ToolEnded
 from stretto.ports.runner import AttemptRequest, Failure, Success, Witness
 from stretto.text.redaction import Redactor
 from stretto.text.short import shorten, shorten_arguments
 from stretto.vocabulary.usage import Usage
+from stretto.vocabulary.values import Json
 
 MOST_ANSWER_CHARACTERS = 4 * 1024 * 1024
 _LONGEST_MESSAGE = 500
+_LONGEST = 2_000
+_BUSY = frozenset({408, 429, 502, 503, 504, 529})
+_NOT_LOGGED_IN = frozenset({401, 403})
+_STATUS = re.compile(r"\b(?:status|code|error)\b\D{0,12}\b([45]\d\d)\b|\((4\d\d|5\d\d)\)", re.I)
+_BUSY_WORDS = re.compile(
+    r"rate.?limit|too many requests|overloaded|quota|usage limit|RESOURCE_EXHAUSTED|UNAVAILABLE"
+    r"|stream disconnected|failed to lookup address|connection (?:error|refused)|ECONNREFUSED",
+    re.I,
+)
+_LOGIN_WORDS = re.compile(
+    r"not logged in|please (?:run )?/?log ?in|log ?in again|unauthori[sz]ed|authenticat"
+    r"|invalid (?:x-)?api.?key|api.?key (?:is |was )?(?:missing|not|required)|auth method"
+    r"|specify the \w+_API_KEY|no provider configured",
+    re.I,
+)
+_LATER = re.compile(
+    r"(?:retry|again|reset)[^\d\n]{0,24}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|sec|seconds?"
+    r"|m|min|minutes?|h|hours?)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of a reply."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    id: str
+    tool: str
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    id: str
+    is_ok: bool
+    size: int
+    message: str = ""  # how it failed
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDelta:
+    """The usage of one more call of a model."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """The CLI's own total, which replaces what was counted until then."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class FinalAnswer:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """The agent stopped at a limit. What it has said until then is kept."""
+
+    reason: str
+    is_truncated: bool = False  # in the middle of its answer, which is then of no use
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFailed:
+    failure: Failure
+    is_last: bool = False  # end the agent: it would go on trying in vain
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNamed:
+    """The model that answers, as its provider calls it."""
+
+    model: str
+
+
+AgentEvent: TypeAlias = (
+    TextDelta
+    | CallStarted
+    | CallEnded
+    | UsageDelta
+    | UsageTotal
+    | FinalAnswer
+    | LimitReached
+    | AgentFailed
+    | ModelNamed
+)
 
 
 class _Call(NamedTuple):
     number: int
-    began: CallBegan
+    began: CallStarted
     at: float
 
 
-class Hearing:
+class TranscriptRecorder:
     def __init__(
         self, request: AttemptRequest, witness: Witness, redactor: Redactor, max_turns: int | None
     ) -> None:
-        """`max_turns`: when to say that it is enough; None where the agent counts itself."""
+        """`max_turns`: after how many turns it is ended; None: the agent counts them itself."""
         self._request = request
         self._witness = witness
         self._redactor = redactor
@@ -56,37 +147,37 @@ class Hearing:
         self.model = ""
         self.cap: str | None = None
         self.failure: Failure | None = None
-        self.is_over = False  # whatever it still does is of no use
+        self.is_over = False  # whatever the agent still does is of no use
 
-    def hear(self, said: Said) -> None:
-        match said:
-            case Spoke(text):
-                self._cut = ""  # it went on by itself
+    def record(self, event: AgentEvent) -> None:
+        match event:
+            case TextDelta(text):
+                self._cut = ""  # the agent went on by itself
                 self._count_turn()
                 self._keep(text)
-            case CallBegan(id):
+            case CallStarted(id):
                 self._cut = ""
                 self._count_turn()
-                self._begin(id, said)
+                self._begin(id, event)
             case CallEnded(id):
                 self._is_its_turn = False
-                self._end(id, said.is_ok, said.size, said.message)
-            case Spent(usage):
+                self._end(id, event.is_ok, event.size, event.message)
+            case UsageDelta(usage):
                 self._spend(usage)
-            case SpentInAll(usage):
+            case UsageTotal(usage):
                 self._settle(usage)
-            case Answered(text):
+            case FinalAnswer(text):
                 self._answer = text
-            case Capped(reason, is_truncated=True):
+            case LimitReached(reason, is_truncated=True):
                 self._cut = f"{reason}: the answer was cut off"
-            case Capped(reason):
+            case LimitReached(reason):
                 self.cap = reason
-            case Failed(failure):
-                self.failure, self.is_over = failure, said.is_last
-            case Named(model):
+            case AgentFailed(failure):
+                self.failure, self.is_over = failure, event.is_last
+            case ModelNamed(model):
                 self.model = model
             case _:
-                assert_never(said)
+                assert_never(event)
 
     def close(self) -> None:
         self._speaking.tell()
@@ -101,7 +192,7 @@ class Hearing:
 
     @property
     def text(self) -> str:
-        """The answer: what it said last, or all it said if it ended with a call."""
+        """The answer: what the agent said last, or all of it if it ended with a call."""
         if self._answer is not None and self._answer.strip():
             return self._answer
         last = "".join(self._said)
@@ -141,9 +232,9 @@ class Hearing:
         if self._kept_characters <= MOST_ANSWER_CHARACTERS:
             self._said.append(text)
 
-    def _begin(self, id: str, began: CallBegan) -> None:
+    def _begin(self, id: str, began: CallStarted) -> None:
         if id in self._open:
-            # Told a second time, and perhaps better.
+            # The same call is reported again, perhaps with its arguments.
             kept = self._open[id]
             self._open[id] = _Call(kept.number, began if began.arguments else kept.began, kept.at)
             return
@@ -193,3 +284,34 @@ class Hearing:
                 max(0, (in_all.model_calls or self._turns) - known.model_calls),
             )
         )
+
+
+def failure(
+    who: str,
+    words: str,
+    login: str,
+    status: int | None = None,
+    retry_after_seconds: float | None = None,
+) -> Failure:
+    words = words.strip()[-_LONGEST:] or "it did not say why"
+    status = status or _status_in(words)
+    later = retry_after_seconds if retry_after_seconds is not None else _later_in(words)
+    if status in _NOT_LOGGED_IN or (status is None and _LOGIN_WORDS.search(words)):
+        return Failure("permanent", f"{who} is not logged in: {words} ({login})")
+    if status in _BUSY or (status is None and _BUSY_WORDS.search(words)):
+        return Failure("unavailable", f"{who}: {words}", retry_after_seconds=later)
+    return Failure("error", f"{who}: {words}")
+
+
+def _status_in(words: str) -> int | None:
+    found = _STATUS.search(words)
+    return int(found[1] or found[2]) if found else None
+
+
+def _later_in(words: str) -> float | None:
+    found = _LATER.search(words)
+    if found is None:
+        return None
+    unit = found[2].lower()
+    factor = 0.001 if unit.startswith(("ms", "mil")) else {"s": 1, "m": 60, "h": 3600}[unit[0]]
+    return float(found[1]) * factor

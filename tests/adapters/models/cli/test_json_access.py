@@ -2,7 +2,13 @@
 
 import pytest
 
-from stretto.adapters.models.cli.picking import count_at, json_line, number_at, text_at, words_of
+from stretto.adapters.models.cli.json_access import (
+    count_at,
+    json_line,
+    number_at,
+    text_at,
+    words_of,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from stretto.adapters.models.cli.hearing import Hearing
-from stretto.adapters.models.cli.known import KNOWN
-from stretto.adapters.models.cli.picking import json_line
+from stretto.adapters.models.cli.json_access import json_line
+from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
+from stretto.adapters.models.cli.transcript import TranscriptRecorder
 from stretto.ports.runner import AttemptResult, Failure, Success
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.vocabulary.usage import Usage
@@ -91,13 +91,13 @@ GOOSE = (
 
 def _heard(name: str, lines: Sequence[str]) -> tuple[AttemptResult, Watching]:
     watching = Watching()
-    hearing = Hearing(attempt(f"cli:{name}"), watching, NOTHING_SECRET, None)
+    recorder = TranscriptRecorder(attempt(f"cli:{name}"), watching, NOTHING_SECRET, None)
     for line in lines:
         event = json_line(line.encode())
-        for said in KNOWN[name].read(event) if event is not None else ():
-            hearing.hear(said)
-    hearing.close()
-    return hearing.result(f"cli:{name}"), watching
+        for said in known_cli(name).read(event) if event is not None else ():
+            recorder.record(said)
+    recorder.close()
+    return recorder.result(f"cli:{name}"), watching
 
 
 @pytest.mark.parametrize(
@@ -283,10 +283,10 @@ def test_claude_is_stopped_when_its_key_is_refused_again() -> None:
     line = '{"type":"system","subtype":"api_retry","attempt":2,"error":"authentication_failed"}'
     event = json_line(line.encode())
     assert event is not None
-    hearing = Hearing(attempt("cli:claude"), Watching(), NOTHING_SECRET, None)
-    for said in KNOWN["claude"].read(event):
-        hearing.hear(said)
-    assert hearing.is_over
+    recorder = TranscriptRecorder(attempt("cli:claude"), Watching(), NOTHING_SECRET, None)
+    for said in known_cli("claude").read(event):
+        recorder.record(said)
+    assert recorder.is_over
 
 
 def test_claude_answers_in_the_shape_that_was_asked_for() -> None:
@@ -299,15 +299,15 @@ def test_claude_answers_in_the_shape_that_was_asked_for() -> None:
 ODD: list[Json] = [None, True, -1, 1.5, "x", [], {}, [[{}]], {"type": {}}, {"message": "x"}]
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("name", sorted(CLI_NAMES))
 def test_lines_of_another_shape_do_no_harm(name: str) -> None:
     lines = {"claude": (*CLAUDE, CLAUDE_END), "codex": CODEX, "gemini": GEMINI}
     lines |= {"opencode": OPENCODE, "goose": GOOSE}
     for line in lines[name]:
         event = json_line(line.encode()) or {}
         for spoilt in _spoilt(event):
-            for said in KNOWN[name].read(spoilt):
-                Hearing(attempt("cli:x"), Watching(), NOTHING_SECRET, 3).hear(said)
+            for said in known_cli(name).read(spoilt):
+                TranscriptRecorder(attempt("cli:x"), Watching(), NOTHING_SECRET, 3).record(said)
 
 
 def _spoilt(event: dict[str, Json]) -> list[dict[str, Json]]:

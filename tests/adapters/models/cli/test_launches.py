@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.models.cli.described import Launch, Order, Refused
-from stretto.adapters.models.cli.environment import for_cli
-from stretto.adapters.models.cli.known import KNOWN
+from stretto.adapters.models.cli.cli_spec import CliLaunch, LaunchRefused, LaunchRequest, for_cli
+from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.ports.runner import AttemptRequest, Failure
 from stretto.vocabulary.values import Json
 from support.cli_agents import READING, WRITING, attempt, run
@@ -29,9 +28,11 @@ def _order(
     trusts_project: bool = False,
     speaks_acp: bool = False,
     home: Path = Path("/nowhere"),
-) -> Order:
+) -> LaunchRequest:
     environ = {"HOME": str(home)}
-    return Order(request, model, Path("/private"), max_usd, trusts_project, speaks_acp, environ)
+    return LaunchRequest(
+        request, model, Path("/private"), max_usd, trusts_project, speaks_acp, environ
+    )
 
 
 def _launched(
@@ -42,18 +43,18 @@ def _launched(
     trusts_project: bool = False,
     speaks_acp: bool = False,
     home: Path = Path("/nowhere"),
-) -> Launch:
+) -> CliLaunch:
     order = _order(request, model, max_usd, trusts_project, speaks_acp, home)
-    launch = KNOWN[name].launch(order)
-    assert isinstance(launch, Launch)
+    launch = known_cli(name).launch(order)
+    assert isinstance(launch, CliLaunch)
     return launch
 
 
-def _after(launch: Launch, word: str) -> str:
+def _after(launch: CliLaunch, word: str) -> str:
     return launch.words[launch.words.index(word) + 1]
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("name", sorted(CLI_NAMES))
 @pytest.mark.parametrize("may_write", [False, True])
 def test_no_cli_is_ever_told_to_skip_all_questions(name: str, may_write: bool) -> None:
     tools = WRITING if may_write else ()
@@ -61,21 +62,21 @@ def test_no_cli_is_ever_told_to_skip_all_questions(name: str, may_write: bool) -
     assert not [word for word in launch.words if any(bad in word for bad in NEVER)]
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("name", sorted(CLI_NAMES))
 def test_the_prompt_is_never_on_the_command_line(name: str) -> None:
     request = attempt(f"cli:{name}", prompt="the prompt", instructions="the role", tools=())
     launch = _launched(name, request)
     shown = " ".join(launch.words)
-    assert "the prompt" in launch.said
+    assert "the prompt" in launch.prompt
     assert "the prompt" not in shown
     assert "the role" not in shown
-    assert "the role" in launch.said + "".join(launch.files.values())
+    assert "the role" in launch.prompt + "".join(launch.files.values())
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("name", sorted(CLI_NAMES))
 def test_a_prompt_is_no_command_of_the_cli(name: str) -> None:
     launch = _launched(name, attempt(f"cli:{name}", prompt="/login as me", tools=()))
-    assert launch.said.startswith("Task:")
+    assert launch.prompt.startswith("Task:")
 
 
 def test_claude_reads_with_reading_tools_only() -> None:
@@ -167,18 +168,18 @@ def test_gemini_trusts_a_workspace_that_has_nothing_to_obey(tmp_path: Path) -> N
 
 def test_opencode_gets_an_agent_that_may_do_what_is_listed() -> None:
     launch = _launched("opencode", attempt("cli:opencode", max_turns=4), "a/b")
-    settings = json.loads(launch.sets["OPENCODE_CONFIG_CONTENT"])
+    settings = json.loads(launch.variables["OPENCODE_CONFIG_CONTENT"])
     agent = settings["agent"]["stretto"]
     assert agent["permission"] == {"*": "deny", "glob": "allow", "grep": "allow", "read": "allow"}
     assert next(iter(agent["permission"])) == "*"  # the last rule that fits decides
     assert agent["steps"] == 4
-    assert launch.sets["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+    assert launch.variables["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
     assert _after(launch, "--model") == "a/b"
 
 
 def test_opencode_over_acp_gets_the_same_agent_and_model() -> None:
     launch = _launched("opencode", attempt("cli:opencode"), "a/b", speaks_acp=True)
-    settings = json.loads(launch.sets["OPENCODE_CONFIG_CONTENT"])
+    settings = json.loads(launch.variables["OPENCODE_CONFIG_CONTENT"])
     assert (settings["default_agent"], settings["model"]) == ("stretto", "a/b")
     assert launch.words == ("acp",)
 
@@ -186,29 +187,29 @@ def test_opencode_over_acp_gets_the_same_agent_and_model() -> None:
 @pytest.mark.parametrize("speaks_acp", [False, True])
 def test_goose_only_talks_for_a_reader_without_tools(speaks_acp: bool) -> None:
     launch = _launched("goose", attempt("cli:goose", tools=()), speaks_acp=speaks_acp)
-    assert launch.sets["GOOSE_MODE"] == "chat"
+    assert launch.variables["GOOSE_MODE"] == "chat"
     assert "--with-builtin" not in launch.words
 
 
 @pytest.mark.parametrize("speaks_acp", [False, True])
 def test_goose_is_refused_to_a_reader_with_tools(speaks_acp: bool) -> None:
     order = _order(attempt("cli:goose", tools=READING), speaks_acp=speaks_acp)
-    refused = KNOWN["goose"].launch(order)
-    assert isinstance(refused, Refused)
+    refused = known_cli("goose").launch(order)
+    assert isinstance(refused, LaunchRefused)
     assert "goose cannot read files without being able to write them" in refused.reason
 
 
 def test_goose_writes_with_a_shell_or_asks() -> None:
     request = attempt("cli:goose", tools=("Read", "Edit"), may_write=True, max_turns=3)
-    assert isinstance(KNOWN["goose"].launch(_order(request)), Refused)
+    assert isinstance(known_cli("goose").launch(_order(request)), LaunchRefused)
     asking = _launched("goose", request, "openai/gpt-4o", speaks_acp=True)
-    assert asking.sets == {
+    assert asking.variables == {
         "GOOSE_MODE": "approve",
         "GOOSE_PROVIDER": "openai",
         "GOOSE_MODEL": "gpt-4o",
     }
     free = _launched("goose", attempt("cli:goose", tools=WRITING, may_write=True, max_turns=3))
-    assert free.sets["GOOSE_MODE"] == "auto"
+    assert free.variables["GOOSE_MODE"] == "auto"
     assert _after(free, "--max-turns") == "3"
 
 
@@ -239,8 +240,8 @@ def test_a_cli_gets_its_own_keys_and_no_others() -> None:
     }
     ours |= {"AWS_SECRET_ACCESS_KEY": "s", "DATABASE_URL": "d", "GITHUB_TOKEN": "g"}
     shared = {"PATH": "/bin", "XDG_CONFIG_HOME": "/x", "TERM": "dumb", "NO_COLOR": "1"}
-    assert for_cli(KNOWN["claude"], ours, ()) == {**shared, "ANTHROPIC_API_KEY": "a"}
-    assert for_cli(KNOWN["codex"], ours, ("GITHUB_TOKEN",)) == {
+    assert for_cli(known_cli("claude"), ours, ()) == {**shared, "ANTHROPIC_API_KEY": "a"}
+    assert for_cli(known_cli("codex"), ours, ("GITHUB_TOKEN",)) == {
         **shared,
         "OPENAI_API_KEY": "o",
         "GITHUB_TOKEN": "g",

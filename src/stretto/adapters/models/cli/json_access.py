@@ -1,6 +1,6 @@
-"""Take values out of JSON that others wrote. In: a line, a value and where to look. Out: a value.
+"""Read values out of JSON that another program wrote.
 
-What is missing or of another kind is empty: a new version of a CLI may say more or less.
+What is missing or of another type is read as empty: a new version of a CLI may say more or less.
 """
 
 import json
@@ -9,8 +9,8 @@ import re
 
 from stretto.vocabulary.values import Json
 
-_MOST = 10**12  # tokens, bytes: nobody means more
-_HALF_A_LETTER = re.compile("[\ud800-\udfff]")
+_MOST = 10**12  # tokens or bytes; a larger number is an error
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_line(line: bytes) -> dict[str, Json] | None:
@@ -18,15 +18,15 @@ def json_line(line: bytes) -> dict[str, Json] | None:
     if not line.lstrip().startswith(b"{"):
         return None
     try:
-        read = json.loads(line.decode(errors="replace"), parse_constant=_no_number)
+        read = json.loads(line.decode(errors="replace"), parse_constant=_infinity)
     except (ValueError, RecursionError):
         return None
     if not isinstance(read, dict):
         return None
-    # No file and no database can hold half a letter.
-    whole = _whole(read) if b"\\ud" in line.lower() else read
-    assert isinstance(whole, dict)
-    return whole
+    # Neither a file nor a database can hold a lone surrogate.
+    clean = _without_surrogates(read) if b"\\ud" in line.lower() else read
+    assert isinstance(clean, dict)
+    return clean
 
 
 def at(value: Json, *path: str) -> Json:
@@ -51,7 +51,7 @@ def list_at(value: Json, *path: str) -> list[Json]:
 
 
 def number_at(value: Json, *path: str) -> float:
-    """Never less than nothing."""
+    """Never negative."""
     found = at(value, *path)
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= _MOST:
         return 0.0
@@ -75,17 +75,20 @@ def words_of(value: Json) -> str:
     return value if isinstance(value, str) else text_at(value, "text")
 
 
-def _no_number(_: str) -> float:
-    return math.inf  # larger than anything we count, so it counts as nothing
+def _infinity(_: str) -> float:
+    return math.inf  # larger than anything we count, so it is read as 0
 
 
-def _whole(value: Json) -> Json:
+def _without_surrogates(value: Json) -> Json:
     match value:
         case str():
-            return _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", value)
+            return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
         case list():
-            return [_whole(each) for each in value]
+            return [_without_surrogates(each) for each in value]
         case dict():
-            return {str(_whole(key)): _whole(each) for key, each in value.items()}
+            return {
+                str(_without_surrogates(key)): _without_surrogates(each)
+                for key, each in value.items()
+            }
         case _:
             return value

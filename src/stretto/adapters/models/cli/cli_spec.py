@@ -1,0 +1,130 @@
+"""What is known of one CLI: how it is started for an attempt, how its lines are read, what it may see.
+
+A CLI with a name gets the environment variables that programs need to run, find their settings and
+reach the network, and those that its own documentation names, because it must be logged in. A
+command gets PATH, HOME and LANG. Both get what the user lists, and nothing else.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from stretto.adapters.models.cli.transcript import AgentEvent, TextDelta
+from stretto.ports.runner import AttemptRequest, Failure
+from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
+from stretto.vocabulary.values import Json
+
+_FOR_COMMANDS = ("PATH", "HOME", "LANG")
+_FOR_CLIS = (
+    *_FOR_COMMANDS,
+    "LC_*",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "XDG_*",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRequest:
+    request: AttemptRequest
+    model: str  # the CLI's own name for it; "": the one it is set up with
+    private: Path  # a folder of this attempt alone, outside the workspace
+    max_usd: float | None = None
+    # Whether the workspace's own settings for that CLI may count. They can name programs to run.
+    trusts_project: bool = False
+    speaks_acp: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)  # of Stretto itself
+
+    @property
+    def whole_prompt(self) -> str:
+        """Instructions and prompt in one text, for a CLI that takes no instructions apart."""
+        parts = (self.request.instructions.strip(), self.request.prompt)
+        return guard_prompt("\n\n".join(part for part in parts if part))
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """By name. A reader gets no tool that writes, whatever its agent lists."""
+        names = {tool_name(written) for written in self.request.tools}
+        return frozenset(names if self.request.may_write else names - CHANGING_TOOLS)
+
+    @property
+    def bash_filters(self) -> tuple[str, ...]:
+        """`Bash(git diff:*)`: Bash, but not for everything."""
+        written = [each.strip() for each in self.request.tools if tool_name(each) == "Bash"]
+        return () if "Bash" in written else tuple(written)
+
+
+@dataclass(frozen=True, slots=True)
+class CliLaunch:
+    words: tuple[str, ...]  # what follows the program's name
+    prompt: str  # read on stdin, or sent over ACP
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment
+    files: Mapping[str, str] = field(default_factory=dict)  # to be written in the private folder
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRefused:
+    reason: str
+
+
+PrepareLaunch: TypeAlias = Callable[[LaunchRequest], CliLaunch | LaunchRefused]
+ReadLine: TypeAlias = Callable[[Mapping[str, Json]], Iterable[AgentEvent]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    name: str  # also its program's
+    install: str
+    login: str
+    # The variables that its documentation names; `FOO_*` stands for all that begin so.
+    passes: tuple[str, ...]
+    launch: PrepareLaunch
+    read: ReadLine
+    speaks_acp: bool = False
+    # Over ACP, errors of the program itself look like pieces of a reply: this tells them apart.
+    read_text: Callable[[str], AgentEvent] = TextDelta
+    caps_turns: bool = False  # the CLI counts turns itself; otherwise we do
+    # Failures that the CLI reports only by its exit code.
+    exit_codes: Mapping[int, Failure] = field(default_factory=dict)
+
+
+def guard_prompt(prompt: str) -> str:
+    """Some CLIs take a message that begins with such a sign for a command of their own."""
+    return f"Task:\n\n{prompt}" if prompt.lstrip().startswith(("/", "!", "#", "@")) else prompt
+
+
+def dropped_tools(order: LaunchRequest, gives: Mapping[str, object]) -> tuple[str, ...]:
+    """AgentEvent of tools that were listed and cannot be given."""
+    asked = {tool_name(written) for written in order.request.tools}
+    lost = sorted(asked - (order.tools & gives.keys()))
+    return (f"it works without {', '.join(lost)}",) if lost else ()
+
+
+def for_command(ours: Mapping[str, str], listed: Iterable[str]) -> dict[str, str]:
+    return _pass(ours, (*_FOR_COMMANDS, *listed))
+
+
+def for_cli(cli: Cli, ours: Mapping[str, str], listed: Iterable[str]) -> dict[str, str]:
+    passed = _pass(ours, (*_FOR_CLIS, *cli.passes, *listed))
+    return {**passed, "TERM": "dumb", "NO_COLOR": "1"}
+
+
+def _pass(ours: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    starts = tuple(name[:-1] for name in names if name.endswith("_*"))
+    return {k: v for k, v in ours.items() if k in names or (starts and k.startswith(starts))}
