@@ -128,3 +128,11 @@ steps:
 """
     replies = "p/one: x, p/writer: x, l/try.1: x, l/check.1: x, m/item.0.stage.0: x, m/reduce: x"
     run_recipe(recipe, script=f"default: ok\nreplies: {{{replies}}}")
+
+
+def test_a_month_of_waiting_takes_no_time_either():
+    recipe = flat("{id: a, subagent: researcher, prompt: x}")
+    before = time.monotonic()
+    report = run_recipe(recipe, script="default: {reply: x, delay: 30d}")
+    assert (report.status, report.duration_seconds) == ("complete", 30 * 86_400)
+    assert time.monotonic() - before < 10

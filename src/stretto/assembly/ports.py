@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from stretto.ports.runner import Runner
     from stretto.text.redaction import Redactor
 
+_NEVER = 10 * 365 * 86_400.0
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:
@@ -78,7 +80,8 @@ class Ports:
         if self.has_workspaces:
             workspaces = open_workspaces(settings, project.redactor)
         if self.store is not None:
-            return Runs(store, clock, workspaces)
+            # Nobody else can reach it: no lease runs out, and no message comes by its mailbox.
+            return Runs(store, clock, workspaces, lease_seconds=_NEVER, poll_seconds=_NEVER)
         lease = _number(environ, "STRETTO_LEASE_SECONDS", LEASE_SECONDS, 3600)
         crashes = _number(environ, "STRETTO_MAX_CRASHES", 3, 1000)
         seals = Seals(lambda: user_secret(settings.home), accepted)

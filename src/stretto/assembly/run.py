@@ -40,6 +40,7 @@ class Run:
         self._prepared: PreparedRun | None = None  # None: this process has not driven it
         self._runs: Runs | None = None
         self._task: asyncio.Task[RunState] | None = None
+        self._state: RunState | None = None  # the driver's own, while a task drives the run
         self._news = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -87,6 +88,7 @@ class Run:
                 after = row.seq
                 yield row
             if not is_driven and not self.is_driven_here:
+                self._raise_error()
                 return
             if not self.is_driven_here:
                 await asyncio.sleep(_POLL_SECONDS)
@@ -101,8 +103,8 @@ class Run:
         while True:
             if self._task is not None:
                 await asyncio.wait([self._task])
-                if self._task.done():
-                    self._task.result()
+                if not self.is_driven_here:
+                    self._raise_error()
                     return await self.status()
             elif await self._is_driven():
                 await asyncio.sleep(_POLL_SECONDS)
@@ -112,6 +114,8 @@ class Run:
     async def status(self) -> str:
         """complete, partial, failed or cancelled; before that running, waiting (for a person),
         overdue (a deadline has passed while it waited) or interrupted (nobody drives it)."""
+        if self.is_driven_here and self._state is not None:
+            return self._state.status.value
         history = await self.history()
         return run_word(history.state, await self._is_driven(), self._stretto.now())
 
@@ -280,6 +284,7 @@ class Run:
         def hear(event: "Event", state: "RunState") -> None:
             if not begun.done():
                 begun.set_result(None)
+            self._state = state
             self._tell()
             if listener is not None:
                 listener(event, state)
@@ -307,6 +312,11 @@ class Run:
         if task.cancelled() or task.exception() is not None or task.result().has_ended:
             self._stretto.forget(self)
         self._tell()
+
+    def _raise_error(self) -> None:
+        """What kept this process from driving the run on: a full disk, another process."""
+        if self._task is not None and not self._task.cancelled():
+            self._task.result()
 
     def _tell(self) -> None:
         self._news.set()

@@ -21,7 +21,7 @@ from stretto.text.visible import one_line, visible_line
 from stretto.vocabulary.ids import RunId
 
 LEASE_SECONDS = 30.0
-_POLL_SECONDS = 0.25
+POLL_SECONDS = 0.25
 _MOST_LETTERS = 200  # of what is said about a message that does not count
 
 
@@ -102,11 +102,13 @@ class LeaseKeeper:
         store: Store,
         lease_seconds: float = LEASE_SECONDS,
         why_dropped: Callable[[RunId, ExternalEvent], str] = lambda run_id, event: "",
+        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         """`why_dropped`: what is wrong with what was posted; it is dropped, with a word on stderr."""
         self._store = store
         self._why_dropped = why_dropped
         self._renew_seconds = lease_seconds / 3
+        self._poll_seconds = poll_seconds
         self._driven: dict[RunId, tuple[Lease, Driven]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -125,7 +127,7 @@ class LeaseKeeper:
         loop = asyncio.get_running_loop()
         renew_at = loop.time() + self._renew_seconds
         while True:
-            await asyncio.sleep(min(_POLL_SECONDS, self._renew_seconds))
+            await asyncio.sleep(min(self._poll_seconds, self._renew_seconds))
             await self.poll_mailbox()
             if loop.time() >= renew_at:
                 await self._renew()

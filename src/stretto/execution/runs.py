@@ -23,7 +23,14 @@ from stretto.execution.decisions import Decided, Verdict, decision_of, fired, re
 from stretto.execution.driver import Driver, Listener, NoRunner
 from stretto.execution.history import History, load
 from stretto.execution.journaling import RunJournal
-from stretto.execution.leases import LEASE_SECONDS, Lease, LeaseKeeper, Store, take_lease
+from stretto.execution.leases import (
+    LEASE_SECONDS,
+    POLL_SECONDS,
+    Lease,
+    LeaseKeeper,
+    Store,
+    take_lease,
+)
 from stretto.execution.reuse import NOTHING, Reusable
 from stretto.execution.seals import Seals, named
 from stretto.plan.codec import encode_plan
@@ -84,6 +91,7 @@ class Runs:
         lease_seconds: float = LEASE_SECONDS,
         most_crashes: int = 3,
         owner: LeaseOwner | None = None,
+        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._store = store
         self._seals = seals
@@ -91,7 +99,7 @@ class Runs:
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._most_crashes = most_crashes
-        self._keeper = LeaseKeeper(store, lease_seconds, self._why_dropped)
+        self._keeper = LeaseKeeper(store, lease_seconds, self._why_dropped, poll_seconds)
         self._owner = owner or LeaseOwner(f"a process without a name {secrets.token_hex(6)}")
         self._drivers: dict[RunId, Driver] = {}
         self._is_stopped = False
