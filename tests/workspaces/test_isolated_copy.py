@@ -210,6 +210,18 @@ def test_what_a_glob_asks_for_by_name_is_copied_although_ignored(tmp_path: Path)
     assert open_isolated(tmp_path / "home2") == by_name
 
 
+def test_a_second_name_of_a_file_with_keys_is_not_copied(tmp_path: Path) -> None:
+    workspace = write_tree(tmp_path / "ws", {".env": b"hush", ".gitignore": b".env\n", "a": b""})
+    (workspace / "notes.txt").hardlink_to(workspace / ".env")
+    (workspace / "b").hardlink_to(workspace / "a")
+    isolated = isolate(workspace, tmp_path / "home1")
+    assert set(isolated.files) == {".gitignore", "a", "b"}
+    assert not (isolated.root / "notes.txt").exists()
+    assert [left.path for left in isolated.left] == ["notes.txt"]
+    named = isolate(workspace, tmp_path / "home2", asked=["**/*", ".env"])
+    assert (named.root / "notes.txt").read_bytes() == b"hush"
+
+
 def test_a_home_inside_the_workspace_is_not_copied_into_itself(tmp_path: Path) -> None:
     workspace = write_tree(tmp_path / "ws", {"a.txt": b"a"})
     isolated = isolate(workspace, workspace / "state/run/step")

@@ -47,6 +47,7 @@ from stretto.workspaces.git import find_repository, list_tracked, make_git_dir
 from stretto.workspaces.paths import FoundPath, PathAt, PathRefused, quote_path, refuse_errors
 from stretto.workspaces.rollback import hold_off_merges
 from stretto.workspaces.rooted_dir import RootedDir
+from stretto.workspaces.secret_files import LinkedSecrets, select_secret_globs
 from stretto.workspaces.storage import (
     encode_record,
     read_record,
@@ -131,7 +132,10 @@ def _copy(
     outer = read_outer_rules(repository, workspace)
     with RootedDir(workspace) as source, BlobWriter(home / "base") as base:
         listing = list_workspace(source, selection, limits, outer)
-        snapshot = _copy_files(source, listing, home / "root", base, limits)
+        secrets = LinkedSecrets(workspace, select_secret_globs(selection.asked))
+        snapshot = _copy_files(
+            source, listing, home / "root", _Copier(base, SizeMeter(limits), secrets)
+        )
         base.finish(durable=False)
     kind: CopyKind = "copy" if repository is None else "worktree"
     left = (*listing.left, *listing.unfit, *snapshot.unread)
@@ -250,13 +254,10 @@ class CopiedFiles:
     unread: tuple[SkippedPath, ...]
 
 
-def _copy_files(
-    source: RootedDir, listing: Listing, root: Path, base: BlobWriter, limits: WorkspaceLimits
-) -> CopiedFiles:
+def _copy_files(source: RootedDir, listing: Listing, root: Path, copying: "_Copier") -> CopiedFiles:
     root.mkdir()
     for folder in listing.folders:
         (root / folder).mkdir()
-    copying = _Copier(base, SizeMeter(limits))
     for folder, found in groupby(listing.files, key=lambda each: each.path.rpartition("/")[0]):
         with ExitStack() as held:
             try:
@@ -274,6 +275,7 @@ def _copy_files(
 class _Copier:
     base: BlobWriter
     meter: SizeMeter  # measured again: a file may have grown since it was listed
+    secrets: LinkedSecrets
     files: dict[str, FileEntry] = field(default_factory=dict)
     unread: list[SkippedPath] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
@@ -295,11 +297,21 @@ class _Copier:
                 self.files[each.path] = FileEntry("link", 0, len(content), self.base.add(content))
             elif source is not None:
                 with source:
-                    self.files[each.path] = self._copy_file(source, to_fd, place.name)
-                self.meter.add(each.path, self.files[each.path].size)
+                    self._copy_file(source, to_fd, each.path)
 
-    def _copy_file(self, source: BinaryIO, to_fd: int, name: str) -> FileEntry:
+    def _copy_file(self, source: BinaryIO, to_fd: int, path: str) -> None:
         status = os.fstat(source.fileno())
+        if self.secrets.cover(path, status):
+            # The copy would be a file of its own, which nothing tells from any other.
+            self.unread.append(SkippedPath(path, "is a second name of a file with keys"))
+            return
+        entry = self._copy_content(source, status, to_fd, path.rpartition("/")[2])
+        self.files[path] = entry
+        self.meter.add(path, entry.size)
+
+    def _copy_content(
+        self, source: BinaryIO, status: os.stat_result, to_fd: int, name: str
+    ) -> FileEntry:
         mode = stat.S_IMODE(status.st_mode) & 0o777
         with open(os.open(name, _CREATE, mode, dir_fd=to_fd), "w+b") as copy:
             os.fchmod(copy.fileno(), mode)

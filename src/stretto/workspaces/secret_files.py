@@ -1,14 +1,24 @@
-"""Files that hold keys by their very name. In: a path, a step's read-set. Out: may it be read?
+"""Files that hold keys, known by their names.
 
 Such a file is never read by a tool, and is empty for a command, unless the read-set names it: not
 by `**/*`, which everybody has, but by a glob that says what it is, such as `.env`, `certs/*.pem` or
 `.ssh/config`. What a package manager has put in place is published and holds no secrets.
+
+A second name of such a file, a hard link, is kept from tools and commands as well, as long as a name
+that says what it is lies in the same workspace.
 """
 
-from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from fnmatch import translate
+from functools import cached_property
+from pathlib import Path
 
 from stretto.globs.glob import Glob
+from stretto.workspaces.protected import is_protected
 
 FOLDERS = frozenset((".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube", ".password-store"))
 FILES = (
@@ -31,6 +41,9 @@ _PAIRS = frozenset((
     (".config", "hub"), (".m2", "settings.xml"), ("age", "keys.txt"), (".streamlit", "secrets.toml"),
 ))  # fmt: skip
 INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
+_MOST_SEARCHED = 200_000  # names that are looked at to find files of keys
+_IS_KEY_FILE = re.compile("|".join(map(translate, FILES)))
+_IS_HARMLESS = re.compile("|".join(map(translate, _HARMLESS)))
 
 
 def is_secret(names: Sequence[str]) -> bool:
@@ -40,7 +53,7 @@ def is_secret(names: Sequence[str]) -> bool:
         return False
     if FOLDERS.intersection(folded) or tuple(folded[-2:]) in _PAIRS:
         return True
-    return _matches(folded[-1], FILES) and not _matches(folded[-1], _HARMLESS)
+    return bool(_IS_KEY_FILE.match(folded[-1])) and not _IS_HARMLESS.match(folded[-1])
 
 
 def is_secret_by_folder(names: Sequence[str]) -> bool:
@@ -53,8 +66,48 @@ def select_secret_globs(globs: Iterable[Glob]) -> tuple[Glob, ...]:
     return tuple(glob for glob in globs if is_secret(glob.text.rstrip("/").split("/")))
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+class LinkedSecrets:
+    """Files of keys by their inodes, which are the same under every name.
+
+    The workspace is searched when the first file with several names is asked about, and only then.
+    """
+
+    def __init__(self, workspace: Path, named: Sequence[Glob] = ()) -> None:
+        """`named`: globs of secrets that may be read."""
+        self._workspace = workspace
+        self._named = named
+
+    def cover(self, path: str, status: os.stat_result) -> bool:
+        """Whether the file at a path that does not say so is one of them."""
+        if status.st_nlink < 2 or is_secret(path.split("/")):
+            return False
+        return (status.st_dev, status.st_ino) in self._inodes
+
+    @cached_property
+    def _inodes(self) -> frozenset[tuple[int, int]]:
+        found = set[tuple[int, int]]()
+        for path in _find_secrets(self._workspace):
+            if not any(glob.matches(path) for glob in self._named):
+                with suppress(OSError):
+                    status = os.lstat(self._workspace / path)
+                    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                        found.add((status.st_dev, status.st_ino))
+        return frozenset(found)
+
+
+def _find_secrets(workspace: Path) -> Iterator[str]:
+    waiting, seen = [""], 0
+    while waiting and seen < _MOST_SEARCHED:
+        prefix = waiting.pop()
+        with suppress(OSError), os.scandir(workspace / prefix) as entries:
+            for entry in entries:
+                seen += 1
+                path = f"{prefix}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in INSTALLED and not is_protected(entry.name):
+                        waiting.append(f"{path}/")
+                elif is_secret(path.split("/")):
+                    yield path
 
 
 def _original(name: str) -> str:

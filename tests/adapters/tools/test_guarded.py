@@ -169,6 +169,20 @@ def test_it_is_read_where_the_step_names_it(
     assert called(read, reach_of(tmp_path, read_set=read_set), file_path=path).verdict == verdict
 
 
+def test_a_second_name_of_a_file_with_keys_is_not_read_either(tmp_path: Path) -> None:
+    secretive(tmp_path)
+    (tmp_path / "notes.txt").hardlink_to(tmp_path / ".env")
+    (tmp_path / "plain.txt").hardlink_to(tmp_path / "a.txt")
+    told = called(read, reach_of(tmp_path), file_path="notes.txt")
+    assert (told.verdict, "hush" in told.text) == ("refused", False)
+    assert "second name of a file with keys" in told.text
+    edited = called(edit, reach_of(tmp_path), file_path="notes.txt", old_string="h", new_string="x")
+    assert edited.verdict == "refused"
+    assert called(grep, reach_of(tmp_path), pattern="hush").text.split() == ["a.txt", "plain.txt"]
+    named = reach_of(tmp_path, read_set=("**/*", ".env"))
+    assert called(read, named, file_path="notes.txt").verdict == "ok"
+
+
 def test_a_step_may_write_what_it_may_not_read(tmp_path: Path) -> None:
     assert called(write, reach_of(tmp_path), file_path=".env", content="A=b").verdict == "ok"
     assert os.listdir(tmp_path) == [".env"]

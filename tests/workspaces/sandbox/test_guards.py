@@ -283,6 +283,15 @@ def test_a_folder_whose_name_makes_a_key_of_a_file_is_not_renamed(
     assert (workspace / key).read_text() == "hush"
 
 
+def test_a_second_name_of_a_key_is_empty_for_a_command(sandbox: Sandbox, workspace: Path) -> None:
+    (workspace / ".env").write_text("hush")
+    (workspace / "src/notes.txt").hardlink_to(workspace / ".env")
+    (workspace / "plain.txt").write_text("plain")
+    (workspace / "src/plain.txt").hardlink_to(workspace / "plain.txt")
+    ran = run(sandbox, "cat .env src/notes.txt src/plain.txt", confined(workspace, "src"))
+    assert ("hush" in ran.output, ran.output.endswith("plain")) == (False, True)
+
+
 def test_keys_that_are_named_are_shown(sandbox: Sandbox, workspace: Path) -> None:
     (workspace / ".env").write_text("hush")
     (workspace / "server.pem").write_text("also")

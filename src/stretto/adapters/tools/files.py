@@ -21,11 +21,13 @@ from stretto.workspaces.isolated_copy import why_lost
 from stretto.workspaces.paths import FoundPath, PathRefused, kind_of, quote_path, wrong_kind
 from stretto.workspaces.protected import PARTS, is_repository
 from stretto.workspaces.rooted_dir import RootedDir
+from stretto.workspaces.secret_files import LinkedSecrets
 
 _T = TypeVar("_T")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # Refusals by a rule of ours. The others, such as "missing", are failures.
 _RULES = frozenset({"outside", "link", "protected"})
+_LINKED_SECRET = "is a second name of a file with keys (a hard link): no tool reads it"
 
 
 class Files:
@@ -38,6 +40,7 @@ class Files:
         self._carried = reach.carried
         self._bounds = Bounds(reach, only)
         self._rooted = RootedDir(reach.workspace)
+        self._linked_secrets = LinkedSecrets(reach.workspace, self._bounds.named_secrets)
         self._is_closed = False
 
     def close(self) -> None:
@@ -212,9 +215,12 @@ class Files:
         with self._rooted.place(where, follow=False) as place:
             fd = os.open(place.name, _READ, dir_fd=place.folder_fd)
         try:
-            kind = kind_of(os.fstat(fd).st_mode)
+            status = os.fstat(fd)
+            kind = kind_of(status.st_mode)
             if kind != "file":
                 raise wrong_kind(where, kind)
+            if self._linked_secrets.cover(where, status):
+                raise PathRefused(where, "protected", f"{quote_path(where)} {_LINKED_SECRET}")
             return open(fd, "rb")
         except BaseException:
             os.close(fd)

@@ -26,7 +26,7 @@ class Bounds:
         self._reach = reach
         self._protected = Protected(reach.protected)
         self._hidden = Protected(reach.hidden)
-        self._naming = select_secret_globs(self.readable)
+        self.named_secrets = select_secret_globs(self.readable)
         self._only = only
 
     def may_read(self, where: str) -> bool:
@@ -88,7 +88,7 @@ class Bounds:
         )
 
     def _is_kept_secret(self, where: str) -> bool:
-        return is_secret(where.split("/")) and not _cover(self._naming, where)
+        return is_secret(where.split("/")) and not _cover(self.named_secrets, where)
 
     def _allow(self, globs: Sequence[Glob], where: str) -> bool:
         return _cover(globs, where) and (not self._only or _cover(self._only, where))

@@ -17,7 +17,7 @@ neither.
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +41,23 @@ def survey(workspace_fd: int) -> Survey:
         repositories.update(_repositories(names, entries))
         if not INSTALLED.intersection(names):
             secrets.update(_secrets(names, entries))
+    secrets.update(_find_linked(workspace_fd, secrets))
     links = {names: to for names in repositories if (to := link_target(workspace_fd, names))}
     return Survey(frozenset(repositories), _drop_nested(secrets), links)
+
+
+def _find_linked(workspace_fd: int, secrets: Iterable[PathNames]) -> Iterator[PathNames]:
+    """Second names of files that hold keys. Without any file of several names nothing is walked."""
+    inodes = set[int]()
+    for names in secrets:
+        with suppress(OSError):
+            status = os.stat("/".join(names), dir_fd=workspace_fd, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                inodes.add(status.st_ino)
+    for names, entries in _walk(workspace_fd, [()] if inodes else []):
+        # The number is in the listing itself. A file of another file system may share it, and is
+        # then hidden too.
+        yield from ((*names, it.name) for it in entries if it.inode() in inodes)
 
 
 def find_repositories(workspace_fd: int, below: Sequence[PathNames]) -> frozenset[PathNames]:
