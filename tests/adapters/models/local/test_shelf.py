@@ -14,7 +14,7 @@ from stretto.adapters.models.local.catalog import (
     own_file,
     weights_named,
 )
-from stretto.adapters.models.local.ensuring import ensure_weights
+from stretto.adapters.models.local.pull import ensure_weights
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
 from support.weight_pulls import BYTES, weights

@@ -1,4 +1,4 @@
-"""The weights that Stretto knows. In: a model's name. Out: Weights, or a Loadable of the user's own.
+"""The local models that Stretto knows, and files of weights that a user names.
 
 Every hash is pinned here: a file that has another one is never loaded, wherever it came from.
 """
@@ -19,7 +19,7 @@ TINY_NOTICE = (
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """How a model is run, by what it can bear."""
+    """How a model is run, by what it can do."""
 
     context_tokens: int = 8192  # prompt and answer together
     output_tokens: int = 4096  # of one answer, when nobody asks for more or less
@@ -177,7 +177,7 @@ def is_own_file(model: str) -> bool:
 
 
 def own_file(model: str, may_name_a_file: bool) -> Loadable:
-    """Nobody knows its hash, so only the user's own word counts: a flag, or the user's file."""
+    """Its hash is not known, so only the user may name it: by a flag, or in the user's settings."""
     if not may_name_a_file:
         hint = "name it with --model, or in your own stretto.yaml"
         raise PermissionDenied(f"a project cannot choose a file of weights ({model})", hint=hint)

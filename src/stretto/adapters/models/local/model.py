@@ -20,7 +20,14 @@ from stretto.adapters.models.local.chat import (
     read_action,
     tool_words,
 )
-from stretto.adapters.models.local.process import Died, Ended, Heard, Refused, Said, process_for
+from stretto.adapters.models.local.process import (
+    LlamaDied,
+    LlamaEnded,
+    LlamaEvent,
+    LlamaRefused,
+    LlamaText,
+    process_for,
+)
 from stretto.adapters.models.local.schemas import any_object, ladder
 from stretto.ports.model import (
     ModelFailed,
@@ -70,15 +77,15 @@ class LocalModel:
     async def ask(
         self, question: ModelQuestion, hear: Callable[[str], None] = lambda piece: None
     ) -> ModelReply:
-        written, ended = "", Ended("stop", 0, 0)
+        written, ended = "", LlamaEnded("stop", 0, 0)
         beat_at = time.monotonic()
         async with aclosing(self._heard(question)) as heard:
             async for each in heard:
-                if isinstance(each, Ended):
+                if isinstance(each, LlamaEnded):
                     ended = each
-                if isinstance(each, Said):
+                if isinstance(each, LlamaText):
                     written += each.text
-                if isinstance(each, Said) and not question.tools:
+                if isinstance(each, LlamaText) and not question.tools:
                     hear(each.text)
                 elif time.monotonic() - beat_at >= _BEAT_SECONDS:
                     # Silence would be taken for a hang: say now and then that it is at work.
@@ -109,7 +116,7 @@ class LocalModel:
                 says = f"{self.name} did not finish its reply within {tokens} tokens"
                 raise ModelFailed(ModelFault("error", f"{says}: {reply.text[:500]}"))
 
-    async def _heard(self, question: ModelQuestion) -> AsyncGenerator[Heard]:
+    async def _heard(self, question: ModelQuestion) -> AsyncGenerator[LlamaEvent]:
         """Tries one schema after the other until llama.cpp takes one: it refuses before a word."""
         schemas = self._schemas(question)
         words = tool_words(question.tools) if question.tools else ""
@@ -124,14 +131,14 @@ class LocalModel:
                     async for each in heard:
                         yield each
                 return
-            except Refused as refused:
+            except LlamaRefused as refused:
                 if refused.is_too_long:
                     says = f"the prompt is too long for {self.name}: {refused.message}"
                     raise ModelFailed(ModelFault("refused", says)) from refused
                 if not left:
                     says = f"llama.cpp refuses the request: {refused.message}"
                     raise ModelFailed(ModelFault("refused", says)) from refused
-            except Died as died:
+            except LlamaDied as died:
                 raise ModelFailed(ModelFault("unavailable", str(died))) from died
 
     def _schemas(self, question: ModelQuestion) -> tuple[dict[str, Json], ...]:

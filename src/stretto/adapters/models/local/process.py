@@ -1,48 +1,190 @@
-"""Who waits for a llama.cpp process. In: a chat completion's body. Out: Heard, as it comes.
+"""llama.cpp in a process of its own, and those who wait for its answers.
 
-All who ask for the same weights share one process and wait in one line. Threads carry what is
-said, so any event loop may ask and none is ever blocked.
+It is a process of its own because a native crash must not end a run, because loading holds Python's
+lock, and because a process that has ended gives its memory back. It talks through pipes: there is no
+port to guard, and it ends when we do, however we end.
+
+All attempts that ask for the same weights share one process and wait in one line. Threads carry what
+it says, so any event loop may ask and none is ever blocked.
 """
 
 import asyncio
 import atexit
+import json
+import os
+import subprocess
+import tempfile
 import threading
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import IO, Any, TypeAlias
 
 from stretto.adapters.models.local.catalog import Loadable
-from stretto.adapters.models.local.child import Child
+from stretto.problems.errors import StrettoError
+from stretto.processes import python
 from stretto.vocabulary.values import Json
 
+_PROGRAM = Path(__file__).with_name("llama_server.py")
+# What native code needs to start, without keys and tokens.
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT",
+                "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # fmt: skip
 _BEAT_SECONDS = 15.0
 _SILENCE_SECONDS = 180.0
 _IDLE_SECONDS = 900.0
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """It waits for its turn, or reads the prompt."""
+class LlamaChild:
+    """Made by `load`."""
+
+    def __init__(self, process: "subprocess.Popen[str]", errors: IO[bytes], life: int) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._errors = errors
+        self._life = life
+        self._heard_at = time.monotonic()
+        self._is_working = False
+
+    @classmethod
+    def load(cls, loadable: Loadable) -> "LlamaChild":
+        """Blocks until the weights are loaded. Raises StrettoError."""
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+        life, ours = os.pipe()
+        command = python.with_packages(_PROGRAM, life=life)
+        process = subprocess.Popen(
+            command.words,
+            cwd=command.folder,
+            pass_fds=(life,),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+            env=_environment(),
+            start_new_session=True,  # Ctrl-C must not end it: we tell it when to stop
+        )
+        os.close(life)
+        child = cls(process, errors, ours)
+        child.send(_setup(loadable))
+        first = next(child.messages(), {})
+        if "ready" not in first:
+            raise _not_loaded(loadable, str(first.get("broken", "")), child.end())
+        return child
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long it has said nothing although it is answering a request."""
+        return time.monotonic() - self._heard_at if self._is_working else 0.0
+
+    def send(self, message: dict[str, Any]) -> None:
+        # That the process has died is noticed where its messages are read.
+        with suppress(OSError, ValueError):
+            self._stdin.write(json.dumps(message) + "\n")
+            self._stdin.flush()
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """Until it ends."""
+        while True:
+            try:
+                message = json.loads(self._stdout.readline())
+            except (OSError, ValueError):  # the end, or half a line before it
+                return
+            if isinstance(message, dict):
+                self._heard_at = time.monotonic()
+                self._is_working = "busy" in message or "said" in message
+                yield message
+
+    def ask_to_end(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stdin.close()
+
+    def end(self) -> str:
+        """End the process and return its last words. Only for the thread that reads its messages."""
+        self.ask_to_end()
+        try:
+            code = self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        self._stdout.close()
+        os.close(self._life)
+        with self._errors:
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        said = " ".join(line.strip() for line in lines[-2:])[:300]
+        return f"exit code {code}: {said}" if said else f"exit code {code}"
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def _setup(loadable: Loadable) -> dict[str, Any]:
+    cores = _cores()
+    return {
+        "weights": str(loadable.path),
+        "context": loadable.traits.context_tokens,
+        "threads": cores,
+        "token_threads": min(cores, loadable.traits.token_threads or max(1, cores - 1)),
+    }
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # what a container grants, not what the machine has
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    # Threads that wait by spinning starve each other where cores are shared.
+    return {**python.environment(kept), "GOMP_SPINCOUNT": "20000"}
+
+
+def _not_loaded(loadable: Loadable, broken: str, last_words: str) -> StrettoError:
+    if "ModuleNotFoundError" in broken:
+        hint = "pip install 'stretto[local]'"
+        return StrettoError("xllamacpp, which runs local models, is not installed", hint=hint)
+    if "ImportError" in broken:
+        hint = "on Debian and Ubuntu: apt install libgomp1" if "libgomp" in broken else ""
+        return StrettoError(f"xllamacpp cannot be loaded: {broken}", hint=hint)
+    return StrettoError(f"{loadable.path} cannot be loaded: {broken} ({last_words})")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LlamaBusy:
+    """The request waits for its turn, or the model reads the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaText:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class LlamaEnded:
     reason: str  # "stop", "length"
     input_tokens: int
     output_tokens: int
 
 
-Heard: TypeAlias = Busy | Said | Ended
+LlamaEvent: TypeAlias = LlamaBusy | LlamaText | LlamaEnded
 
 
-class Refused(Exception):
+class LlamaRefused(Exception):
     """The request cannot be answered: its schema, or its length."""
 
     def __init__(self, message: str, is_too_long: bool = False) -> None:
@@ -51,21 +193,21 @@ class Refused(Exception):
         self.is_too_long = is_too_long
 
 
-class Died(Exception):
-    """The process is gone. The next request starts another."""
+class LlamaDied(Exception):
+    """The process is gone. The next request starts another one."""
 
 
 @dataclass(slots=True)
-class _Asker:
+class _Waiter:
     id: int
     loop: asyncio.AbstractEventLoop
-    letters: "asyncio.Queue[dict[str, Any]]" = field(default_factory=asyncio.Queue)
-    child: Child | None = None  # whom it was sent to
+    messages: "asyncio.Queue[dict[str, Any]]" = field(default_factory=asyncio.Queue)
+    child: LlamaChild | None = None  # whom it was sent to
     has_left: bool = False
 
     def tell(self, message: dict[str, Any]) -> None:
         with suppress(RuntimeError):  # its loop is closed: nobody waits any more
-            self.loop.call_soon_threadsafe(self.letters.put_nowait, message)
+            self.loop.call_soon_threadsafe(self.messages.put_nowait, message)
 
 
 class LlamaProcess:
@@ -75,32 +217,32 @@ class LlamaProcess:
         self._loadable = loadable
         self._loading = threading.Lock()  # held for seconds, and never in an event loop's thread
         self._lock = threading.Lock()  # over all that follows
-        self._child: Child | None = None
-        self._askers: dict[int, _Asker] = {}
+        self._child: LlamaChild | None = None
+        self._waiters: dict[int, _Waiter] = {}
         self._idle: threading.Timer | None = None
         self._ids = count(1)
 
-    async def ask(self, body: dict[str, Json]) -> AsyncGenerator[Heard]:
-        """Ends with Ended, or raises Refused, Died or StrettoError. Closing it stops the work."""
-        asker = _Asker(next(self._ids), asyncio.get_running_loop())
+    async def ask(self, body: dict[str, Json]) -> AsyncGenerator[LlamaEvent]:
+        """Ends with LlamaEnded, or raises LlamaRefused, LlamaDied or StrettoError. Closing it stops the work."""
+        waiter = _Waiter(next(self._ids), asyncio.get_running_loop())
         try:
             # In a thread: loading takes seconds, and a pipe may be full.
-            await asyncio.to_thread(self._enter, asker, body)
+            await asyncio.to_thread(self._enter, waiter, body)
             while True:
-                match await self._letter(asker):
+                match await self._message(waiter):
                     case {"said": str(text)}:
-                        yield Said(text)
+                        yield LlamaText(text)
                     case {"ended": {"reason": str(reason), "input": int(i), "output": int(o)}}:
-                        yield Ended(reason, i, o)
+                        yield LlamaEnded(reason, i, o)
                         return
                     case {"refused": {"message": str(said), **more}}:
-                        raise Refused(said, more.get("type") == "exceed_context_size_error")
+                        raise LlamaRefused(said, more.get("type") == "exceed_context_size_error")
                     case {"died": str(said)}:
-                        raise Died(said)
+                        raise LlamaDied(said)
                     case _:
-                        yield Busy()
+                        yield LlamaBusy()
         finally:
-            self._leave(asker)
+            self._leave(waiter)
 
     @property
     def pid(self) -> int | None:
@@ -108,7 +250,7 @@ class LlamaProcess:
         return child.pid if child is not None and child.is_alive else None
 
     def close(self) -> None:
-        """It ends by itself then, whatever it is doing."""
+        """Closing its stdin makes the process end, whatever it is doing."""
         with self._lock:
             child, self._child = self._child, None
             if self._idle is not None:
@@ -116,57 +258,57 @@ class LlamaProcess:
         if child is not None:
             child.ask_to_end()
 
-    async def _letter(self, asker: _Asker) -> dict[str, Any]:
+    async def _message(self, waiter: _Waiter) -> dict[str, Any]:
         """Empty when nothing came for a while: whoever watches learns that we are at it."""
         try:
-            return await asyncio.wait_for(asker.letters.get(), _BEAT_SECONDS)
+            return await asyncio.wait_for(waiter.messages.get(), _BEAT_SECONDS)
         except TimeoutError:
-            # Who waits for a turn may wait long, but someone must hear something soon.
-            if asker.child is not None and asker.child.silent_seconds > _SILENCE_SECONDS:
-                asker.child.kill()
+            # A request that waits for its turn may wait long; a process that is silent hangs.
+            if waiter.child is not None and waiter.child.silent_seconds > _SILENCE_SECONDS:
+                waiter.child.kill()
             return {}
 
-    def _enter(self, asker: _Asker, body: dict[str, Json]) -> None:
+    def _enter(self, waiter: _Waiter, body: dict[str, Json]) -> None:
         with self._loading:
             child = self._child
             if child is None or not child.is_alive:
-                child = Child.load(self._loadable)
+                child = LlamaChild.load(self._loadable)
                 threading.Thread(target=self._listen, args=(child,), daemon=True).start()
             with self._lock:
                 self._child = child
                 if self._idle is not None:
                     self._idle.cancel()
-                if not asker.has_left:
-                    asker.child = child
-                    self._askers[asker.id] = asker
-                    child.send({"id": asker.id, "ask": body})
+                if not waiter.has_left:
+                    waiter.child = child
+                    self._waiters[waiter.id] = waiter
+                    child.send({"id": waiter.id, "ask": body})
 
-    def _leave(self, asker: _Asker) -> None:
+    def _leave(self, waiter: _Waiter) -> None:
         with self._lock:
-            asker.has_left = True
-            if self._askers.pop(asker.id, None) is None or asker.child is None:
+            waiter.has_left = True
+            if self._waiters.pop(waiter.id, None) is None or waiter.child is None:
                 return
-            asker.child.send({"id": asker.id, "stop": True})
-            if not self._askers:
+            waiter.child.send({"id": waiter.id, "stop": True})
+            if not self._waiters:
                 self._idle = threading.Timer(_IDLE_SECONDS, self.close_if_idle)
                 self._idle.daemon = True
                 self._idle.start()
 
     def close_if_idle(self) -> None:
-        if not self._askers:
+        if not self._waiters:
             self.close()
 
-    def _listen(self, child: Child) -> None:
+    def _listen(self, child: LlamaChild) -> None:
         for message in child.messages():
-            if asker := self._askers.get(message.get("id", 0)):
-                asker.tell(message)
+            if waiter := self._waiters.get(message.get("id", 0)):
+                waiter.tell(message)
         why = f"llama.cpp ended unexpectedly ({child.end()})"
         with self._lock:
             if self._child is child:
                 self._child = None
-            askers = [asker for asker in self._askers.values() if asker.child is child]
-        for asker in askers:
-            asker.tell({"died": why})
+            waiters = [waiter for waiter in self._waiters.values() if waiter.child is child]
+        for waiter in waiters:
+            waiter.tell({"died": why})
 
 
 _processes: dict[Loadable, LlamaProcess] = {}
@@ -182,7 +324,7 @@ def process_for(loadable: Loadable) -> LlamaProcess:
 
 @atexit.register
 def close_all() -> None:
-    """Give the memory back. One that somebody waits for goes on; it ends when we do."""
+    """Give the memory back. A process that somebody waits for goes on, and ends when we do."""
     with _processes_lock:
         for process in _processes.values():
             process.close_if_idle()

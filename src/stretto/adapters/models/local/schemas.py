@@ -1,4 +1,4 @@
-"""JSON schemas that a small model can be held to. In: any schema. Out: ones for llama.cpp to try.
+"""JSON schemas for constrained decoding by llama.cpp.
 
 llama.cpp turns a schema into a grammar and refuses what it does not know. So there is a ladder:
 the schema as it is, but with bounds; its structure alone; any JSON object at all. Whoever asked

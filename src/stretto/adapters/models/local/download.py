@@ -1,19 +1,20 @@
-"""Fetch a file over HTTP and go on where it broke off. In: a URL and a Part. Out: the Part, full."""
+"""Fetch a file over HTTP into a partial file, and go on where an earlier attempt broke off."""
 
 import http.client
+import json
 import re
 import time
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from stretto import __version__
 from stretto.adapters.models.local.catalog import Weights
-from stretto.adapters.models.local.part import Part, Unreachable
 from stretto.problems.errors import StrettoError
-
-if TYPE_CHECKING:
-    from stretto.adapters.models.local.pulling import Watch
 
 _STALL_SECONDS = 30.0
 _TRIES = 4  # in a row without a byte gained
@@ -22,11 +23,79 @@ _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 _OTHER_SOURCE = "check the network, or use another source: --from URL, --from FILE or --from pypi"
 
 
+class PullProgress(Protocol):
+    """Shows a user how far a pull has come."""
+
+    def begin(self, doing: str, total_bytes: int) -> None: ...
+    def done(self, bytes_so_far: int) -> None: ...
+    def say(self, line: str) -> None: ...
+
+
+class SourceUnreachable(StrettoError):
+    """The source did not answer; another source may."""
+
+    kind = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class PartialFile:
+    """A file that is still arriving; what came before a crash is kept."""
+
+    path: Path
+
+    @property
+    def size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def cut(self, size: int) -> None:
+        """Keep the first bytes only."""
+        with self.path.open("ab") as file:
+            file.truncate(size)
+
+    @contextmanager
+    def adding(self) -> Iterator[Callable[[bytes], int]]:
+        """Gives a function that appends a chunk and returns the size of the file then."""
+        with self.path.open("ab") as file:
+
+            def add(chunk: bytes) -> int:
+                file.write(chunk)
+                return file.tell()
+
+            yield add
+
+    def etag(self, url: str) -> str | None:
+        """What the server called the file of which this is the beginning."""
+        try:
+            known = json.loads(self._note.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        is_this = isinstance(known, dict) and known.get("url") == url
+        etag = known.get("etag") if is_this else None
+        return etag if isinstance(etag, str) else None
+
+    def note_etag(self, url: str, etag: str | None) -> None:
+        if etag is None or etag.startswith("W/"):  # a weak one promises nothing about bytes
+            self._note.unlink(missing_ok=True)
+        else:
+            self._note.write_text(json.dumps({"url": url, "etag": etag}), encoding="utf-8")
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+
+    @property
+    def _note(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.etag")
+
+
 class _Broken(Exception):
-    """It may work when it is tried again."""
+    """The download may work when it is tried again."""
 
 
-def download(url: str, weights: Weights, part: Part, watch: "Watch") -> None:
+def download(url: str, weights: Weights, part: PartialFile, watch: "PullProgress") -> None:
     tries = 0
     while True:
         before = part.size
@@ -37,12 +106,12 @@ def download(url: str, weights: Weights, part: Part, watch: "Watch") -> None:
             if tries >= _TRIES:
                 kept = f"; {part.size / 1e6:,.0f} MB are kept" if part.size else ""
                 message = f"{url} cannot be fetched: {error}{kept}"
-                raise Unreachable(message, hint=_OTHER_SOURCE) from error
+                raise SourceUnreachable(message, hint=_OTHER_SOURCE) from error
             watch.say(f"the download broke off ({error}); going on at {part.size / 1e6:,.0f} MB")
             time.sleep(0.2 * 2**tries)
 
 
-def _go_on(url: str, weights: Weights, part: Part, watch: "Watch") -> None:
+def _go_on(url: str, weights: Weights, part: PartialFile, watch: "PullProgress") -> None:
     total = weights.size_bytes
     if part.size > total:
         part.cut(0)
@@ -62,7 +131,7 @@ def _go_on(url: str, weights: Weights, part: Part, watch: "Watch") -> None:
                 watch.done(have)
 
 
-def _answer(url: str, part: Part) -> http.client.HTTPResponse:
+def _answer(url: str, part: PartialFile) -> http.client.HTTPResponse:
     headers = {"User-Agent": f"stretto/{__version__}", "Accept-Encoding": "identity"}
     if part.size:
         headers["Range"] = f"bytes={part.size}-"
@@ -82,16 +151,16 @@ def _answer(url: str, part: Part) -> http.client.HTTPResponse:
     return response
 
 
-def _refusal(url: str, error: urllib.error.HTTPError, part: Part) -> Exception:
+def _refusal(url: str, error: urllib.error.HTTPError, part: PartialFile) -> Exception:
     if error.code == 416:  # what there is does not belong to the server's file
         part.cut(0)
         return _Broken("the server has no such range")
     if error.code in (408, 425, 429) or error.code >= 500:
         return _Broken(f"HTTP {error.code}")
-    return Unreachable(f"{url} answers HTTP {error.code} {error.reason}", hint=_OTHER_SOURCE)
+    return SourceUnreachable(f"{url} answers HTTP {error.code} {error.reason}", hint=_OTHER_SOURCE)
 
 
-def _place(response: http.client.HTTPResponse, weights: Weights, part: Part) -> None:
+def _place(response: http.client.HTTPResponse, weights: Weights, part: PartialFile) -> None:
     """Make the part end where the answer begins."""
     total = weights.size_bytes
     if response.status == 206:

@@ -1,4 +1,4 @@
-"""The llama.cpp process, seen from inside. In: JSON lines on stdin. Out: JSON lines on stdout.
+"""The program that runs in the llama.cpp process: JSON lines on stdin, JSON lines on stdout.
 
 It is started by its path and imports nothing of Stretto. One request is answered at a time, in the
 order in which they came: side by side they would be faster by half, but what a model says would
@@ -25,7 +25,7 @@ from typing import Any, TextIO
 _BATCH_TOKENS = 128
 
 
-class Serving:
+class LlamaServer:
     def __init__(self, server: Any, out: TextIO) -> None:
         self._server = server
         self._out = out
@@ -89,7 +89,7 @@ class Serving:
                 self._out.write(json.dumps(message) + "\n")
                 self._out.flush()
             except OSError:
-                os._exit(0)  # nobody listens any more
+                os._exit(0)  # the process that started us is gone
 
 
 _STREAMED = {
@@ -108,15 +108,15 @@ def main() -> None:
         out.write(json.dumps({"broken": f"{type(error).__name__}: {error}"}) + "\n")
         out.flush()
         return
-    serving = Serving(server, out)
+    serving = LlamaServer(server, out)
     serving.say({"ready": True})
     serving.listen(sys.stdin)
-    # Who started us has closed our stdin, or is dead. Nothing here is worth a tidy end.
+    # The process that started us has closed our stdin or is gone. Nothing needs to be tidied up.
     os._exit(0)
 
 
 def _own_stdout() -> TextIO:
-    """What the library prints must not land between our lines."""
+    """Keep what the library prints apart from our lines."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return out
