@@ -5,7 +5,7 @@ from typing import cast
 from stretto.documents.node import Path
 from stretto.plan.branch_keys import branch_keys
 from stretto.plan.draft import Draft, DraftStep
-from stretto.plan.edges import Graph, stored_names
+from stretto.plan.edges import Edges, stored_names
 from stretto.plan.model import (
     EVERYTHING,
     NO_RETRY,
@@ -27,7 +27,7 @@ from stretto.plan.model import (
     Target,
     briefs,
 )
-from stretto.plan.postures import posture_of, tools_of
+from stretto.plan.postures import tools_of
 from stretto.plan.rules.lists import feedback_reference
 from stretto.recipe.model import (
     ALL_PRIOR_CONTEXT,
@@ -40,7 +40,6 @@ from stretto.recipe.model import (
     OnFailure,
     Parallel,
     Policy,
-    Posture,
     Switch,
 )
 from stretto.templates.expression import Expression
@@ -51,9 +50,9 @@ _MAX_ITERATIONS = 3
 _BATCH_SIZE = 20
 
 
-def assemble(draft: Draft, graph: Graph, width: int) -> Plan:
+def assemble(draft: Draft, edges: Edges, width: int) -> Plan:
     recipe = draft.recipe
-    shared = _SharedEdges(graph)
+    shared = _SharedEdges(edges)
     steps = tuple(_Assembly(draft, shared, i, step).step() for i, step in enumerate(draft.steps))
     used = {
         agent: None
@@ -109,15 +108,13 @@ def _defined(draft: Draft, id: AgentId) -> Agent:
 class _SharedEdges:
     """Steps that wait for the same have the same edges: of a dense layer, one dict for all."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._known: dict[tuple[tuple[StepId, EdgeReason], ...], dict[StepId, EdgeReason]] = {}
+    def __init__(self, edges: Edges) -> None:
+        self._edges = edges
+        self._known: dict[tuple[object, ...], dict[StepId, EdgeReason]] = {}
 
     def before(self, id: StepId) -> dict[StepId, EdgeReason]:
-        pairs = tuple((edge.before, edge.reason) for edge in self._graph.before(id).values())
-        if pairs not in self._known:
-            self._known[pairs] = dict(pairs)
-        return self._known[pairs]
+        into = self._edges[id]
+        return self._known.setdefault((*into, *into.values()), into)
 
 
 class _Assembly:
@@ -128,12 +125,12 @@ class _Assembly:
         self.edges = edges
         self.index = index
         self.written = drafted.step
+        self.posture = drafted.posture
         self.dialect = draft.recipe.dialect
 
     def step(self) -> PlannedStep:
         written, work = self.written, self._work()
-        posture = self._posture(work)
-        is_writer = posture == "writer"
+        is_writer = self.posture == "writer"
         reads = written.read_set or EVERYTHING
         # An empty write-set of a writer is read as none: claiming everything is the safe side.
         writes = (written.write_set or EVERYTHING) if is_writer else ()
@@ -147,7 +144,7 @@ class _Assembly:
             timeout_seconds=written.timeout_seconds,
             on_failure=self._policy(work),
             is_gated=written.is_gated,
-            posture=posture,
+            posture=self.posture,
             read_set=reads,
             write_set=writes,
             workspace_mode=mode,
@@ -288,15 +285,6 @@ class _Assembly:
             if brief.on_failure or brief.fallback:
                 return brief.on_failure or "abort"
         return self.dialect.on_failure
-
-    def _posture(self, work: PlannedWork) -> Posture:
-        if self.written.posture:
-            return self.written.posture
-        agents = [_defined(self.draft, brief.agent) for brief in briefs(work)]
-        for brief in briefs(work):
-            if brief.fallback:
-                agents.append(_defined(self.draft, brief.fallback))
-        return posture_of(agents, self.draft.catalog.changing_tools)
 
     def _expression(self, at: Path) -> Expression:
         expression = self.draft.parsed[at]

@@ -21,4 +21,4 @@ def build(
     checked = check(recipe, catalog, limits)
     if isinstance(checked, Problems):
         return checked
-    return assemble(checked.draft, checked.graph, width)
+    return assemble(checked.draft, checked.edges, width)

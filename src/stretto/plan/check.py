@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog
 from stretto.plan.draft import Draft, make_draft
-from stretto.plan.edges import Graph, connect
+from stretto.plan.edges import Edges, connect
 from stretto.plan.rules import (
     agents,
     cycles,
@@ -59,7 +59,7 @@ class Checked:
     """A recipe that can become a plan."""
 
     draft: Draft
-    graph: Graph
+    edges: Edges
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -72,11 +72,11 @@ def check(
     draft = make_draft(recipe, catalog, limits)
     for rule in _RULES:
         rule.check(draft)
-    graph = connect(draft)
-    cycles.check(draft, graph)
-    merging.check(draft, graph)
+    edges = connect(draft)
+    cycles.check(draft, edges)
+    merging.check(draft, edges)
     problems = (*recipe.problems, *draft.problems)
     if problems:
         return Problems(tuple(sorted(problems, key=lambda problem: problem.sort_key)))
     unused.check(draft)
-    return Checked(draft, graph)
+    return Checked(draft, edges)

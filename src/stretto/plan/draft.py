@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from stretto.documents.node import ListNode, Path, ScalarNode, spell
 from stretto.documents.source import find, find_key
 from stretto.plan.catalog import Catalog
+from stretto.plan.postures import posture_of
 from stretto.problems import Place, Problem
 from stretto.recipe.model import (
     ALL_PRIOR_CONTEXT,
@@ -20,6 +21,7 @@ from stretto.recipe.model import (
     Loop,
     Map,
     Parallel,
+    Posture,
     Recipe,
     Step,
     Switch,
@@ -40,7 +42,7 @@ EVERYWHERE = IN_MAP | IN_LOOP
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class TemplateSite:
     """A template or an expression, where it stands, and which loop variables it may use."""
 
     at: Path
@@ -65,14 +67,13 @@ class Use:
 @dataclass(slots=True)
 class DraftStep:
     step: Step
-    uses: list[Use] = field(default_factory=list)
-    sayings: list[Saying] = field(default_factory=list)
-    targets: list[tuple[Path, str]] = field(default_factory=list)
-    later: list[Saying] = field(default_factory=list)  # decided once the step has ended
-
-    @property
-    def id(self) -> StepId:
-        return self.step.id
+    id: StepId
+    uses: list[Use]
+    agents: list[Agent]  # who does its work, and who takes over; unknown ones are left out
+    sites: list[TemplateSite]  # its own texts, and the prompts of the recipe's agents in it
+    targets: list[tuple[Path, str]]
+    later: list[TemplateSite]  # decided once the step has ended
+    posture: Posture
 
 
 @dataclass(slots=True)
@@ -83,14 +84,23 @@ class Draft:
     steps: list[DraftStep] = field(default_factory=list)
     by_id: dict[StepId, DraftStep] = field(default_factory=dict)
     prompts: dict[AgentId, Template] = field(default_factory=dict)  # of the recipe's own agents
-    output: Saying | None = None
+    output: TemplateSite | None = None
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     parsed: "dict[Path, Template | Expression]" = field(default_factory=dict)
+    _agents: dict[AgentId, Agent | None] = field(default_factory=dict)  # as they were found
+    _writers: dict[AgentId, bool] = field(default_factory=dict)
 
     def agent(self, id: AgentId) -> Agent | None:
         """The recipe's own agent, or a registered one: the recipe's shadow the others."""
-        return self.recipe.agents.get(id) or self.catalog.agents.get(id)
+        if id not in self._agents:
+            self._agents[id] = self.recipe.agents.get(id) or self.catalog.agents.get(id)
+        return self._agents[id]
+
+    def is_writer(self, agent: Agent) -> bool:
+        if agent.id not in self._writers:
+            self._writers[agent.id] = posture_of(agent, self.catalog.changing_tools) == "writer"
+        return self._writers[agent.id]
 
     def agent_ids(self) -> list[str]:
         return [
@@ -105,19 +115,19 @@ class Draft:
     def has_nameless_step(self) -> bool:
         return any(id.startswith("#") for id in self.by_id)
 
-    def say(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
+    def problem_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
         self.problems.append(self._problem(code, self._place(at), at, message, hint))
 
-    def warn(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
+    def warning_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
         self.warnings.append(self._problem(code, self._place(at), at, message, hint))
 
-    def say_key(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
+    def problem_at_key(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
         """The same, pointing at the key and not at what stands behind it."""
         key = find_key(self.recipe.root, at) if self.recipe.root else None
         place = self.recipe.source.place_of(key) if key else self._place(at)
         self.problems.append(self._problem(code, place, at, message, hint))
 
-    def say_word(
+    def problem_at_word(
         self, code: str, at: Path, position: int, word: str, message: str, hint: str
     ) -> None:
         """A word of a list, however the list is written."""
@@ -126,9 +136,9 @@ class Draft:
             place = self.recipe.source.place_inside_list(many, word)
             self.problems.append(self._problem(code, place, at, message, hint))
         else:
-            self.say(code, self.element(at, position, word), message, hint)
+            self.problem_at(code, self.element(at, position, word), message, hint)
 
-    def say_inside(self, at: Path, text: str, fault: Fault) -> None:
+    def problem_inside(self, at: Path, text: str, fault: Fault) -> None:
         """A fault within a text: at the very words, wherever the file has them."""
         place = self._place(at)
         if self.recipe.root is not None:
@@ -172,23 +182,51 @@ def make_draft(recipe: Recipe, catalog: Catalog, limits: Limits) -> Draft:
     for agent in recipe.agents.values():
         draft.prompts[agent.id] = _template(draft, (*agent.at, "prompt"), agent.prompt)
     for step in recipe.steps:
-        drafted = DraftStep(step)
-        drafted.uses.extend(_uses(draft, step))
-        drafted.sayings.extend(_sayings(draft, step))
-        drafted.later.extend(_decisions(draft, (*step.at, "merge_when"), step.merge_when))
-        drafted.targets.extend(_targets(step))
+        drafted = _draft_step(draft, step)
         draft.steps.append(drafted)
         draft.by_id.setdefault(step.id, drafted)
     if recipe.output is not None:
         at = (*recipe.at, "output")
-        draft.output = Saying(at, _template(draft, at, recipe.output))
+        draft.output = TemplateSite(at, _template(draft, at, recipe.output))
     return draft
+
+
+def _draft_step(draft: Draft, step: Step) -> DraftStep:
+    uses = list(_uses(draft, step))
+    agents, sites = list[Agent](), list(_sites(draft, step))
+    for use in uses:
+        for id in (use.agent, fallback_of(step, draft.agent(use.agent))):
+            agent = draft.agent(id) if id else None
+            if agent is not None:
+                agents.append(agent)
+            if id in draft.prompts:
+                at = (*draft.recipe.agents[id].at, "prompt")
+                sites.append(TemplateSite(at, draft.prompts[id], use.local))
+    is_writer = any(map(draft.is_writer, agents))
+    return DraftStep(
+        step=step,
+        id=step.id,
+        uses=uses,
+        agents=agents,
+        sites=sites,
+        targets=list(_targets(step)),
+        later=list(_decisions(draft, (*step.at, "merge_when"), step.merge_when)),
+        posture=step.posture or ("writer" if is_writer else "read_only"),
+    )
+
+
+def fallback_of(step: Step, agent: Agent | None) -> AgentId | None:
+    """Who takes over when this agent fails in this step: the nearest `on_failure` says."""
+    written = (
+        step.on_failure or step.retry.on_failure or (agent.retry.on_failure if agent else None)
+    )
+    return written.fallback if written else None
 
 
 def _template(draft: Draft, at: Path, text: str) -> Template:
     template, faults = parse_template(text)
     for fault in faults:
-        draft.say_inside(at, text, fault)
+        draft.problem_inside(at, text, fault)
     draft.parsed[at] = template
     return template
 
@@ -201,7 +239,7 @@ def _expression(draft: Draft, at: Path, text: str | None) -> "Iterator[Expressio
 
     expression = parse_expression(text)
     if isinstance(expression, Fault):
-        draft.say_inside(at, text, expression)
+        draft.problem_inside(at, text, expression)
     else:
         draft.parsed[at] = expression
         yield expression
@@ -242,12 +280,12 @@ def _agent_at(draft: Draft, at: Path) -> Path:
     return (*at, "subagent" if draft.is_written((*at, "subagent")) else "agent")
 
 
-def _sayings(draft: Draft, step: Step) -> Iterator[Saying]:
+def _sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
     at, work = step.at, step.work
     local = IN_LOOP if isinstance(work, Loop) else IN_MAP if isinstance(work, Map) else NOWHERE
     yield from _told(draft, step.instruction, step.instruction_at, local)
     for expression in _expression(draft, (*at, "when"), step.when):
-        yield Saying((*at, "when"), expression)
+        yield TemplateSite((*at, "when"), expression)
     match work:
         case Parallel(branches):
             for branch in branches:
@@ -259,26 +297,28 @@ def _sayings(draft: Draft, step: Step) -> Iterator[Saying]:
         case Loop():
             until = (*at, "loop", "until")
             for expression in _expression(draft, until, work.until):
-                yield Saying(until, expression, IN_LOOP, may_name_itself=True)
+                yield TemplateSite(until, expression, IN_LOOP, may_name_itself=True)
             path = (*at, "loop", "feedback_path")
             if work.feedback_path is not None and "{{" in work.feedback_path:
-                yield Saying(path, _template(draft, path, work.feedback_path), IN_LOOP, True)
+                yield TemplateSite(path, _template(draft, path, work.feedback_path), IN_LOOP, True)
         case Map():
             over = (*at, "map", "over")
             if work.over is not None:
-                yield Saying(over, _template(draft, over, work.over))
+                yield TemplateSite(over, _template(draft, over, work.over))
             yield from _told(draft, work.instruction, work.instruction_at, IN_MAP)
             for stage in work.stages:
                 yield from _told(draft, stage.instruction, stage.instruction_at, IN_MAP)
 
 
-def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[Saying]:
-    return (Saying(at, expression) for expression in _expression(draft, at, text))
+def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[TemplateSite]:
+    return (TemplateSite(at, expression) for expression in _expression(draft, at, text))
 
 
-def _told(draft: Draft, text: str | None, at: Path, local: frozenset[str]) -> Iterator[Saying]:
+def _told(
+    draft: Draft, text: str | None, at: Path, local: frozenset[str]
+) -> Iterator[TemplateSite]:
     if text is not None and text.strip() != ALL_PRIOR_CONTEXT:
-        yield Saying(at, _template(draft, at, text), local)
+        yield TemplateSite(at, _template(draft, at, text), local)
 
 
 def _targets(step: Step) -> Iterator[tuple[Path, str]]:
@@ -300,6 +340,8 @@ def asks_for_all_prior(step: Step) -> Path | None:
     """Where it says `all prior context`: the step itself, a branch, a map or one of its stages."""
     said = [(step.instruction, step.instruction_at)]
     match step.work:
+        case Delegation():
+            pass
         case Parallel(branches):
             said += [(branch.instruction, branch.instruction_at) for branch in branches]
         case Map():

@@ -1,56 +1,50 @@
-"""Who waits for whom. In: Draft. Out: every step's edges, written and implied (RECIPES §1, §4)."""
+"""Who waits for whom: every step's edges, written and implied (RECIPES §1, §4)."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from stretto.documents.node import Path
-from stretto.plan.draft import Draft, DraftStep, Saying, asks_for_all_prior
+from stretto.plan.draft import Draft, DraftStep, TemplateSite, asks_for_all_prior
 from stretto.templates.reference import Reference
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.ids import StepId
 
 if TYPE_CHECKING:
     from stretto.plan.model import EdgeReason  # a plan's parts, which a check does not need
 
+# By step, the steps that go before it and why; of several reasons the first counts.
+Edges: TypeAlias = "dict[StepId, dict[StepId, EdgeReason]]"
 
-@dataclass(frozen=True, slots=True)
-class DraftEdge:
-    before: StepId
+
+class Cause(NamedTuple):
+    """What in the file makes a step wait for another."""
+
     reason: "EdgeReason"
-    at: Path  # what causes it
-    saying: Saying | None = None  # and, for a reference, the text and the words in it
+    at: Path
+    site: TemplateSite | None = None  # for a reference, the text and the words in it
     reference: Reference | None = None
 
 
-EdgesOf: TypeAlias = dict[StepId, DraftEdge]  # by the step that goes before; the first reason wins
-
-
-@dataclass(slots=True)
-class Graph:
-    edges: dict[StepId, EdgesOf] = field(default_factory=dict)
-
-    def before(self, id: StepId) -> EdgesOf:
-        return self.edges.get(id, {})
-
-
-def connect(draft: Draft) -> Graph:
-    graph = Graph({step.id: {} for step in draft.steps})
+def connect(draft: Draft) -> Edges:
+    edges: Edges = {step.id: {} for step in draft.steps}
     routed = _routes(draft)
     stored = stored_names(draft)
+    known = draft.by_id.keys()
     for index, step in enumerate(draft.steps):
-        into = graph.edges[step.id]
-        for edge in (
-            *_written(step),
-            *routed.get(step.id, ()),
-            *_context(draft, index),
-            *_references(draft, step, stored),
-            *_listed_before(draft, index),  # last: order alone is the weakest reason
-        ):
-            # Unknown names are another rule's problem; here they are no edge.
-            # A route outranks other reasons: `depends_on: [route]` does not unroute a step.
-            if edge.before in draft.by_id and (edge.before not in into or edge.reason == "routed"):
-                into[edge.before] = edge
-    return graph
+        into = edges[step.id]
+        # Unknown names are another rule's problem; here they are no edge.
+        _add(into, (id for id in step.step.depends_on or () if id in known), "written")
+        # A route outranks other reasons: `depends_on: [route]` does not unroute a step.
+        into.update(dict.fromkeys(routed.get(step.id, ()), "routed"))
+        _add(into, _context(draft, index), "context")
+        _add(into, _referred(step, stored, draft), "reference")
+        _add(into, _listed_before(draft, index), "listed before")  # order is the weakest reason
+    return edges
+
+
+def _add(into: "dict[StepId, EdgeReason]", befores: Iterable[StepId], reason: "EdgeReason") -> None:
+    for before in befores:
+        if before not in into:
+            into[before] = reason
 
 
 def stored_names(draft: Draft) -> dict[str, StepId]:
@@ -61,72 +55,66 @@ def stored_names(draft: Draft) -> dict[str, StepId]:
     return stored
 
 
-def _written(step: DraftStep) -> Iterator[DraftEdge]:
-    for position, before in enumerate(step.step.depends_on or ()):
-        yield DraftEdge(before, "written", (*step.step.at, "depends_on", position))
-
-
-def _listed_before(draft: Draft, index: int) -> Iterator[DraftEdge]:
-    step = draft.steps[index]
-    if draft.recipe.dialect.chains_steps and step.step.depends_on is None and index > 0:
-        yield DraftEdge(draft.steps[index - 1].id, "listed before", step.step.at)
-
-
-def _routes(draft: Draft) -> dict[StepId, list[DraftEdge]]:
-    routes: dict[StepId, list[DraftEdge]] = {}
+def _routes(draft: Draft) -> dict[StepId, list[StepId]]:
+    routes: dict[StepId, list[StepId]] = {}
     for step in draft.steps:
-        for at, name in step.targets:
+        for _, name in step.targets:
             if StepId(name) in draft.by_id:
-                routes.setdefault(StepId(name), []).append(DraftEdge(step.id, "routed", at))
+                routes.setdefault(StepId(name), []).append(step.id)
     return routes
 
 
-def _context(draft: Draft, index: int) -> Iterator[DraftEdge]:
+def _context(draft: Draft, index: int) -> list[StepId]:
     # "All prior context" waits for all that is listed before it; otherwise what it holds would
     # depend on who happened to be quick. A written depends_on says so itself.
-    step = draft.steps[index]
-    at = asks_for_all_prior(step.step)
-    if at is not None and step.step.depends_on is None:
-        for earlier in draft.steps[:index]:
-            yield DraftEdge(earlier.id, "context", at)
+    step = draft.steps[index].step
+    if step.depends_on is not None or asks_for_all_prior(step) is None:
+        return []
+    return [earlier.id for earlier in draft.steps[:index]]
 
 
-def _references(draft: Draft, step: DraftStep, stored: dict[str, StepId]) -> Iterator[DraftEdge]:
-    for saying in all_sayings(draft, step):
-        for reference in saying.references:
-            before = referred_step(reference, stored, saying)
-            if before is None or (before == step.id and saying.may_name_itself):
-                continue
-            yield DraftEdge(before, "reference", saying.at, saying, reference)
+def _listed_before(draft: Draft, index: int) -> list[StepId]:
+    if not draft.recipe.dialect.chains_steps or index == 0:
+        return []
+    return [draft.steps[index - 1].id] if draft.steps[index].step.depends_on is None else []
 
 
-def referred_step(reference: Reference, stored: dict[str, StepId], saying: Saying) -> StepId | None:
-    if reference.step is not None:
-        return StepId(reference.step)
-    name = reference.path[0]
-    is_bare = isinstance(name, str) and name not in ("inputs", "steps", "run")
-    return stored.get(str(name)) if is_bare and name not in saying.local else None
+def _referred(step: DraftStep, stored: dict[str, StepId], draft: Draft) -> Iterator[StepId]:
+    for site in step.sites:
+        for reference in site.references:
+            before = referred_step(reference, stored, site)
+            if before in draft.by_id and not (before == step.id and site.may_name_itself):
+                yield before
 
 
-def all_sayings(draft: Draft, step: DraftStep) -> Iterator[Saying]:
-    """The step's own texts, and the prompts of the recipe's agents that it uses."""
-    yield from step.sayings
-    for use in step.uses:
-        for agent in (use.agent, *fallbacks(draft, step, use.agent)):
-            if agent in draft.prompts:
-                at = (*draft.recipe.agents[agent].at, "prompt")
-                yield Saying(at, draft.prompts[agent], use.local)
+def referred_step(
+    reference: Reference, stored: dict[str, StepId], site: TemplateSite
+) -> StepId | None:
+    path = reference.path
+    name = path[0]
+    if name == "steps":
+        return StepId(path[1]) if len(path) > 1 and isinstance(path[1], str) else None
+    if name in ("inputs", "run") or name in site.local:
+        return None
+    return stored.get(str(name))
 
 
-def fallbacks(draft: Draft, step: DraftStep, agent: AgentId) -> Iterator[AgentId]:
-    """Who takes over when this agent fails in this step."""
-    defined = draft.agent(agent)
-    for on_failure in (
-        step.step.on_failure,
-        step.step.retry.on_failure,
-        defined.retry.on_failure if defined else None,
-    ):
-        if on_failure is not None:  # the nearest one written is the one that counts
-            if on_failure.fallback:
-                yield on_failure.fallback
-            return
+def cause_of(draft: Draft, edges: Edges, before: StepId, id: StepId) -> Cause:
+    """Where the file says that `id` waits for `before`, to point a problem at."""
+    reason, drafted = edges[id][before], draft.by_id[id]
+    step = drafted.step
+    match reason:
+        case "written":
+            position = (step.depends_on or ()).index(before)
+            return Cause(reason, (*step.at, "depends_on", position))
+        case "routed":
+            return Cause(reason, next(at for at, name in draft.by_id[before].targets if name == id))
+        case "context":
+            return Cause(reason, asks_for_all_prior(step) or step.at)
+        case "reference":
+            stored = stored_names(draft)
+            for site in drafted.sites:
+                for reference in site.references:
+                    if referred_step(reference, stored, site) == before:
+                        return Cause(reason, site.at, site, reference)
+    return Cause(reason, step.at)

@@ -1,12 +1,10 @@
 """What templates may refer to. In: Draft. Out: Known, for templates.check."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from stretto.plan.branch_keys import branch_keys
 from stretto.plan.draft import Draft, DraftStep
-from stretto.plan.postures import agents_of, posture_of
-from stretto.recipe.model import Delegation, Loop, Map, Parallel, Step
+from stretto.recipe.model import Delegation, Loop, Map, Parallel
 from stretto.templates.check import Known, KnownStep
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.values import Json
@@ -15,24 +13,20 @@ from stretto.vocabulary.values import Json
 def known_names(draft: Draft, stored: Mapping[str, StepId]) -> Known:
     return Known(
         inputs={declared.name: declared.type for declared in draft.recipe.inputs},
-        steps={id: _with_change(draft, draft.by_id[id]) for id in draft.step_ids()},
+        steps={id: _known_step(draft, draft.by_id[id]) for id in draft.step_ids()},
         stored=dict(stored),
         local=frozenset(),
     )
 
 
-def _with_change(draft: Draft, drafted: DraftStep) -> KnownStep:
-    known, step = _known_step(draft, drafted.step), drafted.step
-    posture = step.posture or posture_of(agents_of(draft, drafted), draft.catalog.changing_tools)
-    return replace(known, has_change=posture == "writer" and step.workspace_mode != "shared")
-
-
-def _known_step(draft: Draft, step: Step) -> KnownStep:
+def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
+    step = drafted.step
     schema = step.output.schema
+    has_change = drafted.posture == "writer" and step.workspace_mode != "shared"
     is_text = step.output.format in ("text", "markdown")
     match step.work:
         case Parallel():
-            return KnownStep(output_keys=tuple(branch_keys(step.work)))
+            return KnownStep(tuple(branch_keys(step.work)), has_change=has_change)
         case Delegation(agent) if agent:
             schema = schema or _schema_of(draft, agent)
         case Loop(agent) if agent:
@@ -42,10 +36,10 @@ def _known_step(draft: Draft, step: Step) -> KnownStep:
         case Map() if schema is None:
             last = step.work.stages[-1].agent if step.work.stages else step.work.agent
             item = _schema_of(draft, last) if last else None
-            return KnownStep(schema=item, is_list=True, is_text=is_text)
+            return KnownStep(None, item, True, is_text, has_change)
         case _:
             pass
-    return KnownStep(schema=schema, is_text=is_text)
+    return KnownStep(None, schema, False, is_text, has_change)
 
 
 def _schema_of(draft: Draft, id: AgentId) -> Mapping[str, Json] | None:

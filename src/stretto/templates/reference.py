@@ -1,6 +1,7 @@
 """One path, as it stands between braces. In: text. Out: a Reference, or the Fault in it."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from stretto.templates.fault import Fault
@@ -11,7 +12,8 @@ LONGEST_REFERENCE = 512
 BLANKS = " \t"
 
 # \w is what str.isalnum() accepts, and the underscore: names may be in any script.
-_PATH = re.compile(r"[\w-]+(?:\.[\w-]+|\[[0-9]+\])*")
+PATH = r"[\w-]++(?:\.[\w-]++|\[[0-9]++\])*+"
+_PATH = re.compile(PATH)
 _PART = re.compile(r"\[([0-9]+)\]|[\w-]+")
 
 _ONLY_A_PATH = "braces hold one path: no filters, no logic"
@@ -59,10 +61,11 @@ def parse_reference(text: str, offset: int = 0) -> Reference | Fault:
     end = read.end() if read else 0
     if end < len(path):
         return _slip(path, end, offset)
-    return Reference(path, _parts(path), offset)
+    return Reference(path, parse_path(path), offset)
 
 
-def _parts(path: str) -> tuple[PathPart, ...]:
+@lru_cache(maxsize=4096)  # the steps of a layer all name the same steps before them
+def parse_path(path: str) -> tuple[PathPart, ...]:
     if "[" not in path:
         return tuple(path.split("."))
     return tuple(int(part[1]) if part[1] else part[0] for part in _PART.finditer(path))

@@ -1,10 +1,20 @@
 """Text with `{{ path }}` in it. In: the text. Out: a Template, and every Fault found in it."""
 
+import re
+
 from stretto.templates.fault import Fault
-from stretto.templates.reference import LONGEST_REFERENCE, Reference, parse_reference
+from stretto.templates.reference import (
+    BLANKS,
+    LONGEST_REFERENCE,
+    PATH,
+    Reference,
+    parse_path,
+    parse_reference,
+)
 
 # Nobody reads further, and a megabyte of braces must not become a million faults.
 MOST_FAULTS = 50
+_SIMPLE = re.compile(rf"\{{\{{[{BLANKS}]*({PATH})[{BLANKS}]*\}}\}}")
 
 
 class Template:
@@ -17,18 +27,17 @@ class Template:
         self.parts = parts  # literals are already unescaped
         # Which parts are whole outputs, and of which steps, so that they are filled in at one go:
         # a prompt may name every step of a layer. And which parts are other references.
-        references = list[Reference]()
+        self.references = tuple([part for part in parts if isinstance(part, Reference)])
         output_places, output_steps, other_places = list[int](), list[str](), list[int]()
-        for place, part in enumerate(parts):
-            if isinstance(part, str):
-                continue
-            references.append(part)
-            if part.is_whole_output:
-                output_places.append(place)
-                output_steps.append(str(part.path[1]))
-            else:
-                other_places.append(place)
-        self.references = tuple(references)
+        if self.references:
+            for place, part in enumerate(parts):
+                if isinstance(part, str):
+                    continue
+                if part.is_whole_output:
+                    output_places.append(place)
+                    output_steps.append(str(part.path[1]))
+                else:
+                    other_places.append(place)
         self.output_places = tuple(output_places)
         self.output_steps = tuple(output_steps)
         self.other_places = tuple(other_places)
@@ -56,6 +65,32 @@ class Template:
 
 def parse_template(text: str) -> tuple[Template, tuple[Fault, ...]]:
     """Never raises. What is faulty stays as literal text, so the rest is still checked."""
+    parts = _plain_parts(text)
+    return (Template(text, parts), ()) if parts is not None else _parse_with_faults(text)
+
+
+def _plain_parts(text: str) -> tuple[str | Reference, ...] | None:
+    """The parts of a text without faults and escapes, as most are, or None."""
+    parts: list[str | Reference] = []
+    at = 0
+    for found in _SIMPLE.finditer(text):
+        opening, end = found.span()
+        is_escaped = opening > 0 and text[opening - 1] == "\\"
+        if is_escaped or text.find("{{", at) != opening or end - opening > LONGEST_REFERENCE:
+            return None
+        if opening > at:
+            parts.append(text[at:opening])
+        path = found[1]
+        parts.append(Reference(path, parse_path(path), found.start(1)))
+        at = end
+    if text.find("{{", at) >= 0:
+        return None
+    if at < len(text):
+        parts.append(text[at:])
+    return tuple(parts)
+
+
+def _parse_with_faults(text: str) -> tuple[Template, tuple[Fault, ...]]:
     parts: list[str | Reference] = []
     faults: list[Fault] = []
     literal, at = "", 0

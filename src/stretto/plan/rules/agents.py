@@ -12,17 +12,17 @@ def check(draft: Draft) -> None:
         _named(draft, drafted.step.work, drafted.step.at, drafted.id)
         for use in drafted.uses:
             if draft.agent(use.agent) is None:
-                draft.say(
+                draft.problem_at(
                     "RCP108",
                     use.at,
                     f"agent '{use.agent}' is not defined here or registered",
                     _hint(draft, use.agent),
                 )
-        users = {use.agent for use in drafted.uses}
-        _fallback(draft, drafted.step.on_failure, (*drafted.step.at, "on_failure"), users)
-        _fallback(
-            draft, drafted.step.retry.on_failure, (*drafted.step.at, "retry", "on_failure"), users
-        )
+        step = drafted.step
+        if step.on_failure is not None or step.retry.on_failure is not None:
+            users = {use.agent for use in drafted.uses}
+            _fallback(draft, step.on_failure, (*step.at, "on_failure"), users)
+            _fallback(draft, step.retry.on_failure, (*step.at, "retry", "on_failure"), users)
     for agent in draft.recipe.agents.values():
         _fallback(draft, agent.retry.on_failure, (*agent.at, "retry", "on_failure"), {agent.id})
 
@@ -51,21 +51,21 @@ def _named(draft: Draft, work: object, at: Path, id: str) -> None:
 def _missing(draft: Draft, at: Path, message: str) -> None:
     # An agent that is written but unreadable has its problem already.
     if not draft.has_problem_below(at):
-        draft.say("RCP102", at, message, "name the agent that does it")
+        draft.problem_at("RCP102", at, message, "name the agent that does it")
 
 
 def _fallback(draft: Draft, on_failure: OnFailure | None, at: Path, users: set[AgentId]) -> None:
     if on_failure is None or on_failure.fallback is None:
         return
     if on_failure.fallback in users and len(users) == 1:
-        draft.say(
+        draft.problem_at(
             "RCP115",
             at,
             f"agent '{on_failure.fallback}' falls back to itself",
             "name another agent, or retry with max_attempts",
         )
     elif draft.agent(on_failure.fallback) is None:
-        draft.say(
+        draft.problem_at(
             "RCP115",
             at,
             f"fallback agent '{on_failure.fallback}' is not defined or registered",

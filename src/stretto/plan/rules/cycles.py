@@ -4,34 +4,46 @@ from collections import deque
 from collections.abc import Iterator
 
 from stretto.plan.draft import Draft
-from stretto.plan.edges import DraftEdge, Graph
+from stretto.plan.edges import Cause, Edges, cause_of
 from stretto.templates.fault import Fault
 from stretto.vocabulary.ids import StepId
 
 
-def check(draft: Draft, graph: Graph) -> None:
+def check(draft: Draft, edges: Edges) -> None:
+    if _is_in_order(edges):
+        return
     told: set[StepId] = set()
-    while left := _unorderable(graph, told):
-        cycle = _first_cycle(graph, left)
-        _say(draft, graph, cycle)
+    while left := _unorderable(edges, told):
+        cycle = _first_cycle(edges, left)
+        _report(draft, edges, cycle)
         # Take this cycle out and look again: two cycles are two problems, told apart.
         told.update(cycle)
 
 
-def _first_cycle(graph: Graph, left: set[StepId]) -> list[StepId]:
+def _is_in_order(edges: Edges) -> bool:
+    """Whether each step is listed after those that it waits for, as in most recipes."""
+    listed = set[StepId]()
+    for id, befores in edges.items():
+        if not befores.keys() <= listed:
+            return False
+        listed.add(id)
+    return True
+
+
+def _first_cycle(edges: Edges, left: set[StepId]) -> list[StepId]:
     # Some of `left` only stand behind a cycle; the first listed one that is on it is the start.
-    cycles = (_shortest_cycle(graph, id, left) for id in graph.edges if id in left)
+    cycles = (_shortest_cycle(edges, id, left) for id in edges if id in left)
     return next(cycle for cycle in cycles if cycle)
 
 
-def _unorderable(graph: Graph, gone: set[StepId]) -> set[StepId]:
+def _unorderable(edges: Edges, gone: set[StepId]) -> set[StepId]:
     """Steps on a cycle or behind one: what is left once everything orderable is taken away."""
-    waiting = {id: {b for b in edges if b not in gone} for id, edges in graph.edges.items()}
+    waiting = {id: {b for b in befores if b not in gone} for id, befores in edges.items()}
     after: dict[StepId, list[StepId]] = {}
-    for id, edges in graph.edges.items():
-        for before in edges:
+    for id, befores in edges.items():
+        for before in befores:
             after.setdefault(before, []).append(id)
-    ready = deque(id for id, edges in waiting.items() if not edges and id not in gone)
+    ready = deque(id for id, befores in waiting.items() if not befores and id not in gone)
     left = set(waiting) - gone
     while ready:
         id = ready.popleft()
@@ -44,13 +56,13 @@ def _unorderable(graph: Graph, gone: set[StepId]) -> set[StepId]:
     return left
 
 
-def _shortest_cycle(graph: Graph, start: StepId, within: set[StepId]) -> list[StepId] | None:
+def _shortest_cycle(edges: Edges, start: StepId, within: set[StepId]) -> list[StepId] | None:
     """Backwards over the edges from `start` to itself; listed in the order of running."""
     came_from: dict[StepId, StepId] = {}
     queue = deque([start])
     while queue:
         id = queue.popleft()
-        for before in graph.before(id):
+        for before in edges[id]:
             if before == start:
                 return _walk(came_from, start, id)
             if before in within and before not in came_from:
@@ -67,11 +79,11 @@ def _walk(came_from: dict[StepId, StepId], start: StepId, last: StepId) -> list[
     return [start, *path[:-1]]
 
 
-def _say(draft: Draft, graph: Graph, cycle: list[StepId]) -> None:
+def _report(draft: Draft, edges: Edges, cycle: list[StepId]) -> None:
     spelt = " → ".join([*cycle, cycle[0]])
-    edges = list(_edges(graph, cycle))
-    for edge in edges:
-        if edge.reason == "reference" and edge.saying and edge.reference:
+    causes = list(_causes(draft, edges, cycle))
+    for cause in causes:
+        if cause.site and cause.reference:
             itself = len(cycle) == 1
             message = (
                 f"step '{cycle[0]}' refers to itself"
@@ -79,15 +91,17 @@ def _say(draft: Draft, graph: Graph, cycle: list[StepId]) -> None:
                 else f"this reference closes a cycle: {spelt}"
             )
             hint = "a template can use only steps that have ended before"
-            reference = edge.reference
+            reference = cause.reference
             fault = Fault("RCP211", message, hint, reference.offset, len(reference.text))
-            draft.say_inside(edge.saying.at, edge.saying.parsed.text, fault)
+            draft.problem_inside(cause.site.at, cause.site.parsed.text, fault)
             return
-    written = next((edge for edge in edges if edge.reason == "written"), edges[0])
+    written = next((cause for cause in causes if cause.reason == "written"), causes[0])
     if len(cycle) == 1:
-        draft.say("RCP106", written.at, f"step '{cycle[0]}' waits for itself: {spelt}", "remove it")
+        draft.problem_at(
+            "RCP106", written.at, f"step '{cycle[0]}' waits for itself: {spelt}", "remove it"
+        )
         return
-    draft.say(
+    draft.problem_at(
         "RCP106",
         written.at,
         f"these steps wait for each other: {spelt}",
@@ -95,6 +109,6 @@ def _say(draft: Draft, graph: Graph, cycle: list[StepId]) -> None:
     )
 
 
-def _edges(graph: Graph, cycle: list[StepId]) -> Iterator[DraftEdge]:
+def _causes(draft: Draft, edges: Edges, cycle: list[StepId]) -> Iterator[Cause]:
     for before, id in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
-        yield graph.before(id)[before]
+        yield cause_of(draft, edges, before, id)

@@ -6,6 +6,9 @@ from stretto.vocabulary.names import did_you_mean, listed
 
 def check(draft: Draft) -> None:
     for step in draft.recipe.steps:
+        befores = set(step.depends_on or ())
+        if len(befores) == len(step.depends_on or ()) and befores <= draft.by_id.keys():
+            continue
         seen: set[str] = set()
         for position, before in enumerate(step.depends_on or ()):
             at = draft.element((*step.at, "depends_on"), position, before)
@@ -21,7 +24,7 @@ def check(draft: Draft) -> None:
                     hint = (
                         f"its steps: {listed(known)}" if known else "this recipe has no other step"
                     )
-                draft.say("RCP104", at, message, hint)
+                draft.problem_at("RCP104", at, message, hint)
             elif before in seen:
-                draft.warn("RCP901", at, f"'{before}' is listed twice in depends_on")
+                draft.warning_at("RCP901", at, f"'{before}' is listed twice in depends_on")
             seen.add(before)

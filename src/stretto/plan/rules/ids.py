@@ -20,7 +20,7 @@ def _steps(draft: Draft) -> None:
     for position, step in enumerate(draft.recipe.steps, start=1):
         if step.id in first:
             message = f"two steps are called '{step.id}'"
-            draft.say(
+            draft.problem_at(
                 "RCP105", (*step.at, "id"), message, f"step {first[step.id]} is the other one"
             )
         first.setdefault(step.id, position)
@@ -31,7 +31,9 @@ def _inputs(draft: Draft) -> None:
     for declared in draft.recipe.inputs:
         if declared.name in seen:
             message = f"two inputs are called '{declared.name}'"
-            draft.say("RCP105", (*declared.at, "name"), message, "rename or remove one of them")
+            draft.problem_at(
+                "RCP105", (*declared.at, "name"), message, "rename or remove one of them"
+            )
         seen.add(declared.name)
 
 
@@ -44,23 +46,25 @@ def _stored_names(draft: Draft) -> None:
             continue
         at = (*step.at, "output", "store_as")
         if not is_id(name):
-            draft.say(
+            draft.problem_at(
                 "RCP107",
                 at,
                 f"'{name[:60]}' is not a name that templates can use",
                 "use letters, digits, '-' and '_'",
             )
         elif name in _RESERVED:
-            draft.say("RCP117", at, f"'{name}' means something else in templates", "rename it")
+            draft.problem_at(
+                "RCP117", at, f"'{name}' means something else in templates", "rename it"
+            )
         elif name in inputs:
-            draft.say(
+            draft.problem_at(
                 "RCP117",
                 at,
                 f"'{name}' is an input already",
                 f"{{{{{name}}}}} could mean either; rename one of them",
             )
         elif name in taken:
-            draft.say(
+            draft.problem_at(
                 "RCP117",
                 at,
                 f"step '{taken[name]}' stores its output as '{name}' already",
@@ -76,7 +80,7 @@ def _output_keys(draft: Draft) -> None:
         seen: set[str] = set()
         for branch, key in zip(step.work.branches, branch_keys(step.work), strict=True):
             if key in seen:
-                draft.say(
+                draft.problem_at(
                     "RCP117",
                     (*branch.at, "output_key"),
                     f"two branches have the output_key '{key}'",

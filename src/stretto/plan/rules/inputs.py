@@ -12,10 +12,12 @@ def check(draft: Draft) -> None:
         for position, option in enumerate(declared.enum):
             misfit = convert(plain, option)
             if isinstance(misfit, Misfit):
-                draft.say("RCP306", (*declared.at, "enum", position), misfit.message, misfit.hint)
+                draft.problem_at(
+                    "RCP306", (*declared.at, "enum", position), misfit.message, misfit.hint
+                )
         enum_at = (*declared.at, "enum")
         if draft.is_written(enum_at) and not declared.enum and not draft.has_problem_below(enum_at):
-            draft.say(
+            draft.problem_at(
                 "RCP306",
                 enum_at,
                 f"input '{declared.name}' allows no value at all",
@@ -24,7 +26,7 @@ def check(draft: Draft) -> None:
         if declared.has_default:
             misfit = convert(declared, declared.default)
             if isinstance(misfit, Misfit):
-                draft.say(
+                draft.problem_at(
                     "RCP306",
                     (*declared.at, "default"),
                     f"the default does not fit: {misfit.message}",

@@ -22,6 +22,9 @@ class _Listener:
 
 def check(draft: Draft) -> None:
     for drafted in draft.steps:
+        text = drafted.step.instruction
+        if text and not text.isspace() and not isinstance(drafted.step.work, Parallel):
+            continue
         for listener in _listeners(draft, drafted):
             # In the wrapped dialect, and inside other work, an agent's prompt may be all it needs.
             is_plain = isinstance(drafted.step.work, Delegation)
@@ -70,7 +73,7 @@ def _check(draft: Draft, listener: _Listener) -> None:
         return
     if text is None:
         hint = f"{listener.key}: what the agent is told"
-        draft.say("RCP102", at, f"{listener.name} needs '{listener.key}'", hint)
+        draft.problem_at("RCP102", at, f"{listener.name} needs '{listener.key}'", hint)
     else:
         message = f"{listener.name} tells its agent nothing"
-        draft.say("RCP102", listener.text_at, message, "write what it should do")
+        draft.problem_at("RCP102", listener.text_at, message, "write what it should do")

@@ -13,9 +13,11 @@ def check(draft: Draft) -> None:
     steps_at = (*recipe.at, "steps")
     steps = find(recipe.root, steps_at) if recipe.root else None
     if isinstance(steps, ListNode) and not steps.items:
-        draft.say("RCP119", steps_at, "a recipe needs at least one step", "add one under steps:")
+        draft.problem_at(
+            "RCP119", steps_at, "a recipe needs at least one step", "add one under steps:"
+        )
     if len(recipe.steps) > limits.steps:
-        draft.say(
+        draft.problem_at(
             "RCP118",
             (*steps_at, limits.steps),
             f"the recipe has {len(recipe.steps):,} steps; at most {limits.steps:,} are allowed",
@@ -23,14 +25,14 @@ def check(draft: Draft) -> None:
         )
     for step in recipe.steps:
         if isinstance(step.work, Parallel) and len(step.work.branches) > limits.branches:
-            draft.say(
+            draft.problem_at(
                 "RCP118",
                 (*step.at, "parallel"),
                 f"{len(step.work.branches)} branches; at most {limits.branches} are allowed",
                 f"use map: for many alike, or {_RAISE}",
             )
         if isinstance(step.work, Map) and (step.work.max_items or 0) > limits.map_items_ceiling:
-            draft.say(
+            draft.problem_at(
                 "RCP118",
                 (*step.at, "map", "max_items"),
                 f"max_items is {step.work.max_items:,}; "

@@ -17,7 +17,7 @@ def check(draft: Draft) -> None:
                 at = (*step.at, "map", "over")
                 parsed = draft.parsed.get(at)
                 if isinstance(parsed, Template) and not _is_list(parsed, draft, at):
-                    draft.say(
+                    draft.problem_at(
                         "RCP212",
                         at,
                         "'over' must be one reference to a list",
@@ -26,7 +26,7 @@ def check(draft: Draft) -> None:
             case Loop(feedback_path=str() as path):
                 at = (*step.at, "loop", "feedback_path")
                 if feedback_reference(path) is None and not draft.has_problem_below(at):
-                    draft.say(
+                    draft.problem_at(
                         "RCP212",
                         at,
                         "'feedback_path' must be one reference",

@@ -1,7 +1,7 @@
 """Every reference can be known: inputs, steps, outputs, fields, loop variables (RECIPES §5)."""
 
-from stretto.plan.draft import EVERYWHERE, Draft, Saying
-from stretto.plan.edges import all_sayings, stored_names
+from stretto.plan.draft import EVERYWHERE, Draft, TemplateSite
+from stretto.plan.edges import stored_names
 from stretto.plan.known import known_names
 from stretto.templates.check import Known, check_reference
 from stretto.vocabulary.ids import AgentId
@@ -10,28 +10,40 @@ from stretto.vocabulary.ids import AgentId
 def check(draft: Draft) -> None:
     known = known_names(draft, stored_names(draft))
     told: set[tuple[object, ...]] = set()
+    good: set[tuple[object, ...]] = set()
     for drafted in draft.steps:
-        for saying in (*all_sayings(draft, drafted), *drafted.later):
-            _check(draft, saying, known, told)
+        for site in (*drafted.sites, *drafted.later):
+            _check(draft, site, known, told, good)
     for agent in _unused(draft):
         at = (*draft.recipe.agents[agent].at, "prompt")
-        _check(draft, Saying(at, draft.prompts[agent], EVERYWHERE), known, told)
+        _check(draft, TemplateSite(at, draft.prompts[agent], EVERYWHERE), known, told, good)
     if draft.output is not None:
-        _check(draft, draft.output, known, told)
+        _check(draft, draft.output, known, told, good)
 
 
-def _check(draft: Draft, saying: Saying, known: Known, told: set[tuple[object, ...]]) -> None:
-    here = Known(known.inputs, known.steps, known.stored, saying.local)
-    for reference in saying.references:
+def _check(
+    draft: Draft,
+    site: TemplateSite,
+    known: Known,
+    told: set[tuple[object, ...]],
+    good: set[tuple[object, ...]],
+) -> None:
+    """`good`: references that were found good before; the steps of a layer name the same ones."""
+    here = Known(known.inputs, known.steps, known.stored, site.local)
+    for reference in site.references:
+        if (reference.text, site.local) in good:
+            continue
         fault = check_reference(reference, here)
+        if fault is None:
+            good.add((reference.text, site.local))
         # An unknown step may well be the one whose id cannot be read.
         if fault is None or (fault.code == "RCP203" and draft.has_nameless_step):
             continue
         # A prompt that two steps share has its fault once.
-        key = (saying.at, fault.code, fault.offset)
+        key = (site.at, fault.code, fault.offset)
         if key not in told:
             told.add(key)
-            draft.say_inside(saying.at, saying.parsed.text, fault)
+            draft.problem_inside(site.at, site.parsed.text, fault)
 
 
 def _unused(draft: Draft) -> list[AgentId]:

@@ -19,4 +19,4 @@ def check(draft: Draft) -> None:
 
 def _check(draft: Draft, schema: Mapping[str, Json], at: Path) -> None:
     for fault in schema_faults(schema):
-        draft.say("RCP124", (*at, *fault.path), fault.message, SCHEMA_EXAMPLE)
+        draft.problem_at("RCP124", (*at, *fault.path), fault.message, SCHEMA_EXAMPLE)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from stretto.documents.node import Path
 from stretto.plan.draft import Draft, DraftStep
-from stretto.plan.postures import agents_of, has_means_to_write, posture_of
+from stretto.plan.postures import has_means_to_write
 from stretto.recipe.model import Agent
 from stretto.vocabulary.names import listed
 
@@ -21,7 +21,7 @@ def check(draft: Draft) -> None:
             if texts:
                 _check(draft, (*step.at, key), texts)
         if step.posture == "read_only" and step.write_set:
-            draft.warn(
+            draft.warning_at(
                 "RCP902",
                 (*step.at, "write_set"),
                 f"step '{step.id}' is read_only, so its write_set is not used",
@@ -33,10 +33,10 @@ def check(draft: Draft) -> None:
 
 def _check_means(draft: Draft, drafted: DraftStep) -> None:
     """Whether those who do a writer's work can write at all."""
-    step, agents = drafted.step, list(agents_of(draft, drafted))
-    if step.posture is None and posture_of(agents, draft.catalog.changing_tools) == "read_only":
+    step, agents = drafted.step, drafted.agents
+    if step.posture is None and drafted.posture == "read_only":
         if step.write_set:
-            draft.warn(
+            draft.warning_at(
                 "RCP902",
                 (*step.at, "write_set"),
                 f"no agent of step '{step.id}' has a tool that writes ({_names(agents)}), "
@@ -49,7 +49,7 @@ def _check_means(draft: Draft, drafted: DraftStep) -> None:
     if not any(
         has_means_to_write(agent, step.model, draft.catalog.changing_tools) for agent in agents
     ):
-        draft.warn(
+        draft.warning_at(
             "RCP904",
             (*step.at, "posture") if step.posture else step.at,
             f"step '{step.id}' is a writer, and none of its agents ({_names(agents)}) has a tool "
@@ -71,12 +71,12 @@ def _check(draft: Draft, at: Path, texts: Sequence[str]) -> None:
         if _EXCLUDES.search(text):
             message = f"'{text}' would exclude something, and a set only says what is in it"
             hint = "list what the step touches; a file whose name begins with '!' is './!name'"
-            draft.say("RCP122", draft.element(at, position, text), message, hint)
+            draft.problem_at("RCP122", draft.element(at, position, text), message, hint)
         elif isinstance(glob, GlobFault):
-            draft.say(glob.code, draft.element(at, position, text), glob.message, glob.hint)
+            draft.problem_at(glob.code, draft.element(at, position, text), glob.message, glob.hint)
         else:
             count += len(glob.patterns)
     # Every glob of a step may have to be compared with every one of another.
     if count > MOST_GLOBS:
         message = f"the {at[-1]} stands for {count:,} globs; at most {MOST_GLOBS} are allowed"
-        draft.say("RCP118", at, message, "name folders instead of files")
+        draft.problem_at("RCP118", at, message, "name folders instead of files")

@@ -12,7 +12,7 @@ def check(draft: Draft) -> None:
             if StepId(name) in draft.by_id or draft.agent(AgentId(name)):
                 continue
             hint = did_you_mean(name, [*draft.step_ids(), *draft.agent_ids()])
-            draft.say(
+            draft.problem_at(
                 "RCP116",
                 at,
                 f"'{name}' is neither a step of this recipe nor an agent",
@@ -23,7 +23,7 @@ def check(draft: Draft) -> None:
             isinstance(work, Switch) and work.value
         )
         if has_words and not drafted.targets:
-            draft.say(
+            draft.problem_at(
                 "RCP116",
                 drafted.step.at,
                 f"step '{drafted.id}' leads nowhere",

@@ -21,4 +21,4 @@ def check(draft: Draft) -> None:
 
 def _report(draft: Draft, at: Path, position: int, tool: str, fault: ToolFault | None) -> None:
     if fault is not None:
-        draft.say_word(fault.code, at, position, tool, fault.message, fault.hint)
+        draft.problem_at_word(fault.code, at, position, tool, fault.message, fault.hint)

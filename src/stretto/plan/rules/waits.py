@@ -11,9 +11,9 @@ def check(draft: Draft) -> None:
         count = len(step.work.branches)
         at = (*step.at, "parallel")
         if count == 0 and not draft.has_problem_below(at):
-            draft.say("RCP112", at, f"step '{step.id}' has no branches", "list at least one")
+            draft.problem_at("RCP112", at, f"step '{step.id}' has no branches", "list at least one")
         if isinstance(step.work.wait, int) and step.work.wait > count > 0:
-            draft.say(
+            draft.problem_at(
                 "RCP112",
                 (*step.at, "wait"),
                 f"it waits for {step.work.wait} branches and has {count}",
