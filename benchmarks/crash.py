@@ -40,6 +40,7 @@ from typing import TypeAlias
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.agents.catalog import load_catalog
+from stretto.events.attempts import CheckPart
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event, RunEnded
 from stretto.execution.history import History
 from stretto.execution.runs import Runs, Start
@@ -128,6 +129,11 @@ steps:
 INPUTS: dict[str, dict[str, Json]] = {"map": {"items": [f"item {n}" for n in range(8)]}}
 
 
+def _place(request: AttemptRequest) -> _Place:
+    id = request.attempt
+    return [request.run_id, id.step, id.part.text, id.number]
+
+
 def plans() -> dict[str, Plan]:
     catalog = load_catalog((), Path.cwd())
     built = {name: build(read_recipe(text, name), catalog) for name, text in RECIPES.items()}
@@ -148,16 +154,18 @@ class Effects:
         self._acknowledged = os.open(folder / "acknowledged.jsonl", flags, 0o600)
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
-        place: _Place = [request.run_id, request.step, request.part, request.attempt]
+        place = _place(request)
         await asyncio.sleep(random.random() * 0.004)
         await asyncio.to_thread(self._write, place)
         await asyncio.sleep(random.random() * 0.004)
-        if request.step.startswith("flaky") and request.attempt <= 2:
+        if request.step.startswith("flaky") and request.attempt.number <= 2:
             return Failure("error", "try again")
-        if request.part.startswith("check."):
-            passed = request.part >= "check.3"
+        if isinstance(request.attempt.part, CheckPart):
+            passed = request.attempt.part.iteration >= 3
             return Success({"passed": passed, "feedback": "once more"})
-        return Success(f"{request.step}/{request.part} is done. " + "x" * random.randrange(200))
+        return Success(
+            f"{request.step}/{request.attempt.part.text} is done. " + "x" * random.randrange(200)
+        )
 
     def _write(self, place: _Place) -> None:
         os.write(self._effects, f"{json.dumps([time.time(), *place])}\n".encode())
@@ -170,7 +178,7 @@ class Effects:
 
 def _name(event: Event) -> tuple[str, str, str, int]:
     if isinstance(event, AttemptStarted | AttemptSucceeded | AttemptFailed):
-        return event.type, event.step, event.part, event.attempt
+        return event.type, event.attempt
     return event.type, "", "", 0
 
 
@@ -323,7 +331,8 @@ def _judge_attempts(verdict: Verdict, history: History, effects: list[list[objec
     for event in history.events:
         if not isinstance(event, AttemptStarted | AttemptSucceeded | AttemptFailed):
             continue
-        part, attempt = (event.step, event.part), (event.step, event.part, event.attempt)
+        part = (event.step, event.attempt.part.text)
+        attempt = (*part, event.attempt.number)
         if isinstance(event, AttemptStarted):
             if part in succeeded_at or attempt in started:
                 verdict.run_twice.append(f"run {run}: {attempt} started after it had ended")
@@ -449,7 +458,7 @@ class _Large(Effects):
     """Answers that fill a small disk within one run."""
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
-        self._write([request.run_id, request.step, request.part, request.attempt])
+        self._write(_place(request))
         return Success("x" * 10_000)
 
 

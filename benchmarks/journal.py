@@ -20,6 +20,7 @@ from statistics import median
 from threading import Thread
 
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import AttemptId
 from stretto.events.codec import encode
 from stretto.events.model import AttemptSucceeded
 from stretto.vocabulary.ids import RunId, StepId
@@ -34,9 +35,7 @@ LIMIT = "bare, one writer thread"
 
 EVENT = AttemptSucceeded(
     at=1767225600.123456,
-    step=StepId("review"),
-    part="",
-    attempt=1,
+    attempt=AttemptId(StepId("review"), 1),
     output="All is well with the draft.",
     usage=Usage(1234, 567, 0.0123, 3),
     model="a-provider:a-model",

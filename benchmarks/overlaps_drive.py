@@ -13,6 +13,7 @@ from typing import Any
 
 from overlaps_scene import Scene, draw_set
 
+from stretto.events.attempts import AttemptId, Timer
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
@@ -44,7 +45,6 @@ from stretto.vocabulary.statuses import StepStatus
 
 MOST_EVENTS = 1_000
 _AGENTS = Catalog({AgentId(name): Agent(AgentId(name)) for name in ("worker", "other")})
-_Where = tuple[StepId, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class _Run:
         self.state = begin(plan)
         self.seen = Seen()
         self.now = 0.0
-        self.planned: dict[_Where, StartAttempt] = {}
-        self.running: dict[_Where, StartAttempt] = {}
-        self.stopping: set[_Where] = set()
+        self.planned: dict[AttemptId, StartAttempt] = {}
+        self.running: dict[AttemptId, StartAttempt] = {}
+        self.stopping: set[AttemptId] = set()
         self.collecting: dict[StepId, bool] = {}
-        self.timers: dict[str, float] = {}
+        self.timers: dict[Timer, float] = {}
 
     def run(self) -> Seen:
         name = self.state.plan.name
@@ -153,7 +153,7 @@ class _Run:
 
     def _check(self) -> None:
         running = {id for id, s in self.state.steps.items() if s.status is StepStatus.RUNNING}
-        at_work = running | {where[0] for where in (*self.planned, *self.running)}
+        at_work = running | {where.step for where in (*self.planned, *self.running)}
         at_work |= set(self.collecting)
         self.seen.moments += 1
         self.seen.most_at_once = max(self.seen.most_at_once, len(at_work))
@@ -162,9 +162,9 @@ class _Run:
     def _carry_out(self, command: Command) -> None:
         match command:
             case StartAttempt():
-                self.planned[command.step, command.part, command.attempt] = command
-            case CancelAttempt(step, part, attempt):
-                self.stopping.add((step, part, attempt))
+                self.planned[command.attempt] = command
+            case CancelAttempt(attempt):
+                self.stopping.add(attempt)
             case CollectChanges(step, is_merged):
                 self.collecting[step] = is_merged
             case SetTimer(timer, due_at):
@@ -182,25 +182,25 @@ class _Run:
             *(lambda t=t: self._fire(t) for t in self.timers),
         ]
 
-    def _begin(self, where: _Where, start: StartAttempt) -> Event:
+    def _begin(self, where: AttemptId, start: StartAttempt) -> Event:
         del self.planned[where]
         if where in self.stopping:
-            return AttemptCancelled(self.now, *where)
+            return AttemptCancelled(self.now, where)
         self.running[where] = start
-        return AttemptStarted(self.now, *where, start.agent, start.key)
+        return AttemptStarted(self.now, where, start.request.agent, start.key)
 
-    def _end(self, where: _Where) -> Event:
+    def _end(self, where: AttemptId) -> Event:
         del self.running[where]
         if where in self.stopping:
-            return AttemptCancelled(self.now, *where)
+            return AttemptCancelled(self.now, where)
         if self.luck.random() < 0.12:
-            return AttemptFailed(self.now, *where, "error", "it broke")
-        return AttemptSucceeded(self.now, *where, "done")
+            return AttemptFailed(self.now, where, "error", "it broke")
+        return AttemptSucceeded(self.now, where, "done")
 
     def _collect(self, step: StepId, is_merged: bool) -> Event:
         del self.collecting[step]
         return ChangesCollected(self.now, step, "kept", 1, 2, 3, is_merged)
 
-    def _fire(self, timer: str) -> Event:
+    def _fire(self, timer: Timer) -> Event:
         self.now = max(self.now, self.timers.pop(timer))
         return TimerFired(self.now, timer)

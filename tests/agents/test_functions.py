@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from stretto.adapters.models.scripted import Script, ScriptedRunner
 from stretto.agents.functions import AgentContext, FunctionAgents, FunctionRunner
+from stretto.events.attempts import WHOLE_STEP, AttemptId
 from stretto.plan.build import build
 from stretto.plan.catalog import Catalog
 from stretto.plan.model import Plan
@@ -127,7 +128,7 @@ def test_the_context_says_for_whom_the_function_works() -> None:
         seen.append(context)
         return "ok"
 
-    run(score, run_id="run-1", step="rate", part="", attempt=2, workspace="/work")
+    run(score, run_id="run-1", attempt=AttemptId("rate", 2), workspace="/work")
     context = seen[0]
     assert (context.run_id, context.step, context.attempt) == ("run-1", "rate", 2)
     assert context.key == "run-1/rate//2"
@@ -293,7 +294,7 @@ def test_another_input_is_other_work_even_if_the_prompt_is_the_same() -> None:
         stage.runner.acceptance = None  # type: ignore[attr-defined]
         stage.runner = FunctionRunner(given, stage.runner)  # type: ignore[arg-type,assignment]
         state = stage.start(company="Acme", employees=employees)
-        return state.steps["rate"].parts[""].attempts[0].key
+        return state.steps["rate"].parts[WHOLE_STEP].attempts[0].key
 
     assert key(3) != key(4)
     assert key(3) == key(3)

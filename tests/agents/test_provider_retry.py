@@ -7,6 +7,7 @@ import pytest
 
 from stretto.agents.provider_retry import delay_before_retry
 from stretto.agents.subagent import Choice, Subagents
+from stretto.events.attempts import AttemptId
 from stretto.events.model import FailureKind, ToolEnded
 from stretto.ports.model import ModelFault
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
@@ -160,7 +161,7 @@ class Program:
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         self.times += 1
         if self.calls_a_tool:
-            ended = ToolEnded(0.0, request.step, "", 1, 1, "Bash", {}, "ok", 0, 0.0)
+            ended = ToolEnded(0.0, AttemptId(request.step, 1), 1, "Bash", {}, "ok", 0, 0.0)
             witness.note(ended)
         if self.times < 3:
             return Failure(self.kind, "busy", Usage(model_calls=1))

@@ -12,6 +12,7 @@ from stretto.adapters.models.scripted import ScriptedRunner, read_script
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.toolbox import ToolSettings
 from stretto.agents.redacted import RedactedRunner
+from stretto.events.attempts import AttemptId
 from stretto.events.model import ModelFailedOver, ToolEnded
 from stretto.ports.runner import (
     AttemptRequest,
@@ -121,7 +122,7 @@ class _Saying:
         if isinstance(self._result, Exception):
             raise self._result
         await witness.record(
-            ModelFailedOver(1.0, request.step, "", 1, SECRET, "other", f"no {SECRET}")
+            ModelFailedOver(1.0, AttemptId(request.step, 1), SECRET, "other", f"no {SECRET}")
         )
         return self._result
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
+from stretto.events.attempts import AttemptId, StepTimer
 from stretto.events.model import (
     Approved,
     AttemptSucceeded,
@@ -30,7 +31,7 @@ def started(run_id: RunId = RUN, at: float = 1.0, workflow: str = "news") -> Run
 
 
 def fired(name: str) -> TimerFired:
-    return TimerFired(2.0, name)
+    return TimerFired(2.0, StepTimer(name))
 
 
 async def events_of(journal: Journal, run_id: RunId = RUN, after: int = 0) -> list[object]:
@@ -40,7 +41,9 @@ async def events_of(journal: Journal, run_id: RunId = RUN, after: int = 0) -> li
 def test_what_is_appended_is_read_back_in_order_and_numbered_from_one(store: Store) -> None:
     async def story(journal: Journal) -> None:
         fence = await journal.lease(RUN, "me", 60)
-        said = AttemptSucceeded(3.0, StepId("a"), "", 1, {"text": "„ü\x00\n", "list": [1, None]})
+        said = AttemptSucceeded(
+            3.0, AttemptId(StepId("a"), 1), {"text": "„ü\x00\n", "list": [1, None]}
+        )
         await journal.append(RUN, [started(), fired("a")], fence=fence)
         await journal.append(RUN, [said], fence=fence)
         stored = await journal.read(RUN)
@@ -111,7 +114,7 @@ def test_an_event_is_kept_as_it_was_when_it_was_appended(store: Store) -> None:
 def test_of_an_append_with_an_event_that_is_no_json_nothing_is_written(store: Store) -> None:
     async def story(journal: Journal) -> None:
         fence = await journal.lease(RUN, "me", 60)
-        bad = AttemptSucceeded(1.0, StepId("a"), "", 1, object())  # type: ignore[arg-type]
+        bad = AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), object())  # type: ignore[arg-type]
         outcomes = await asyncio.gather(
             journal.append(RUN, [fired("a"), bad], fence=fence),
             journal.append(RUN, [fired("b")], fence=fence),

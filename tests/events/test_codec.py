@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from stretto.events.attempts import AttemptId, BranchPart
 from stretto.events.codec import UnknownEvent, decode, encode, encode_ascii
 from stretto.events.model import (
     AttemptFailed,
@@ -12,19 +13,23 @@ from stretto.events.model import (
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.usage import Usage
 
-SUCCEEDED = AttemptSucceeded(5.5, StepId("a"), "", 1, "fine", Usage(1, 2, 0.5, 3), ("odd",), "m")
+SUCCEEDED = AttemptSucceeded(
+    5.5, AttemptId(StepId("a"), 1), "fine", Usage(1, 2, 0.5, 3), ("odd",), "m"
+)
 
 
 def test_a_row_is_compact_json_with_its_fields_in_order() -> None:
     assert encode(SUCCEEDED) == (
-        '{"type":"attempt_succeeded","at":5.5,"step":"a","part":"","attempt":1,'
+        '{"type":"attempt_succeeded","at":5.5,"attempt":{"step":"a","number":1},'
         '"output":"fine","usage":{"input_tokens":1,"output_tokens":2,"usd":0.5,"model_calls":3},'
         '"warnings":["odd"],"model":"m","reused_from":null}'
     )
 
 
 def test_a_row_is_one_line_of_utf_8() -> None:
-    event = AttemptSucceeded(1.0, StepId("a"), "x\n", 1, {"ü\n\x00": "% %s \u2028"})
+    event = AttemptSucceeded(
+        1.0, AttemptId(StepId("a"), 1, BranchPart("x\n")), {"ü\n\x00": "% %s \u2028"}
+    )
     row = encode(event)
     assert "ü" in row
     assert "\n" not in row
@@ -33,14 +38,16 @@ def test_a_row_is_one_line_of_utf_8() -> None:
 
 
 def test_half_of_a_surrogate_pair_comes_back_as_it_was() -> None:
-    event = AttemptSucceeded(1.0, StepId("a"), "", 1, {"a\ud800": "\udfff %", "ü": 2.5})
+    event = AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), {"a\ud800": "\udfff %", "ü": 2.5})
     row = encode(event)
     assert row.isascii()
     assert decode(row) == event
 
 
 def test_for_a_terminal_a_row_is_ascii_whatever_it_holds() -> None:
-    event = AttemptSucceeded(1.0, StepId("a"), "x\n", 1, {"ü\n\x00\x9b": "\ud800 \u2028"})
+    event = AttemptSucceeded(
+        1.0, AttemptId(StepId("a"), 1, BranchPart("x\n")), {"ü\n\x00\x9b": "\ud800 \u2028"}
+    )
     row = encode_ascii(event)
     assert row.isascii()
     assert row.isprintable()
@@ -49,7 +56,7 @@ def test_for_a_terminal_a_row_is_ascii_whatever_it_holds() -> None:
 
 
 def test_the_fields_of_an_output_keep_their_order() -> None:
-    event = AttemptSucceeded(1.0, StepId("a"), "", 1, {"b": 1, "a": 2})
+    event = AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), {"b": 1, "a": 2})
     read = decode(encode(event))
     assert isinstance(read, AttemptSucceeded)
     assert isinstance(read.output, dict)
@@ -57,13 +64,15 @@ def test_the_fields_of_an_output_keep_their_order() -> None:
 
 
 def test_missing_optional_fields_take_their_defaults() -> None:
-    row = '{"type":"attempt_succeeded","at":1,"step":"a","part":"","attempt":1,"output":0}'
-    assert decode(row) == AttemptSucceeded(1.0, StepId("a"), "", 1, 0)
+    row = '{"type":"attempt_succeeded","at":1,"attempt":{"step":"a","number":1},"output":0}'
+    assert decode(row) == AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), 0)
     bare = (
-        '{"type":"attempt_failed","at":1,"step":"a","part":"","attempt":1,"kind":"error",'
+        '{"type":"attempt_failed","at":1,"attempt":{"step":"a","number":1},"kind":"error",'
         '"error":"e","usage":{"usd":2}}'
     )
-    assert decode(bare) == AttemptFailed(1.0, StepId("a"), "", 1, "error", "e", Usage(usd=2.0))
+    assert decode(bare) == AttemptFailed(
+        1.0, AttemptId(StepId("a"), 1), "error", "e", Usage(usd=2.0)
+    )
 
 
 def test_unknown_fields_are_passed_over() -> None:
@@ -94,7 +103,10 @@ def test_unknown_fields_are_passed_over() -> None:
         ('{"type":"run_resumed","at":1' + "0" * 400 + "}", "out of range - at `$.at`"),
         ('{"type":"run_resumed","at":' + "1" * 5000 + "}", "out of range"),
         ('{"type":"run_resumed","x":' + "[" * 100_000, "nested too deeply"),
-        ('{"type":"timer_fired","at":1,"timer":null}', "Expected `str`, got `null` - at `$.timer`"),
+        (
+            '{"type":"timer_fired","at":1,"timer":null}',
+            "Expected `object`, got `null` - at `$.timer`",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_kept_with_the_reason(row: str | bytes, reason: str) -> None:
@@ -107,7 +119,11 @@ def test_what_cannot_be_read_is_kept_with_the_reason(row: str | bytes, reason: s
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
-        ("attempt", 1.5, "Expected `int`, got `float` - at `$.attempt`"),
+        (
+            "attempt",
+            {"step": "a", "number": 1.5},
+            "Expected `int`, got `float` - at `$.attempt.number`",
+        ),
         ("usage", None, "Expected `object`, got `null` - at `$.usage`"),
         ("usage", {"usd": "1"}, "Expected `float`, got `str` - at `$.usage.usd`"),
         ("warnings", "odd", "Expected `array`, got `str` - at `$.warnings`"),
@@ -123,7 +139,7 @@ def test_a_field_of_the_wrong_kind_is_named(field: str, value: object, reason: s
 
 
 def test_a_kind_of_failure_that_is_not_known_makes_the_event_unknown() -> None:
-    row = encode(AttemptFailed(1.0, StepId("a"), "", 1, "timeout", "late"))
+    row = encode(AttemptFailed(1.0, AttemptId(StepId("a"), 1), "timeout", "late"))
     for kind in ('"melted"', "[]", "{}"):
         unknown = decode(row.replace('"timeout"', kind))
         assert isinstance(unknown, UnknownEvent)
@@ -142,4 +158,4 @@ def test_what_is_not_json_is_not_written() -> None:
         nested = [nested]
     for output in (nested, 10**5000, object()):
         with pytest.raises(ValueError, match=r"JSON|digits"):
-            encode(AttemptSucceeded(1.0, StepId("a"), "", 1, output))  # type: ignore[arg-type]
+            encode(AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), output))  # type: ignore[arg-type]

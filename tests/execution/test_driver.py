@@ -88,7 +88,7 @@ def test_every_attempt_that_began_has_ended_in_the_journal() -> None:
     state = stage.start()
     assert state.status is RunStatus.COMPLETE
     (cancelled,) = [each for each in stage.journal() if isinstance(each, AttemptCancelled)]
-    assert cancelled.part == "slow"
+    assert cancelled.attempt.part.text == "slow"
     assert isinstance(stage.journal()[-1], RunEnded)
     assert stage.clock.now() - (state.started_at or 0) < 9
 

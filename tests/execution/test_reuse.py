@@ -136,7 +136,7 @@ def test_a_branch_that_lost_is_not_begun_by_a_retry() -> None:
     assert ran == []
     assert state.status is RunStatus.COMPLETE
     started = [each for each in stage.journal(AGAIN) if isinstance(each, AttemptStarted)]
-    assert [each.part for each in started] == ["quick"]
+    assert [each.attempt.part.text for each in started] == ["quick"]
 
 
 def test_what_a_person_allowed_stays_allowed() -> None:

@@ -22,6 +22,7 @@ if __name__ == "__main__":
 from msgspec import structs
 
 from stretto.adapters.stores.memory import MemoryJournal
+from stretto.events.attempts import AttemptId, CheckPart, ItemPart
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import AttemptSucceeded, Event
 from stretto.execution.reuse import NOTHING, downstream, reusable
@@ -144,13 +145,12 @@ class Asked:
 
 def asked_of(request: AttemptRequest, machine: str) -> Asked:
     told = structs.replace(
-        request, run_id="", step=StepId(""), part="", attempt=0, model=None, fallback_models=(),
+        request, run_id="", attempt=AttemptId(StepId(""), 0), model=None, fallback_models=(),
         tools=tuple(sorted(request.tools)),
     )  # fmt: skip
-    is_verdict = request.part.startswith("check.")
     names = (request.model or "", *request.fallback_models)
     who = tuple(dict.fromkeys(who_answers(machine, name) for name in names))
-    return Asked(f"{told} {is_verdict}", who)
+    return Asked(f"{told}", who)
 
 
 def who_answers(machine: str, name: str) -> str:
@@ -167,14 +167,14 @@ class Recording:
     made: dict[int, Asked]
     clock: VirtualClock
     numbers: list[int] = field(default_factory=list)
-    at: dict[tuple[str, str, int], Asked] = field(default_factory=dict)
+    at: dict[AttemptId, Asked] = field(default_factory=dict)
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
         return Setup({name: who_answers(self.machine, name) for name in models})
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         await self.clock.sleep_until(self.clock.now() + self.luck.random())
-        self.at[request.step, request.part, request.attempt] = asked_of(request, self.machine)
+        self.at[request.attempt] = asked_of(request, self.machine)
         if self.luck.random() < 0.25:
             return Failure("error", "broken")
         number = len(self.made)
@@ -276,9 +276,9 @@ class World:
         if parent is None:
             return
         state = folded(told.plan, told.events)
-        for (step, part, attempt), asked in runner.at.items():
-            place = place_of(state, step, part)
-            if attempt == 1 and step not in anew and place in parent.held:
+        for attempt, asked in runner.at.items():
+            place = place_of(state, attempt)
+            if attempt.number == 1 and attempt.step not in anew and place in parent.held:
                 assert parent.asked[place] != asked, f"{place} had its answer already"
 
 
@@ -286,16 +286,16 @@ def answered(
     plan: Plan, events: list[Event]
 ) -> list[tuple[AttemptRequest, Place, AttemptSucceeded]]:
     """What every answer is an answer to, as the scheduler says when the journal is folded again."""
-    state, commands = begin(plan), dict[tuple[str, str, int], StartAttempt]()
+    state, commands = begin(plan), dict[AttemptId, StartAttempt]()
     found = []
     for event in events:
         if isinstance(event, AttemptSucceeded):
-            command = commands[event.step, event.part, event.attempt]
-            place = place_of(state, event.step, event.part)
+            command = commands[event.attempt]
+            place = place_of(state, event.attempt)
             found.append((request_of(plan, command), place, event))
         for command in advance(state, event)[1]:
             if isinstance(command, StartAttempt):
-                commands[command.step, command.part, command.attempt] = command
+                commands[command.attempt] = command
     return found
 
 
@@ -308,26 +308,27 @@ def folded(plan: Plan, events: list[Event]) -> RunState:
 
 def request_of(plan: Plan, command: StartAttempt) -> AttemptRequest:
     """Written out from the plan, and not by the code that is under test."""
-    agent, step = plan.agents[command.agent], plan.step(command.step)
+    told = command.request
+    agent, step = plan.agents[told.agent], plan.step(command.step)
     return AttemptRequest(
-        run_id="", step=command.step, part=command.part, attempt=command.attempt,
-        agent=agent.id, instructions=command.instructions, prompt=command.prompt,
-        model=command.model, tools=agent.tools, max_turns=agent.max_turns,
+        run_id="", attempt=command.attempt,
+        agent=agent.id, instructions=told.instructions, prompt=told.prompt,
+        model=told.model, tools=agent.tools, max_turns=agent.max_turns,
         format=step.output.format, schema=step.output.schema or agent.validation.schema,
         rules=agent.validation.rules, fallback_models=agent.fallback_models,
         may_write=step.posture == "writer", read_set=step.read_set, write_set=step.write_set,
+        is_verdict=isinstance(command.attempt.part, CheckPart),
     )  # fmt: skip
 
 
-def place_of(state: RunState, step: str, part: str) -> Place:
+def place_of(state: RunState, attempt: AttemptId) -> Place:
     """An element of a map is known by its value, and by how many equal ones stand before it."""
-    items = state.steps[StepId(step)].items
-    if items is None or not part.startswith("item."):
-        return (step, part)
-    _, index, rest = part.split(".", 2)
-    value = items.values[int(index)]
-    before = items.values[: int(index)].count(value)
-    return (step, f"{value} {before} {rest}")
+    items, part = state.steps[attempt.step].items, attempt.part
+    if items is None or not isinstance(part, ItemPart):
+        return (attempt.step, part.text)
+    value = items.values[part.index]
+    before = items.values[: part.index].count(value)
+    return (attempt.step, f"{value} {before} stage.{part.stage}")
 
 
 def may_take(

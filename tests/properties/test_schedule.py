@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
 from random import Random
-from typing import TypeAlias
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw, structs
 
+from stretto.events.attempts import AttemptId, CheckPart, RetryTimer, Timer
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -57,9 +57,6 @@ def examples(count: int) -> settings:
     return settings(max_examples=count, deadline=None, suppress_health_check=checks)
 
 
-Where: TypeAlias = tuple[str, str, int]
-
-
 @dataclass
 class World:
     """Carries out commands in any order it likes; what comes out is decided by an oracle."""
@@ -71,10 +68,10 @@ class World:
     now: float = 0.0
     journal: list[Event] = field(default_factory=list)
     commands: list[tuple[Command, ...]] = field(default_factory=list)
-    planned: dict[Where, StartAttempt] = field(default_factory=dict)
-    running: dict[Where, StartAttempt] = field(default_factory=dict)
-    stopping: set[Where] = field(default_factory=set)
-    timers: dict[str, float] = field(default_factory=dict)
+    planned: dict[AttemptId, StartAttempt] = field(default_factory=dict)
+    running: dict[AttemptId, StartAttempt] = field(default_factory=dict)
+    stopping: set[AttemptId] = field(default_factory=set)
+    timers: dict[Timer, float] = field(default_factory=dict)
     asked: dict[StepId, None] = field(default_factory=dict)
     failures: dict[tuple[str, str, str], int] = field(default_factory=dict)
     ends: list[RunStatus] = field(default_factory=list)
@@ -107,10 +104,10 @@ class World:
     def _carry_out(self, command: Command) -> None:
         match command:
             case StartAttempt():
-                self.planned[command.step, command.part, command.attempt] = command
-            case CancelAttempt(step, part, attempt):
-                self.planned.pop((step, part, attempt), None)
-                self.stopping.add((step, part, attempt))
+                self.planned[command.attempt] = command
+            case CancelAttempt(attempt):
+                self.planned.pop(attempt, None)
+                self.stopping.add(attempt)
             case SetTimer(timer, due_at):
                 self.timers[timer] = due_at
             case ClearTimer(timer):
@@ -130,42 +127,43 @@ class World:
         ]
         return self.luck.choice(happenings)() if happenings else None
 
-    def _due(self) -> list[str]:
+    def _due(self) -> list[Timer]:
         if self.is_fair:
             return list(self.timers)
         # Those of the run and of steps come seldom, or nothing else would ever be seen.
         rare = self.luck.random() < 0.1 or not (self.planned or self.running)
-        return [name for name in self.timers if rare or name.startswith("retry")]
+        return [timer for timer in self.timers if rare or isinstance(timer, RetryTimer)]
 
-    def _begin(self, where: Where, start: StartAttempt) -> Event:
+    def _begin(self, where: AttemptId, start: StartAttempt) -> Event:
         del self.planned[where]
         self.running[where] = start
-        return AttemptStarted(self.now, *_place(where), start.agent, start.key)
+        return AttemptStarted(self.now, where, start.request.agent, start.key)
 
-    def _end(self, where: Where, start: StartAttempt) -> Event:
+    def _end(self, where: AttemptId, start: StartAttempt) -> Event:
         del self.running[where]
         if where in self.stopping and self.luck.random() < 0.8:
-            return AttemptCancelled(self.now, *_place(where), Usage(1))
-        failed = self.failures.get((start.step, start.part, start.agent), 0)
+            return AttemptCancelled(self.now, where, Usage(1))
+        failed = self.failures.get((start.step, start.attempt.part.text, start.request.agent), 0)
         chance = self._chance(start, failed) if self.is_fair else self.luck.random()
         if chance < 0.3:
-            error = f"{start.step} {start.part} {failed}"
+            error = f"{start.step} {start.attempt.part.text} {failed}"
             kind: FailureKind = "validation" if chance < 0.1 else "error"
-            return AttemptFailed(self.now, *_place(where), kind, error, Usage(1))
+            return AttemptFailed(self.now, where, kind, error, Usage(1))
         passed = '{"passed": %s}' % ("true" if chance < 0.6 else "false")
-        said: Json = passed if start.part.startswith("check") else start.key
-        return AttemptSucceeded(self.now, *_place(where), said, Usage(1))
+        said: Json = passed if isinstance(start.attempt.part, CheckPart) else start.key
+        return AttemptSucceeded(self.now, where, said, Usage(1))
 
     def _chance(self, start: StartAttempt, failed: int) -> float:
-        asked = f"{start.step}/{start.part}/{start.agent}/{failed}"
+        asked = f"{start.step}/{start.attempt.part.text}/{start.request.agent}/{failed}"
         return sha256(asked.encode()).digest()[0] / 256
 
     def _count_failure(self, event: AttemptFailed) -> None:
-        part = self.state.steps[event.step].parts[event.part]
-        who = (event.step, event.part, part.attempts[event.attempt - 1].agent)
+        id = event.attempt
+        part = self.state.steps[id.step].parts[id.part]
+        who = (id.step, id.part.text, part.attempts[id.number - 1].agent)
         self.failures[who] = self.failures.get(who, 0) + 1
 
-    def _fire(self, timer: str) -> Event:
+    def _fire(self, timer: Timer) -> Event:
         self.now = max(self.now, self.timers.pop(timer))
         return TimerFired(self.now, timer)
 
@@ -176,10 +174,6 @@ class World:
         if is_doubt or chance < 0.7:
             return Approved(self.now, step)
         return Rejected(self.now, step)
-
-
-def _place(where: Where) -> tuple[StepId, str, int]:
-    return StepId(where[0]), where[1], where[2]
 
 
 def picture(state: RunState) -> object:
@@ -378,12 +372,12 @@ def test_steps_start_as_one_pass_in_listing_order_would_start_them(plan: Plan, s
         event: Event
         if step in naive.asleep:
             naive.wake(step)
-            event = TimerFired(1.0, f"retry:{step}::{tries[step]}")
+            event = TimerFired(1.0, RetryTimer(AttemptId(step, tries[step])))
         elif luck.random() < 0.5:
             naive.end(step, holds_dependents=False)
-            event = AttemptSucceeded(1.0, step, "", tries[step], "done")
+            event = AttemptSucceeded(1.0, AttemptId(step, tries[step]), "done")
         else:
-            event = AttemptFailed(1.0, step, "", tries[step], "error", "no")
+            event = AttemptFailed(1.0, AttemptId(step, tries[step]), "error", "no")
             if tries[step] < 3:
                 naive.sleep(step)
             else:

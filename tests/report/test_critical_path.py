@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from stretto.events.attempts import AttemptId
 from stretto.events.model import Approved, AttemptStarted, CancelRequested, Rejected, RunResumed
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
@@ -103,7 +104,7 @@ def test_it_leaves_out_the_time_in_which_nobody_drove_the_run(decided):
 
 def test_a_step_that_was_cut_off_is_no_longer_than_the_run():
     run = Driven(plan_of(GATED), {"write": Hang()}, now=NEW_YEAR).start()
-    run.see(AttemptStarted(NEW_YEAR + 1, StepId("write"), "", 1, AgentId("worker"), "key"))
+    run.see(AttemptStarted(NEW_YEAR + 1, AttemptId(StepId("write"), 1), AgentId("worker"), "key"))
     run.see(RunResumed(NEW_YEAR + 1000))
     run.see(CancelRequested(NEW_YEAR + 1001))
     report = report_of(run.state)

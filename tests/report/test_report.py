@@ -2,6 +2,7 @@ import json
 
 from msgspec import Raw
 
+from stretto.events.attempts import AttemptId
 from stretto.events.model import (
     Approved,
     AttemptStarted,
@@ -191,8 +192,8 @@ def test_a_reused_output_is_told_and_deploys_nobody():
     state = begin(run.plan)
     events = [
         RunStarted(0.0, "run-2", "one", "", Raw(b"{}"), {}, 0, parent="run-1"),
-        AttemptStarted(0.0, StepId("a"), "", 1, AgentId("worker"), "key"),
-        AttemptSucceeded(0.0, StepId("a"), "", 1, "old", reused_from="run-1"),
+        AttemptStarted(0.0, AttemptId(StepId("a"), 1), AgentId("worker"), "key"),
+        AttemptSucceeded(0.0, AttemptId(StepId("a"), 1), "old", reused_from="run-1"),
     ]
     for event in events:
         advance(state, event)

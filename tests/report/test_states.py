@@ -7,6 +7,7 @@ import pytest
 
 from stretto.cli.progress.frame import _STYLES
 from stretto.cli.progress.stages import ASCII_SIGNS, SIGNS
+from stretto.events.attempts import AttemptId
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
 from stretto.report.html import as_html
 from stretto.report.report import report_of
@@ -56,8 +57,8 @@ def test_the_docs_have_the_same_table():
 
 def test_a_step_whose_changes_are_being_merged_is_not_retrying():
     run = Driven(plan_of(WRITER)).start()
-    run.see(AttemptStarted(1, A, "", 1, AgentId("scribe"), "key"))
-    run.see(AttemptSucceeded(2, A, "", 1, "Done."))
+    run.see(AttemptStarted(1, AttemptId(A, 1), AgentId("scribe"), "key"))
+    run.see(AttemptSucceeded(2, AttemptId(A, 1), "Done."))
     assert word_of(run.state.steps[A]) == "merging"
     assert report_of(run.state).steps[0].status == "merging"
 
@@ -73,7 +74,7 @@ def test_a_run_that_nobody_drives_is_interrupted_in_its_report_too():
     run = Driven(plan_of(ONE), {"a": Hang()}).start()
     report = report_of(run.state, is_interrupted=True)
     assert (report.status, report.steps[0].status) == ("interrupted", "interrupted")
-    run.see(AttemptStarted(1, A, "", 1, AgentId("scribe"), "key"))
+    run.see(AttemptStarted(1, AttemptId(A, 1), AgentId("scribe"), "key"))
     left = report_of(run.state, is_interrupted=True)
     assert [attempt.status for attempt in left.steps[0].attempts] == ["interrupted"]
     assert "running" not in re.sub("(?s)<style>.*?</style>", "", as_html(left))
@@ -143,7 +144,7 @@ def test_a_step_timeout_names_what_the_step_was_waiting_for():
 
 def test_a_step_timeout_names_the_fault_that_the_client_was_getting_over():
     run = Driven(plan_of(TIMED), {"a": Hang()}).start()
-    run.see(AttemptStarted(1, A, "", 1, AgentId("worker"), "key"))
-    run.see(ModelRetried(2, A, "", 1, "m", "503 overloaded", 1, 3, 60.0))
+    run.see(AttemptStarted(1, AttemptId(A, 1), AgentId("worker"), "key"))
+    run.see(ModelRetried(2, AttemptId(A, 1), "m", "503 overloaded", 1, 3, 60.0))
     run.run()
     assert "after: 503 overloaded" in (run.state.steps[A].error or "")

@@ -63,7 +63,7 @@ steps:
                        {agent: default, prompt: z}]}
 """
     run = drive(recipe)
-    assert [start.part for start in run.starts] == ["worker", "other"]
+    assert [start.attempt.part.text for start in run.starts] == ["worker", "other"]
     assert run.state.order[0].outputs == {"worker": "a/worker", "other": "a/other"}
     assert run.ended == [RunStatus.FAILED]
 

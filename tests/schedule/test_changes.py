@@ -1,5 +1,6 @@
 """An isolated writer's changes are collected before anybody builds on them (RECIPES §9)."""
 
+from stretto.events.attempts import AttemptId
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -124,7 +125,9 @@ def cancelled(keys: str = ", workspace_mode: shared") -> Driven:
 def test_what_a_cancelled_shared_writer_wrote_is_looked_at_once_it_has_stopped() -> None:
     run = cancelled()
     (part,) = run.state.steps[A].parts
-    assert run.see(AttemptCancelled(4, A, part, 1)) == (CollectChanges(A, is_merged=False),)
+    assert run.see(AttemptCancelled(4, AttemptId(A, 1, part))) == (
+        CollectChanges(A, is_merged=False),
+    )
     run.see(ChangesCollected(5, A, "", 1, 0, 0, False, ("a.txt stays",)))
     assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
     assert list(run.state.steps[A].warnings) == ["a.txt stays"]
@@ -135,7 +138,9 @@ def test_what_a_cancelled_shared_writer_wrote_is_looked_at_once_it_has_stopped()
 def test_what_a_cancelled_isolated_writer_wrote_is_kept_and_never_merged() -> None:
     run = cancelled("")
     (part,) = run.state.steps[A].parts
-    assert run.see(AttemptCancelled(4, A, part, 1)) == (CollectChanges(A, is_merged=False),)
+    assert run.see(AttemptCancelled(4, AttemptId(A, 1, part))) == (
+        CollectChanges(A, is_merged=False),
+    )
     run.see(ChangesCollected(5, A, "kept", 1, 1, 0, False))
     assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
     changes = run.state.steps[A].changes
@@ -146,7 +151,7 @@ def test_what_a_cancelled_isolated_writer_wrote_is_kept_and_never_merged() -> No
 def test_a_journal_from_before_ends_without_a_look_at_a_cancelled_writer() -> None:
     run = cancelled()
     (part,) = run.state.steps[A].parts
-    run.see(AttemptCancelled(4, A, part, 1))
+    run.see(AttemptCancelled(4, AttemptId(A, 1, part)))
     run.see(RunEnded(5, RunStatus.CANCELLED))
     assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
     assert (run.status, run.state.has_ended) == (RunStatus.CANCELLED, True)

@@ -58,7 +58,7 @@ def seconds_per_step(plan: Plan) -> float:
     _, commands = advance(state, RunStarted(0.0, "run", "t", "", NO_PLAN, {}, 0))
     due = [command for command in commands if isinstance(command, StartAttempt)]
     for start in due:  # it grows while it is read
-        event = AttemptSucceeded(1.0, start.step, start.part, start.attempt, "done")
+        event = AttemptSucceeded(1.0, start.attempt, "done")
         due += [c for c in advance(state, event)[1] if isinstance(c, StartAttempt)]
     assert state.has_ended
     return (process_time() - started) / len(plan.steps)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stretto.events.attempts import AttemptId, RetryTimer
 from stretto.events.model import AttemptCancelled, FailureKind
 from stretto.schedule.attempts import chance_of, retry_delay, wait_asked_for
 from stretto.schedule.commands import CancelAttempt, EndRun, SetTimer, StartAttempt
@@ -62,7 +63,7 @@ def test_a_run_ends_only_after_cancelled_attempts_have_stopped() -> None:
     run = Driven(plan_of(TWO.format(policy="abort")), {"a": Fail(), "side": Hang()}).start()
     while run.state.steps[StepId("a")].ended_at is None:
         run.step()
-    assert CancelAttempt(StepId("side"), "", 1) in run.commands
+    assert CancelAttempt(AttemptId(StepId("side"), 1)) in run.commands
     assert run.ended == []
     run.run()
     assert run.ended == [RunStatus.FAILED]
@@ -70,7 +71,7 @@ def test_a_run_ends_only_after_cancelled_attempts_have_stopped() -> None:
 
 def test_an_attempt_is_repeated_up_to_max_attempts() -> None:
     run = drive(one("retry: {max_attempts: 3}"), {"a": Fail()})
-    assert [start.attempt for start in run.starts] == [1, 2, 3]
+    assert [start.attempt.number for start in run.starts] == [1, 2, 3]
     assert run.statuses()["a"] == "failed"
 
 
@@ -89,9 +90,9 @@ def test_a_retry_waits_for_its_timer() -> None:
     recipe = one("retry: {max_attempts: 2, backoff: linear}")
     run = drive(recipe, {"a": [Fail(), "fine"]})
     (timer,) = [command for command in run.commands if isinstance(command, SetTimer)]
-    assert timer.timer == "retry:a::1"
+    assert timer.timer == RetryTimer(AttemptId(StepId("a"), 1))
     assert 1 < timer.due_at <= 1 + 5
-    assert run.starts[1].attempt == 2
+    assert run.starts[1].attempt.number == 2
 
 
 @pytest.mark.parametrize(
@@ -112,17 +113,17 @@ def test_a_provider_that_asks_for_time_gets_it() -> None:
 
 
 def test_jitter_follows_from_the_seed_and_nothing_else() -> None:
-    chances = [chance_of(7, "a", "", attempt) for attempt in range(1, 100)]
-    assert chances == [chance_of(7, "a", "", attempt) for attempt in range(1, 100)]
+    chances = [chance_of(7, AttemptId(StepId("a"), attempt)) for attempt in range(1, 100)]
+    assert chances == [chance_of(7, AttemptId(StepId("a"), attempt)) for attempt in range(1, 100)]
     assert all(0 <= chance < 1 for chance in chances)
     assert 0.4 < sum(chances) / len(chances) < 0.6
-    assert chance_of(8, "a", "", 1) != chances[0]
+    assert chance_of(8, AttemptId(StepId("a"), 1)) != chances[0]
 
 
 def test_the_fallback_gets_the_same_input_after_the_last_retry() -> None:
     recipe = one('on_failure: "fallback:other", retry: {max_attempts: 2}')
     run = drive(recipe, {"worker": Fail("bad", kind="validation"), "other": "saved"})
-    assert [(start.agent, start.attempt) for start in run.starts] == [
+    assert [(start.request.agent, start.attempt.number) for start in run.starts] == [
         ("worker", 1),
         ("worker", 2),
         ("other", 3),
@@ -146,7 +147,7 @@ agents: {slow: {prompt: p, timeout: 10s}}
 steps: [{id: a, subagent: slow, prompt: go, retry: {max_attempts: 2}}]
 """
     run = drive(recipe, {"a": [Hang(), Give("fine", usage=Usage(1))]})
-    assert CancelAttempt(StepId("a"), "", 1) in run.commands
+    assert CancelAttempt(AttemptId(StepId("a"), 1)) in run.commands
     assert run.status is RunStatus.COMPLETE
     first = next(run.state.steps[StepId("a")].attempts)
     assert first.failure is not None
@@ -167,7 +168,7 @@ steps: [{id: a, subagent: slow, prompt: go}]
 def test_a_step_timeout_covers_retries_and_waits_and_tries_no_fallback() -> None:
     recipe = one('timeout: 30s, on_failure: "fallback:other", retry: {max_attempts: 50}')
     run = drive(recipe, {"worker": Fail(after=20)})
-    assert [start.agent for start in run.starts] == ["worker", "worker"]
+    assert [start.request.agent for start in run.starts] == ["worker", "worker"]
     assert run.state.steps[StepId("a")].error == "the step timed out after 30s, after: it broke"
     assert run.ended == [RunStatus.FAILED]
 
@@ -214,7 +215,7 @@ steps: [{id: a, subagent: slow, prompt: go, retry: {max_attempts: 2}}]
     run = Driven(plan_of(recipe), {"a": [Hang(), "fine"]}).start()
     while len(run.starts) < 2:
         run.step()
-    run.see(AttemptCancelled(run.now, StepId("a"), "", 1, Usage(input_tokens=7)))
+    run.see(AttemptCancelled(run.now, AttemptId(StepId("a"), 1), Usage(input_tokens=7)))
     run.run()
     assert run.state.usage.tokens == 7
     assert run.ended == [RunStatus.COMPLETE]
@@ -309,7 +310,7 @@ steps:
     run = drive(recipe, {"a": [Fail("cut off at 50 tokens", kind="truncated"), "whole"]})
     assert run.output == "whole"
     (_, again) = [each for each in run.commands if isinstance(each, StartAttempt)]
-    assert "## Your last answer was not accepted\n\ncut off at 50 tokens" in again.prompt
+    assert "## Your last answer was not accepted\n\ncut off at 50 tokens" in again.request.prompt
 
 
 @pytest.mark.parametrize("asked", [86_400.0 * 365, float("inf"), 301.0, 1e300])

@@ -6,8 +6,8 @@ from stretto.events.model import RunStarted
 from stretto.ports.runner import AttemptRequest
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
+from stretto.schedule.key import OBEYED
 from stretto.schedule.state import begin
-from stretto.schedule.terms import Terms
 from stretto.vocabulary.setup import Setup
 from support.scheduling import NO_PLAN, plan_of
 
@@ -105,8 +105,16 @@ def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> N
     """A field that a runner obeys and the key leaves out would let wrong answers be reused."""
     # The workspace, and whether it is a copy of one, as the tests above say; how much time or money
     # is left changes no answer that came.
-    place = {"run_id", "step", "part", "attempt", "workspace", "origin"}
-    place |= {"seconds_left", "allowance"}
-    told = {"instructions", "prompt", "model", "arguments"}
-    terms = set(Terms.__struct_fields__)
-    assert set(AttemptRequest.__struct_fields__) == place | told | terms
+    place = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance"}
+    told = {"agent", "instructions", "prompt", "arguments", "model", "fallback_models"}
+    assert set(AttemptRequest.__struct_fields__) == place | told | set(OBEYED)
+
+
+def test_another_limit_of_a_step_is_other_work_though_all_else_is_shared() -> None:
+    agents = "agents: {x: {prompt: P}}"
+    steps = "{id: a, subagent: x, prompt: p}, {id: b, subagent: x, prompt: p, max_output_tokens: 9}"
+    recipe = f"name: t\n{agents}\nsteps: [{steps}]\n"
+    started = RunStarted(0.0, "run-1", "t", "", NO_PLAN, {}, 0, setup=SETUP)
+    _, commands = advance(begin(plan_of(recipe)), started)
+    keys = [each.key for each in commands if isinstance(each, StartAttempt)]
+    assert len(set(keys)) == len(keys)

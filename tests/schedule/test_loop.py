@@ -28,7 +28,7 @@ def loop(loop: str = "", writer: str = "You write.", extra: str = "") -> str:
 
 def test_a_candidate_that_passes_ends_the_loop() -> None:
     run = drive(loop(), {"writer": "text", "judge": YES})
-    assert [start.part for start in run.starts] == ["try.1", "check.1"]
+    assert [start.attempt.part.text for start in run.starts] == ["try.1", "check.1"]
     assert run.output == "text"
     assert run.state.steps[StepId("draft")].validation == {"passed": True}
     assert run.status is RunStatus.COMPLETE
@@ -110,7 +110,7 @@ def test_a_run_whose_only_loop_lost_its_judge_has_failed(policy: str) -> None:
 def test_a_producer_is_retried_within_its_iteration() -> None:
     recipe = loop(extra="retry: {max_attempts: 2}")
     run = drive(recipe, {"writer": [Fail(), "text"], "judge": YES})
-    assert [(start.part, start.attempt) for start in run.starts] == [
+    assert [(start.attempt.part.text, start.attempt.number) for start in run.starts] == [
         ("try.1", 1),
         ("try.1", 2),
         ("check.1", 1),
@@ -127,5 +127,5 @@ steps:
 """
     run = drive(recipe, {"a": ['{"n": 1}', "no number", '{"n": 2}']})
     assert run.output == '{"n": 2}'
-    assert [start.part for start in run.starts] == ["try.1", "try.2", "try.3"]
+    assert [start.attempt.part.text for start in run.starts] == ["try.1", "try.2", "try.3"]
     assert "'until' is undecided" in run.warnings()

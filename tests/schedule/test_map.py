@@ -2,6 +2,7 @@
 
 import pytest
 
+from stretto.events.attempts import AttemptId, ItemPart
 from stretto.schedule.commands import CancelAttempt
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
@@ -31,7 +32,7 @@ def replies(**by_item: object) -> Script:
 
 def test_every_element_is_one_delegation_and_results_keep_their_order() -> None:
     run = drive(each(), replies(i0=Give("A", after=9), i1="B"), list=["a", "b"])
-    assert [start.part for start in run.starts] == ["item.0.stage.0", "item.1.stage.0"]
+    assert [start.attempt.part.text for start in run.starts] == ["item.0.stage.0", "item.1.stage.0"]
     assert run.output == ["A", "B"]
     assert run.status is RunStatus.COMPLETE
 
@@ -149,7 +150,7 @@ def test_a_run_whose_only_step_failed_has_failed_though_an_item_was_answered() -
 def test_a_failed_item_that_aborts_fails_the_step_at_once() -> None:
     script = replies(i0=Hang(), i1=Fail("bad"))
     run = drive(each(", on_item_failure: abort"), script, list=[1, 2])
-    assert CancelAttempt(StepId("each"), "item.0.stage.0", 1) in run.commands
+    assert CancelAttempt(AttemptId(StepId("each"), 1, ItemPart(0, 0))) in run.commands
     assert run.state.steps[StepId("each")].error == "item 1 failed: bad"
     assert run.ended == [RunStatus.FAILED]
 
@@ -211,7 +212,7 @@ def test_an_element_enters_its_next_stage_without_waiting_for_the_others() -> No
         "each/item.1.stage.1": "done",
     }
     run = drive(STAGES, script, list=["a", "b"])
-    assert [start.part for start in run.starts] == [
+    assert [start.attempt.part.text for start in run.starts] == [
         "item.0.stage.0",
         "item.1.stage.0",
         "item.1.stage.1",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stretto.events.attempts import AttemptId, BranchPart
 from stretto.events.model import AttemptCancelled, AttemptStarted, AttemptSucceeded
 from stretto.schedule.commands import CancelAttempt
 from stretto.vocabulary.ids import StepId
@@ -34,7 +35,7 @@ def fan(wait: str = "all", two: str = "", extra: str = "") -> str:
 
 def test_all_branches_start_together() -> None:
     run = Driven(plan_of(fan())).start()
-    assert [start.part for start in run.starts] == ["one", "second", "three"]
+    assert [start.attempt.part.text for start in run.starts] == ["one", "second", "three"]
 
 
 def test_outputs_are_kept_by_key_in_the_order_of_the_branches() -> None:
@@ -49,8 +50,8 @@ def test_wait_any_ends_with_the_first_and_cancels_the_others() -> None:
     slow = Give("late", after=9, usage=Usage(5))
     run = drive(fan("any"), {"fan/one": slow, "fan/second": "2", "fan/three": Hang()})
     assert run.state.steps[StepId("fan")].output == {"second": "2"}
-    assert CancelAttempt(StepId("fan"), "one", 1) in run.commands
-    assert CancelAttempt(StepId("fan"), "three", 1) in run.commands
+    assert CancelAttempt(AttemptId(StepId("fan"), 1, BranchPart("one"))) in run.commands
+    assert CancelAttempt(AttemptId(StepId("fan"), 1, BranchPart("three"))) in run.commands
     assert run.status is RunStatus.COMPLETE
 
 
@@ -64,7 +65,7 @@ def test_wait_n_fails_as_soon_as_it_cannot_succeed_any_more() -> None:
     script: Script = {"fan/one": Fail(), "fan/second": Fail(), "fan/three": Give("3", after=50)}
     run = drive(fan("2"), script)
     assert run.state.steps[StepId("fan")].ended_at == 1
-    assert CancelAttempt(StepId("fan"), "three", 1) in run.commands
+    assert CancelAttempt(AttemptId(StepId("fan"), 1, BranchPart("three"))) in run.commands
     assert run.ended == [RunStatus.FAILED]
 
 
@@ -120,8 +121,8 @@ def test_a_branch_has_its_own_fallback() -> None:
 def test_the_cost_of_the_branches_that_lost_still_counts() -> None:
     run = Driven(plan_of(fan("any")), {"fan": Hang()}).start()
     for start in run.starts:
-        run.see(AttemptStarted(0, start.step, start.part, 1, start.agent, start.key))
-    run.see(AttemptSucceeded(1, StepId("fan"), "one", 1, "1", Usage(1)))
-    run.see(AttemptCancelled(2, StepId("fan"), "second", 1, Usage(10)))
-    run.see(AttemptCancelled(2, StepId("fan"), "three", 1, Usage(100)))
+        run.see(AttemptStarted(0, start.attempt, start.request.agent, start.key))
+    run.see(AttemptSucceeded(1, AttemptId(StepId("fan"), 1, BranchPart("one")), "1", Usage(1)))
+    run.see(AttemptCancelled(2, AttemptId(StepId("fan"), 1, BranchPart("second")), Usage(10)))
+    run.see(AttemptCancelled(2, AttemptId(StepId("fan"), 1, BranchPart("three")), Usage(100)))
     assert run.state.usage.tokens == 111

@@ -18,14 +18,14 @@ inputs: [{name: what}]
 steps: [{id: a, subagent: doer, prompt: "Now: {{inputs.what}}"}]
 """
     command = drive(recipe, what="sums").command("a")
-    assert command.prompt == "Now: sums"
-    assert command.instructions == "You do sums."
+    assert command.request.prompt == "Now: sums"
+    assert command.request.instructions == "You do sums."
 
 
 def test_a_wrapped_step_is_told_the_agents_prompt_and_then_its_input() -> None:
     command = drive(wrapped("    - {id: a, agent: doer, input: this}")).command("a")
-    assert command.prompt == "You do it.\n\n## Input\n\nthis"
-    assert command.instructions == ""
+    assert command.request.prompt == "You do it.\n\n## Input\n\nthis"
+    assert command.request.instructions == ""
 
 
 def test_a_wrapped_step_without_input_is_told_the_agents_prompt_alone() -> None:
@@ -123,8 +123,8 @@ steps:
   - {id: d, subagent: doer, prompt: go, model: huge, on_failure: "fallback:saver"}
 """
     run = drive(recipe, {"doer": Fail(), "saver": Hang()})
-    models = [run.command(step).model for step in "ab"]
-    fallen = [run.command(step, attempt=2).model for step in "cd"]
+    models = [run.command(step).request.model for step in "ab"]
+    fallen = [run.command(step, attempt=2).request.model for step in "cd"]
     assert models + fallen == ["small", "huge", "large", "huge"]
 
 

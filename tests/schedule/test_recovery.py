@@ -1,5 +1,6 @@
 """What a new process takes up from one that died, and how runs are called off."""
 
+from stretto.events.attempts import AttemptId, BranchPart, RetryTimer, StepTimer
 from stretto.events.model import (
     Approved,
     AttemptStarted,
@@ -32,21 +33,21 @@ def crashed(extra: str, script: Script | None = None) -> Driven:
 def test_a_command_that_was_not_carried_out_is_given_again() -> None:
     run = Driven(plan_of(one())).start()
     assert run.see(RunResumed(5)) == (run.starts[0],)
-    assert [start.attempt for start in run.starts] == [1, 1]
+    assert [start.attempt.number for start in run.starts] == [1, 1]
 
 
 def test_an_attempt_in_doubt_of_a_reader_is_done_again_under_the_next_number() -> None:
     run = crashed("")
     (start,) = run.see(RunResumed(5))
     assert isinstance(start, StartAttempt)
-    assert start.attempt == 2
+    assert start.attempt.number == 2
 
 
 def test_an_interruption_costs_no_attempt() -> None:
     run = crashed(", retry: {max_attempts: 2}", {"a": [Hang(), Fail(), "fine"]})
     run.see(RunResumed(5))
     run.run()
-    assert [start.attempt for start in run.starts] == [1, 2, 3]
+    assert [start.attempt.number for start in run.starts] == [1, 2, 3]
     assert run.output == "fine"
 
 
@@ -88,8 +89,8 @@ def test_timers_are_set_again_for_when_they_were_due() -> None:
     run.script = {"a": Fail()}
     run.start().step()
     run.step()
-    due = {timer: facts.due_at for timer, facts in run.state.timers.items()}
-    assert set(due) == {"step:a", "retry:a::1"}
+    due = dict(run.state.timers)
+    assert set(due) == {StepTimer(A), RetryTimer(AttemptId(A, 1))}
     assert run.see(RunResumed(5)) == tuple(SetTimer(timer, at) for timer, at in due.items())
 
 
@@ -103,7 +104,7 @@ def test_gates_ask_again() -> None:
 def test_the_answer_of_an_attempt_in_doubt_comes_too_late() -> None:
     run = crashed("")
     run.see(RunResumed(5))
-    assert run.see(AttemptSucceeded(6, A, "", 1, "late")) == ()
+    assert run.see(AttemptSucceeded(6, AttemptId(A, 1), "late")) == ()
     assert run.state.steps[A].ended_at is None
 
 
@@ -119,7 +120,7 @@ def test_a_request_to_cancel_stops_everything_and_ends_when_all_have_stopped() -
     recipe = recipe.replace("]", ", {id: b, subagent: worker, prompt: go, depends_on: [a]}]")
     run = Driven(plan_of(recipe), {"a": Hang()}).start()
     run.step()
-    assert run.see(CancelRequested(3, "enough")) == (CancelAttempt(A, "", 1),)
+    assert run.see(CancelRequested(3, "enough")) == (CancelAttempt(AttemptId(A, 1)),)
     assert run.ended == []
     run.run()
     assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
@@ -156,13 +157,13 @@ name: t
 steps: [{id: a, wait: any, parallel: [{agent: worker, prompt: x}, {agent: other, prompt: y}]}]
 """
     run = Driven(plan_of(recipe), {"a": Hang()}).start()
-    late = next(start for start in run.starts if start.part == "other")
-    commands = run.see(AttemptSucceeded(1, A, "worker", 1, "won"))
-    assert CancelAttempt(A, "other", 1) in commands
+    late = next(start for start in run.starts if start.attempt.part == BranchPart("other"))
+    commands = run.see(AttemptSucceeded(1, AttemptId(A, 1, BranchPart("worker")), "won"))
+    assert CancelAttempt(AttemptId(A, 1, BranchPart("other"))) in commands
     run.see(CancelRequested(1))
     assert run.ended == [RunStatus.COMPLETE]
-    began = AttemptStarted(2, A, "other", 1, late.agent, late.key)
-    assert run.see(began) == (CancelAttempt(A, "other", 1),)
+    began = AttemptStarted(2, AttemptId(A, 1, BranchPart("other")), late.request.agent, late.key)
+    assert run.see(began) == (CancelAttempt(AttemptId(A, 1, BranchPart("other"))),)
 
 
 def test_a_step_that_kills_its_process_again_and_again_is_not_tried_for_ever() -> None:

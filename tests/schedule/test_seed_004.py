@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from stretto.events.attempts import AttemptId
 from stretto.plan.build import Problems, build
 from stretto.recipe.read import read_recipe
 from stretto.schedule.commands import CancelAttempt
@@ -56,21 +57,21 @@ def test_conditional_evaluated_routed_executed_stored() -> None:
         '    - {id: z, agent: one, input: "{{steps.c.output}}"}\n'
     )
     run = drive(recipe, {"a": '{"n": 2}', "c": "from two"})
-    assert [start.agent for start in run.starts] == ["one", "two", "one"]
+    assert [start.request.agent for start in run.starts] == ["one", "two", "one"]
     assert run.prompt("z").endswith("from two")
 
 
 def test_loop_executed_judged_fed_back_and_left() -> None:
     recipe = HEAD + "    - {id: l, loop: {agent: one, validator: judge, max_iterations: 2}}\n"
     run = drive(recipe, {"judge": ['{"passed": false, "feedback": "more"}', '{"passed": true}']})
-    assert [start.agent for start in run.starts] == ["one", "judge", "one", "judge"]
+    assert [start.request.agent for start in run.starts] == ["one", "judge", "one", "judge"]
     assert run.prompt("l", "try.2") == "You are one.\n\n## Feedback\n\nmore"
 
 
 def test_map_resolved_deployed_collected_reduced_stored() -> None:
     recipe = HEAD + "    - {id: m, map: {over: '[1, 2]', agent: one, reduce: two}}\n"
     run = drive(recipe, {"one": "r", "two": "sum"})
-    assert [start.agent for start in run.starts] == ["one", "one", "two"]
+    assert [start.request.agent for start in run.starts] == ["one", "one", "two"]
     assert run.output == "sum"
 
 
@@ -85,7 +86,7 @@ def test_empty_output_is_a_failure_that_triggers_retry_and_fallback() -> None:
         "    - {id: a, agent: one, retry: {max_attempts: 2}, on_failure: 'fallback:two'}\n"
     )
     run = drive(recipe, {"one": Fail("no output", kind="empty"), "two": "words"})
-    assert [start.agent for start in run.starts] == ["one", "one", "two"]
+    assert [start.request.agent for start in run.starts] == ["one", "one", "two"]
     assert run.output == "words"
 
 
@@ -117,7 +118,7 @@ def test_the_global_timeout_aborts_the_running_and_keeps_partial_results() -> No
         "    - {id: a, agent: one}\n    - {id: b, agent: two}\n"
     )
     run = drive(recipe, {"b": Hang()})
-    assert CancelAttempt(StepId("b"), "", 1) in run.commands
+    assert CancelAttempt(AttemptId(StepId("b"), 1)) in run.commands
     assert run.state.steps[StepId("a")].output == "a"
     assert run.ended == [RunStatus.PARTIAL]
 
@@ -137,7 +138,7 @@ def test_an_ambiguous_condition_takes_the_false_branch_and_is_logged() -> None:
         '    - {id: c, condition: {eval: "{{steps.a.output.n}} > 1", true: two, false: judge}}\n'
     )
     run = drive(recipe, {"a": "who knows"})
-    assert run.starts[-1].agent == "judge"
+    assert run.starts[-1].request.agent == "judge"
     assert "undecided" in run.warnings()
 
 

@@ -1,5 +1,6 @@
 """Which steps start, and when (RECIPES §9)."""
 
+from stretto.events.attempts import AttemptId, AttemptTimer
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -212,7 +213,7 @@ def test_a_step_that_waits_to_retry_gives_its_place_to_another() -> None:
     run.run()
     assert run.started == ["a", "b"]
     assert why_waiting(run.state, StepId("a")) == "waits for a free place (1 of 1 running)"
-    run.see(AttemptSucceeded(run.now, StepId("b"), "", 1, "done"))
+    run.see(AttemptSucceeded(run.now, AttemptId(StepId("b"), 1), "done"))
     run.run()
     assert run.started == ["a", "b", "a"]
     assert run.status is RunStatus.COMPLETE
@@ -258,10 +259,10 @@ steps:
 """
     run = Driven(plan_of(recipe, width=1)).start()
     a = StepId("a")
-    run.see(AttemptStarted(0, a, "", 1, AgentId("slow"), ""))
-    run.see(TimerFired(1, "attempt:a::1"))
+    run.see(AttemptStarted(0, AttemptId(a, 1), AgentId("slow"), ""))
+    run.see(TimerFired(1, AttemptTimer(AttemptId(a, 1))))
     assert run.started == ["a"]
-    run.see(AttemptCancelled(2, a, "", 1))
+    run.see(AttemptCancelled(2, AttemptId(a, 1)))
     assert run.started == ["a", "b"]
 
 
@@ -284,5 +285,5 @@ def test_a_resumed_step_that_is_approved_while_it_has_no_place_waits_for_one() -
     key = run.state.steps[StepId("a")].asked_key
     run.see(Approved(run.now, StepId("a"), key=key))
     assert [start.step for start in run.starts] == ["a", "b", "b"]
-    run.see(AttemptSucceeded(run.now, StepId("b"), "", 1, "done"))
+    run.see(AttemptSucceeded(run.now, AttemptId(StepId("b"), 1), "done"))
     assert run.started[-1] == "a"

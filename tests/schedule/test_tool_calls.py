@@ -1,5 +1,6 @@
 """Tool calls that did not work are counted, told once per kind, and decide what a run claims."""
 
+from stretto.events.attempts import AttemptId
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ChangesCollected, ToolEnded
 from stretto.schedule.tool_calls import MOST_FAULTS
 from stretto.vocabulary.ids import AgentId, StepId
@@ -18,10 +19,10 @@ steps: [{id: a, agent: scribe, prompt: go, write_set: [out/**]}]
 def working(recipe: str, *calls: tuple[str, str, str]) -> Driven:
     """A step that made these calls (tool, verdict, message) and then answered."""
     run = Driven(plan_of(recipe)).start()
-    run.see(AttemptStarted(1, A, "", 1, AgentId("worker"), "key"))
+    run.see(AttemptStarted(1, AttemptId(A, 1), AgentId("worker"), "key"))
     for number, (tool, verdict, message) in enumerate(calls, 1):
-        run.see(ToolEnded(2, A, "", 1, number, tool, {}, verdict, 0, 0.1, message))
-    run.see(AttemptSucceeded(3, A, "", 1, "Done."))
+        run.see(ToolEnded(2, AttemptId(A, 1), number, tool, {}, verdict, 0, 0.1, message))
+    run.see(AttemptSucceeded(3, AttemptId(A, 1), "Done."))
     return run
 
 

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from stretto.events.attempts import WHOLE_STEP, AttemptId, BranchPart, RetryTimer, StepTimer
 from stretto.events.model import (
     Approved,
     AttemptCancelled,
@@ -28,14 +29,17 @@ PLAN = plan_of("name: t\nsteps: [{id: a, subagent: worker, prompt: go}]")
 
 def strangers() -> list[Event]:
     """Events about steps, parts and attempts that are not there."""
-    events: list[Event] = [TimerFired(1, "nothing"), TimerFired(1, "retry:a::1")]
-    for step, part, attempt in product(("a", "nobody"), ("", "x"), (-1, 0, 2)):
-        at = (StepId(step), part, attempt)
+    events: list[Event] = [
+        TimerFired(1, StepTimer(StepId("nobody"))),
+        TimerFired(1, RetryTimer(AttemptId(StepId("a"), 1))),
+    ]
+    for step, part, attempt in product(("a", "nobody"), (WHOLE_STEP, BranchPart("x")), (-1, 0, 2)):
+        at = AttemptId(StepId(step), attempt, part)
         events += [
-            AttemptStarted(1, *at, AgentId("worker"), ""),
-            AttemptSucceeded(1, *at, "x", Usage(9)),
-            AttemptFailed(1, *at, "error", "x"),
-            AttemptCancelled(1, *at),
+            AttemptStarted(1, at, AgentId("worker"), ""),
+            AttemptSucceeded(1, at, "x", Usage(9)),
+            AttemptFailed(1, at, "error", "x"),
+            AttemptCancelled(1, at),
         ]
     for step in ("a", "nobody"):
         events += [Approved(1, StepId(step)), Rejected(1, StepId(step))]
@@ -58,7 +62,7 @@ def test_every_event_is_taken_before_the_start_and_after_the_end() -> None:
     run = drive(PLAN)
     run.see(RunEnded(2, "complete"))
     again = RunStarted(3, "run-1", "t", "", NO_PLAN, {}, 0)
-    answer = AttemptSucceeded(3, StepId("a"), "", 1, "again")
+    answer = AttemptSucceeded(3, AttemptId(StepId("a"), 1), "again")
     for event in (*strangers(), *others, again, answer):
         assert run.see(event) == ()
     assert run.output == "a"
@@ -67,8 +71,8 @@ def test_every_event_is_taken_before_the_start_and_after_the_end() -> None:
 
 def test_an_attempt_ends_once() -> None:
     run = Driven(PLAN, {"a": Hang()}).start()
-    run.see(AttemptSucceeded(1, StepId("a"), "", 1, "first", Usage(1)))
-    run.see(AttemptFailed(1, StepId("a"), "", 1, "error", "second", Usage(1)))
+    run.see(AttemptSucceeded(1, AttemptId(StepId("a"), 1), "first", Usage(1)))
+    run.see(AttemptFailed(1, AttemptId(StepId("a"), 1), "error", "second", Usage(1)))
     assert (run.output, run.state.usage) == ("first", Usage(1))
 
 

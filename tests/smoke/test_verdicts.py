@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from stretto.events.attempts import AttemptId
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import (
     AttemptFailed,
@@ -22,11 +23,11 @@ STEPS = ("a", "b")
 
 
 def start(step: str, at: float) -> AttemptStarted:
-    return AttemptStarted(at, StepId(step), "", 1, AgentId("x"), "key")
+    return AttemptStarted(at, AttemptId(StepId(step), 1), AgentId("x"), "key")
 
 
 def end(step: str, at: float, output: str = "done") -> AttemptSucceeded:
-    return AttemptSucceeded(at, StepId(step), "", 1, output)
+    return AttemptSucceeded(at, AttemptId(StepId(step), 1), output)
 
 
 def merge(step: str, at: float, is_merged: bool = True, files: int = 1) -> ChangesCollected:
@@ -77,7 +78,7 @@ def test_an_end_that_stands_before_its_start_is_no_end() -> None:
 
 
 def test_a_failed_step_is_told_with_its_error() -> None:
-    failed = AttemptFailed(2, StepId("a"), "", 1, "error", "no key")
+    failed = AttemptFailed(2, AttemptId(StepId("a"), 1), "error", "no key")
     check = verdicts.side_by_side(
         "x", rows(start("a", 1), start("b", 1), failed, end("b", 2)), STEPS
     )

@@ -84,7 +84,7 @@ def stuck(folder: Path, script: str = STUCK) -> Iterator[tuple["subprocess.Popen
         for line in child.stdout or ():
             event = json.loads(line)
             run_id = run_id or event["run_id"]
-            if event["type"] == "attempt_started" and event["step"] == "b":
+            if event["type"] == "attempt_started" and event["attempt"]["step"] == "b":
                 break
         yield child, run_id
 
@@ -94,7 +94,7 @@ def journal(folder: Path, run_id: str) -> list[dict[str, Any]]:
 
 
 def started(events: list[dict[str, Any]]) -> list[str]:
-    return [event["step"] for event in events if event["type"] == "attempt_started"]
+    return [event["attempt"]["step"] for event in events if event["type"] == "attempt_started"]
 
 
 def eventually(folder: Path, run_id: str, status: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.adapters.models.cli.runner import CliRunner
+from stretto.events.attempts import AttemptId
 from stretto.events.model import Happening, ModelSpoke, ToolEnded
 from stretto.ports.runner import AttemptRequest, AttemptResult
 from stretto.vocabulary.ids import AgentId, StepId
@@ -62,9 +63,7 @@ def attempt(
 ) -> AttemptRequest:
     return AttemptRequest(
         run_id="r1",
-        step=StepId("count"),
-        part="",
-        attempt=1,
+        attempt=AttemptId(StepId("count"), 1),
         agent=AgentId("counter"),
         instructions=instructions,
         prompt=prompt,

@@ -64,7 +64,8 @@ class Counting:
         return Setup({name: f"{self.model} {name}" for name in models})
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
-        self.begun.append((request.step, request.part, request.attempt))
+        id = request.attempt
+        self.begun.append((id.step, id.part.text, id.number))
         self.prompts[request.step] = request.prompt
         self._log.append(f"runs {request.step}")
         return await self._inner.run(request, witness)
@@ -134,7 +135,7 @@ def after_a_crash(stage: Stage, rows: Iterable[Event], script: str, at: float) -
 def places(events: Iterable[Event], kind: type[Event]) -> list[Place]:
     attempts = AttemptStarted | AttemptSucceeded | AttemptFailed
     return [
-        (event.step, event.part, event.attempt)
+        (event.attempt.step, event.attempt.part.text, event.attempt.number)
         for event in events
         if isinstance(event, kind) and isinstance(event, attempts)
     ]

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from msgspec import Raw
 
+from stretto.events.attempts import AttemptId, Timer
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
@@ -106,8 +107,8 @@ class Driven:
         self.state = begin(self.plan)
         self._due: list[tuple[float, int, Callable[[], Event | None]]] = []
         self._order = count()
-        self._timers: dict[str, float] = {}
-        self._open: dict[tuple[str, str, int], StartAttempt] = {}
+        self._timers: dict[Timer, float] = {}
+        self._open: dict[AttemptId, StartAttempt] = {}
         self._used: dict[str, int] = {}
 
     def start(self) -> "Driven":
@@ -165,11 +166,11 @@ class Driven:
         return [start.step for start in self.starts]
 
     def prompt(self, step: str, part: str = "", attempt: int = 1) -> str:
-        return self.command(step, part, attempt).prompt
+        return self.command(step, part, attempt).request.prompt
 
     def command(self, step: str, part: str = "", attempt: int = 1) -> StartAttempt:
-        wanted = (step, part, attempt)
-        return next(s for s in self.starts if (s.step, s.part, s.attempt) == wanted)
+        wanted = f"{step}/{part}/{attempt}"
+        return next(start for start in self.starts if start.attempt.text == wanted)
 
     def statuses(self) -> dict[str, str]:
         return {id: step.status.value for id, step in self.state.steps.items()}
@@ -181,9 +182,9 @@ class Driven:
         match command:
             case StartAttempt():
                 self._start(command)
-            case CancelAttempt(step, part, attempt):
-                if self._open.pop((step, part, attempt), None):
-                    self._later(0, lambda: AttemptCancelled(self.now, step, part, attempt))
+            case CancelAttempt(attempt):
+                if self._open.pop(attempt, None):
+                    self._later(0, lambda: AttemptCancelled(self.now, attempt))
             case SetTimer(timer, due_at):
                 self._timers[timer] = due_at
                 self._at(due_at, lambda: self._fire(timer, due_at))
@@ -197,7 +198,7 @@ class Driven:
                 self.ended.append(status)
 
     def _start(self, start: StartAttempt) -> None:
-        where = (start.step, start.part, start.attempt)
+        where = start.attempt
         self._open[where] = start
         self._later(0, lambda: self._begin(where, start))
         reply = self._reply(start)
@@ -209,35 +210,34 @@ class Driven:
             return MergeFailed(self.now, step, "kept", "conflicts in a.txt", ("a.txt",))
         return ChangesCollected(self.now, step, "kept", 1, 2, 3, is_merged)
 
-    def _begin(self, where: tuple[str, str, int], start: StartAttempt) -> Event | None:
+    def _begin(self, where: AttemptId, start: StartAttempt) -> Event | None:
         if where not in self._open:
             return None
-        key = start.key
-        return AttemptStarted(self.now, start.step, start.part, start.attempt, start.agent, key)
+        return AttemptStarted(self.now, where, start.request.agent, start.key)
 
-    def _end(self, where: tuple[str, str, int], reply: Fail | Give) -> Event | None:
+    def _end(self, where: AttemptId, reply: Fail | Give) -> Event | None:
         if self._open.pop(where, None) is None:
             return None
-        step, part, attempt = StepId(where[0]), where[1], where[2]
         if isinstance(reply, Give):
-            return AttemptSucceeded(self.now, step, part, attempt, reply.output, reply.usage)
+            return AttemptSucceeded(self.now, where, reply.output, reply.usage)
         return AttemptFailed(
-            *(self.now, step, part, attempt, reply.kind, reply.error),
+            *(self.now, where, reply.kind, reply.error),
             usage=reply.usage,
             retry_after_seconds=reply.retry_after,
         )
 
-    def _fire(self, timer: str, due_at: float) -> Event | None:
+    def _fire(self, timer: Timer, due_at: float) -> Event | None:
         if self._timers.get(timer) != due_at:
             return None
         del self._timers[timer]
         return TimerFired(self.now, timer)
 
     def _reply(self, start: StartAttempt) -> Fail | Give | Hang:
-        names = (f"{start.step}/{start.part}", start.step, start.agent)
+        part = start.attempt.part.text
+        names = (f"{start.step}/{part}", start.step, start.request.agent)
         name = next((name for name in names if name in self.script), None)
         if name is None:
-            return Give(f"{start.step}/{start.part}" if start.part else start.step)
+            return Give(f"{start.step}/{part}" if part else start.step)
         scripted = self.script[name]
         if isinstance(scripted, list):
             used = self._used.get(name, 0)

@@ -10,6 +10,7 @@ from stretto.adapters.models.named import NamedModels
 from stretto.adapters.tools.functions import AnyFunctionTool
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.agents.subagent import Choice, Subagents
+from stretto.events.attempts import AttemptId
 from stretto.events.model import Happening, ModelRetried, ToolEnded
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success
 from stretto.testing.openai_server import OpenAIServer
@@ -80,9 +81,7 @@ class Outcome:
 def request(prompt: str = "Go.", **fields: Any) -> AttemptRequest:
     given: dict[str, Any] = {
         "run_id": "run-1",
-        "step": StepId("a"),
-        "part": "",
-        "attempt": 1,
+        "attempt": AttemptId(StepId("a"), 1),
         "agent": AgentId("worker"),
         "instructions": "",
         "prompt": prompt,

@@ -77,8 +77,6 @@ class Calling:
         if tool.spec.recovery != "idempotent":
             started = ToolStarted(
                 self._witness.now(),
-                request.step,
-                request.part,
                 request.attempt,
                 number,
                 call.tool,
@@ -122,8 +120,6 @@ class Calling:
         self._witness.note(
             ToolEnded(
                 now,
-                request.step,
-                request.part,
                 request.attempt,
                 number,
                 call.tool,

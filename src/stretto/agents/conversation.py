@@ -281,7 +281,7 @@ class Conversation:
 
 def fail_over(request: AttemptRequest, witness: Witness, name: str, to: str, why: str) -> None:
     at = witness.now()
-    witness.note(ModelFailedOver(at, request.step, request.part, request.attempt, name, to, why))
+    witness.note(ModelFailedOver(at, request.attempt, name, to, why))
 
 
 def retry_later(
@@ -293,11 +293,7 @@ def retry_later(
     delay: float,
 ) -> None:
     at = witness.now()
-    witness.note(
-        ModelRetried(
-            at, request.step, request.part, request.attempt, name, fault.message, *count, delay
-        )
-    )
+    witness.note(ModelRetried(at, request.attempt, name, fault.message, *count, delay))
 
 
 def _after_retries(fault: ModelFault, retried: int) -> ModelFault:

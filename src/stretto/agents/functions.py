@@ -252,8 +252,8 @@ def _context(request: AttemptRequest) -> AgentContext:
     return AgentContext(
         run_id=request.run_id,
         step=request.step,
-        part=request.part,
-        attempt=request.attempt,
+        part=request.attempt.part.text,
+        attempt=request.attempt.number,
         key=request.name,
         workspace=Path(request.workspace) if request.workspace else None,
         inputs=given.inputs,

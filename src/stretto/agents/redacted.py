@@ -21,7 +21,7 @@ from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 
 # Names of steps, runs and files: the engine finds its way by them.
-_STRUCTURE = frozenset({"run_id", "step", "part", "attempt", "agent", "workspace", "at", "kind"})
+_STRUCTURE = frozenset({"run_id", "attempt", "agent", "workspace", "at", "kind"})
 _LARGE = (
     100_000  # characters; how long it takes depends on the answer, and others wait for the loop
 )

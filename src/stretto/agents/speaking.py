@@ -40,6 +40,6 @@ class Speaking:
         if length:
             said, request = self._redactor.text(text[:length]), self._request
             at = self._witness.now()
-            self._witness.note(ModelSpoke(at, request.step, request.part, request.attempt, said))
+            self._witness.note(ModelSpoke(at, request.attempt, said))
             self._told_at = at
         self._pieces, self._length = [text[length:]], len(text) - length

@@ -264,7 +264,7 @@ class _Watched:
 
 def _wanted(request: AttemptRequest) -> Wanted:
     implied = implied_schema(request.rules) if request.rules else None
-    if implied is None and request.part.startswith("check."):
+    if implied is None and request.is_verdict:
         implied = _VERDICT
     return Wanted(request.format == "json", request.schema, implied)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from stretto.adapters.tools.search_endpoint import hosts_search
 from stretto.adapters.tools.toolbox import StandardToolbox
 from stretto.assembly.subagents import tool_settings
+from stretto.events.attempts import AttemptId
 from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Toolbox
@@ -98,9 +99,7 @@ def _request(
 ) -> AttemptRequest:
     return AttemptRequest(
         run_id="",
-        step=step.id,
-        part="",
-        attempt=0,
+        attempt=AttemptId(step.id, 0),
         agent=agent,
         instructions="",
         prompt="",

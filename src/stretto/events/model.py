@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from stretto.events.attempts import AttemptId, Timer
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.large import Large
 from stretto.vocabulary.setup import Setup
@@ -60,20 +61,23 @@ class RunStarted(_Event, frozen=True):
     setup: Setup | None = None  # who answers; None: it was not recorded
 
 
-class AttemptStarted(_Event, frozen=True):
+class _AttemptEvent(_Event, frozen=True):
+    """What happened to one attempt."""
+
     at: _Time
-    step: StepId
-    part: str  # which delegation of the step: "" | branch key | "try.2" | "item.7.stage.0" …
-    attempt: int  # from 1; goes on counting over retries and fallbacks of one part
+    attempt: AttemptId
+
+    @property
+    def step(self) -> StepId:
+        return self.attempt.step
+
+
+class AttemptStarted(_AttemptEvent, frozen=True):
     agent: AgentId
     key: str  # digest of agent, prompt, tools, model, schema: equal keys, equal work
 
 
-class AttemptSucceeded(_Event, frozen=True):
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
+class AttemptSucceeded(_AttemptEvent, frozen=True):
     output: Json | Large
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()
@@ -84,11 +88,7 @@ class AttemptSucceeded(_Event, frozen=True):
     output_bytes: int | UnsetType = UNSET
 
 
-class AttemptFailed(_Event, frozen=True):
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
+class AttemptFailed(_AttemptEvent, frozen=True):
     kind: FailureKind
     error: str
     usage: Usage = Usage()
@@ -97,36 +97,24 @@ class AttemptFailed(_Event, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class ModelSpoke(_Event, frozen=True):
+class ModelSpoke(_AttemptEvent, frozen=True):
     """A piece of a reply, as it came in."""
 
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
     text: str
 
 
-class ModelFailedOver(_Event, frozen=True):
+class ModelFailedOver(_AttemptEvent, frozen=True):
     """A model could not answer, and the next of `fallback_models` is asked."""
 
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
     model: str
     to: str
     error: str
 
 
-class ModelRetried(_Event, frozen=True):
+class ModelRetried(_AttemptEvent, frozen=True):
     """A provider failed for a moment, and the same request is sent again after a delay. What the
     model had said of this answer is void; what tools have done stands."""
 
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
     model: str
     error: str
     retry: int  # from 1, over one request
@@ -134,26 +122,18 @@ class ModelRetried(_Event, frozen=True):
     delay_seconds: float
 
 
-class ToolStarted(_Event, frozen=True):
+class ToolStarted(_AttemptEvent, frozen=True):
     """Written before a call that a crash would leave in doubt."""
 
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
     call: int  # from 1, over all calls of the attempt
     tool: str
     arguments: dict[str, Json]
     recovery: str  # keyed | in_doubt
 
 
-class ToolEnded(_Event, frozen=True):
+class ToolEnded(_AttemptEvent, frozen=True):
     """Every call has one, also one that was refused."""
 
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
     call: int
     tool: str
     arguments: dict[str, Json]  # long texts are shortened
@@ -164,13 +144,9 @@ class ToolEnded(_Event, frozen=True):
     result: str = ""  # the beginning of what the model was told, where the call worked
 
 
-class AttemptCancelled(_Event, frozen=True):
+class AttemptCancelled(_AttemptEvent, frozen=True):
     """It was told to stop, and did. What it cost still counts."""
 
-    at: _Time
-    step: StepId
-    part: str
-    attempt: int
     usage: Usage = Usage()
 
 
@@ -242,7 +218,7 @@ class ChangesApplied(_Event, frozen=True):
 
 class TimerFired(_Event, frozen=True):
     at: _Time
-    timer: str
+    timer: Timer
 
 
 class ApprovalRequested(_Event, frozen=True):

@@ -51,7 +51,7 @@ def decision_of(state: RunState, step: StepId, verdict: Verdict, now: float) -> 
 
 
 def fired(state: RunState, now: float) -> list[TimerFired]:
-    return [TimerFired(now, name) for name in overdue(state, now)]
+    return [TimerFired(now, timer) for timer in overdue(state, now)]
 
 
 def recorded(state: RunState, event: Decided) -> Decision | None:
@@ -97,7 +97,7 @@ def _asking(state: RunState, step: StepId) -> StepState:
 
 def _prompts(state: RunState, step: StepState, edited: Mapping[str, str]) -> dict[str, Json]:
     commands = question_of(state, step).commands
-    parts = {command.part: command for command in commands}
+    parts = {command.attempt.part.text: command for command in commands}
     for part, text in edited.items():
         if part not in parts:
             names = listed([name or "(the only one)" for name in parts]) or "none"
@@ -108,7 +108,7 @@ def _prompts(state: RunState, step: StepState, edited: Mapping[str, str]) -> dic
             raise InvalidUsage("the edited prompt is empty", hint="reject the step instead")
     # What a step is given of all that ended before may grow until it starts; it runs as shown.
     grows = {
-        name: command.prompt
+        name: command.request.prompt
         for name, command in parts.items()
         if any(brief.gets_all_prior for brief in briefs(step.planned.work))
     }

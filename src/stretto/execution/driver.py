@@ -10,10 +10,10 @@ and no effect before its cause is safe (docs/decisions/0002).
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 from msgspec import structs
 
+from stretto.events.attempts import AttemptId, Timer
 from stretto.events.model import (
     ApprovalRequested,
     Approved,
@@ -52,14 +52,12 @@ from stretto.schedule.commands import (
 from stretto.schedule.outputs import put_away
 from stretto.schedule.places import Places
 from stretto.schedule.state import NO_USAGE, RunState
-from stretto.schedule.terms import terms_of
 from stretto.schedule.timers import deadline_of
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.large import loaded
 from stretto.vocabulary.usage import Usage
 
 Listener = Callable[[Event, RunState], None]
-_AttemptId: TypeAlias = tuple[StepId, str, int]
 
 
 class Driver:
@@ -94,7 +92,7 @@ class Driver:
         self._arrived = asyncio.Event()
         self._is_stopped = False
         self._lost: StrettoError | None = None
-        self._attempts: dict[_AttemptId, asyncio.Task[None]] = {}
+        self._attempts: dict[AttemptId, asyncio.Task[None]] = {}
         self._timers = Timers(clock, self._on_timer)
 
     def tell(self, event: Event) -> None:
@@ -175,9 +173,9 @@ class Driver:
         for step in self._state.order:
             for part in step.parts.values() if step.open_attempts else ():
                 for attempt in part.attempts:
-                    place = (step.id, part.name, attempt.number)
-                    if attempt.stage in ("running", "stopping") and place not in self._attempts:
-                        self.tell(AttemptCancelled(now, *place))
+                    is_open = attempt.stage in ("running", "stopping")
+                    if is_open and attempt.id not in self._attempts:
+                        self.tell(AttemptCancelled(now, attempt.id))
             for command in owed_collections(step):
                 self._carry_out(command)
 
@@ -189,7 +187,7 @@ class Driver:
         if not state.awaiting_approval:
             return False
         # A deadline that is past, as after a late resume, does not wait for anybody.
-        return all(timer.due_at > self._clock.now() for timer in state.timers.values())
+        return all(due_at > self._clock.now() for due_at in state.timers.values())
 
     async def _turn(self, events: Sequence[Event]) -> None:
         rows: list[Event] = []
@@ -204,13 +202,13 @@ class Driver:
     async def _settle(self, rows: list[Event], decided: deque[Command]) -> list[Command]:
         """Add the events that follow at once, and give the commands that are left to carry out."""
         # What the same batch starts and calls off again never starts.
-        called_off = {_id(each) for each in decided if isinstance(each, CancelAttempt)}
+        called_off = {each.attempt for each in decided if isinstance(each, CancelAttempt)}
         commands: list[Command] = []
         now = self._clock.now()  # for all that is decided here
         while decided:
             command = decided.popleft()
             if isinstance(command, StartAttempt):
-                if called_off and _id(command) in called_off:
+                if called_off and command.attempt in called_off:
                     continue
                 self._fold(_started(command, now), rows, decided)
                 found = self._reuse.find(command)
@@ -222,7 +220,7 @@ class Driver:
                 else:
                     follows = self._fold(_reused(command, found, now), rows, decided)
                     # What is answered at once may call off others that have yet to start.
-                    called_off.update(_id(e) for e in follows if isinstance(e, CancelAttempt))
+                    called_off.update(e.attempt for e in follows if isinstance(e, CancelAttempt))
             elif isinstance(command, AskApproval):
                 if self._state.steps[command.step].asked_key != command.key:
                     asked = ApprovalRequested(now, command.step, command.key, command.about)
@@ -258,23 +256,24 @@ class Driver:
     async def _keep(self, rows: Sequence[Event]) -> None:
         for row in rows:
             if isinstance(row, AttemptSucceeded) and row.reused_from is None:
-                step = self._state.steps[row.step]
+                id = row.attempt
+                step = self._state.steps[id.step]
                 if step.planned.is_cached:
-                    attempt = step.parts[row.part].attempts[row.attempt - 1]
+                    attempt = step.parts[id.part].attempts[id.number - 1]
                     if attempt.warnings:
                         continue  # whoever took it from the cache would not be warned
-                    key = self._cache_key(row.step, row.part, attempt.key)
+                    key = self._cache_key(id, attempt.key)
                     await self._journal.keep(key, loaded(row.output))
 
-    def _cache_key(self, step: StepId, part: str, key: str) -> str:
+    def _cache_key(self, attempt: AttemptId, key: str) -> str:
         """By content and by place: two votes that ask the same are two answers."""
-        return cache_key(self._state.plan.name, self._places.of(step, part), key)
+        return cache_key(self._state.plan.name, self._places.of(attempt.step, attempt.part), key)
 
     def _is_cached(self, command: StartAttempt) -> bool:
         return self._state.steps[command.step].planned.is_cached
 
     async def _kept(self, command: StartAttempt) -> Found | None:
-        key = self._cache_key(command.step, command.part, command.key)
+        key = self._cache_key(command.attempt, command.key)
         kept = await self._journal.kept(key)
         return Found(kept.output, kept.run_id) if kept else None
 
@@ -289,9 +288,9 @@ class Driver:
     def _carry_out(self, command: Command) -> None:
         match command:
             case StartAttempt():
-                self._attempts[_id(command)] = asyncio.create_task(self._attempt(command))
+                self._attempts[command.attempt] = asyncio.create_task(self._attempt(command))
             case CancelAttempt():
-                if task := self._attempts.get(_id(command)):
+                if task := self._attempts.get(command.attempt):
                     task.cancel()
                     # One that is cancelled before it begins never runs at all, and says nothing.
                     task.add_done_callback(lambda _: self._on_cancelled(command))
@@ -322,7 +321,7 @@ class Driver:
         witness = _Witness(self)
         account = self._ledger.account() if self._ledger else None
         try:
-            request = self._request(command, account)
+            request = self._equip(command, account)
             await self.confirm()
             if self._copies.is_writer(command.step):
                 folder = await self._copies.open(command)
@@ -331,7 +330,7 @@ class Driver:
             result = await self._runner.run(request, witness)
             ended = self._ended(command, result)
         except asyncio.CancelledError:
-            ended = AttemptCancelled(self._clock.now(), *_id(command), usage=witness.spent)
+            ended = AttemptCancelled(self._clock.now(), command.attempt, usage=witness.spent)
         except StrettoError as error:
             ended = self._ended(command, Failure("error", error.with_hint, witness.spent))
         except Exception as error:  # a bug in an adapter must not hang the run
@@ -340,7 +339,7 @@ class Driver:
         if account is not None:
             account.close(ended.usage)
         # Told from here and not by a callback: that would take the loop one round more.
-        del self._attempts[_id(command)]
+        del self._attempts[command.attempt]
         self.tell(ended)
 
     async def _collect(self, command: CollectChanges) -> None:
@@ -363,8 +362,8 @@ class Driver:
             task.add_done_callback(self._discarding.discard)
 
     def _on_cancelled(self, command: CancelAttempt) -> None:
-        if self._attempts.pop(_id(command), None):
-            self.tell(AttemptCancelled(self._clock.now(), *_id(command)))
+        if self._attempts.pop(command.attempt, None):
+            self.tell(AttemptCancelled(self._clock.now(), command.attempt))
 
     def _ended(
         self, command: StartAttempt, result: AttemptResult
@@ -373,8 +372,6 @@ class Driver:
         if isinstance(result, Success):
             return AttemptSucceeded(
                 now,
-                command.step,
-                command.part,
                 command.attempt,
                 result.output,
                 result.usage,
@@ -383,7 +380,7 @@ class Driver:
             )
         return AttemptFailed(
             now,
-            *_id(command),
+            command.attempt,
             kind=result.kind,
             error=result.error,
             usage=result.usage,
@@ -392,39 +389,18 @@ class Driver:
             warnings=result.warnings,
         )
 
-    def _request(self, command: StartAttempt, allowance: Allowance | None) -> AttemptRequest:
-        state = self._state
-        terms = terms_of(state.steps[command.step].planned, state.plan.agents[command.agent])
-        return AttemptRequest(
-            run_id=state.run_id,
-            step=command.step,
-            part=command.part,
-            attempt=command.attempt,
-            agent=terms.agent,
-            instructions=command.instructions,
-            prompt=command.prompt,
-            model=command.model,
-            tools=terms.tools,
-            max_turns=terms.max_turns,
-            max_output_tokens=terms.max_output_tokens,
-            format=terms.format,
-            schema=terms.schema,
-            rules=terms.rules,
-            fallback_models=terms.fallback_models,
-            workspace=state.workspace,
-            may_write=terms.may_write,
-            read_set=terms.read_set,
-            write_set=terms.write_set,
-            allowance=allowance,
-            arguments=command.arguments,
-            seconds_left=self._seconds_left(command) if state.timers else None,
-        )
+    def _equip(self, command: StartAttempt, allowance: Allowance | None) -> AttemptRequest:
+        """The request with what only the driver knows: the time left and whom to ask for money."""
+        request = command.request
+        if self._state.timers:
+            request = structs.replace(request, seconds_left=self._seconds_left(command))
+        return request if allowance is None else structs.replace(request, allowance=allowance)
 
     def _seconds_left(self, command: StartAttempt) -> float | None:
-        due_at = deadline_of(self._state, command)
+        due_at = deadline_of(self._state, command.attempt)
         return None if due_at is None else max(0.0, due_at - self._clock.now())
 
-    def _on_timer(self, timer: str) -> None:
+    def _on_timer(self, timer: Timer) -> None:
         self.tell(TimerFired(self._clock.now(), timer))
 
     async def _stop(self) -> None:
@@ -471,20 +447,14 @@ class _Witness:
 
 
 def _started(command: StartAttempt, now: float) -> AttemptStarted:
-    return AttemptStarted(
-        now, command.step, command.part, command.attempt, command.agent, command.key
-    )
+    return AttemptStarted(now, command.attempt, command.request.agent, command.key)
 
 
 def _reused(command: StartAttempt, found: Found, now: float) -> AttemptSucceeded:
     return AttemptSucceeded(
         now,
-        *_id(command),
+        command.attempt,
         output=found.output,
         warnings=found.warnings,
         reused_from=found.run_id,
     )
-
-
-def _id(command: StartAttempt | CancelAttempt) -> _AttemptId:
-    return (command.step, command.part, command.attempt)

@@ -55,7 +55,7 @@ def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable
             for attempt in part.attempts:
                 if attempt.outcome == "succeeded":
                     answer = Answer(attempt.key, part.kept_output, attempt.warnings)
-                    answers[places.of(step.id, part.name)] = answer
+                    answers[places.of(step.id, part.id)] = answer
     approved = {
         step.id: step.approval
         for step in state.order
@@ -82,7 +82,7 @@ class Reuse:
     def find(self, command: StartAttempt) -> Found | None:
         if not self._left or command.step in self._earlier.anew:
             return None
-        source = self._source(self._places.of(command.step, command.part), command.key)
+        source = self._source(self._places.of(command.step, command.attempt.part), command.key)
         if source is None:
             return None
         answer = self._left.pop(source)
@@ -99,13 +99,15 @@ class Reuse:
 
     def _may_move(self, source: Place, place: Place) -> bool:
         """A step that was renamed keeps its parts: a branch takes the answer of its namesake."""
-        namesake = (source[0], place[1])
+        namesake = Place(source.step, place.part)
         return source == namesake or namesake not in self._planned_then
 
 
 def cache_key(workflow: str, place: Place, key: str) -> str:
     """What the cache over all runs knows an answer by: the work, and the place that asked."""
-    where = sha256("\0".join((workflow, *place)).encode("utf-8", "surrogatepass"))
+    where = sha256(
+        "\0".join((workflow, place.step, place.part.text)).encode("utf-8", "surrogatepass")
+    )
     return f"{key}-{where.hexdigest()[:32]}"
 
 

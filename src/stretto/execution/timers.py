@@ -1,29 +1,32 @@
-"""Timers by name. In: due times. Out: a call when one is due. One waiting task for all."""
+"""Wait for timers: one task for all of them, and a call for each that is due."""
 
 import asyncio
 import heapq
 from collections.abc import Callable
+from itertools import count
 
+from stretto.events.attempts import Timer
 from stretto.ports.clock import Clock
 
 
 class Timers:
-    def __init__(self, clock: Clock, fire: Callable[[str], None]) -> None:
+    def __init__(self, clock: Clock, fire: Callable[[Timer], None]) -> None:
         self._clock = clock
         self._fire = fire
-        self._due: dict[str, float] = {}
-        self._heap: list[tuple[float, str]] = []
+        self._due: dict[Timer, float] = {}
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._set = count()  # of timers that are due together, the first that was set comes first
         self._waiter: asyncio.Task[None] | None = None
         self._waits_until = 0.0
 
-    def set(self, name: str, due_at: float) -> None:
-        self._due[name] = due_at
-        heapq.heappush(self._heap, (due_at, name))
+    def set(self, timer: Timer, due_at: float) -> None:
+        self._due[timer] = due_at
+        heapq.heappush(self._heap, (due_at, next(self._set), timer))
         self._wait()
 
-    def clear(self, name: str) -> None:
+    def clear(self, timer: Timer) -> None:
         # It stays in the heap and is passed over when it comes up.
-        self._due.pop(name, None)
+        self._due.pop(timer, None)
         if not self._due:
             self.close()
 
@@ -35,7 +38,7 @@ class Timers:
             self._waiter = None
 
     def _wait(self) -> None:
-        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         if not self._heap:
             return
@@ -51,8 +54,8 @@ class Timers:
         await self._clock.sleep_until(until)
         self._waiter = None
         while self._heap and self._heap[0][0] <= until:
-            due_at, name = heapq.heappop(self._heap)
-            if self._due.get(name) == due_at:
-                del self._due[name]
-                self._fire(name)
+            due_at, _, timer = heapq.heappop(self._heap)
+            if self._due.get(timer) == due_at:
+                del self._due[timer]
+                self._fire(timer)
         self._wait()

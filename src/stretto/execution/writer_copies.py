@@ -8,6 +8,7 @@ map share one copy, since they work on one thing.
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from stretto.events.attempts import AttemptId
 from stretto.events.model import ChangesCollected, MergeFailed, MergeHeld
 from stretto.plan.model import PlannedCondition, PlannedDelegation, PlannedSwitch
 from stretto.ports.clock import Clock
@@ -44,7 +45,7 @@ class WriterCopies:
 
     async def open(self, command: StartAttempt) -> str:
         """The folder that the attempt works in."""
-        copy = self._copy(command.step, command.attempt)
+        copy = self._copy(command.attempt)
         if is_isolated(self._state, self._state.steps[command.step]):
             return str(await self._port.open(copy))
         await self._port.watch(self._shared(command.step))
@@ -107,7 +108,7 @@ class WriterCopies:
         planned = step.planned
         is_merged = planned.merge_back == "auto"
         terms = MergeTerms(planned.write_set, is_merged, key=command.key, reused_from=run_id)
-        return await self._port.can_reuse(self._copy(step.id, command.attempt), terms)
+        return await self._port.can_reuse(self._copy(command.attempt), terms)
 
     def _terms(self, step: StepState, command: CollectChanges) -> MergeTerms:
         last = max(step.attempts, key=lambda each: each.number, default=None)
@@ -170,16 +171,17 @@ class WriterCopies:
         return self._workspaces
 
     def _last_copy(self, step: StepState) -> WorkspaceCopy:
-        return self._copy(step.id, max((each.number for each in step.attempts), default=1))
+        last = max((each.number for each in step.attempts), default=1)
+        return self._copy(AttemptId(step.id, last))
 
     def _shared(self, id: StepId) -> SharedWorkspace:
         state, planned = self._state, self._state.steps[id].planned
         write_set = (*planned.write_set, *planned.write_aliases)
         return SharedWorkspace(state.run_id, id, Path(state.workspace), write_set)
 
-    def _copy(self, id: StepId, attempt: int) -> WorkspaceCopy:
-        state = self._state
-        number = str(attempt) if _is_one_delegation(state.steps[id]) else "all"
+    def _copy(self, attempt: AttemptId) -> WorkspaceCopy:
+        state, id = self._state, attempt.step
+        number = str(attempt.number) if _is_one_delegation(state.steps[id]) else "all"
         planned = state.steps[id].planned
         return WorkspaceCopy(
             state.run_id, id, number, Path(state.workspace), planned.write_set, planned.read_set

@@ -5,6 +5,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct, field
 
+from stretto.events.attempts import AttemptId
 from stretto.events.model import FailureKind, Happening
 from stretto.ports.allowance import Allowance
 from stretto.vocabulary.ids import AgentId, StepId
@@ -23,12 +24,14 @@ class FunctionArguments(Struct, frozen=True):
 
 
 class AttemptRequest(Struct, frozen=True):
-    """All that a subagent needs to know."""
+    """All that a subagent needs to know, and the whole of what a runner obeys.
+
+    The scheduler makes it. The driver adds only where the attempt works, how much time is left
+    and whom to ask before money is spent.
+    """
 
     run_id: str
-    step: StepId
-    part: str
-    attempt: int
+    attempt: AttemptId
     agent: AgentId
     instructions: str
     prompt: str
@@ -40,6 +43,7 @@ class AttemptRequest(Struct, frozen=True):
     rules: tuple[str, ...]
     fallback_models: tuple[str, ...] = ()
     max_output_tokens: int | None = None  # of one answer; None: the model's own limit
+    is_verdict: bool = False  # it judges for a loop: `passed` and `feedback`
     workspace: str = ""  # the folder it works in; empty: it has none
     origin: str = ""  # what that folder is a copy of; empty: it is none
     may_write: bool = False
@@ -50,9 +54,13 @@ class AttemptRequest(Struct, frozen=True):
     arguments: FunctionArguments | None = None  # None: the agent is no Python function
 
     @property
+    def step(self) -> StepId:
+        return self.attempt.step
+
+    @property
     def name(self) -> str:
         """The key of every effect of this attempt begins with it."""
-        return f"{self.run_id}/{self.step}/{self.part}/{self.attempt}"
+        return f"{self.run_id}/{self.attempt.text}"
 
 
 class Success(Struct, frozen=True):

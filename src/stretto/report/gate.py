@@ -78,14 +78,14 @@ def gate_of(state: RunState, step: StepState) -> Gate:
 
 
 def _part(state: RunState, command: StartAttempt) -> GatePart:
-    agent = state.plan.agents[command.agent]
+    request = command.request
     return GatePart(
-        part=command.part,
-        agent=agent.id,
-        models=answerers(state, command.model, agent.fallback_models),
-        tools=agent.tools,
-        instructions=command.instructions,
-        prompt=command.prompt,
+        part=request.attempt.part.text,
+        agent=request.agent,
+        models=answerers(state, request.model, request.fallback_models),
+        tools=request.tools,
+        instructions=request.instructions,
+        prompt=request.prompt,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from stretto.events.attempts import AttemptId
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
@@ -59,17 +60,18 @@ class Log:
 
     def __init__(self, plan: Plan) -> None:
         self._state = begin(plan)
-        self._told: dict[tuple[str, str, int], StartAttempt] = {}
-        self._agents: dict[tuple[str, str, int], str] = {}
+        self._told: dict[AttemptId, StartAttempt] = {}
+        self._agents: dict[AttemptId, str] = {}
 
     def read(self, event: Event) -> Iterator[LogEntry]:
         for command in advance(self._state, event)[1]:
             if isinstance(command, StartAttempt):
-                self._told[command.step, command.part, command.attempt] = command
+                self._told[command.attempt] = command
         for kind, text in self._entries(event):
             if text and isinstance(event, _OF_AN_ATTEMPT):
-                place = (event.step, event.part, event.attempt)
-                yield LogEntry(event.at, *place, self._agents.get(place, ""), kind, text)
+                id = event.attempt
+                place = (id.step, id.part.text, id.number)
+                yield LogEntry(event.at, *place, self._agents.get(id, ""), kind, text)
 
     def _entries(self, event: Event) -> Iterator[tuple[TranscriptKind, str]]:
         match event:
@@ -101,12 +103,11 @@ class Log:
                 yield "cancelled", "it was told to stop"
 
     def _begin(self, event: AttemptStarted) -> Iterator[tuple[TranscriptKind, str]]:
-        place = (event.step, event.part, event.attempt)
-        self._agents[place] = event.agent
-        told = self._told.pop(place, None)
+        self._agents[event.attempt] = event.agent
+        told = self._told.pop(event.attempt, None)
         if told is not None:
-            yield "instructions", told.instructions
-            yield "prompt", told.prompt
+            yield "instructions", told.request.instructions
+            yield "prompt", told.request.prompt
 
 
 _OF_AN_ATTEMPT = (

@@ -22,11 +22,12 @@ _LAST_WORDS = 80
 
 
 def observe(state: RunState, event: Happening) -> None:
-    step = state.steps.get(event.step)
-    part = step.parts.get(event.part) if step else None
-    if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
+    id = event.attempt
+    step = state.steps.get(id.step)
+    part = step.parts.get(id.part) if step else None
+    if step is None or part is None or not 1 <= id.number <= len(part.attempts):
         return
-    attempt = part.attempts[event.attempt - 1]
+    attempt = part.attempts[id.number - 1]
     if step.held_up is not None and step.held_up.attempt is attempt:
         step.held_up = None  # whatever it does now, it no longer waits for its provider
     match event:

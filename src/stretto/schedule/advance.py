@@ -2,6 +2,7 @@
 
 from typing import TypeAlias, assert_never
 
+from stretto.events.attempts import RUN_TIMER
 from stretto.events.model import (
     ApprovalRequested,
     Approved,
@@ -35,9 +36,9 @@ from stretto.schedule.commands import Command
 from stretto.schedule.outcomes import end_unlooked, receive_applied, receive_changes, stop_run
 from stretto.schedule.progress import finish, progress
 from stretto.schedule.recovery import doubt, resume
-from stretto.schedule.state import Failure, RunState, Timer
+from stretto.schedule.state import Failure, RunState
 from stretto.schedule.timers import fire
-from stretto.schedule.transition import RUN_TIMER, Transition
+from stretto.schedule.transition import Transition
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import RunStatus
 
@@ -82,7 +83,7 @@ def _start(transition: Transition, event: RunStarted) -> None:
     state.seed = event.seed
     state.parent = event.parent
     if state.plan.timeout_seconds is not None:
-        transition.set_timer(RUN_TIMER, Timer("run", event.at + state.plan.timeout_seconds))
+        transition.set_timer(RUN_TIMER, event.at + state.plan.timeout_seconds)
 
 
 def _receive(transition: Transition, event: Event) -> None:
@@ -137,11 +138,12 @@ def _undone(event: MergeUndone) -> str:
 
 
 def _receive_attempt(transition: Transition, event: AttemptEvent) -> None:
-    step = transition.state.steps.get(event.step)
-    part = step.parts.get(event.part) if step else None
-    if step is None or part is None or not 1 <= event.attempt <= len(part.attempts):
+    id = event.attempt
+    step = transition.state.steps.get(id.step)
+    part = step.parts.get(id.part) if step else None
+    if step is None or part is None or not 1 <= id.number <= len(part.attempts):
         return
-    attempt = part.attempts[event.attempt - 1]
+    attempt = part.attempts[id.number - 1]
     if attempt.stage == "ended" and not isinstance(event, AttemptStarted):
         return
     match event:

@@ -10,6 +10,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import assert_never
 
+from stretto.events.attempts import (
+    WHOLE_STEP,
+    BranchPart,
+    ItemPart,
+    Part,
+    StepTimer,
+    TryPart,
+)
 from stretto.events.model import Approved, MergeHeld, Rejected
 from stretto.plan.model import (
     Brief,
@@ -33,9 +41,8 @@ from stretto.schedule.state import (
     PartState,
     RunState,
     StepState,
-    Timer,
 )
-from stretto.schedule.transition import Transition, step_timer, stop_asking
+from stretto.schedule.transition import Transition, stop_asking
 from stretto.schedule.work import elements_of, target_of
 from stretto.templates.value import MISSING, Missing
 from stretto.vocabulary.statuses import StepStatus
@@ -68,8 +75,8 @@ def ask(transition: Transition, step: StepState) -> None:
     transition.asking[step.id] = None
     # The work of a step whose change is held is done: its time has stopped.
     seconds = None if step.is_merge_held else step.planned.timeout_seconds
-    if seconds is not None and step_timer(step) not in transition.state.timers:
-        transition.set_timer(step_timer(step), Timer("step", transition.at + seconds, step.id))
+    if seconds is not None and StepTimer(step.id) not in transition.state.timers:
+        transition.set_timer(StepTimer(step.id), transition.at + seconds)
 
 
 def ask_people(transition: Transition) -> None:
@@ -168,7 +175,7 @@ def _reject(transition: Transition, step: StepState, event: Rejected) -> None:
 
 
 def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
-    return [f"{command.part}={command.key}" for command in commands]
+    return [f"{command.attempt.part.text}={command.key}" for command in commands]
 
 
 def _rest(state: RunState, step: StepState) -> list[str]:
@@ -200,29 +207,29 @@ def _opening_parts(state: RunState, step: StepState) -> Iterator[PartState]:
     work = step.planned.work
     match work:
         case PlannedDelegation():
-            yield _blank_part("", work.brief)
+            yield _blank_part(WHOLE_STEP, work.brief)
         case PlannedParallel():
             for branch in work.branches:
-                yield _blank_part(branch.key, branch.brief)
+                yield _blank_part(BranchPart(branch.key), branch.brief)
         case PlannedCondition() | PlannedSwitch():
             target = target_of(step, work, state.scope)
             if target is not None and target.brief is not None:
-                yield _blank_part("", target.brief)
+                yield _blank_part(WHOLE_STEP, target.brief)
         case PlannedLoop():
-            yield _blank_part("try.1", work.producer, {"feedback": None, "iteration": 1})
+            yield _blank_part(TryPart(1), work.producer, {"feedback": None, "iteration": 1})
         case PlannedMap():
             values = elements_of(work, state.scope)
             for index, item in enumerate(values if isinstance(values, list) else ()):
                 local = {"item": item, "index": index}
-                yield _blank_part(f"item.{index}.stage.0", work.stages[0], local, item)
+                yield _blank_part(ItemPart(index, 0), work.stages[0], local, item)
         case _:
             assert_never(work)
 
 
 def _blank_part(
-    name: str,
+    id: Part,
     brief: Brief,
     local: Mapping[str, Json] = NO_LOCAL,
-    handed: Json | Missing = MISSING,
+    upstream: Json | Missing = MISSING,
 ) -> PartState:
-    return PartState(name, brief, brief.agent, local, handed)
+    return PartState(id, brief, brief.agent, local, upstream)

@@ -7,6 +7,7 @@ A part that has ended is left in `state.ended_parts`, where its step finds it.
 from collections.abc import Mapping
 from hashlib import sha256
 
+from stretto.events.attempts import AttemptId, AttemptTimer, Part, RetryTimer
 from stretto.events.model import NOT_RETRIED
 from stretto.plan.model import Brief
 from stretto.recipe.model import Backoff
@@ -22,13 +23,11 @@ from stretto.schedule.state import (
     PartState,
     RunState,
     StepState,
-    Timer,
 )
 from stretto.schedule.transition import Transition, close_run
 from stretto.templates.render import TooLong
 from stretto.templates.value import MISSING, Missing
 from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.large import Kept, Large
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
@@ -38,12 +37,12 @@ from stretto.vocabulary.values import Json
 def start_part(
     transition: Transition,
     step: StepState,
-    name: str,
+    id: Part,
     brief: Brief,
     local: Mapping[str, Json] = NO_LOCAL,
-    handed: Kept | Missing = MISSING,
+    upstream: Kept | Missing = MISSING,
 ) -> None:
-    part = step.parts[name] = PartState(name, brief, brief.agent, local, handed)
+    part = step.parts[id] = PartState(id, brief, brief.agent, local, upstream)
     start_attempt(transition, step, part)
 
 
@@ -63,7 +62,7 @@ def start_attempt(transition: Transition, step: StepState, part: PartState) -> N
     except TooLong as error:
         give_up(transition, step, part, Failure("refused", f"its prompt cannot be made: {error}"))
         return
-    part.attempts.append(AttemptState(command.attempt, command.agent, command.key, command))
+    part.attempts.append(AttemptState(command.attempt, part.agent, command.key, command))
     part.status = "running"
     part.tries += 1
     step.open_attempts += 1
@@ -86,9 +85,7 @@ def begin_attempt(
     attempt.started_at = transition.at
     timeout_seconds = transition.state.plan.agents[attempt.agent].timeout_seconds
     if timeout_seconds is not None:
-        due_at = transition.at + timeout_seconds
-        timer = Timer("attempt", due_at, step.id, part.name, attempt.number)
-        transition.set_timer(attempt_timer(step.id, part.name, attempt.number), timer)
+        transition.set_timer(AttemptTimer(attempt.id), transition.at + timeout_seconds)
 
 
 def succeed_attempt(
@@ -166,7 +163,7 @@ def close_attempt(
     attempt.outcome = outcome
     attempt.ended_at = transition.at
     if state.timers:
-        transition.clear_timer(attempt_timer(step.id, part.name, attempt.number))
+        transition.clear_timer(AttemptTimer(attempt.id))
     return True
 
 
@@ -191,7 +188,7 @@ def fail_part(
     is_retried = failure.kind not in NOT_RETRIED and asked <= LONGEST_RETRY_AFTER_SECONDS
     may_retry = is_retried and not part.has_fallen_back
     if may_retry and part.tries < brief.retry.max_attempts:
-        chance = chance_of(transition.state.seed, step.id, part.name, number)
+        chance = chance_of(transition.state.seed, part.attempts[-1].id)
         delay = retry_delay(brief.retry.backoff, number, chance, asked)
         _retry(transition, step, part, delay)
     elif brief.fallback and not part.has_fallen_back and failure.kind != "budget":
@@ -245,7 +242,7 @@ def stop_part(transition: Transition, step: StepState, part: PartState) -> None:
     """Whatever it is doing, its step does not want it any more."""
     if part.status == "retrying":
         transition.state.retrying -= 1
-        transition.clear_timer(_retry_timer(step, part))
+        transition.clear_timer(RetryTimer(part.attempts[-1].id))
     elif part.status == "running":
         _call_off(transition, step, part, part.attempts[-1], "cancelled")
     elif part.status != "asking":
@@ -265,8 +262,7 @@ def _retry(transition: Transition, step: StepState, part: PartState, delay_secon
     part.status = "retrying"
     transition.state.retrying += 1
     transition.idle[step.id] = step
-    timer = Timer("retry", transition.at + delay_seconds, step.id, part.name, len(part.attempts))
-    transition.set_timer(_retry_timer(step, part), timer)
+    transition.set_timer(RetryTimer(part.attempts[-1].id), transition.at + delay_seconds)
 
 
 def _queue(transition: Transition, step: StepState, part: PartState) -> None:
@@ -285,34 +281,26 @@ def _call_off(
     attempt: AttemptState,
     outcome: AttemptOutcome,
 ) -> None:
-    transition.emit(CancelAttempt(step.id, part.name, attempt.number))
+    transition.emit(CancelAttempt(attempt.id))
     if attempt.stage == "planned":
         close_attempt(transition, step, part, attempt, outcome)
         return
     attempt.stage = "stopping"
     attempt.outcome = outcome
     attempt.ended_at = transition.at
-    transition.clear_timer(attempt_timer(step.id, part.name, attempt.number))
+    transition.clear_timer(AttemptTimer(attempt.id))
 
 
 def _call_back(
     transition: Transition, step: StepState, part: PartState, attempt: AttemptState
 ) -> None:
     """It was called off before it began, and began all the same: its cost counts too."""
-    transition.emit(CancelAttempt(step.id, part.name, attempt.number))
+    transition.emit(CancelAttempt(attempt.id))
     attempt.started_at = transition.at
     if not transition.state.has_ended:
         attempt.stage = "stopping"
         step.open_attempts += 1
         transition.state.open_attempts += 1
-
-
-def attempt_timer(step: StepId, part: str, attempt: int) -> str:
-    return f"attempt:{step}:{part}:{attempt}"
-
-
-def _retry_timer(step: StepState, part: PartState) -> str:
-    return f"retry:{step.id}:{part.name}:{len(part.attempts)}"
 
 
 LONGEST_DELAY_SECONDS = 60.0
@@ -339,9 +327,10 @@ def wait_asked_for(retry_after_seconds: float | None) -> float:
     return min(retry_after_seconds, _CENTURY_SECONDS)
 
 
-def chance_of(seed: int, step: str, part: str, attempt: int) -> float:
+def chance_of(seed: int, attempt: AttemptId) -> float:
     """From 0 up to 1, the same in every fold of the same journal."""
-    digest = sha256(f"{seed}\0{step}\0{part}\0{attempt}".encode("utf-8", "surrogatepass")).digest()
+    text = f"{seed}\0{attempt.step}\0{attempt.part.text}\0{attempt.number}"
+    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:6], "big") / (1 << 48)
 
 

@@ -5,9 +5,10 @@ What an isolated writer changed is kept and merged; what a shared one wrote is c
 it declared.
 """
 
+from stretto.events.attempts import StepTimer
 from stretto.schedule.commands import CollectChanges
 from stretto.schedule.state import NO_LOCAL, Pending, RunState, StepState
-from stretto.schedule.transition import Transition, step_timer
+from stretto.schedule.transition import Transition
 from stretto.templates.evaluate import Undecided, decide
 from stretto.vocabulary.large import Kept, loaded
 from stretto.vocabulary.statuses import StepStatus
@@ -33,7 +34,7 @@ def must_wait(transition: Transition, step: StepState, pending: Pending) -> bool
         return False
     step.pending = pending
     state.collecting += 1
-    transition.clear_timer(step_timer(step))
+    transition.clear_timer(StepTimer(step.id))
     collect(transition, step)
     return True
 
@@ -71,7 +72,7 @@ def must_wait_for_others(transition: Transition, step: StepState, output: Kept) 
         return False
     step.pending = Pending(output)
     transition.state.collecting += 1
-    transition.clear_timer(step_timer(step))
+    transition.clear_timer(StepTimer(step.id))
     collect(transition, step)
     return True
 

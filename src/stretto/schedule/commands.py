@@ -10,42 +10,41 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from stretto.ports.runner import FunctionArguments
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.events.attempts import AttemptId, Timer
+from stretto.ports.runner import AttemptRequest
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 
 ApprovalSubject: TypeAlias = Literal["start", "again", "merge"]
 
 
 class StartAttempt(Struct, frozen=True):
-    step: StepId
-    part: str  # which delegation of the step, as in AttemptStarted
-    attempt: int
-    agent: AgentId
-    prompt: str  # complete: input, results, feedback, why the last answer was not accepted
-    instructions: str  # the system prompt, where the prompt does not hold it already
-    model: str | None  # None: the agent does not say
-    timeout_seconds: float | None  # for the executor's information; the timer is the scheduler's
+    request: AttemptRequest  # the whole work: nobody looks anything up to carry it out
     key: str  # equal keys, equal work
-    arguments: FunctionArguments | None = None  # only for a Python function
+
+    @property
+    def attempt(self) -> AttemptId:
+        return self.request.attempt
+
+    @property
+    def step(self) -> StepId:
+        return self.request.attempt.step
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAttempt:
-    step: StepId
-    part: str
-    attempt: int
+    attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    timer: str
+    timer: Timer
     due_at: float  # seconds since the epoch; a TimerFired is due then, or at once if that is past
 
 
 @dataclass(frozen=True, slots=True)
 class ClearTimer:
-    timer: str
+    timer: Timer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from hashlib import sha256
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
 
-from stretto.plan.model import PlannedAgent, PlannedStep
-from stretto.ports.runner import FunctionArguments
+from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.state import Digest, RunState
-from stretto.schedule.terms import Terms, terms_of
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.values import Json
@@ -20,73 +18,61 @@ _LENGTH = 32
 _MOST_FRAMES = 100
 _CANONICAL = JSONEncoder(sort_keys=True, separators=(",", ":"))
 _GIVEN = FunctionArguments.__struct_fields__
-_TERMS = Terms.__struct_fields__
+# Fields of a request that are no part of the digest's last half: who asks, what stands in its first
+# half, who really answers (which the setup says), and what changes no answer that came.
+_ELSEWHERE = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance"} | {
+    "agent", "instructions", "prompt", "arguments", "model", "fallback_models",
+}  # fmt: skip
+OBEYED = tuple(name for name in AttemptRequest.__struct_fields__ if name not in _ELSEWHERE)
 # An agent of another tool reads and writes files whatever tools its definition lists.
 _CLI = "cli:"
 _NOT_RECORDED = Setup()
 
 
-def key_of(
-    state: RunState,
-    step: PlannedStep,
-    part: str,
-    agent: PlannedAgent,
-    instructions: str,
-    prompt: str,
-    model: str | None,
-    arguments: FunctionArguments | None = None,
-) -> str:
-    head, end = _frame(state, step, part, agent, instructions, model)
+def key_of(state: RunState, request: AttemptRequest) -> str:
+    head, end = _frame(state, request)
     digest = head.copy()
-    digest.update(f"{quoted(prompt)},{end}".encode())
-    if arguments is not None:
+    digest.update(f"{quoted(request.prompt)},{end}".encode())
+    if request.arguments is not None:
         # A function sees more than its prompt, so equal prompts are not yet equal work.
-        digest.update(_CANONICAL.encode([getattr(arguments, name) for name in _GIVEN]).encode())
+        given = [getattr(request.arguments, name) for name in _GIVEN]
+        digest.update(_CANONICAL.encode(given).encode())
     return digest.hexdigest()[:_LENGTH]
 
 
-def _frame(
-    state: RunState,
-    step: PlannedStep,
-    part: str,
-    agent: PlannedAgent,
-    instructions: str,
-    model: str | None,
-) -> tuple[Digest, str]:
+def _frame(state: RunState, request: AttemptRequest) -> tuple[Digest, str]:
     """What stands before the prompt, digested, and what stands after it."""
-    frames, output = state.key_frames, step.output
-    # The validator of a loop is asked for a verdict, though its step's output is something else.
-    is_verdict = part.startswith("check.")
+    frames, is_shared = state.key_frames, request.schema is None
+    # What else a request holds is the same wherever the agent is.
     shared = (
-        agent.id, instructions, model, output.format, is_verdict,
-        step.posture, step.read_set, step.write_set,
+        request.agent, request.instructions, request.model, request.format, request.is_verdict,
+        request.may_write, request.read_set, request.write_set, request.max_output_tokens,
     )  # fmt: skip
-    found = frames.get(shared) if output.schema is None else None
+    found = frames.get(shared) if is_shared else None
     if found is None:
-        head = sha256(f"[{quoted(agent.id)},{quoted(instructions)},".encode())
-        found = head, _end(state, terms_of(step, agent), is_verdict, model)
+        head = sha256(f"[{quoted(request.agent)},{quoted(request.instructions)},".encode())
+        found = head, _end(state, request)
         # Instructions that name the item are as many as the items: they are not worth keeping.
-        if output.schema is None and len(frames) < _MOST_FRAMES:
+        if is_shared and len(frames) < _MOST_FRAMES:
             frames[shared] = found
     return found
 
 
-def _end(state: RunState, terms: Terms, is_verdict: bool, model: str | None) -> str:
-    held_to = {name: getattr(terms, name) for name in _TERMS}
-    held_to["tools"] = sorted(terms.tools)
-    del held_to["fallback_models"]  # who really answers stands below, for each of them
-    return _CANONICAL.encode([held_to, is_verdict, _setup(state, terms, model)])[1:]
+def _end(state: RunState, request: AttemptRequest) -> str:
+    obeyed = {name: getattr(request, name) for name in OBEYED}
+    obeyed["tools"] = sorted(request.tools)
+    return _CANONICAL.encode([obeyed, _setup(state, request)])[1:]
 
 
-def _setup(state: RunState, terms: Terms, model: str | None) -> Json:
+def _setup(state: RunState, request: AttemptRequest) -> Json:
     setup = state.setup or _NOT_RECORDED
-    answers = answerers(state, model, terms.fallback_models)
-    names = sorted({tool_name(written) for written in terms.tools})
-    touches_files = bool(terms.tools) or any(each.startswith(_CLI) for each in answers)
+    answers = answerers(state, request.model, request.fallback_models)
+    names = sorted({tool_name(written) for written in request.tools})
+    touches_files = bool(request.tools) or any(each.startswith(_CLI) for each in answers)
     return [
         list(answers),
         [setup.tools.get(name, "") for name in names],
-        setup.judge if terms.rules else "",
+        setup.judge if request.rules else "",
         state.workspace if touches_files else "",
     ]
 

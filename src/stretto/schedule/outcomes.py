@@ -3,13 +3,14 @@
 from dataclasses import dataclass, replace
 from heapq import heappush
 
+from stretto.events.attempts import RUN_TIMER
 from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from stretto.recipe.model import Policy
 from stretto.schedule.attempts import stop_parts
 from stretto.schedule.changes import must_wait, must_wait_for_others, take_pending
 from stretto.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
 from stretto.schedule.tool_calls import ToolCalls
-from stretto.schedule.transition import RUN_TIMER, Transition, close_run, end_step, stop_asking
+from stretto.schedule.transition import Transition, close_run, end_step, stop_asking
 from stretto.vocabulary.large import Kept
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.values import Json

@@ -3,9 +3,9 @@
 from collections import ChainMap
 from dataclasses import replace
 
+from stretto.events.attempts import ItemPart
 from stretto.events.model import AttemptSucceeded
 from stretto.schedule.state import RunState, StepState
-from stretto.schedule.work import element_of
 from stretto.templates.render import TooLong, whole_value
 from stretto.templates.scope import EndedStep, Scope, StepValue, resolve
 from stretto.templates.value import MISSING
@@ -69,8 +69,8 @@ def _scope(state: RunState) -> Scope:
 
 
 def put_away(state: RunState, event: AttemptSucceeded, large: Large) -> None:
-    step = state.steps.get(event.step)
-    part = step.parts.get(event.part) if step else None
+    step = state.steps.get(event.attempt.step)
+    part = step.parts.get(event.attempt.part) if step else None
     if step is None or part is None:
         return
     if part.kept_output is event.output:
@@ -79,6 +79,6 @@ def put_away(state: RunState, event: AttemptSucceeded, large: Large) -> None:
         step.kept_output = large
     if step.kept_outputs is not None and step.kept_outputs.get(part.name) is event.output:
         step.kept_outputs[part.name] = large
-    index = element_of(part)
-    if step.items is not None and index is not None and step.items.results[index] is event.output:
-        step.items.results[index] = large
+    results = step.items.results if step.items is not None else []
+    if isinstance(part.id, ItemPart) and results[part.id.index] is event.output:
+        results[part.id.index] = large

@@ -8,8 +8,19 @@ front moves nobody's answer, and of equal elements each keeps its own.
 import json
 from collections import Counter
 from hashlib import sha256
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
+from msgspec import Struct
+
+from stretto.events.attempts import (
+    BranchPart,
+    CheckPart,
+    ItemPart,
+    Part,
+    ReducePart,
+    TryPart,
+    WholeStep,
+)
 from stretto.plan.model import (
     Plan,
     PlannedCondition,
@@ -22,7 +33,21 @@ from stretto.plan.model import (
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import StepId
 
-Place: TypeAlias = tuple[str, str]  # a step, and which of its delegations
+
+class ElementPart(Struct, frozen=True):
+    """An element of a map in one of its stages, wherever it stands in its list."""
+
+    element: str  # a digest of its value, and how many equal ones stand before it
+    stage: int
+
+    @property
+    def text(self) -> str:
+        return f"item.{self.element}.stage.{self.stage}"
+
+
+class Place(Struct, frozen=True):
+    step: StepId
+    part: Part | ElementPart
 
 
 class Places:
@@ -32,11 +57,10 @@ class Places:
         self._state = state
         self._elements: dict[StepId, list[str]] = {}
 
-    def of(self, step: StepId, part: str) -> Place:
-        if not part.startswith("item."):
-            return (step, part)
-        _, index, rest = part.split(".", 2)
-        return (step, f"{self._element(step, int(index))}.{rest}")
+    def of(self, step: StepId, part: Part) -> Place:
+        if not isinstance(part, ItemPart):
+            return Place(step, part)
+        return Place(step, ElementPart(self._element(step, part.index), part.stage))
 
     def _element(self, step: StepId, index: int) -> str:
         named = self._elements.get(step)
@@ -45,10 +69,9 @@ class Places:
             seen: Counter[str] = Counter()
             named = self._elements[step] = []
             for value in items.values if items else ():
-                text = json.dumps(value, sort_keys=True).encode()
-                name = f"item.{sha256(text).hexdigest()[:32]}"
-                named.append(f"{name}#{seen[name]}")
-                seen[name] += 1
+                digest = sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+                named.append(f"{digest}#{seen[digest]}")
+                seen[digest] += 1
         return named[index]
 
 
@@ -56,33 +79,27 @@ class PlannedPlaces:
     """Where a run of a plan may ask. Any element of a map may be in its list."""
 
     def __init__(self, plan: Plan) -> None:
-        self._work = {str(step.id): step.work for step in plan.steps}
+        self._work = {step.id: step.work for step in plan.steps}
 
     def __contains__(self, place: Place) -> bool:
-        work, part = self._work.get(place[0]), place[1]
-        match work:
-            case None:
-                return False
-            case PlannedDelegation() | PlannedCondition() | PlannedSwitch():
-                return part == ""
-            case PlannedParallel():
-                return any(branch.key == part for branch in work.branches)
-            case PlannedLoop():
-                return _is_in_loop(work, part)
-            case PlannedMap():
-                return _is_in_map(work, part)
+        work = self._work.get(place.step)
+        match place.part:
+            case WholeStep():
+                return isinstance(work, PlannedDelegation | PlannedCondition | PlannedSwitch)
+            case BranchPart(key):
+                branches = work.branches if isinstance(work, PlannedParallel) else ()
+                return any(branch.key == key for branch in branches)
+            case TryPart(iteration):
+                return isinstance(work, PlannedLoop) and iteration <= work.max_iterations
+            case CheckPart(iteration):
+                if not isinstance(work, PlannedLoop) or work.validator is None:
+                    return False
+                return iteration <= work.max_iterations
+            case ElementPart():
+                return isinstance(work, PlannedMap) and place.part.stage < len(work.stages)
+            case ReducePart():
+                return isinstance(work, PlannedMap) and work.reducer is not None
+            case ItemPart():
+                return False  # no place: its index says nothing about which element it is
             case _:
-                assert_never(work)
-
-
-def _is_in_loop(work: PlannedLoop, part: str) -> bool:
-    kind, _, number = part.partition(".")
-    is_asked = kind == "try" or (kind == "check" and work.validator is not None)
-    return is_asked and number.isdecimal() and int(number) <= work.max_iterations
-
-
-def _is_in_map(work: PlannedMap, part: str) -> bool:
-    if part == "reduce":
-        return work.reducer is not None
-    head, _, stage = part.rpartition(".stage.")
-    return head.startswith("item.") and stage.isdecimal() and int(stage) < len(work.stages)
+                assert_never(place.part)

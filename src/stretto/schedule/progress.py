@@ -6,13 +6,14 @@ dependencies have ended, then, in listing order, steps that fit. A plan of ten t
 
 from heapq import heappop
 
+from stretto.events.attempts import StepTimer
 from stretto.schedule.approvals import ask, needs_person
 from stretto.schedule.attempts import rest, return_to_work
 from stretto.schedule.commands import EndRun
 from stretto.schedule.outcomes import skip
 from stretto.schedule.outputs import lack_of_output
-from stretto.schedule.state import RunState, StepState, Timer
-from stretto.schedule.transition import Transition, step_timer
+from stretto.schedule.state import RunState, StepState
+from stretto.schedule.transition import Transition
 from stretto.schedule.work import begin_work, end_part
 from stretto.templates.evaluate import Undecided, decide
 from stretto.vocabulary.statuses import RunStatus, StepStatus
@@ -78,9 +79,11 @@ def _start(transition: Transition, step: StepState) -> None:
     step.started_at = transition.at
     transition.state.running[step.id] = step
     # Of a step that a person was asked about, it runs already.
-    if step.planned.timeout_seconds is not None and step_timer(step) not in transition.state.timers:
-        due_at = transition.at + step.planned.timeout_seconds
-        transition.set_timer(step_timer(step), Timer("step", due_at, step.id))
+    if (
+        step.planned.timeout_seconds is not None
+        and StepTimer(step.id) not in transition.state.timers
+    ):
+        transition.set_timer(StepTimer(step.id), transition.at + step.planned.timeout_seconds)
     begin_work(transition, step)
 
 

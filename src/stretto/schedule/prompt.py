@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
-from msgspec import structs
-
+from stretto.events.attempts import AttemptId, CheckPart
 from stretto.plan.brief_text import compose, joined, under_headings
 from stretto.plan.model import PlannedAgent
-from stretto.ports.runner import FunctionArguments
+from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.key import key_of
 from stretto.schedule.state import PartState, RunState, StepState
@@ -21,31 +20,41 @@ from stretto.vocabulary.statuses import StepStatus
 
 
 def command_for(state: RunState, step: StepState, part: PartState) -> StartAttempt:
-    agent = state.plan.agents[part.agent]
+    request = _request(state, step, part)
+    return StartAttempt(request, key_of(state, request))
+
+
+def with_new_key(state: RunState, command: StartAttempt) -> StartAttempt:
+    """The same command, for another setup."""
+    return StartAttempt(command.request, key_of(state, command.request))
+
+
+def _request(state: RunState, step: StepState, part: PartState) -> AttemptRequest:
+    agent, planned = state.plan.agents[part.agent], step.planned
     prompt, instructions = _composed(state, step, part, agent)
     model = _model(state, part, agent)
-    arguments = _arguments(state, step, part, model)
-    return StartAttempt(
-        step=step.id,
-        part=part.name,
-        attempt=len(part.attempts) + 1,
+    return AttemptRequest(
+        run_id=state.run_id,
+        attempt=AttemptId(step.id, len(part.attempts) + 1, part.id),
         agent=agent.id,
-        prompt=prompt,
         instructions=instructions,
+        prompt=prompt,
         model=model,
-        timeout_seconds=agent.timeout_seconds,
-        key=key_of(state, step.planned, part.name, agent, instructions, prompt, model, arguments),
-        arguments=arguments,
+        tools=agent.tools,
+        max_turns=agent.max_turns,
+        format=planned.output.format,
+        schema=planned.output.schema or agent.validation.schema,
+        rules=agent.validation.rules,
+        fallback_models=agent.fallback_models,
+        max_output_tokens=planned.max_output_tokens or agent.max_output_tokens,
+        # The validator of a loop is asked for a verdict, though its step's output is another.
+        is_verdict=isinstance(part.id, CheckPart),
+        workspace=state.workspace,
+        may_write=planned.posture == "writer",
+        read_set=planned.read_set,
+        write_set=planned.write_set,
+        arguments=_arguments(state, step, part, model),
     )
-
-
-def with_new_key(
-    state: RunState, step: StepState, part: PartState, command: StartAttempt
-) -> StartAttempt:
-    """The same command, for another setup."""
-    agent, told = state.plan.agents[command.agent], (command.instructions, command.prompt)
-    key = key_of(state, step.planned, part.name, agent, *told, command.model, command.arguments)
-    return structs.replace(command, key=key)
 
 
 def _composed(
@@ -64,7 +73,7 @@ def _composed(
     if step.edited_prompts is not None and part.name in step.edited_prompts:
         prompt = step.edited_prompts[part.name]
     feedback = part.local.get("feedback")
-    if feedback is not None and part.handed is MISSING and not _names_feedback(agent, part):
+    if feedback is not None and part.upstream is MISSING and not _names_feedback(agent, part):
         prompt = joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
     if part.not_accepted:
         prompt = joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
@@ -76,9 +85,9 @@ def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
     if part.brief.gets_all_prior:
         return _results(state.order)
     # An agent whose own prompt names the item has it already.
-    if part.handed is MISSING or ("item" in part.local and _uses(agent.prompt, "item")):
+    if part.upstream is MISSING or ("item" in part.local and _uses(agent.prompt, "item")):
         return None
-    return as_text(loaded(part.handed))
+    return as_text(loaded(part.upstream))
 
 
 def _results(steps: Iterable[StepState]) -> str:
@@ -123,7 +132,7 @@ def _arguments(
         for each in before
         if each.ended_at is not None and each.kept_output is not None
     }
-    previous = None if part.handed is MISSING else loaded(part.handed)
+    previous = None if part.upstream is MISSING else loaded(part.upstream)
     return FunctionArguments(dict(state.inputs), results, dict(part.local), previous)
 
 

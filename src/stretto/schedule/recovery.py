@@ -3,6 +3,7 @@
 Nobody knows what became of an attempt that was under way; its step's `recovery` decides.
 """
 
+from stretto.events.attempts import AttemptTimer
 from stretto.events.model import RunResumed
 from stretto.recipe.model import Recovery
 from stretto.schedule.approvals import ask, needs_person, withdraw_approvals
@@ -34,10 +35,10 @@ def resume(transition: Transition, event: RunResumed) -> None:
         return
     state.resumptions.append(Resumption(state.now, transition.at, _has_work(state)))
     _set_up(state, event.setup)
-    for name in [name for name, timer in state.timers.items() if timer.kind == "attempt"]:
-        del state.timers[name]
-    for name, timer in state.timers.items():
-        transition.emit(SetTimer(name, timer.due_at))
+    for old in [each for each in state.timers if isinstance(each, AttemptTimer)]:
+        del state.timers[old]
+    for timer, due_at in state.timers.items():
+        transition.emit(SetTimer(timer, due_at))
     transition.asking.update(dict.fromkeys(state.awaiting_approval))
     for step in state.order:
         if _is_narrowed(transition, step):
@@ -67,7 +68,7 @@ def _set_up(state: RunState, setup: Setup | None) -> None:
         for part in step.parts.values():
             attempt = part.attempts[-1] if part.attempts else None
             if attempt is not None and attempt.command is not None:
-                attempt.command = with_new_key(state, step, part, attempt.command)
+                attempt.command = with_new_key(state, attempt.command)
                 attempt.key = attempt.command.key
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
+from stretto.events.attempts import AttemptId, Part, Timer
 from stretto.events.model import Approved, FailureKind, Rejected
 from stretto.plan.model import Brief, Plan, PlannedCondition, PlannedStep, PlannedSwitch, Target
 from stretto.recipe.model import Policy
@@ -32,7 +33,6 @@ from stretto.vocabulary.values import Json
 AttemptStage: TypeAlias = Literal["planned", "running", "stopping", "ended"]
 AttemptOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "in_doubt"]
 PartStatus: TypeAlias = Literal["running", "retrying", "asking", "succeeded", "failed", "cancelled"]
-TimerKind: TypeAlias = Literal["run", "step", "attempt", "retry"]
 
 NO_USAGE = Usage()
 NO_LOCAL: Mapping[str, Json] = MappingProxyType({})
@@ -53,18 +53,9 @@ class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
-    kind: TimerKind
-    due_at: float
-    step: str = ""
-    part: str = ""
-    attempt: int = 0
-
-
 @dataclass(slots=True, eq=False)
 class AttemptState:
-    number: int
+    id: AttemptId
     agent: AgentId
     key: str
     command: StartAttempt | None  # kept while it is planned, to be given again after a crash
@@ -82,6 +73,10 @@ class AttemptState:
     has_doubtful_calls: bool = False  # calls that must not be repeated unasked
     may_have_removed: bool = False  # a call that can remove files was made
 
+    @property
+    def number(self) -> int:
+        return self.id.number
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldUp:
@@ -93,11 +88,11 @@ class HeldUp:
 class PartState:
     """One delegation of a step, with all its attempts."""
 
-    name: str
+    id: Part
     brief: Brief
     agent: AgentId  # who is in charge: the brief's agent, later perhaps its fallback
     local: Mapping[str, Json]  # item, index, feedback, iteration
-    handed: Kept | Missing = MISSING  # work of others that stands under its "Input" heading
+    upstream: Kept | Missing = MISSING  # work of others that stands under its "Input" heading
     status: PartStatus = "running"
     attempts: list[AttemptState] = field(default_factory=list)
     tries: int = 0  # attempts that count against max_attempts: a crash costs none
@@ -105,6 +100,11 @@ class PartState:
     not_accepted: str = ""  # why the last answer failed validation
     kept_output: Json | Large = None
     failure: Failure | None = None  # the last one; None once it has succeeded
+
+    @property
+    def name(self) -> str:
+        """As people know it."""
+        return self.id.text
 
     @property
     def output(self) -> Json:
@@ -179,7 +179,7 @@ class StepState:
     crashes: int = 0  # how many processes died while it was running
     started_at: float | None = None
     ended_at: float | None = None
-    parts: dict[str, PartState] = field(default_factory=dict)
+    parts: dict[Part, PartState] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     calls: ToolCalls | None = None  # None: no tool was called
     is_in_vain: bool = False  # it claims to have succeeded, but what it tried did not work
@@ -292,7 +292,7 @@ class RunState:
     usage: Usage = NO_USAGE
     deployed: int = 0  # subagents, counted when their command is given
     warnings: dict[str, None] = field(default_factory=dict)
-    timers: dict[str, Timer] = field(default_factory=dict)
+    timers: dict[Timer, float] = field(default_factory=dict)  # when each is due
     arrived: list[int] = field(default_factory=list)  # a heap: their dependencies have ended
     # Parts that ended wait here for their step, so that no ending runs inside another. Between
     # events it is empty.

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from stretto.events.attempts import RetryTimer, RunTimer, StepTimer
 from stretto.plan.model import PlannedStep
 from stretto.schedule.state import RunState, StepState
 from stretto.vocabulary.durations import format_duration
@@ -32,16 +33,16 @@ def run_word(state: RunState, is_driven: bool, now: float | None = None) -> str:
     return "waiting" if state.awaiting_approval else INTERRUPTED
 
 
-def overdue(state: RunState, now: float) -> list[str]:
+def overdue(state: RunState, now: float) -> list[RunTimer | StepTimer]:
     """Deadlines of the run and of steps that are past: they count before anything else does."""
-    late = (name for name, timer in state.timers.items() if timer.due_at <= now)
-    return [name for name in late if state.timers[name].kind in ("run", "step")]
+    late = (timer for timer, due_at in state.timers.items() if due_at <= now)
+    return [timer for timer in late if isinstance(timer, RunTimer | StepTimer)]
 
 
 def is_overdue(state: RunState, step: StepId, now: float | None) -> bool:
     """Whether a deadline that ends the step has passed, and nobody drives the run to see it."""
-    late = [] if now is None else [state.timers[name] for name in overdue(state, now)]
-    return any(timer.kind == "run" or timer.step == step for timer in late)
+    late = [] if now is None else overdue(state, now)
+    return any(isinstance(timer, RunTimer) or timer.step == step for timer in late)
 
 
 def why_waiting(state: RunState, step: StepId) -> str:
@@ -66,8 +67,15 @@ def _why_paused(state: RunState, step: StepState) -> str:
         return ""
     if step.queued:
         return _no_place(state)
-    due = [t.due_at for t in state.timers.values() if t.kind == "retry" and t.step == step.id]
-    return f"retries in {format_duration(max(0.0, min(due) - state.now))}" if due else ""
+    due_at = retry_due_at(state, step)
+    return "" if due_at is None else f"retries in {format_duration(max(0.0, due_at - state.now))}"
+
+
+def retry_due_at(state: RunState, step: StepState) -> float | None:
+    """When the step's next attempt after a failure is due, if one is."""
+    timers = state.timers.items()
+    retries = ((timer, at) for timer, at in timers if isinstance(timer, RetryTimer))
+    return min((at for timer, at in retries if timer.attempt.step == step.id), default=None)
 
 
 def _no_place(state: RunState) -> str:

@@ -2,43 +2,54 @@
 
 from typing import assert_never
 
-from stretto.schedule.attempts import attempt_timer, retry_now, time_out_attempt
-from stretto.schedule.commands import StartAttempt
+from stretto.events.attempts import (
+    RUN_TIMER,
+    AttemptId,
+    AttemptTimer,
+    RetryTimer,
+    RunTimer,
+    StepTimer,
+    Timer,
+)
+from stretto.schedule.attempts import retry_now, time_out_attempt
 from stretto.schedule.outcomes import fail, stop_run
 from stretto.schedule.state import Failure, PartState, RunState, StepState
-from stretto.schedule.transition import RUN_TIMER, Transition, step_timer
+from stretto.schedule.transition import Transition
 from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 
-def fire(transition: Transition, name: str) -> None:
+def fire(transition: Transition, timer: Timer) -> None:
     state = transition.state
-    timer = state.timers.pop(name, None)
-    if timer is None:
-        return
-    if timer.kind == "run":
-        _time_out_run(transition)
+    if state.timers.pop(timer, None) is None:
         return
     # A timer lives no longer than what it is for, so step, part and attempt are there.
-    step = state.steps[StepId(timer.step)]
-    if timer.kind == "step":
-        said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
-        if step.awaits_approval:
-            said += ", while it awaited approval"
-        fail(
-            transition, step, Failure("timeout", said + _waited_for(step)), step.planned.on_failure
-        )
-        return
-    part = step.parts[timer.part]
-    match timer.kind:
-        case "attempt":
-            time_out_attempt(transition, step, part, part.attempts[timer.attempt - 1])
-        case "retry":
-            retry_now(transition, step, part)
+    match timer:
+        case RunTimer():
+            _time_out_run(transition)
+        case StepTimer():
+            _time_out_step(transition, state.steps[timer.step])
+        case AttemptTimer():
+            step, part = _part_of(state, timer.attempt)
+            time_out_attempt(transition, step, part, part.attempts[timer.attempt.number - 1])
+        case RetryTimer():
+            retry_now(transition, *_part_of(state, timer.attempt))
         case _:
-            assert_never(timer.kind)
+            assert_never(timer)
+
+
+def _part_of(state: RunState, attempt: AttemptId) -> tuple[StepState, PartState]:
+    step = state.steps[attempt.step]
+    return step, step.parts[attempt.part]
+
+
+def _time_out_step(transition: Transition, step: StepState) -> None:
+    said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
+    if step.awaits_approval:
+        said += ", while it awaited approval"
+    failure = Failure("timeout", said + _waited_for(step))
+    fail(transition, step, failure, step.planned.on_failure)
 
 
 def _waited_for(step: StepState) -> str:
@@ -56,15 +67,10 @@ def _last_trouble(part: PartState) -> str:
     return part.failure.error if part.failure else ""
 
 
-def deadline_of(state: RunState, command: StartAttempt) -> float | None:
+def deadline_of(state: RunState, attempt: AttemptId) -> float | None:
     """When the first timer ends this attempt: its own, its step's or the run's."""
-    step = state.steps[command.step]
-    names = (
-        RUN_TIMER,
-        step_timer(step),
-        attempt_timer(command.step, command.part, command.attempt),
-    )
-    return min((state.timers[name].due_at for name in names if name in state.timers), default=None)
+    timers = (RUN_TIMER, StepTimer(attempt.step), AttemptTimer(attempt))
+    return min((state.timers[each] for each in timers if each in state.timers), default=None)
 
 
 def _time_out_run(transition: Transition) -> None:

@@ -6,8 +6,9 @@ looked at here.
 
 from dataclasses import dataclass, field
 
+from stretto.events.attempts import StepTimer, Timer
 from stretto.schedule.commands import ClearTimer, Command, SetTimer
-from stretto.schedule.state import RunState, StepState, Timer
+from stretto.schedule.state import RunState, StepState
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
@@ -24,20 +25,13 @@ class Transition:
     def emit(self, command: Command) -> None:
         self.commands.append(command)
 
-    def set_timer(self, name: str, timer: Timer) -> None:
-        self.state.timers[name] = timer
-        self.emit(SetTimer(name, timer.due_at))
+    def set_timer(self, timer: Timer, due_at: float) -> None:
+        self.state.timers[timer] = due_at
+        self.emit(SetTimer(timer, due_at))
 
-    def clear_timer(self, name: str) -> None:
-        if self.state.timers.pop(name, None) is not None:
-            self.emit(ClearTimer(name))
-
-
-RUN_TIMER = "run"
-
-
-def step_timer(step: StepState) -> str:
-    return f"step:{step.id}"
+    def clear_timer(self, timer: Timer) -> None:
+        if self.state.timers.pop(timer, None) is not None:
+            self.emit(ClearTimer(timer))
 
 
 def end_step(transition: Transition, step: StepState, status: StepStatus) -> None:
@@ -52,7 +46,7 @@ def end_step(transition: Transition, step: StepState, status: StepStatus) -> Non
         if step.open_attempts == 0:
             state.ready.release_files(step.index)
     if step.planned.timeout_seconds is not None:
-        transition.clear_timer(step_timer(step))
+        transition.clear_timer(StepTimer(step.id))
     stop_asking(transition, step)
     step.status = status
     step.ended_at = transition.at

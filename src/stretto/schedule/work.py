@@ -2,6 +2,14 @@
 
 from typing import assert_never
 
+from stretto.events.attempts import (
+    REDUCE,
+    WHOLE_STEP,
+    BranchPart,
+    CheckPart,
+    ItemPart,
+    TryPart,
+)
 from stretto.events.model import FailureKind
 from stretto.plan.model import (
     PlannedCondition,
@@ -69,7 +77,7 @@ def end_part(transition: Transition, step: StepState, part: PartState) -> None:
 
 
 def _begin_delegation(transition: Transition, step: StepState, work: PlannedDelegation) -> None:
-    start_part(transition, step, "", work.brief)
+    start_part(transition, step, WHOLE_STEP, work.brief)
 
 
 def _end_delegation(transition: Transition, step: StepState, part: PartState) -> None:
@@ -83,7 +91,7 @@ def _end_delegation(transition: Transition, step: StepState, part: PartState) ->
 def _begin_parallel(transition: Transition, step: StepState, work: PlannedParallel) -> None:
     step.kept_outputs = {}
     for branch in work.branches:
-        start_part(transition, step, branch.key, branch.brief)
+        start_part(transition, step, BranchPart(branch.key), branch.brief)
 
 
 def _end_branch(
@@ -149,7 +157,7 @@ def _begin_condition(
 ) -> None:
     target = target_of(step, work, transition.state.scope)
     if target is not None and target.brief is not None:
-        start_part(transition, step, "", target.brief)
+        start_part(transition, step, WHOLE_STEP, target.brief)
         return
     step.choice = target.step if target else None
     succeed(transition, step, target.name if target else None)
@@ -210,8 +218,8 @@ def _end_loop_part(
         _apply_verdict(transition, step, work, part.output)
     elif work.validator is not None:
         step.kept_output = part.kept_output
-        check = f"check.{step.iteration}"
-        start_part(transition, step, check, work.validator, dict(part.local), handed=part.output)
+        check = CheckPart(step.iteration)
+        start_part(transition, step, check, work.validator, dict(part.local), upstream=part.output)
     else:
         step.kept_output = part.kept_output
         _continue_loop(
@@ -222,7 +230,7 @@ def _end_loop_part(
 def _produce(transition: Transition, step: StepState, work: PlannedLoop, feedback: Json) -> None:
     step.iteration += 1
     local: dict[str, Json] = {"feedback": feedback, "iteration": step.iteration}
-    start_part(transition, step, f"try.{step.iteration}", work.producer, local)
+    start_part(transition, step, TryPart(step.iteration), work.producer, local)
 
 
 def _continue_loop(
@@ -309,17 +317,19 @@ def _end_map_part(
     assert items is not None, "only a list that was read has parts"
     if part.brief is work.reducer:
         _end_delegation(transition, step, part)
-    elif part.failure is not None:
-        _fail_item(transition, step, work, items, part, part.failure)
+        return
+    assert isinstance(part.id, ItemPart), "a map has elements and a reducer"
+    index, stage = part.id.index, part.id.stage
+    if part.failure is not None:
+        _fail_item(transition, step, work, items, part, index)
+        return
+    items.last_failure, items.repeats = None, 0
+    if stage + 1 < len(work.stages):
+        _enter_stage(transition, step, work, index, stage + 1, part.output)
     else:
-        index, stage = _item_and_stage(part)
-        items.last_failure, items.repeats = None, 0
-        if stage + 1 < len(work.stages):
-            _enter_stage(transition, step, work, index, stage + 1, part.output)
-        else:
-            items.results[index] = part.kept_output
-            items.ended += 1
-            _continue_map(transition, step, work, items)
+        items.results[index] = part.kept_output
+        items.ended += 1
+        _continue_map(transition, step, work, items)
 
 
 def _continue_map(transition: Transition, step: StepState, work: PlannedMap, items: Items) -> None:
@@ -340,7 +350,7 @@ def _continue_map(transition: Transition, step: StepState, work: PlannedMap, ite
         # Each element may fail, and with all of them the step has nothing to give.
         fail(transition, step, Failure("error", _item_failures(items)), items.excused[0])
     elif work.reducer is not None:
-        start_part(transition, step, "reduce", work.reducer, handed=Gathered(items.results))
+        start_part(transition, step, REDUCE, work.reducer, upstream=Gathered(items.results))
     else:
         succeed(transition, step, Gathered(items.results))
 
@@ -354,18 +364,7 @@ def _enter_stage(
     transition: Transition, step: StepState, work: PlannedMap, index: int, stage: int, item: Json
 ) -> None:
     local: dict[str, Json] = {"item": item, "index": index}
-    name = f"item.{index}.stage.{stage}"
-    start_part(transition, step, name, work.stages[stage], local, handed=item)
-
-
-def _item_and_stage(part: PartState) -> tuple[int, int]:
-    _, index, _, stage = part.name.split(".")
-    return int(index), int(stage)
-
-
-def element_of(part: PartState) -> int | None:
-    """Which element of a map the part works on; None: on none."""
-    return _item_and_stage(part)[0] if part.name.startswith("item.") else None
+    start_part(transition, step, ItemPart(index, stage), work.stages[stage], local, upstream=item)
 
 
 def _fail_item(
@@ -374,9 +373,10 @@ def _fail_item(
     work: PlannedMap,
     items: Items,
     part: PartState,
-    failure: Failure,
+    index: int,
 ) -> None:
-    index, _ = _item_and_stage(part)
+    failure = part.failure
+    assert failure is not None
     step.warnings[f"item {index} failed: {failure.error}"] = None
     items.ended += 1
     items.repeats = items.repeats + 1 if failure == items.last_failure else 1

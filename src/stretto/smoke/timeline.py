@@ -100,7 +100,7 @@ def told(rows: Sequence[StoredEvent]) -> dict[str, Told]:
     state = begin(decode_plan(events[0].plan))
     decided = [command for event in events for command in advance(state, event)[1]]
     return {
-        command.step: Told(command.prompt, keys.get(command.step) == command.key)
+        command.step: Told(command.request.prompt, keys.get(command.step) == command.key)
         for command in decided
         if isinstance(command, StartAttempt)
     }

@@ -15,6 +15,7 @@ import pytest
 
 from stretto.adapters.stores.acknowledged import check, losses
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import StepTimer
 from stretto.events.model import TimerFired
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
@@ -25,6 +26,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import StepTimer
 from stretto.events.model import TimerFired
 
 async def main(path, runs):
@@ -34,7 +36,7 @@ async def main(path, runs):
     while True:
         number += 1
         async def one(run):
-            await journal.append(run, [TimerFired(1.0, "x" * 700)], fence=fences[run])
+            await journal.append(run, [TimerFired(1.0, StepTimer("x" * 700))], fence=fences[run])
             print(run, number, flush=True)
         await asyncio.gather(*map(one, runs))
 
@@ -136,7 +138,7 @@ def test_a_journal_that_has_lost_events_can_be_used(path: Path) -> None:
     async def use() -> None:
         journal = await SqliteJournal.open(path)
         fence = await journal.lease(RunId("new"), "me", 60)
-        await journal.append(RunId("new"), [TimerFired(1.0, "t")], fence=fence)
+        await journal.append(RunId("new"), [TimerFired(1.0, StepTimer("t"))], fence=fence)
         await journal.close()
 
     asyncio.run(use())
@@ -149,7 +151,7 @@ def test_only_runs_that_lack_events_are_named(path: Path) -> None:
     async def one() -> None:
         journal = await SqliteJournal.open(path)
         fence = await journal.lease(RunId("whole"), "me", 60)
-        await journal.append(RunId("whole"), [TimerFired(1.0, "t")], fence=fence)
+        await journal.append(RunId("whole"), [TimerFired(1.0, StepTimer("t"))], fence=fence)
         await journal.close()
 
     asyncio.run(one())

@@ -11,6 +11,7 @@ import pytest
 
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import AttemptId, StepTimer
 from stretto.events.codec import decode, encode
 from stretto.events.model import AttemptSucceeded, ModelSpoke, TimerFired
 from stretto.execution.history import load
@@ -52,7 +53,7 @@ def told(path: Path, story: Callable[[SqliteJournal], Awaitable[T]]) -> T:
 
 
 def ended(output: Json, step: str = "a") -> AttemptSucceeded:
-    return AttemptSucceeded(1.0, StepId(step), "", 1, output)
+    return AttemptSucceeded(1.0, AttemptId(StepId(step), 1), output)
 
 
 def count(path: Path, table: str) -> int:
@@ -73,7 +74,9 @@ def longest_row(path: Path) -> int:
 def test_a_large_output_lies_apart_and_is_read_back_as_it_was(path: Path, output: Json) -> None:
     async def story(journal: SqliteJournal) -> None:
         fence = await journal.lease(RUN, "me", 60)
-        kept = await journal.append(RUN, [TimerFired(1.0, "t"), ended(output)], fence=fence)
+        kept = await journal.append(
+            RUN, [TimerFired(1.0, StepTimer("t")), ended(output)], fence=fence
+        )
         assert {place: large.value() for place, large in kept.items()} == {1: output}
         (_, row) = await journal.read(RUN)
         assert isinstance(row.event, AttemptSucceeded)
@@ -135,8 +138,12 @@ def test_a_value_that_is_gone_or_changed_is_said_to_be(path: Path, damage: str, 
 def test_what_models_said_piece_by_piece_is_read_only_by_who_wants_it(path: Path) -> None:
     async def story(journal: SqliteJournal) -> None:
         fence = await journal.lease(RUN, "me", 60)
-        said = ModelSpoke(1.0, StepId("a"), "", 1, "words")
-        await journal.append(RUN, [TimerFired(1.0, "t"), said, TimerFired(2.0, "u")], fence=fence)
+        said = ModelSpoke(1.0, AttemptId(StepId("a"), 1), "words")
+        await journal.append(
+            RUN,
+            [TimerFired(1.0, StepTimer("t")), said, TimerFired(2.0, StepTimer("u"))],
+            fence=fence,
+        )
         assert [row.seq for row in await journal.read(RUN)] == [1, 2, 3]
         assert [row.seq for row in await journal.read(RUN, with_speech=False)] == [1, 3]
 
@@ -225,7 +232,7 @@ class Wide:
         self.arrows: dict[str, int] = {}
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
-        self.arrows[f"{request.step}/{request.part}"] = request.prompt.count("→")
+        self.arrows[f"{request.step}/{request.attempt.part.text}"] = request.prompt.count("→")
         return Success(BIG if request.agent == "a" else "small")
 
 

@@ -19,6 +19,7 @@ from stretto.adapters.stores import sqlite_file, sqlite_writer
 from stretto.adapters.stores.sqlite import SqliteJournal
 from stretto.adapters.stores.sqlite_file import MIGRATIONS
 from stretto.adapters.stores.sqlite_ledger import Ledger
+from stretto.events.attempts import AttemptId, StepTimer
 from stretto.events.codec import UnknownEvent, encode
 from stretto.events.model import AttemptSucceeded, TimerFired
 from stretto.ports.journal import Fenced, JournalFull, Leased
@@ -45,11 +46,11 @@ def told(path: Path, story: Callable[[SqliteJournal], Awaitable[None]]) -> None:
 
 
 def fired(name: object) -> TimerFired:
-    return TimerFired(1.0, str(name))
+    return TimerFired(1.0, StepTimer(str(name)))
 
 
 def large(size: int) -> AttemptSucceeded:
-    return AttemptSucceeded(1.0, StepId("a"), "", 1, "x" * size)
+    return AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), "x" * size)
 
 
 async def three_events(journal: SqliteJournal) -> None:
@@ -244,6 +245,7 @@ RUNS_OUT_OF_SPACE = """
 import asyncio, resource, sys
 from pathlib import Path
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import AttemptId
 from stretto.events.model import AttemptSucceeded
 from stretto.ports.journal import JournalFull
 
@@ -253,7 +255,7 @@ async def main():
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
     acknowledged = 0
     while True:
-        event = AttemptSucceeded(1.0, "a", "", acknowledged + 1, "x" * 5000)
+        event = AttemptSucceeded(1.0, AttemptId("a", acknowledged + 1), "x" * 5000)
         try:
             await journal.append("run-1", [event], fence=fence)
         except JournalFull:
@@ -276,7 +278,9 @@ def test_a_full_disk_refuses_and_goes_on_once_there_is_space(path: Path) -> None
 
     async def look(journal: SqliteJournal) -> None:
         stored = await journal.read(RUN)
-        attempts = [one.event.attempt for one in stored if isinstance(one.event, AttemptSucceeded)]
+        attempts = [
+            one.event.attempt.number for one in stored if isinstance(one.event, AttemptSucceeded)
+        ]
         assert attempts == list(range(1, acknowledged + 1))
 
     told(path, look)
@@ -286,6 +290,7 @@ WRITES_UNTIL_KILLED = """
 import asyncio, sys
 from pathlib import Path
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import StepTimer
 from stretto.events.model import TimerFired
 
 async def main():
@@ -295,7 +300,7 @@ async def main():
         fence = await journal.lease(run, "me", 60)
         count = 0
         while True:
-            pair = [TimerFired(1.0, f"{count}.1"), TimerFired(1.0, f"{count}.2")]
+            pair = [TimerFired(1.0, StepTimer(f"{count}.1")), TimerFired(1.0, StepTimer(f"{count}.2"))]
             await journal.append(run, pair, fence=fence)
             print(run, count, flush=True)
             count += 1
@@ -333,6 +338,7 @@ DRIVES_UNTIL_FENCED = """
 import asyncio, sys
 from pathlib import Path
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import StepTimer
 from stretto.events.model import TimerFired
 from stretto.ports.journal import Fenced
 
@@ -342,7 +348,7 @@ async def main():
     written = 0
     try:
         while True:
-            await journal.append("run-1", [TimerFired(1.0, f"child.{written}")], fence=fence)
+            await journal.append("run-1", [TimerFired(1.0, StepTimer(f"child.{written}"))], fence=fence)
             written += 1
             if written == 5:
                 print("driving", flush=True)
@@ -371,7 +377,7 @@ def test_a_process_whose_run_was_taken_over_is_fenced_in_the_middle_of_its_writi
         for n in range(50):
             await journal.append(RUN, [fired(f"parent.{n}")], fence=fence)
         said = await asyncio.to_thread(child.communicate, timeout=60)
-        names = [one.event.timer for one in await journal.read(RUN)]  # type: ignore[union-attr]
+        names = [one.event.timer.step for one in await journal.read(RUN)]  # type: ignore[union-attr]
         written = int(said[0])
         mine, theirs = [f"parent.{n}" for n in range(50)], [f"child.{n}" for n in range(written)]
         assert names == theirs + mine
@@ -383,6 +389,7 @@ OPENS_AND_WRITES = """
 import asyncio, sys
 from pathlib import Path
 from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.attempts import StepTimer
 from stretto.events.model import TimerFired
 
 async def main():
@@ -391,7 +398,7 @@ async def main():
     journal = await SqliteJournal.open(Path(sys.argv[1]))
     fence = await journal.lease(sys.argv[2], "child", 60)
     for n in range(30):
-        await journal.append(sys.argv[2], [TimerFired(1.0, str(n))], fence=fence)
+        await journal.append(sys.argv[2], [TimerFired(1.0, StepTimer(str(n)))], fence=fence)
     await journal.close()
 
 asyncio.run(main())

@@ -14,6 +14,7 @@ import pytest
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.search_endpoint import SearchEndpoint
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
+from stretto.events.attempts import AttemptId
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, Toolbox, ToolOutcome
 from stretto.toolnames.filters import tool_fault
@@ -49,7 +50,7 @@ def request(
     model: str | None = None,
 ) -> AttemptRequest:
     return AttemptRequest(
-        run_id="r", step=StepId("s"), part="", attempt=1, agent=AgentId("a"), instructions="",
+        run_id="r", attempt=AttemptId(StepId("s"), 1), agent=AgentId("a"), instructions="",
         prompt="", model=model, tools=tools, max_turns=None, format=None, schema=None, rules=(),
         workspace=str(workspace), may_write=may_write, read_set=read_set, write_set=write_set,
     )  # fmt: skip

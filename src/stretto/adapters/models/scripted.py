@@ -101,9 +101,9 @@ class ScriptedRunner:
         return Setup(dict.fromkeys(models, f"{MODEL}:{self._script.digest()}"))
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
-        reply = self._script.reply(request.step, request.part, request.attempt)
+        reply = self._script.reply(request.step, request.attempt.part.text, request.attempt.number)
         if reply is None:
-            name = f"{request.step}/{request.part}" if request.part else request.step
+            name = request.attempt.text.rpartition("/")[0].rstrip("/")
             return Failure("error", f"the script has no reply for {name}", model=MODEL)
         if request.allowance is None:
             return await self._give(reply, request, witness)

@@ -68,7 +68,7 @@ class Board:
         self._counts: Counter[Stage] = Counter({"waiting": len(plan.steps)})
 
     def note(self, event: Event, state: RunState, most_waiting: int) -> None:
-        part = event.part if isinstance(event, _ATTEMPT) else None
+        part = event.attempt.part if isinstance(event, _ATTEMPT) else None
         for step in self._changes.after(event, state):
             self._place(row_of(state, step, self._tallies.count(step, part)))
         self._head = _head(self._head, state)

@@ -47,11 +47,13 @@ class Lines:
                 self._say(f"run {one_line(event.run_id)} of {one_line(event.workflow)} started")
             case RunResumed():
                 self._resume(event, state)
-            case AttemptStarted() if event.attempt > 1:
-                self._say(f"  {event.step}: attempt {event.attempt} by {one_line(event.agent)}")
+            case AttemptStarted() if event.attempt.number > 1:
+                self._say(
+                    f"  {event.step}: attempt {event.attempt.number} by {one_line(event.agent)}"
+                )
             case AttemptFailed():
                 error = one_line(event.error)
-                self._say(f"  {event.step}: attempt {event.attempt} failed: {error}")
+                self._say(f"  {event.step}: attempt {event.attempt.number} failed: {error}")
             case ToolEnded() if said := fault_of(event):
                 self._say(f"  {event.step}: {one_line(said)}")
             case ModelRetried():

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from stretto.cli.progress.stages import Stage, stage_of
+from stretto.events.attempts import Part
 from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
 from stretto.schedule.state import AttemptState, Items, PartState, RunState, StepState
-from stretto.schedule.status import why_waiting
+from stretto.schedule.status import retry_due_at, why_waiting
 from stretto.text import visible
 from stretto.vocabulary.ids import StepId
 
@@ -67,9 +68,9 @@ class Tallies:
 
     def __init__(self) -> None:
         self._steps: dict[StepId, Tally] = {}
-        self._parts: dict[tuple[StepId, str], Tally] = {}
+        self._parts: dict[tuple[StepId, Part], Tally] = {}
 
-    def count(self, step: StepState, part: str | None) -> Tally:
+    def count(self, step: StepState, part: Part | None) -> Tally:
         """With the given part counted anew; all of them when the step was never counted."""
         total = self._steps.get(step.id)
         parts: Iterable[PartState] = step.parts.values()
@@ -78,8 +79,8 @@ class Tallies:
         total = total or NOTHING
         for each in parts:
             now = _tally(each)
-            total += now - self._parts.get((step.id, each.name), NOTHING)
-            self._parts[step.id, each.name] = now
+            total += now - self._parts.get((step.id, each.id), NOTHING)
+            self._parts[step.id, each.id] = now
         if step.parts:
             self._steps[step.id] = total
         return total
@@ -95,7 +96,7 @@ def row_of(state: RunState, step: StepState, tally: Tally = NOTHING) -> Row:
         tally,
         _since(state, step),
         step.ended_at,
-        _retries_at(state, step) if stage == "retrying" else None,
+        retry_due_at(state, step) if stage == "retrying" else None,
     )
 
 
@@ -170,11 +171,6 @@ def _why(state: RunState, step: StepState) -> str:
     if step.unmet > _MOST_NAMED:
         return f"waits for {step.unmet:,} steps"
     return why_waiting(state, step.id)
-
-
-def _retries_at(state: RunState, step: StepState) -> float | None:
-    timers = state.timers.values()
-    return min((t.due_at for t in timers if t.kind == "retry" and t.step == step.id), default=None)
 
 
 def _progress(step: StepState, tally: Tally) -> str:

@@ -254,8 +254,6 @@ class TranscriptRecorder:
         self._witness.note(
             ToolEnded(
                 now,
-                request.step,
-                request.part,
                 request.attempt,
                 call.number,
                 shorten(self._redactor.text(call.began.tool or "?"), 100),
