@@ -239,7 +239,7 @@ def test_a_hint_for_json_stands_after_the_prompt_and_changes_none_of_it() -> Non
 @pytest.mark.parametrize(
     "asked",
     [
-        {"rules": ("must have at most 3 bullet points",)},
+        {"rules": ("must have at most 3 words",)},
         {"format": "json", "rules": ("must include a score field",)},
         {"schema": {"type": "string", "pattern": "^(- a\\n){1,40}(a|a)*$"}},
     ],

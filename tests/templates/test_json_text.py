@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from stretto.templates.json_text import DEEPEST_JSON, find_json
+from stretto.templates.json_text import DEEPEST_JSON, NoJson, find_json, read_json
 from stretto.templates.value import MISSING
 
 
@@ -26,6 +26,13 @@ from stretto.templates.value import MISSING
         ('A set {x} and then {"a": 1} and {"b": 2}', {"a": 1}),
         ('```json\n{"a": 1}', {"a": 1}),
         ('[NaN] but {"a": 1}', {"a": 1}),
+        ('In Python {"a", "b"} is a set. So: {"x": 1}', {"x": 1}),
+        ('As in [1] and [2, 3]: {"score": 7}', {"score": 7}),
+        ('- [ ] to do\n\n{"a": 1}', {"a": 1}),
+        ("Here are the ids: [3, 5, 8]", [3, 5, 8]),
+        ("The ids:\n\n[3, 5, 8]\n\nas asked.", [3, 5, 8]),
+        ("No issues: []", []),
+        ("```py\nx = {1: 2\n```\n```json\n[2]\n```", [2]),
     ],
 )
 def test_json_is_found_in_what_agents_say(text, value):
@@ -48,6 +55,31 @@ def test_json_is_found_in_what_agents_say(text, value):
 )
 def test_what_is_not_json_is_missing(text):
     assert find_json(text) is MISSING
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("plain words", "holds no JSON"),
+        ("{'a': 1}", "holds no JSON"),
+        ('{"items": [{"a": 1}, {"b":', "ends before it is complete"),
+        ('Here: {"items": [{"a": 1}, {"b": "tex', "ends before it is complete"),
+        ('{"items": [{"a": 1}, {"b": 2},]}', "broken at line 1"),
+        ('{"say": "he said "hi"", "more": {"c": 1}}', "broken at line 1, column"),
+        ('```json\n{"a": [{"b": 1}],}\n```', "broken at line 1"),
+        ('so {"a": NaN, "b": {"c": 1}}', "NaN, which JSON does not have"),
+        ('so {"a": 1e999, "b": {"c": 1}}', "1e999, which JSON does not have"),
+        ("As shown in [1], it works.", "only [1] could be JSON"),
+        ("- [ ] write it\n- [ ] send it", "only [] could be JSON"),
+        ("[" * 200 + "]" * 200, "nested too deeply"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_broken_or_missing_json_is_refused_with_what_to_mend(text, reason):
+    found = read_json(text)
+    assert isinstance(found, NoJson)
+    assert reason in found.reason
 
 
 def test_a_lone_value_in_an_unmarked_fence_is_not_an_answer():
@@ -74,6 +106,11 @@ def test_nesting_is_bounded_alike_in_whole_and_in_prose():
         "```\n" * 250_000,
         "```a\n" + "\n " * 500_000,
         'x{"' + '\\"[' * 300_000,
+        '{"a" ' * 200_000,
+        '{"a"} ' * 150_000,
+        ":[1 " * 200_000,
+        "```json\n" * 100_000,
+        "\n[" * 300_000,
     ],
     ids=lambda text: text[:8],
 )
@@ -91,5 +128,5 @@ def test_a_large_answer_in_prose_is_still_found_whole():
 
 def test_a_citation_before_the_answer_is_passed_over():
     assert find_json('As in [1] and [2, 3]: {"score": 7}') == {"score": 7}
-    assert find_json("Only [1] and [2].") == [1]
+    assert find_json("Only [1] and [2].") is MISSING
     assert find_json('See [1]. ["a", "b"]') == ["a", "b"]

@@ -202,7 +202,7 @@ def test_errors_come_in_the_same_order_in_every_process():
 
 def test_the_schema_package_is_imported_only_when_a_schema_is_checked():
     code = (
-        "import sys; from stretto.validation.validate import check_answer\n"
+        "import sys; from stretto.validation.answer import check_answer\n"
         "check_answer('x', None, None, ('must not be empty',))\n"
         "assert 'jsonschema' not in sys.modules\n"
     )

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from stretto.events.model import FailureKind
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from stretto.validation.validate import Accepted, Checked, NotAccepted, check_answer, check_value
+from stretto.validation.answer import Accepted, Checked, NotAccepted, check_answer, check_value
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 

@@ -33,7 +33,7 @@ from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner,
 from stretto.ports.tool import Toolbox
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
-from stretto.validation.implied import implied_schema
+from stretto.validation.implied_schema import implied_schema
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage

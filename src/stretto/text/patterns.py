@@ -35,7 +35,7 @@ class PatternError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class TextPattern:
     size: int  # instructions; one search costs at most this times the bytes of the text
     _compiled: Any
 
@@ -51,7 +51,7 @@ class Pattern:
 @lru_cache(maxsize=512)
 def compile_pattern(
     pattern: str, *, ignore_case: bool = False, by_line: bool = False, dot_all: bool = False
-) -> Pattern:
+) -> TextPattern:
     """`by_line`: ^ and $ match at every line, and no match goes over the end of a line. `dot_all`:
     a dot matches line ends, too, and ^ and $ match at every line. Raises PatternError."""
     # Not at the top: most commands never match a pattern. The package has no type stubs.
@@ -71,7 +71,7 @@ def compile_pattern(
         compiled = re2.compile(f"(?m){written}" if by_line or dot_all else written, options)
     except (re2.error, UnicodeEncodeError) as error:
         raise PatternError(_reason(pattern, error)) from None
-    return Pattern(compiled.programsize, compiled)
+    return TextPattern(compiled.programsize, compiled)
 
 
 def _as_re2(escape: re.Match[str]) -> str:

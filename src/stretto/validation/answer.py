@@ -1,138 +1,109 @@
-"""Read the JSON of an answer. In: a model's text. Out: the value, or what is wrong with it.
+"""Check an answer (RECIPES §7). In: a model's text and what was asked. Out: Accepted | NotAccepted.
 
-Like `output.field` in a template, it takes JSON in a fence or in prose. Unlike it, it never takes a
-piece of something larger that is broken: `{"items": [{"a": 1}, {"b":` is no answer of {"a": 1}.
+Not empty, then its format, then its schema, then its rules. The first of these that fails ends it;
+of the rules, all that fail are told at once, so that one more attempt can mend them all.
 """
 
-import json
-import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Literal, TypeAlias
 
-from stretto.templates.json_text import find_json
-from stretto.templates.value import MISSING
-from stretto.text.short import show_json
+from stretto.templates.json_text import NoJson, read_json
+from stretto.validation.rule_decisions import decide
+from stretto.validation.schema import BadSchema, schema_errors
 from stretto.vocabulary.values import Json
 
-_MARKED_FENCE = re.compile(r"(?msi)^[ \t]*```[ \t]*json\b[^\n`]*\n(.*?)^[ \t]*```")
-_BEGINNING = re.compile(r'\{[ \t\n\r]*+["}]|\[[ \t\n\r]*+[\[{"]')
-_BRACKET = re.compile(r"[\[\]{}]")
-# A list of numbers in prose cites, and `- [ ]` is a box to tick, unless it has a line to itself or
-# ends one after a colon.
-_NUMBERS_ALONE = re.compile(r"(?m)(?:^|:)[ \t]*\[[\d\s,-]*+\][ \t.]*$")
-_MOST_PIECES = 20  # how many broken pieces are passed over before the answer is given up on
-_MOST_DIGITS = 4300  # Python reads no longer number
+# What a model thinks aloud before it answers; some stop before the answer, or in the middle.
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+# Characters that are not blanks to Python, but show nothing.
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00"
 
 
 @dataclass(frozen=True, slots=True)
-class NoJson:
-    reason: str
+class Accepted:
+    output: Json  # parsed where `format: json` or a schema asks for it, else the text
+    undecided: tuple[str, ...] = ()  # the rules that code cannot decide: for a judge
 
 
-def read_json(text: str) -> Json | NoJson:
-    if _fault(text) is None:
-        value = find_json(text)
-        return NoJson("its JSON is nested too deeply") if value is MISSING else value
-    marked = [fence[1] for fence in _MARKED_FENCE.finditer(text)]
-    if not marked:
-        return _in_prose(text)
-    faults = [_fault(body) for body in marked]
-    return NoJson(faults[0] or "") if all(faults) else _found(text)
+@dataclass(frozen=True, slots=True)
+class NotAccepted:
+    kind: Literal["empty", "validation"]
+    reason: str  # tells the model what to mend
+    # False when no answer could pass, as with a schema that cannot be used: do not try again.
+    is_mendable: bool = True
 
 
-def _in_prose(text: str) -> Json | NoJson:
-    rest = text
-    first: NoJson | None = None
-    for _ in range(_MOST_PIECES):
-        beginning = _BEGINNING.search(rest)
-        if beginning is None:
-            break
-        fault = _fault_at(rest, beginning.start())
-        if fault is None:
-            return _found(rest)
-        first = first or NoJson(fault)
-        # A set {"a", "b"} that someone mentions is passed over; what never closes is the answer.
-        end = _closing(rest, beginning.start())
-        if end is None:
-            break
-        rest = rest[end:]
-    return first or _found(text)
+Checked: TypeAlias = Accepted | NotAccepted
 
 
-def _found(text: str) -> Json | NoJson:
-    value = find_json(text)
-    if value is MISSING:
-        return NoJson("it holds no JSON: answer with JSON alone, without any words around it")
-    is_citation = isinstance(value, list) and all(isinstance(item, int) for item in value)
-    if is_citation and "```" not in text and not _NUMBERS_ALONE.search(text):
-        said = show_json(value)
-        return NoJson(f"it is prose in which only {said} could be JSON: answer with JSON alone")
-    return value
+def check_answer(
+    text: str,
+    format: str | None,
+    schema: Mapping[str, Json] | None,
+    rules: Sequence[str],
+) -> Checked:
+    if _is_blank(text):
+        return NotAccepted("empty", "the answer is empty")
+    output = _read(text, format, schema)
+    if isinstance(output, NoJson):
+        return NotAccepted("validation", f"the answer must be JSON, but {output.reason}")
+    return check_value(output, schema, rules)
 
 
-class _NotJson(Exception):
-    """What Python's reader takes although it is no JSON."""
+def check_value(output: Json, schema: Mapping[str, Json] | None, rules: Sequence[str]) -> Checked:
+    """The same for a value that is parsed already. Null is an answer only where a schema is asked
+    and admits it; an empty list or object is one, unless a rule says that it must not be."""
+    if (output is None and schema is None) or (isinstance(output, str) and _is_blank(output)):
+        return NotAccepted("empty", "the answer is empty")
+    if schema is not None:
+        errors = schema_errors(output, schema)
+        if isinstance(errors, BadSchema):
+            return NotAccepted("validation", errors.reason, is_mendable=False)
+        if errors:
+            reason = "\n".join(f"- {error}" for error in errors)
+            return NotAccepted("validation", f"the answer does not fit its schema:\n{reason}")
+    return _check_rules(output, rules)
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise _NotJson(f"its JSON holds {constant[:20]}, which JSON does not have")
+def _check_rules(output: Json, rules: Sequence[str]) -> Checked:
+    failures, undecided = list[str](), list[str]()
+    for rule in rules:
+        decision = decide(rule, output)
+        if decision.status == "failed":
+            failures.append(f'- "{rule}": {"; ".join(decision.reasons)}')
+        elif decision.status == "undecided":
+            undecided.append(rule)
+    if failures:
+        told = "\n".join(failures)
+        return NotAccepted("validation", f"the answer does not meet these rules:\n{told}")
+    return Accepted(output, tuple(undecided))
 
 
-def _float(digits: str) -> float:
-    number = float(digits)
-    return number if math.isfinite(number) else _refuse(digits)
+def _read(text: str, format: str | None, schema: Mapping[str, Json] | None) -> Json | NoJson:
+    if format == "json":
+        return read_json(text)
+    if schema is None:
+        return text
+    found = read_json(text)
+    if _asks_for_text(schema):
+        return found if isinstance(found, str) and format is None else text.strip()
+    return text if isinstance(found, NoJson) and _admits_text(schema) else found
 
 
-def _int(digits: str) -> float:
-    # The number itself does not matter here, only whether find_json will take it.
-    return 0 if len(digits) <= _MOST_DIGITS else _refuse(digits)
+def _asks_for_text(schema: Mapping[str, Json]) -> bool:
+    """A schema of texts alone: hot is an answer to {enum: [hot, cold]}, with or without quotes."""
+    choices = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(choices, list) and choices and "type" not in schema:
+        return all(isinstance(choice, str) for choice in choices)
+    return schema.get("type") == "string"
 
 
-_DECODER = json.JSONDecoder(parse_int=_int, parse_float=_float, parse_constant=_refuse)
+def _admits_text(schema: Mapping[str, Json]) -> bool:
+    kinds = schema.get("type")
+    return isinstance(kinds, list) and "string" in kinds
 
 
-def _fault(text: str) -> str | None:
-    """What is wrong with a text that should be JSON and nothing else."""
-    try:
-        _DECODER.decode(text)
-    except json.JSONDecodeError as fault:
-        return _broken(text, fault)
-    except _NotJson as fault:
-        return str(fault)
-    except RecursionError:
-        return "its JSON is nested too deeply"
-    return None
-
-
-def _fault_at(text: str, start: int) -> str | None:
-    """What is wrong with the JSON that begins here, whatever comes after it."""
-    # Cut, so that lines and columns count from the bracket.
-    begun = text[start:]
-    try:
-        _DECODER.raw_decode(begun)
-    except json.JSONDecodeError as fault:
-        return _broken(begun, fault)
-    except _NotJson as fault:
-        return str(fault)
-    except RecursionError:
-        return "its JSON is nested too deeply"
-    return None
-
-
-def _closing(text: str, start: int) -> int | None:
-    """Where the bracket that opens here closes, as far as brackets alone tell."""
-    depth = 0
-    for bracket in _BRACKET.finditer(text, start):
-        depth += 1 if bracket[0] in "[{" else -1
-        if depth == 0:
-            return bracket.end()
-    return None
-
-
-def _broken(text: str, fault: json.JSONDecodeError) -> str:
-    if fault.pos >= len(text.rstrip()) or fault.msg.startswith("Unterminated string"):
-        return "its JSON ends before it is complete: close every bracket and quote"
-    around = text[max(0, fault.pos - 20) : fault.pos + 20]
-    place = f"line {fault.lineno}, column {fault.colno}"
-    return f"its JSON is broken at {place} ({fault.msg}), near {show_json(around)}"
+def _is_blank(text: str) -> bool:
+    said = _THOUGHTS.sub("", text) if "<think" in text else text
+    return not said.translate(dict.fromkeys(map(ord, _INVISIBLE))).strip()

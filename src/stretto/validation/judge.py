@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from stretto.templates.json_text import NoJson, read_json
 from stretto.text.short import show_json
-from stretto.validation.answer import NoJson, read_json
 from stretto.vocabulary.values import Json
 
 LONGEST_CANDIDATE = 200_000  # characters that a judge is shown

@@ -19,7 +19,7 @@ from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.outcomes import CallFailed, CallRefused
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.globs.glob import Glob, GlobFault, parse_glob
-from stretto.text.patterns import Pattern, PatternError, compile_pattern
+from stretto.text.patterns import PatternError, TextPattern, compile_pattern
 from stretto.workspaces.paths import FoundPath, PathRefused
 
 MOST_PATHS = 1_000
@@ -162,7 +162,7 @@ class _Deadline:
 
 @dataclass(slots=True)
 class _Matcher:
-    pattern: Pattern
+    pattern: TextPattern
     is_over_lines: bool
     deadline: _Deadline
     has_cut_lines: bool = False  # some line was longer than one search may be given

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stretto.validation.implied import implied_schema
-from stretto.validation.validate import Accepted, check_value
+from stretto.validation.answer import Accepted, check_value
+from stretto.validation.implied_schema import implied_schema
 from stretto.vocabulary.values import Json
 
 CASES: list[tuple[list[str], Json]] = [
@@ -31,6 +31,22 @@ def test_rules_that_code_does_not_understand_imply_nothing() -> None:
 
 
 def test_counts_bound_the_list() -> None:
-    schema = implied_schema(["at least 2 findings", "at most 5 findings"])
+    schema = implied_schema(["must list at least 2 findings", "must list at most 5 findings"])
     assert schema is not None
     assert (schema["minItems"], schema["maxItems"]) == (2, 5)
+
+
+def test_what_an_answer_includes_is_a_field_of_it() -> None:
+    rules = [
+        "Each finding must have title and url fields",
+        "must include at least 2 findings",
+        "must include a score between 0 and 10",
+    ]
+    schema = implied_schema(rules)
+    finding = {"title": "t", "url": "u"}
+    assert schema is not None
+    assert check_value({"findings": [finding] * 2, "score": 3}, schema, rules) == Accepted(
+        {"findings": [finding] * 2, "score": 3}
+    )
+    assert not isinstance(check_value({"findings": [finding], "score": 3}, schema, ()), Accepted)
+    assert not isinstance(check_value({"findings": [{}] * 2, "score": 3}, schema, ()), Accepted)

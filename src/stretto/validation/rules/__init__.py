@@ -1,1 +1,0 @@
-"""Plain-English rules: which ones code understands, and whether an answer meets them."""
