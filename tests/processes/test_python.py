@@ -20,7 +20,7 @@ from stretto.processes import python
 from stretto.processes.guarded import run_guarded
 from stretto.processes.programs import ProgramStart
 from stretto.processes.worker import run_worker
-from stretto.smoke.reading import read_elsewhere
+from stretto.smoke.journal import read_elsewhere
 
 SOURCE = Path(stretto.__file__).parent
 NAMES = ("click", "yaml", "json", "re", "stretto", "pip", "sitecustomize", "asyncio")

@@ -12,11 +12,10 @@ from stretto.plan.build import Problems
 from stretto.ports.journal import StoredEvent
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.smoke import verdicts
-from stretto.smoke.check import Check
+from stretto.smoke.journal import ReadBack, prompts_of, read_elsewhere
 from stretto.smoke.prove import prove
-from stretto.smoke.reading import ReadBack, read_elsewhere
-from stretto.smoke.scenes import BAD_RECIPE, built, plan_of, scenes
-from stretto.smoke.timeline import told
+from stretto.smoke.scenes import BAD_RECIPE, build_scene, plan_of, scenes
+from stretto.smoke.verdicts import Check
 
 NAMES = [
     "structure",
@@ -66,8 +65,8 @@ def test_the_files_of_both_rivals_are_in_the_workspace(proof: tuple[Path, list[C
 
 def test_the_journal_tells_what_a_step_was_told(back: ReadBack) -> None:
     journal = back.journals["smoke-handover"]
-    assert told(journal)["use"].is_on_record
-    assert "word-" in told(journal)["use"].prompt
+    assert prompts_of(journal)["use"].is_on_record
+    assert "word-" in prompts_of(journal)["use"].prompt
 
 
 def _tampered(journal: list[StoredEvent], step: str, **changed: object) -> list[StoredEvent]:
@@ -84,15 +83,15 @@ def _tampered(journal: list[StoredEvent], step: str, **changed: object) -> list[
 
 def test_a_hand_over_is_not_proven_by_a_journal_that_was_changed(back: ReadBack) -> None:
     journal = back.journals["smoke-handover"]
-    assert verdicts.handed_over("x", journal, "find", "use").is_proven
+    assert verdicts.check_handover("x", journal, "find", "use").is_proven
     # Another output asks for another prompt, whose key is not the one on record.
     other = _tampered(journal, "find", output="another word")
-    assert not verdicts.handed_over("x", other, "find", "use", is_strict=False).is_proven
+    assert not verdicts.check_handover("x", other, "find", "use", is_strict=False).is_proven
     other = _tampered(journal, "use", key="of other words")
-    assert not verdicts.handed_over("x", other, "find", "use", is_strict=False).is_proven
+    assert not verdicts.check_handover("x", other, "find", "use", is_strict=False).is_proven
     other = _tampered(journal, "use", output="what?")
-    assert not verdicts.handed_over("x", other, "find", "use").is_proven
-    assert verdicts.handed_over("x", other, "find", "use", is_strict=False).is_proven
+    assert not verdicts.check_handover("x", other, "find", "use").is_proven
+    assert verdicts.check_handover("x", other, "find", "use", is_strict=False).is_proven
 
 
 def test_a_journal_that_was_shuffled_proves_nothing(back: ReadBack) -> None:
@@ -102,7 +101,7 @@ def test_a_journal_that_was_shuffled_proves_nothing(back: ReadBack) -> None:
     second = events.pop(starts[1])
     events.insert(starts[0] + 1, second)
     shuffled = [StoredEvent(seq, event) for seq, event in enumerate(events, 1)]
-    assert not verdicts.in_turn("x", shuffled, ("first", "second")).is_proven
+    assert not verdicts.check_order("x", shuffled, ("first", "second")).is_proven
 
 
 class _Silent:
@@ -136,6 +135,6 @@ def test_a_model_that_does_not_answer_proves_the_structure_and_nothing_else(
 
 
 def test_the_recipes_are_what_they_should_be() -> None:
-    assert isinstance(built(BAD_RECIPE), Problems)
+    assert isinstance(build_scene(BAD_RECIPE), Problems)
     for scene in scenes(5):
         assert plan_of(scene).timeout_seconds == 5

@@ -16,7 +16,7 @@ from stretto.events.model import (
 )
 from stretto.ports.journal import StoredEvent
 from stretto.smoke import verdicts
-from stretto.smoke.timeline import spans
+from stretto.smoke.journal import spans_of
 from stretto.vocabulary.ids import AgentId, StepId
 
 STEPS = ("a", "b")
@@ -39,16 +39,16 @@ def rows(*events: Event) -> list[StoredEvent]:
 
 
 def side_by_side(*events: Event) -> bool:
-    return verdicts.side_by_side("x", rows(*events), STEPS).is_proven
+    return verdicts.check_overlap("x", rows(*events), STEPS).is_proven
 
 
 def in_turn(*events: Event, is_strict: bool = False) -> bool:
-    return verdicts.in_turn("x", rows(*events), STEPS, is_strict).is_proven
+    return verdicts.check_order("x", rows(*events), STEPS, is_strict).is_proven
 
 
 def test_steps_that_overlap_are_side_by_side_and_the_overlap_is_measured() -> None:
     journal = rows(start("a", 1.0), start("b", 1.1), end("a", 1.3), end("b", 1.5))
-    check = verdicts.side_by_side("x", journal, STEPS)
+    check = verdicts.check_overlap("x", journal, STEPS)
     assert check.is_proven
     assert check.evidence["overlap_ms"] == 200.0
 
@@ -73,13 +73,13 @@ def test_a_step_without_an_end_proves_nothing() -> None:
 
 def test_an_end_that_stands_before_its_start_is_no_end() -> None:
     journal = rows(end("a", 2), start("a", 1), start("b", 1), end("b", 2))
-    assert not spans(journal)["a"].has_ended
-    assert not verdicts.side_by_side("x", journal, STEPS).is_proven
+    assert not spans_of(journal)["a"].has_ended
+    assert not verdicts.check_overlap("x", journal, STEPS).is_proven
 
 
 def test_a_failed_step_is_told_with_its_error() -> None:
     failed = AttemptFailed(2, AttemptId(StepId("a"), 1), "error", "no key")
-    check = verdicts.side_by_side(
+    check = verdicts.check_overlap(
         "x", rows(start("a", 1), start("b", 1), failed, end("b", 2)), STEPS
     )
     assert not check.is_proven
@@ -136,7 +136,7 @@ MERGED = (start("a", 1), end("a", 2), merge("a", 3), start("b", 3), end("b", 4, 
 
 
 def merged(events: Sequence[Event], content: str | None, is_strict: bool = True) -> bool:
-    return verdicts.merged("x", rows(*events), "a", "b", content, is_strict).is_proven
+    return verdicts.check_merge("x", rows(*events), "a", "b", content, is_strict).is_proven
 
 
 def test_a_merged_change_is_seen_by_its_dependent() -> None:
@@ -170,7 +170,7 @@ WHOLE = (RUN, start("a", 1), end("a", 2), RunEnded(3, "complete"))
 
 
 def on_record(stored: list[StoredEvent], read_by: int = 2) -> bool:
-    return verdicts.on_record("x", {"r": stored}, 1, read_by).is_proven
+    return verdicts.check_journal("x", {"r": stored}, 1, read_by).is_proven
 
 
 def test_a_whole_journal_that_another_process_read_is_evidence() -> None:
@@ -183,7 +183,7 @@ def test_a_journal_read_by_its_writer_is_none() -> None:
 
 def test_an_empty_journal_is_none() -> None:
     assert not on_record([])
-    assert not verdicts.on_record("x", {}, 1, 2).is_proven
+    assert not verdicts.check_journal("x", {}, 1, 2).is_proven
 
 
 def test_gaps_and_reordered_rows_are_seen() -> None:
@@ -208,6 +208,6 @@ def test_an_attempt_that_never_ended_is_seen() -> None:
 
 
 def test_a_bad_recipe_that_is_not_refused_for_every_mistake_is_seen() -> None:
-    assert verdicts.structure("x", ["B", "A", "A"], ("A", "B"), 3).is_proven
-    assert not verdicts.structure("x", ["A"], ("A", "B"), 3).is_proven
-    assert not verdicts.structure("x", ["A", "B"], ("A", "B"), 0).is_proven
+    assert verdicts.check_structure("x", ["B", "A", "A"], ("A", "B"), 3).is_proven
+    assert not verdicts.check_structure("x", ["A"], ("A", "B"), 3).is_proven
+    assert not verdicts.check_structure("x", ["A", "B"], ("A", "B"), 0).is_proven

@@ -18,7 +18,7 @@ from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.errors import InvalidConfig, InvalidUsage
 
 if TYPE_CHECKING:
-    from stretto.smoke.check import Check
+    from stretto.smoke.verdicts import Check
 
 _COLOURS = {
     "ok": "green",

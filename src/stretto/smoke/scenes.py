@@ -1,19 +1,30 @@
-"""The recipes of the proof. In: nothing. Out: scenes, each a plan for one promise.
+"""The scenes of the proof: small recipes, one for each promise, and a model that is played.
 
-All are structural (seed 002). The tasks are so small that any model can do them.
+The recipes are structural, with tasks so small that any model can do them. Offline a Player does the
+work: it waits, calls the real tools with their real limits, and answers. Steps that should run side
+by side wait for each other there: run one after the other they would never meet, and fail.
 """
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from json import dumps
 from pathlib import Path
 
+from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
+from stretto.agents.calling import Calling
 from stretto.agents.catalog import load_catalog
 from stretto.plan.build import Problems, build
 from stretto.plan.catalog import Catalog
 from stretto.plan.model import Plan
+from stretto.ports.model import RequestedCall
+from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.problems.errors import InvalidRecipe
 from stretto.problems.render import count
 from stretto.recipe.read import read_recipe
+from stretto.text.redaction import NOTHING_SECRET
+from stretto.vocabulary.values import Json
 
 READERS = ("north", "south", "east")
 RIVALS = ("first", "second")  # writers whose write-sets overlap
@@ -28,42 +39,42 @@ agents:
 _READY = "Answer with the single word ready."
 
 
-def _writing(file: str, word: str) -> str:
+def _write_task(file: str, word: str) -> str:
     return (
         f"Use the Write tool to write the file {file} with the content '{word}'. "
         "Then answer with the single word done."
     )
 
 
-_READING = "".join(f"  - {{id: {id}, agent: reader, task: {_READY}}}\n" for id in READERS)
-_RIVALLING = "".join(
+_READER_STEPS = "".join(f"  - {{id: {id}, agent: reader, task: {_READY}}}\n" for id in READERS)
+_RIVAL_STEPS = "".join(
     f"""
   - id: {id}
     agent: writer
     write_set: [{written}]
-    task: {_writing(f"notes/{id}.txt", id)}
+    task: {_write_task(f"notes/{id}.txt", id)}
 """
     # The globs differ and overlap: the scheduler has to see it.
     for id, written in zip(RIVALS, ("notes/**", "notes/*.txt"), strict=True)
 )
-_BESIDE = "".join(
+_NEIGHBOUR_STEPS = "".join(
     f"""
   - id: {id}
     agent: writer
     write_set: [{id}/**]
-    task: {_writing(f"{id}/{id}.txt", id)}
+    task: {_write_task(f"{id}/{id}.txt", id)}
 """
     for id in NEIGHBOURS
 )
-_HANDING_OVER = f"""
+_HANDOVER_STEPS = f"""
   - {{id: find, agent: reader, task: {_READY}}}
   - {{id: use, agent: reader, depends_on: [find], task: Repeat the result of the step before you.}}
 """
-_MERGING = f"""
+_MERGE_STEPS = f"""
   - id: make
     agent: writer
     write_set: [{MADE}]
-    task: {_writing(MADE, "made")}
+    task: {_write_task(MADE, "made")}
   - id: look
     agent: reader
     depends_on: [make]
@@ -91,21 +102,21 @@ class Scene:
 def scenes(timeout_seconds: int) -> tuple[Scene, ...]:
     head = f"max_concurrency: 6\ntimeout: {timeout_seconds}s{_AGENTS}steps:\n"
     bodies = {
-        "readers": _READING,
-        "rivals": _RIVALLING,
-        "neighbours": _BESIDE,
-        "handover": _HANDING_OVER,
-        "merge": _MERGING,
+        "readers": _READER_STEPS,
+        "rivals": _RIVAL_STEPS,
+        "neighbours": _NEIGHBOUR_STEPS,
+        "handover": _HANDOVER_STEPS,
+        "merge": _MERGE_STEPS,
     }
     return tuple(Scene(name, f"name: smoke-{name}\n{head}{body}") for name, body in bodies.items())
 
 
-def built(recipe: str) -> Plan | Problems:
+def build_scene(recipe: str) -> Plan | Problems:
     return build(read_recipe(recipe), _bundled())
 
 
 def plan_of(scene: Scene) -> Plan:
-    plan = built(scene.recipe)
+    plan = build_scene(scene.recipe)
     if isinstance(plan, Problems):
         raise InvalidRecipe(f"{scene.name} has {count(plan.problems)}", plan.problems)
     return plan
@@ -114,3 +125,68 @@ def plan_of(scene: Scene) -> Plan:
 @cache
 def _bundled() -> Catalog:
     return load_catalog((), Path())
+
+
+MODEL = "played"
+_WORK_SECONDS = 0.06  # so long that whoever should not overlap would be seen to
+_PATIENCE_SECONDS = 20.0
+
+
+class Player:
+    def __init__(self, workspace: Path, word: str) -> None:
+        """`word`: a step can know it only from its prompt."""
+        self._word = word
+        self._toolbox = StandardToolbox(ToolSettings(project=workspace), {})
+        readers, neighbours = asyncio.Barrier(len(READERS)), asyncio.Barrier(len(NEIGHBOURS))
+        self._barriers = {
+            **dict.fromkeys(READERS, readers),
+            **dict.fromkeys(NEIGHBOURS, neighbours),
+        }
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        if (barrier := self._barriers.get(request.step)) is not None:
+            try:
+                async with asyncio.timeout(_PATIENCE_SECONDS):
+                    await barrier.wait()
+            except (TimeoutError, asyncio.BrokenBarrierError):
+                return Failure("timeout", "the steps beside it did not start", model=MODEL)
+        await asyncio.sleep(_WORK_SECONDS)
+        return await self._act(request, witness)
+
+    async def _act(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        match request.step:
+            case "find":
+                return Success(self._word, model=MODEL)
+            case "use":  # it knows the word from its prompt, or not at all
+                return Success(request.prompt, model=MODEL)
+            case "make":
+                content = f"{self._word}\n"
+                return await self._call(request, witness, "Write", file_path=MADE, content=content)
+            case "look":
+                return await self._call(request, witness, "Read", file_path=MADE)
+            case step if step in RIVALS:
+                return await self._write(request, witness, f"notes/{step}.txt")
+            case step if step in NEIGHBOURS:
+                return await self._write(request, witness, f"{step}/{step}.txt")
+            case _:
+                return Success("ready", model=MODEL)
+
+    async def _write(self, request: AttemptRequest, witness: Witness, file: str) -> AttemptResult:
+        folder = Path(request.workspace, file).parent
+        seen = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        word = request.step
+        done = await self._call(request, witness, "Write", file_path=file, content=f"{word}\n")
+        if isinstance(done, Failure):
+            return done
+        return Success(f"done; before me there was: {', '.join(seen) or 'nothing'}", model=MODEL)
+
+    async def _call(
+        self, request: AttemptRequest, witness: Witness, tool: str, **arguments: Json
+    ) -> AttemptResult:
+        given: Mapping[str, Json] = arguments
+        async with self._toolbox.open(request) as tools:
+            calling = Calling(request, witness, tools, NOTHING_SECRET)
+            (result,) = await calling.carry_out([RequestedCall("1", tool, dumps(given))])
+        if result.outcome.verdict != "ok":
+            return Failure("error", f"{tool}: {result.outcome.text}", model=MODEL)
+        return Success(result.outcome.text, model=MODEL)

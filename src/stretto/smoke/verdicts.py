@@ -4,20 +4,32 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import RunEnded, RunStarted, ToolEnded
 from stretto.ports.journal import StoredEvent
-from stretto.smoke.check import Check
-from stretto.smoke.timeline import Span, known, spans, told
+from stretto.smoke.journal import Span, events_of, prompts_of, spans_of
 from stretto.vocabulary.values import Json
 
 Rows = Sequence[StoredEvent]
 _LONGEST_QUOTE = 200
 
 
-def structure(name: str, found: Iterable[str], wanted: Sequence[str], good_steps: int) -> Check:
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise, and whether the journal bears it out."""
+
+    name: str
+    is_proven: bool
+    says: str  # what was proven, or why it was not
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+
+
+def check_structure(
+    name: str, found: Iterable[str], wanted: Sequence[str], good_steps: int
+) -> Check:
     """`found`: the codes of the bad recipe's problems. `good_steps`: of the good one; 0: refused."""
     codes = sorted(set(found))
     evidence: dict[str, Json] = {"problems": list(codes), "good_recipe_steps": good_steps}
@@ -30,8 +42,8 @@ def structure(name: str, found: Iterable[str], wanted: Sequence[str], good_steps
     )
 
 
-def side_by_side(name: str, rows: Rows, steps: Sequence[str]) -> Check:
-    found = spans(rows)
+def check_overlap(name: str, rows: Rows, steps: Sequence[str]) -> Check:
+    found = spans_of(rows)
     if trouble := _trouble(found, steps):
         return Check(name, False, trouble, {"steps": list(steps)})
     chosen = [found[step] for step in steps]
@@ -45,9 +57,9 @@ def side_by_side(name: str, rows: Rows, steps: Sequence[str]) -> Check:
     return Check(name, True, f"{len(steps)} steps at work at once for {_ms(overlap)} ms", evidence)
 
 
-def in_turn(name: str, rows: Rows, steps: Sequence[str], is_strict: bool = True) -> Check:
+def check_order(name: str, rows: Rows, steps: Sequence[str], is_strict: bool = True) -> Check:
     """In the order of the listing, each once the change of the one before it is merged."""
-    found = spans(rows)
+    found = spans_of(rows)
     if trouble := _trouble(found, steps):
         return Check(name, False, trouble, {"steps": list(steps)})
     order = sorted(steps, key=lambda step: found[step].first_seq)
@@ -67,8 +79,8 @@ def in_turn(name: str, rows: Rows, steps: Sequence[str], is_strict: bool = True)
     return Check(name, True, f"{' → '.join(order)}: never at once", evidence)
 
 
-def handed_over(name: str, rows: Rows, giver: str, taker: str, is_strict: bool = True) -> Check:
-    found, prompts = spans(rows), told(rows)
+def check_handover(name: str, rows: Rows, giver: str, taker: str, is_strict: bool = True) -> Check:
+    found, prompts = spans_of(rows), prompts_of(rows)
     if trouble := _trouble(found, (giver, taker)):
         return Check(name, False, trouble)
     gave = found[giver].text.strip()[:_LONGEST_QUOTE]
@@ -86,11 +98,11 @@ def handed_over(name: str, rows: Rows, giver: str, taker: str, is_strict: bool =
     return Check(name, True, f"the output of '{giver}' is in the prompt of '{taker}'", evidence)
 
 
-def merged(
+def check_merge(
     name: str, rows: Rows, writer: str, reader: str, content: str | None, is_strict: bool = True
 ) -> Check:
     """`content`: what the file that it wrote holds in the workspace now; None: it is not there."""
-    found = spans(rows)
+    found = spans_of(rows)
     if trouble := _trouble(found, (writer, reader)):
         return Check(name, False, trouble)
     changes = found[writer].changes
@@ -115,7 +127,7 @@ def merged(
     return Check(name, True, f"the file of '{writer}' was merged, then '{reader}' ran", evidence)
 
 
-def on_record(name: str, journals: Mapping[str, Rows], written_by: int, read_by: int) -> Check:
+def check_journal(name: str, journals: Mapping[str, Rows], written_by: int, read_by: int) -> Check:
     """All that the other checks rest on: every run whole, in order, and read by another process."""
     evidence: dict[str, Json] = {
         "runs": len(journals),
@@ -139,12 +151,12 @@ def _fault(rows: Rows) -> str:
         return "its rows have gaps, or are out of order"
     if any(isinstance(row.event, UnknownEvent) for row in rows):
         return "it has rows that cannot be read"
-    events = [event for _, event in known(rows)]
+    events = [event for _, event in events_of(rows)]
     if not events or not isinstance(events[0], RunStarted):
         return "it does not begin with its start"
     if not isinstance(events[-1], RunEnded):
         return "it does not end with its end"
-    if unfinished := [step for step, span in spans(rows).items() if not span.has_ended]:
+    if unfinished := [step for step, span in spans_of(rows).items() if not span.has_ended]:
         return f"{_list(unfinished)} started and did not end"
     return "" if events[-1].status == "complete" else f"it ended {events[-1].status}"
 
@@ -169,7 +181,7 @@ def _has_read(rows: Rows, step: str) -> bool:
     return any(
         isinstance(event, ToolEnded)
         and (event.step, event.tool, event.verdict) == (step, "Read", "ok")
-        for _, event in known(rows)
+        for _, event in events_of(rows)
     )
 
 

@@ -1,14 +1,21 @@
-"""What a journal says about when, and about what was told. In: its rows. Out: spans, prompts.
+"""The journal as evidence: read by another process, then asked when steps ran and what they got.
 
-The order of rows is what counts: a row is written before anything follows from it. Their times
-only say how long.
+`python -m stretto.smoke.journal FILE` is that process: it knows nothing but the file, and prints the
+rows of every run as one JSON object. The order of rows is what counts, because a row is written
+before anything follows from it; their times only say how long.
 """
 
+import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from json import dumps
+from pathlib import Path
 
-from stretto.events.codec import UnknownEvent
+from stretto.adapters.stores.sqlite import SqliteJournal
+from stretto.events.codec import UnknownEvent, decode, encode
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
@@ -21,11 +28,56 @@ from stretto.events.model import (
 )
 from stretto.plan.codec import decode_plan
 from stretto.ports.journal import StoredEvent
+from stretto.problems.errors import StrettoError
+from stretto.processes import python
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import begin
 from stretto.vocabulary.large import loaded
 from stretto.vocabulary.values import Json
+
+_PATIENCE_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    journals: dict[str, list[StoredEvent]]
+    pid: int  # who read it
+
+
+def read_elsewhere(file: Path) -> ReadBack:
+    command = python.module(__name__, str(file.absolute()))
+    done = subprocess.run(
+        command.words,
+        cwd=command.folder,
+        env=python.environment(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+    )
+    if done.returncode != 0:
+        output = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+        raise StrettoError(f"the journal cannot be read back: {output[0]}")
+    read = json.loads(done.stdout)
+    journals = {
+        run: [StoredEvent(seq, decode(text)) for seq, text in rows]
+        for run, rows in read["runs"].items()
+    }
+    return ReadBack(journals, read["pid"])
+
+
+async def _read(file: Path) -> dict[str, list[tuple[int, str]]]:
+    store = await SqliteJournal.open(file)
+    try:
+        runs = [row.run_id for row in reversed(await store.runs(1000))]
+        return {run: [(r.seq, _text(r)) for r in await store.read(run)] for run in runs}
+    finally:
+        await store.close()
+
+
+def _text(row: StoredEvent) -> str:
+    return row.event.raw if isinstance(row.event, UnknownEvent) else encode(row.event)
+
 
 _Ends = (AttemptSucceeded, AttemptFailed, AttemptCancelled, ChangesCollected, MergeFailed)
 
@@ -47,25 +99,25 @@ class Span:
 
     @property
     def text(self) -> str:
-        return self.output if isinstance(self.output, str) else dumps(self.output)
+        return self.output if isinstance(self.output, str) else json.dumps(self.output)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a step was told. `is_on_record`: its key in the journal is the key of these words."""
+class GivenPrompt:
+    """The prompt of a step. `is_on_record`: the key in the journal is the key of this prompt."""
 
     prompt: str
     is_on_record: bool
 
 
-def known(rows: Sequence[StoredEvent]) -> list[tuple[int, Event]]:
+def events_of(rows: Sequence[StoredEvent]) -> list[tuple[int, Event]]:
     return [(row.seq, row.event) for row in rows if not isinstance(row.event, UnknownEvent)]
 
 
-def spans(rows: Sequence[StoredEvent]) -> dict[str, Span]:
+def spans_of(rows: Sequence[StoredEvent]) -> dict[str, Span]:
     """By step. One that ends before it starts has not ended."""
     found: dict[str, Span] = {}
-    for seq, event in known(rows):
+    for seq, event in events_of(rows):
         if isinstance(event, AttemptStarted):
             found.setdefault(event.step, Span(seq, seq, event.at, event.at))
         elif isinstance(event, _Ends) and event.step in found:
@@ -91,16 +143,20 @@ def _with_outcome(span: Span, event: Event) -> Span:
             return span
 
 
-def told(rows: Sequence[StoredEvent]) -> dict[str, Told]:
+def prompts_of(rows: Sequence[StoredEvent]) -> dict[str, GivenPrompt]:
     """By step. The prompt is no part of the journal, but the same rows decide the same prompt."""
-    events = [event for _, event in known(rows)]
+    events = [event for _, event in events_of(rows)]
     if not events or not isinstance(events[0], RunStarted):
         return {}
     keys = {event.step: event.key for event in events if isinstance(event, AttemptStarted)}
     state = begin(decode_plan(events[0].plan))
     decided = [command for event in events for command in advance(state, event)[1]]
     return {
-        command.step: Told(command.request.prompt, keys.get(command.step) == command.key)
+        command.step: GivenPrompt(command.request.prompt, keys.get(command.step) == command.key)
         for command in decided
         if isinstance(command, StartAttempt)
     }
+
+
+if __name__ == "__main__":
+    print(json.dumps({"pid": os.getpid(), "runs": asyncio.run(_read(Path(sys.argv[1])))}))
