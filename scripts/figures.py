@@ -139,7 +139,7 @@ def _types(tree: ast.Module) -> list[str]:
 def _is_new_type(node: ast.stmt) -> TypeGuard[ast.Assign]:
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
         return False
-    return ast.unparse(node.value.func) in ("NewType", "TypeVar")
+    return ast.unparse(node.value.func) == "NewType"
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ What this module names in `__all__`, and `stretto.testing`, is public; every oth
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from stretto.vocabulary.version import VERSION
+
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import CallKey, FunctionTool, tool
     from stretto.agents.functions import AgentContext
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
     from stretto.vocabulary.usage import Usage
     from stretto.vocabulary.values import Json
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 # Where each name is. It is imported when it is first used, so that `import stretto` costs nothing.
 _PLACES = {

@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Literal, TypeAlias, cast
 
-from stretto import __version__
 from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Weights
 from stretto.adapters.models.model_names import Meant, meaning
@@ -31,6 +30,7 @@ from stretto.config.settings import Settings
 from stretto.config.trust import told
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_program
+from stretto.vocabulary.version import VERSION
 from stretto.workspaces.sandbox.sandbox import NoSandbox, Setting, find_sandbox
 
 _OLDEST_PYTHON = (3, 11)
@@ -53,7 +53,7 @@ class Finding:
 async def examine(project: Project) -> AsyncIterator[Finding]:
     settings = project.settings
     yield _python()
-    yield Finding("stretto", "ok", f"{__version__}, in {Path(__file__).parents[1]}")
+    yield Finding("stretto", "ok", f"{VERSION}, in {Path(__file__).parents[1]}")
     yield _home(settings.home)
     yield _journal(settings.home / "runs.db")
     yield _folder(settings)

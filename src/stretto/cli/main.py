@@ -17,9 +17,9 @@ def main(argv: "Sequence[str] | None" = None) -> None:
     streams.make_safe()
     if arguments in (["--version"], ["-V"]):
         # Answered before anything is imported: scripts ask this more often than anything.
-        from stretto import __version__
+        from stretto.vocabulary.version import VERSION
 
-        print(f"stretto {__version__}")
+        print(f"stretto {VERSION}")
         sys.exit(streams.finish(None))
     try:
         streams.end_on_signals()

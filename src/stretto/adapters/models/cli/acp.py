@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from stretto import __version__
 from stretto.adapters.models.cli.json_access import (
     at,
     count_at,
@@ -37,6 +36,7 @@ from stretto.processes.guarded import GuardedProgram, TooMuchOutput, run_guarded
 from stretto.processes.programs import ProgramStart
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
+from stretto.vocabulary.version import VERSION
 
 _VERSION = 1
 _NOT_LOGGED_IN = -32000
@@ -188,7 +188,7 @@ class AcpAgent:
 
         wire = JsonRpc(child, serve, hear)
         no_files: Json = {"readTextFile": False, "writeTextFile": False}
-        us: Json = {"name": "stretto", "version": __version__}
+        us: Json = {"name": "stretto", "version": VERSION}
         able: Json = {"fs": no_files, "terminal": False}
         hello = await wire.ask(
             "initialize",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from stretto import __version__
 from stretto.adapters.models.local.catalog import Weights
 from stretto.problems.errors import StrettoError
+from stretto.vocabulary.version import VERSION
 
 _STALL_SECONDS = 30.0
 _TRIES = 4  # in a row without a byte gained
@@ -132,7 +132,7 @@ def _go_on(url: str, weights: Weights, part: PartialFile, watch: "PullProgress")
 
 
 def _answer(url: str, part: PartialFile) -> http.client.HTTPResponse:
-    headers = {"User-Agent": f"stretto/{__version__}", "Accept-Encoding": "identity"}
+    headers = {"User-Agent": f"stretto/{VERSION}", "Accept-Encoding": "identity"}
     if part.size:
         headers["Range"] = f"bytes={part.size}-"
         if etag := part.etag(url):
