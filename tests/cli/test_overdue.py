@@ -1,11 +1,12 @@
 """A gate whose deadline has passed while nobody drove its run."""
 
 import asyncio
+import time
 
 import pytest
 
-from stretto.cli.left_off import say_why_left
-from stretto.cli.runs import _status
+from stretto.cli.foreground import explain_left
+from stretto.cli.runs import status_of
 from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.ids import StepId
 from support.driven_runs import RUN, Stage
@@ -22,8 +23,8 @@ def test_runs_says_that_a_deadline_has_passed(
     assert state.awaiting_approval
     row = stage.do(stage.store.run(RUN))
     assert row is not None
-    assert stage.do(_status(stage.runs(), row)) == word
-    assert say_why_left(state) == 3
+    assert stage.do(status_of(stage.runs(), row, time.time())) == word
+    assert explain_left(state, time.time()) == 3
     said = capsys.readouterr().err
     assert ("deadline of g has passed" in said) == (word == "overdue")
     assert ("stretto approve" in said) == (word == "waiting")

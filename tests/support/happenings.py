@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from stretto.adapters.models.http_client import close_clients
-from stretto.assembly.project import Project
+from stretto.assembly.request import RunRequest
+from stretto.assembly.stretto import Stretto
 from stretto.cli.foreground import exit_code
-from stretto.execution.runs import Start
 from stretto.report.html import as_html
 from stretto.report.json_form import report_as_json
 from stretto.report.markdown import as_markdown
@@ -20,7 +20,6 @@ from stretto.report.model import Report
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
 from stretto.testing.openai_server import OpenAIServer
-from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
 from support.cli import environment, write
 
@@ -53,20 +52,15 @@ async def happen(
     inputs: Mapping[str, Json],
     environ: Mapping[str, str],
 ) -> Happened:
-    stretto = Project(folder, {**environment(folder), **environ})
-    named = stretto.model(model)
-    recipe_file = str(write(folder, "recipe.yaml", recipe))
-    plan = stretto.prepare(stretto.plan(stretto.recipe(recipe_file)), named)
-    chosen = await stretto.choose(plan, named)
-    start = Start(
-        plan, stretto.inputs(plan, inputs), model=named, workspace=stretto.workspace(named)
-    )
-    async with stretto.runs() as runs, stretto.runner(chosen) as runner:
+    recipe_file = write(folder, "recipe.yaml", recipe)
+    async with Stretto(folder, environ={**environment(folder), **environ}) as stretto:
+        prepared = await stretto.prepare(RunRequest(recipe_file, inputs, model=model))
+        run = await stretto.launch(prepared)
         async with asyncio.timeout(60):
-            state = await runs.start(start, runner)
-        history = await runs.history(RunId(state.run_id))
-    report = stretto.with_patches(report_of(history.state), history)
-    return Happened(report, exit_code(history.state), history.state, chosen.said)
+            await run.state()
+        history = await run.history()
+        report = stretto.project.with_patches(report_of(history.state), history)
+    return Happened(report, exit_code(history.state), history.state, prepared.notices)
 
 
 def scripted(folder: Path, recipe: str, script: str, **inputs: Json) -> Happened:

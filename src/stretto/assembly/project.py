@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool
     from stretto.assembly.request import RecipeSource
     from stretto.execution.history import History
-    from stretto.execution.runs import Runs, Start
+    from stretto.execution.runs import Start
     from stretto.plan.model import Plan
     from stretto.ports.model import Model
     from stretto.ports.runner import Runner
@@ -67,8 +67,6 @@ class Project:
         self.settings = settings or load_settings(folder or Path.cwd(), self.environ)
         self.plugins = Plugins(self.settings)
         self.functions = Functions(tools or {}, agents or {}, self.plugins)
-        # Fingerprints of stored plans that the user has read and takes as they are.
-        self.accepted: frozenset[str] = frozenset()
 
     @cached_property
     def workflows(self) -> "Workflows":
@@ -112,17 +110,6 @@ class Project:
         except ValueError:
             return str(file)
 
-    def recipe(self, name_or_file: str) -> Recipe:
-        """A saved recipe by its name, or any file. Its problems, if any, are inside it."""
-        if (entry := self.saved(name_or_file)) is not None:
-            return entry.recipe
-        path = Path(name_or_file)
-        if _is_named_as_file(name_or_file) or _is_there(path):
-            return read_recipe_file(path, self.settings.limits, name_or_file)
-        known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
-        hint = did_you_mean(name_or_file, known) or f"stretto list shows them: {listed(known)}"
-        raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
-
     def read(self, source: "RecipeSource") -> tuple[Recipe, tuple[str, ...]]:
         """The recipe, its problems inside it; and what the user should know about the choice."""
         if isinstance(source, Recipe):
@@ -133,10 +120,24 @@ class Project:
             return self.recipe_from_text(_as_text(source)), ()
         if "\n" in source or source.lstrip().startswith("{"):
             return self.recipe_from_text(source), ()
-        entry = self.saved(source)
-        if entry is None or entry.passed_over is None:
-            return (entry.recipe if entry else self.recipe(source)), ()
-        return entry.recipe, (
+        return self.read_named(source)
+
+    def read_named(self, name_or_file: str) -> tuple[Recipe, tuple[str, ...]]:
+        """A saved recipe by its name, or any file. Raises NotFound."""
+        if (entry := self.saved(name_or_file)) is not None:
+            return entry.recipe, self.notices_about(entry)
+        path = Path(name_or_file)
+        if _is_named_as_file(name_or_file) or _is_there(path):
+            return read_recipe_file(path, self.settings.limits, name_or_file), ()
+        known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
+        hint = did_you_mean(name_or_file, known) or f"stretto list shows them: {listed(known)}"
+        raise NotFound(f"there is no workflow and no file '{name_or_file}'", hint=hint)
+
+    def notices_about(self, entry: "Entry") -> tuple[str, ...]:
+        """Whether the folder has a recipe of this name that is not used."""
+        if entry.passed_over is None:
+            return ()
+        return (
             f"{self.shown(entry.passed_over)} is not used: '{entry.name}' means the {entry.layer} "
             "recipe until you trust this folder (stretto trust), or name the file",
         )
@@ -180,18 +181,6 @@ class Project:
         before = (each for each in plan.warnings if each.code != LEFT_OUT)
         warnings = copy_warnings(plan, self.settings, model)
         return structs.replace(plan, warnings=(*before, *warnings))
-
-    @asynccontextmanager
-    async def runs(self) -> "AsyncIterator[Runs]":
-        """The runs of this user; whoever opens it may drive them."""
-        from stretto.assembly.ports import Ports
-
-        ports = Ports()
-        store = await ports.open_store(self)
-        try:
-            yield ports.open_runs(store, self, self.accepted)
-        finally:
-            await store.close()
 
     def readmit(self, history: "History", permission: str | None = None) -> str:
         """Hold what a run began with to the permission and the trust of today.
@@ -373,15 +362,6 @@ class Project:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)
         return values
-
-
-@asynccontextmanager
-async def open_runs(home: Path, accepted: frozenset[str] = frozenset()) -> "AsyncIterator[Runs]":
-    """The runs of the user whose home this is, from whatever folder."""
-    project = Project(settings=Settings(home, home, home / "workflows", ()))
-    project.accepted = accepted
-    async with project.runs() as runs:
-        yield runs
 
 
 def _as_text(content: Mapping[str, Json]) -> str:

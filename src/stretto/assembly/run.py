@@ -75,19 +75,22 @@ class Run:
             if not isinstance(row.event, UnknownEvent):
                 yield row.event
 
-    async def rows(self, *, after: int = 0) -> "AsyncIterator[StoredEvent]":
+    async def rows(
+        self, *, after: int = 0, is_followed: bool = True
+    ) -> "AsyncIterator[StoredEvent]":
         """The same with the number of each event in the journal, for those who go on later with
-        `after`; an event that this version cannot read is an UnknownEvent."""
+        `after`; an event that this version cannot read is an UnknownEvent. `is_followed`: False for
+        those events alone that are there now."""
         runs = await self._open()
-        if not after and not await runs.is_known(self._id):
+        if not await runs.is_known(self._id):
             await runs.history(self._id)  # raises NotFound, and names runs that were meant perhaps
         while True:
             # Both asked first: whoever lets the run go has written all that there is to read.
-            is_driven, news = await self._is_driven(), self._news
+            is_driven, news = is_followed and await self.is_driven(), self._news
             for row in await runs.events(self._id, after):
                 after = row.seq
                 yield row
-            if not is_driven and not self.is_driven_here:
+            if not is_driven and not (is_followed and self.is_driven_here):
                 self._raise_error()
                 return
             if not self.is_driven_here:
@@ -106,7 +109,7 @@ class Run:
                 if not self.is_driven_here:
                     self._raise_error()
                     return await self.status()
-            elif await self._is_driven():
+            elif await self.is_driven():
                 await asyncio.sleep(_POLL_SECONDS)
             else:
                 return await self.status()
@@ -117,7 +120,7 @@ class Run:
         if self.is_driven_here and self._state is not None:
             return self._state.status.value
         history = await self.history()
-        return run_word(history.state, await self._is_driven(), self._stretto.now())
+        return run_word(history.state, await self.is_driven(), self._stretto.now())
 
     async def report(self) -> "RunReport":
         """What the run did, once it has ended, was stopped, or waits for a person."""
@@ -126,7 +129,7 @@ class Run:
 
         await self.wait()
         history = await self.history()
-        is_interrupted = not await self._is_driven()
+        is_interrupted = not await self.is_driven()
         report = report_of(history.state, is_interrupted=is_interrupted, now=self._stretto.now())
         if any(step.changes for step in report.steps):
             project = self._stretto.project_of(history)
@@ -182,6 +185,13 @@ class Run:
         if not options.is_dry_run:
             await runs.note_applied(self._id, StepId(step), user_name())
         return applied
+
+    async def state(self) -> "RunState":
+        """How the run stands: as the task of this process leaves it, else by its journal. Private."""
+        if self._task is None:
+            return (await self.history()).state
+        await asyncio.wait([self._task])
+        return self._task.result()
 
     async def history(self, *, with_speech: bool = False) -> "History":
         """The journal and what follows from it. Private: surfaces of this package use it."""
@@ -327,7 +337,8 @@ class Run:
             self._runs = await self._stretto.runs_of()
         return self._runs
 
-    async def _is_driven(self) -> bool:
+    async def is_driven(self) -> bool:
+        """Whether this process or another one works on the run now."""
         return self.is_driven_here or await (await self._open()).is_driven(self._id)
 
     async def _prompts(self, step: str, edit: str | Mapping[str, str] | None) -> Mapping[str, str]:
@@ -357,7 +368,7 @@ class Run:
         runs = await self._open()
         who = user_name() if by is None else by
         await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
-        if self._prepared is not None and not await self._is_driven():
+        if self._prepared is not None and not await self.is_driven():
             await self.drive(self._stretto.going_on(self._prepared))
 
 

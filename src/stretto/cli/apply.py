@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from stretto.assembly.changes import AppliedChange, ApplyOptions, apply_change
-from stretto.assembly.project import Project
-from stretto.cli.approve import who
+from stretto.assembly.run import user_name
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.project import project_of, sealed_history
 from stretto.cli.terminal import print_json, say
 from stretto.vocabulary.ids import RunId, StepId
 
@@ -57,20 +56,28 @@ def command(
     workspace and name its paths with --resolved, or take one side of all with --ours or --theirs.
     What the run itself must not merge, such as files outside the write-set, is refused here too.
     """
-    history = sealed_history(run)
-    project = project_of(history)
     options = ApplyOptions(
         dry_run, unfinished, allow_removals, allow_secrets, resolved, ours, theirs
     )
-    with _undisturbed() as at:
-        applied = apply_change(project, history, step, options, at)
-        if not dry_run:
-            asyncio.run(_note(project, RunId(run), StepId(step)))
-    _print(applied, as_json)
+    _print(asyncio.run(_apply(RunId(run), StepId(step), options)), as_json)
+
+
+async def _apply(run_id: RunId, step: StepId, options: ApplyOptions) -> AppliedChange:
+    async with OpenStretto() as stretto:
+        runs = await stretto.runs_of()
+        history = await runs.history(run_id)
+        runs.check(history)
+        project = stretto.project_of(history)
+        # Not `Run.apply`: Ctrl-C would end the loop between the merge and its record.
+        with _ignored_signals() as at:
+            applied = apply_change(project, history, step, options, at)
+            if not options.is_dry_run:
+                await runs.note_applied(run_id, step, user_name())
+        return applied
 
 
 @contextmanager
-def _undisturbed() -> Iterator[Callable[[str], None]]:
+def _ignored_signals() -> Iterator[Callable[[str], None]]:
     """A merge that has begun is not stopped halfway: it is soon done, and then on record."""
     before: dict[signal.Signals, Any] = {}
 
@@ -84,11 +91,6 @@ def _undisturbed() -> Iterator[Callable[[str], None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-async def _note(project: Project, run_id: RunId, step: StepId) -> None:
-    async with project.runs() as runs:
-        await runs.note_applied(run_id, step, who())
 
 
 def _print(applied: AppliedChange, as_json: bool) -> None:

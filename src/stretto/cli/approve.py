@@ -1,20 +1,21 @@
-"""`stretto approve` and `stretto reject`: decide about a step that awaits approval, and go on."""
+"""`stretto approve`: let a step go on that awaits approval, and go on with its run."""
 
 import asyncio
-import getpass
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from stretto.assembly.request import RunRequest
+from stretto.cli.foreground import OpenStretto, drive, prepare
 from stretto.cli.options import accept_option, json_option, model_option
-from stretto.cli.project import history_of, open_project
 from stretto.cli.terminal import page, print_json, say
 from stretto.documents.regular_file import read_regular
-from stretto.execution.history import History
 from stretto.problems.errors import InvalidUsage
 from stretto.report.gate import gate_as_json, gate_as_text, gate_of
+from stretto.schedule.state import RunState
 from stretto.templates.render import MOST_CHARACTERS
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.names import did_you_mean, listed
@@ -58,77 +59,65 @@ def command(
     The approval holds for what would run now: prompts, agents, models, tools and sets. If any of
     that changes before the step starts, it is asked about again.
     """
-    history = history_of(open_project(), run)
-    if show:
-        return _show(history, StepId(step), as_json)
-    if part and not edit:
-        raise InvalidUsage(
-            "--part says whose prompt --edit replaces, and there is no --edit",
-            hint="an approval is for the whole step: leave --part out, or add --edit FILE",
-        )
-    prompts = {_part_of(history, StepId(step), part): _text(edit)} if edit else {}
-    asyncio.run(_decide(RunId(run), StepId(step), True, reason, prompts, key))
-    return go_on(run, step, "approved", is_left, model, accepted, as_json)
+    decision = Decision(run, step, "approved", reason, is_left, model, accepted, as_json)
+    return asyncio.run(_approve(decision, show, edit, part, key))
 
 
-async def _decide(
-    run_id: RunId,
-    step: StepId,
-    is_approved: bool,
-    reason: str,
-    prompts: dict[str, str],
-    key: str | None,
-) -> None:
-    async with open_project().runs() as runs:
-        await runs.decide(run_id, step, is_approved, who(), reason, prompts, key)
+@dataclass(frozen=True, slots=True)
+class Decision:
+    run: str
+    step: str
+    verdict: str  # approved or rejected
+    reason: str
+    is_left: bool  # the run is not resumed here
+    model: str | None
+    accepted: str | None
+    as_json: bool
 
 
-def reject(
-    run: str,
-    step: str,
-    reason: str,
-    is_left: bool,
-    model: str | None,
-    accepted: str | None,
-    as_json: bool,
+async def _approve(
+    decision: Decision, show: bool, edit: str | None, part: str, key: str | None
 ) -> int:
-    asyncio.run(_decide(RunId(run), StepId(step), False, reason, {}, None))
-    return go_on(run, step, "rejected", is_left, model, accepted, as_json)
+    async with OpenStretto() as stretto:
+        run, step = stretto.open(decision.run), StepId(decision.step)
+        state = await run.state()
+        if show:
+            return _show(state, step, decision.as_json)
+        if part and not edit:
+            raise InvalidUsage(
+                "--part says whose prompt --edit replaces, and there is no --edit",
+                hint="an approval is for the whole step: leave --part out, or add --edit FILE",
+            )
+        prompts = {_part_of(state, step, part): _read_prompt(edit)} if edit else None
+        await run.approve(step, decision.reason, edit=prompts, key=key)
+        return await go_on(stretto, decision)
 
 
-def go_on(
-    run: str,
-    step: str,
-    decision: str,
-    is_left: bool,
-    model: str | None,
-    accepted: str | None,
-    as_json: bool,
-) -> int:
-    """The run goes on at once: in the process that drives it, or else here."""
-    from stretto.cli.resume import resume  # it asks at the terminal, and that needs this module
-
+async def go_on(stretto: OpenStretto, decision: Decision) -> int:
+    """Go on with a run at once: in the process that drives it, or else here."""
+    as_json = decision.as_json
     if as_json:
-        print_json({"ok": True, "run_id": run, "step": step, "decision": decision})
+        said = {"run_id": decision.run, "step": decision.step, "decision": decision.verdict}
+        print_json({"ok": True, **said})
     else:
-        say(f"{decision} {step}", err=not is_left)
-    is_driven, history = asyncio.run(_standing(RunId(run)))
-    if is_driven:
+        say(f"{decision.verdict} {decision.step}", err=not decision.is_left)
+    run = stretto.open(decision.run)
+    if await run.is_driven():
         return 0
-    if is_left:
-        if not as_json and not history.state.has_ended:
-            say(f"nobody drives this run now; it goes on with: stretto resume {run}")
+    if decision.is_left:
+        if not as_json and not (await run.state()).has_ended:
+            say(f"nobody drives this run now; it goes on with: stretto resume {decision.run}")
         return 0
-    return resume(history, model, accepted, as_json)
+    request = RunRequest(
+        of=RunId(decision.run),
+        is_resumed=True,
+        model=decision.model,
+        accepted=frozenset([decision.accepted] if decision.accepted else []),
+    )
+    return await drive(stretto, await prepare(stretto, request, as_json), as_json)
 
 
-async def _standing(run_id: RunId) -> tuple[bool, History]:
-    async with open_project().runs() as runs:
-        return await runs.is_driven(run_id), await runs.history(run_id)
-
-
-def _show(history: History, step: StepId, as_json: bool) -> int:
-    state = history.state
+def _show(state: RunState, step: StepId, as_json: bool) -> int:
     found = state.awaiting_approval.get(step)
     if found is None:
         waiting = listed(state.awaiting_approval) or "none"
@@ -148,9 +137,9 @@ def _show(history: History, step: StepId, as_json: bool) -> int:
     return 0
 
 
-def _part_of(history: History, step: StepId, part: str) -> str:
-    found = history.state.awaiting_approval.get(step)
-    parts = [each.part for each in gate_of(history.state, found).parts] if found else []
+def _part_of(state: RunState, step: StepId, part: str) -> str:
+    found = state.awaiting_approval.get(step)
+    parts = [each.part for each in gate_of(state, found).parts] if found else []
     if part or len(parts) <= 1:
         return part or (parts[0] if parts else "")
     raise InvalidUsage(
@@ -159,7 +148,7 @@ def _part_of(history: History, step: StepId, part: str) -> str:
     )
 
 
-def _text(file: str) -> str:
+def _read_prompt(file: str) -> str:
     """Byte for byte: line ends are part of a prompt."""
     most = MOST_CHARACTERS
     try:
@@ -172,10 +161,3 @@ def _text(file: str) -> str:
     if "\0" in text:
         raise InvalidUsage(f"--edit {file} cannot be read: it is no text (it has a zero byte)")
     return text
-
-
-def who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # an account without a name
-        return ""

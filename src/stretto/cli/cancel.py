@@ -4,10 +4,9 @@ import asyncio
 
 import click
 
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.project import open_project
 from stretto.cli.terminal import print_json, say
-from stretto.vocabulary.ids import RunId
 
 
 @click.command("cancel")
@@ -16,13 +15,13 @@ from stretto.vocabulary.ids import RunId
 @json_option
 def command(run: str, reason: str, as_json: bool) -> None:
     """Stop a run. What had ended is kept."""
-    asyncio.run(_cancel(RunId(run), reason))
+    asyncio.run(_cancel(run, reason))
     if as_json:
         print_json({"ok": True, "run_id": run})
     else:
         say(f"asked {run} to stop; stretto report {run} shows what it had done")
 
 
-async def _cancel(run_id: RunId, reason: str) -> None:
-    async with open_project().runs() as runs:
-        await runs.cancel(run_id, reason)
+async def _cancel(run: str, reason: str) -> None:
+    async with OpenStretto() as stretto:
+        await stretto.open(run).cancel(reason)

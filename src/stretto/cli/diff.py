@@ -1,10 +1,12 @@
 """`stretto diff RUN STEP`: what an isolated writer changed. `stretto diff RUN RUN`: what differed."""
 
+import asyncio
+
 import click
 
 from stretto.assembly.project import Project
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.project import history_of, open_project
 from stretto.cli.terminal import print_bytes, print_json, say
 from stretto.execution.history import History
 from stretto.report.difference import difference, difference_as_json, difference_as_text
@@ -16,13 +18,16 @@ from stretto.report.difference import difference, difference_as_json, difference
 @json_option
 def command(run: str, other: str, as_json: bool) -> None:
     """Show what a step changed, as a patch; or what differed between two runs, step by step."""
-    project = open_project()
-    first = history_of(project, run)
-    if other in first.state.steps:
-        _show_change(project, first, other, as_json)
-        return
-    second = history_of(project, other)
-    found = difference(first.state, second.state)
+    asyncio.run(_diff(run, other, as_json))
+
+
+async def _diff(run: str, other: str, as_json: bool) -> None:
+    async with OpenStretto() as stretto:
+        first = await stretto.open(run).history()
+        if other in first.state.steps:
+            _show_change(stretto.project, first, other, as_json)
+            return
+        found = difference(first.state, await stretto.open(other).state())
     if as_json:
         print_json(difference_as_json(found))
     else:

@@ -1,138 +1,165 @@
-"""Drive a run in the foreground: show it, stop it on Ctrl-C, print its report, give its code."""
+"""Drive a run in the foreground: show it, ask at gates, stop it on Ctrl-C, print its report."""
 
 import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from pathlib import Path
 
 import click
 
-from stretto.adapters.clock import SystemClock
-from stretto.assembly.chosen import Chosen
 from stretto.assembly.project import Project
+from stretto.assembly.request import PreparedRun, RunRequest
+from stretto.assembly.stretto import Stretto
 from stretto.cli import streams
-from stretto.cli.gate import can_ask, decide_here
+from stretto.cli.gate import ask_at_gates, can_ask
 from stretto.cli.progress.lines import JsonLines, Lines
-from stretto.cli.terminal import print_report_json, say
+from stretto.cli.project import open_project
+from stretto.cli.terminal import print_report_json, print_warnings, say
 from stretto.execution.driver import Listener
-from stretto.execution.runs import Runs
 from stretto.plan.model import Plan
-from stretto.ports.runner import Runner
 from stretto.problems.errors import NotReady
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.schedule.status import is_overdue
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 
-INTERRUPTED = 130
+FAILED = 1
 WAITING = 3
+INTERRUPTED = 130
 _EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: WAITING}
 
-Drive: TypeAlias = Callable[[Runs, Runner, Listener], Awaitable[RunState]]
+
+class OpenStretto(Stretto):
+    """A Stretto that asks, where somebody is there to answer, whether a folder is trusted."""
+
+    def _open_project(self, folder: Path | None) -> Project:
+        return open_project(folder)
 
 
-def drive(
-    project: Project,
-    plan: Plan,
-    model: str | None,
-    as_json: bool,
-    start: Drive,
-    permission: str = "auto",
-) -> int:
-    chosen = choose(project, plan, model, as_json)
+async def prepare(stretto: Stretto, request: RunRequest, as_json: bool) -> PreparedRun:
+    """A run that may start. Its warnings, and which model it asks, are printed."""
+    try:
+        prepared = await stretto.prepare(request)
+    except NotReady as error:
+        from stretto.cli.models_pull import pull_missing  # only who lacks weights needs it
+
+        if as_json or not pull_missing(stretto.project, error):
+            raise
+        prepared = await stretto.prepare(request)
+    # A run that is resumed has had its warnings before.
+    print_warnings(() if as_json or request.is_resumed else prepared.warnings)
+    for notice in prepared.notices:
+        # With --json, which models are asked is in the journal: only doubts remain to be said.
+        if not as_json or notice not in prepared.models.said:
+            say(notice, err=True)
+    return prepared
+
+
+async def drive(stretto: Stretto, prepared: PreparedRun, as_json: bool) -> int:
+    """Until the run has ended, was stopped, or waits for somebody who is not at this terminal."""
     postponed: set[StepId] = set()
     while True:
-        with showing(plan, as_json) as listener:
-            state, was_stopped = asyncio.run(_drive(project, chosen, start, listener))
-        streams.end_on_signals()  # the loop had them while it ran
+        with open_progress(prepared.plan, as_json, stretto.now) as listener:
+            state, was_stopped = await _drive(stretto, prepared, listener)
         if was_stopped or not state.awaiting_approval or not can_ask(as_json):
             break
-        # Not inside an event loop: that would keep Ctrl-C for itself.
         try:
-            can_go_on = decide_here(project, state, postponed)
+            has_decided = await ask_at_gates(stretto, prepared, state, postponed)
         except (click.Abort, KeyboardInterrupt):
-            was_stopped, can_go_on = True, False
-        if not can_go_on:
+            was_stopped = True
             break
-        start = _resuming(RunId(state.run_id), permission)
-    print_report(state, as_json)
+        if not has_decided:
+            break
+        prepared = stretto.going_on(prepared)
+    print_report(state, stretto.now(), as_json)
     sys.stdout.flush()
     if not as_json:
         _print_next(state, was_stopped)
     return INTERRUPTED if was_stopped else exit_code(state)
 
 
-def exit_code(state: RunState) -> int:
-    return _EXIT_CODES.get(state.status, 1)
-
-
-def _resuming(run_id: RunId, permission: str) -> Drive:
-    return lambda runs, runner, listener: runs.resume(run_id, runner, listener, permission)
-
-
-def choose(project: Project, plan: Plan, model: str | None, as_json: bool) -> Chosen:
-    try:
-        chosen = asyncio.run(project.choose(plan, model))
-    except NotReady as error:
-        from stretto.cli.models_pull import pull_missing  # only who lacks weights needs it
-
-        if as_json or not pull_missing(project, error):
-            raise
-        chosen = asyncio.run(project.choose(plan, model))
-    for line in () if as_json else chosen.said:
-        say(line, err=True)
-    return chosen
-
-
-@contextmanager
-def showing(plan: Plan, as_json: bool, is_watching: bool = False) -> Iterator[Listener]:
-    if as_json:
-        yield JsonLines()
-    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        from stretto.cli.progress.view import LiveView
-
-        with LiveView(plan, is_watching=is_watching) as view:
-            yield view
-    else:
-        yield Lines(plan)
-
-
 async def _drive(
-    project: Project, chosen: Chosen, start: Drive, listener: Listener
+    stretto: Stretto, prepared: PreparedRun, listener: Listener
 ) -> tuple[RunState, bool]:
-    async with project.runs() as runs, project.runner(chosen) as runner:
-        stopped = asyncio.Event()
+    """The state in which the run was left, and whether a signal stopped it before its end."""
+    runs = await stretto.runs_of(prepared.project, prepared.accepted)
+    loop = asyncio.get_running_loop()
+    was_stopped = False
 
-        def stop() -> None:
-            # The second Ctrl-C is the system's own: it kills.
-            loop.remove_signal_handler(signal.SIGINT)
-            stopped.set()
-            runs.stop()
+    def stop() -> None:
+        nonlocal was_stopped
+        was_stopped = True
+        loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C ends the process
+        runs.stop()
 
-        loop = asyncio.get_running_loop()
-        for number in stop_signals():
-            loop.add_signal_handler(number, stop)
-        state = await start(runs, runner, listener)
-        return state, stopped.is_set() and not state.has_ended
+    numbers = _stop_signals()
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    try:
+        run = await stretto.launch(prepared, listener)
+        state = await run.state()
+    finally:
+        # A question at a gate blocks the loop, so its handlers would never be called.
+        for number in numbers:
+            loop.remove_signal_handler(number)
+        streams.end_on_signals()
+    return state, was_stopped and not state.has_ended
 
 
-def stop_signals() -> tuple[signal.Signals, ...]:
+def _stop_signals() -> tuple[signal.Signals, ...]:
     """A closed terminal (SIGHUP) ends a run like SIGTERM, unless nohup has it ignored."""
     is_kept_up = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM, *(() if is_kept_up else (signal.SIGHUP,)))
 
 
-def print_report(state: RunState, as_json: bool) -> None:
-    # Whoever prints this drives the run no longer.
-    report = report_of(state, is_interrupted=not state.has_ended, now=SystemClock().now())
+@contextmanager
+def open_progress(
+    plan: Plan, as_json: bool, now: Callable[[], float], is_watching: bool = False
+) -> Iterator[Listener]:
+    """What shows the run as it goes: a live view on a terminal, else lines, or events as JSON."""
+    if as_json:
+        yield JsonLines()
+    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from stretto.cli.progress.view import LiveView
+
+        with LiveView(plan, now=now, is_watching=is_watching) as view:
+            yield view
+    else:
+        yield Lines(plan)
+
+
+def exit_code(state: RunState) -> int:
+    return _EXIT_CODES.get(state.status, FAILED)
+
+
+def print_report(state: RunState, now: float, as_json: bool) -> None:
+    # Nobody drives the run when this is printed: what has not ended is interrupted.
+    report = report_of(state, is_interrupted=not state.has_ended, now=now)
     if as_json:
         print_report_json(report)
     else:
         say(f"\n{as_markdown(report)}")
+
+
+def explain_left(state: RunState, now: float) -> int:
+    """Why nothing more will come from a run that was followed, on stderr; and the exit code."""
+    if state.has_ended:
+        return 0
+    for step in state.awaiting_approval:
+        if is_overdue(state, step, now):
+            go_on = f"stretto resume {state.run_id} goes on"
+            say(f"the deadline of {step} has passed: {go_on}", err=True)
+        else:
+            say(f"{step} awaits approval: stretto approve {state.run_id} {step} --show", err=True)
+    if state.awaiting_approval:
+        return WAITING
+    say(f"nobody drives this run: stretto resume {state.run_id} goes on", err=True)
+    return FAILED
 
 
 def _print_next(state: RunState, was_stopped: bool) -> None:

@@ -1,10 +1,15 @@
-"""`stretto fork`: another way from a step on."""
+"""`stretto fork`: a new run that shares what came before a step of an earlier one."""
+
+import asyncio
 
 import click
 
+from stretto.assembly.request import RunRequest
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.inputs import given_inputs, input_options
 from stretto.cli.options import accept_option, json_option, model_option
 from stretto.cli.retry import run_again
+from stretto.vocabulary.ids import RunId
 
 
 @click.command("fork")
@@ -27,4 +32,12 @@ def command(
 
     New inputs (-i) may be given; what they change is done anew as well.
     """
-    return run_again(run, step, None, given_inputs(pairs, input_json), model, accepted, as_json)
+    request = RunRequest(
+        None,
+        given_inputs(pairs, input_json),
+        of=RunId(run),
+        from_step=step,
+        model=model,
+        accepted=frozenset([accepted] if accepted else []),
+    )
+    return asyncio.run(run_again(OpenStretto(), request, as_json))

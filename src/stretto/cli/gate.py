@@ -1,23 +1,23 @@
-"""Ask the person at the terminal about steps that await approval. In: a run's state. Out: decisions.
+"""Ask the person at the terminal about steps that await approval.
 
-Nothing is decided by chance: Enter asks again, and Ctrl-C leaves the step as it is.
+Nothing is decided by accident: Enter asks again, and Ctrl-C leaves the step as it is.
 """
 
-import asyncio
 import os
 import sys
 from dataclasses import dataclass, field
 
 import click
 
-from stretto.assembly.project import Project
-from stretto.cli.approve import who
+from stretto.assembly.request import PreparedRun
+from stretto.assembly.run import user_name
+from stretto.assembly.stretto import Stretto
 from stretto.cli.terminal import ask, page, say
 from stretto.problems.errors import InvalidUsage
 from stretto.processes.programs import find_program
 from stretto.report.gate import Gate, gate_as_text, gate_of
 from stretto.schedule.state import RunState
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.ids import StepId
 
 _QUESTION = "[y]es, [n]o, [e]dit, [v]iew, [l]ater (yes and no may be followed by a reason)"
 _WORDS = {"y": "yes", "n": "no", "e": "edit", "v": "view", "l": "later"}
@@ -29,19 +29,36 @@ def can_ask(as_json: bool) -> bool:
     return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def decide_here(project: Project, state: RunState, postponed: set[StepId]) -> bool:
-    """Whether the run can go on. Raises click.Abort or KeyboardInterrupt. Those that a person leaves for later are not asked about again."""
+async def ask_at_gates(
+    stretto: Stretto, prepared: PreparedRun, state: RunState, postponed: set[StepId]
+) -> bool:
+    """Whether something was decided, so that the run can go on.
+
+    Steps that the person leaves for later are put into `postponed` and not asked about again.
+    The questions block the event loop, which has nothing else to do: nothing of the run is under
+    way. Raises click.Abort or KeyboardInterrupt.
+    """
+    runs = await stretto.runs_of(prepared.project, prepared.accepted)
     has_decided = False
     for step in list(state.awaiting_approval.values()):
         if step.id in postponed:
             continue
-        verdict = _ask(gate_of(state, step))
-        if verdict is None:
+        said = _ask(gate_of(state, step))
+        if said is None:
             postponed.add(step.id)
             continue
         try:
-            asyncio.run(_decide(project, state, step.id, verdict))
-        except InvalidUsage as error:  # somebody else was quicker: that stands, and the run goes on
+            await runs.decide(
+                prepared.run_id,
+                step.id,
+                said.is_approved,
+                user_name(),
+                said.reason,
+                said.prompts,
+                said.key,
+            )
+        except InvalidUsage as error:
+            # Somebody else has decided meanwhile: that counts, and the run goes on.
             say(error.with_hint, err=True)
         has_decided = True
     return has_decided
@@ -53,13 +70,6 @@ class _Verdict:
     is_approved: bool = False
     reason: str = ""
     prompts: dict[str, str] = field(default_factory=dict)
-
-
-async def _decide(project: Project, state: RunState, step: StepId, said: _Verdict) -> None:
-    async with project.runs() as runs:
-        await runs.decide(
-            RunId(state.run_id), step, said.is_approved, who(), said.reason, said.prompts, said.key
-        )
 
 
 def _ask(gate: Gate) -> _Verdict | None:

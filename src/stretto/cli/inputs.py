@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
+from stretto.assembly.project import Project
 from stretto.cli.terminal import prompt, say
+from stretto.plan.check import Problems
 from stretto.plan.inputs import Misfit, convert, missing
 from stretto.problems.errors import InvalidUsage
-from stretto.recipe.model import Input
+from stretto.recipe.model import Input, Recipe
 from stretto.vocabulary.values import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,16 +63,18 @@ def _from_json(file: str) -> dict[str, Json]:
     return value
 
 
-def ask_missing(
-    declared: tuple[Input, ...], given: Mapping[str, Json], workspace: Path
-) -> dict[str, Json]:
+def ask_missing(project: Project, recipe: Recipe, given: Mapping[str, Json]) -> dict[str, Json]:
+    """Ask for inputs that are missing, when there is somebody to ask (RECIPES §2)."""
     answers = dict(given)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return answers
-    for each in missing(declared, given):
+    wanted = list(missing(recipe.inputs, given))
+    if not wanted or isinstance(project.check(recipe), Problems):
+        return answers  # a recipe that cannot run is reported without questions
+    for each in wanted:
         if each.description:
             say(each.description, err=True)
-        answers[each.name] = prompt(each.name, _checker(each, workspace))
+        answers[each.name] = prompt(each.name, _checker(each, project.settings.project))
     return answers
 
 

@@ -4,7 +4,7 @@ import click
 
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
-from stretto.cli.project import open_project, passed_over
+from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.render import as_json as problem_as_json
 from stretto.problems.render import count
@@ -23,9 +23,9 @@ def command(as_json: bool) -> None:
     rows = [("NAME", "FROM", "STEPS", "DESCRIPTION"), *(_cells(entry) for entry in entries)]
     say("\n".join(columns(rows)))
     for entry in entries:
-        if entry.passed_over is not None:
-            say(f"\n{passed_over(project, entry)}", err=True)
-        elif entry.shadows and not entry.is_passed_over:
+        for notice in project.notices_about(entry):
+            say(f"\n{notice}", err=True)
+        if entry.shadows and not entry.is_passed_over:
             file = project.shown(entry.file)
             say(f"\n{file} replaces the {entry.shadows} recipe '{entry.name}'", err=True)
     if any(entry.problems for entry in entries):

@@ -1,11 +1,13 @@
 """`stretto output`: what a run, or one of its steps, gave. Nothing else is on stdout."""
 
+import asyncio
+
 import click
 
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.project import history_of, open_project
-from stretto.cli.steps import known_step
 from stretto.cli.terminal import print_json, say
+from stretto.execution.history import History
 from stretto.problems.errors import NotFound
 from stretto.schedule.outputs import lack_of_output, output_of
 from stretto.schedule.status import word_of
@@ -19,14 +21,14 @@ from stretto.vocabulary.values import Json
 @json_option
 def command(run: str, step: str | None, as_json: bool) -> None:
     """Print the output of a run, or of one STEP: text as it is, everything else as JSON."""
-    history = history_of(open_project(), run)
+    history = asyncio.run(_load(run))
     state = history.state
     value: Json
     if step is None:
         value = output_of(state)
         why = lack_of_output(state) if state.has_ended else "the run has not ended"
     else:
-        known = known_step(history, step)
+        known = history.step(step)
         value, why = known.output, f"step '{step}' is {word_of(known)} and has no output"
     if value is None:
         raise NotFound(why or "there is no output", hint=f"stretto report {run}")
@@ -34,3 +36,8 @@ def command(run: str, step: str | None, as_json: bool) -> None:
         print_json({"ok": True, "run_id": run, "step": step, "output": value})
     else:
         say(as_text(value))
+
+
+async def _load(run: str) -> History:
+    async with OpenStretto() as stretto:
+        return await stretto.open(run).history()

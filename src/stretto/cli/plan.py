@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.assembly.project import Project
 from stretto.cli.inputs import ask_missing, given_inputs, input_options
 from stretto.cli.options import json_option
-from stretto.cli.project import open_plan, open_project
+from stretto.cli.project import open_project, open_recipe
 from stretto.cli.terminal import columns, print_json, print_warnings, say
 from stretto.events.model import Approved
 from stretto.plan.dry_run import dry_run
@@ -50,8 +49,7 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     """What a person reads before accepting a plan whose seal does not hold."""
     import asyncio  # a dry run needs no loop
 
-    project = open_project()
-    history, mark = asyncio.run(_stored(project, run))
+    history, mark = asyncio.run(_load_stored(run))
     plan = history.state.plan
     found = dry_run(plan, dict(history.started.inputs), history.started.model)
     if as_json:
@@ -65,8 +63,11 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     say(f"fingerprint {mark}")
 
 
-async def _stored(project: Project, run: str) -> "tuple[History, str]":
-    async with project.runs() as runs:
+async def _load_stored(run: str) -> "tuple[History, str]":
+    from stretto.cli.foreground import OpenStretto
+
+    async with OpenStretto() as stretto:
+        runs = await stretto.runs_of()
         history = await runs.history(RunId(run))
         return history, runs.fingerprint(history)
 
@@ -75,10 +76,11 @@ def show_dry_run(
     recipe: str, pairs: tuple[str, ...], input_json: str | None, as_json: bool, full: bool
 ) -> None:
     project = open_project()
-    plan = project.with_copy_warnings(open_plan(project, recipe), project.model(None))
+    opened = open_recipe(project, recipe)
+    plan = project.with_copy_warnings(project.plan(opened), project.model(None))
     given = given_inputs(pairs, input_json)
     if not as_json:
-        given = ask_missing(plan.inputs, given, project.settings.project)
+        given = ask_missing(project, opened, given)
     found = dry_run(plan, project.inputs(plan, given), project.settings.model)
     if as_json:
         print_json(found)

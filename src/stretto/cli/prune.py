@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from stretto.assembly.project import Project
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.project import open_project
 from stretto.cli.terminal import print_json, say
 from stretto.ports.workspace import Undone
 from stretto.vocabulary.names import listed
@@ -35,7 +34,7 @@ def command(dry_run: bool, as_json: bool) -> None:
     Each run does this too when it starts. Kept are changes (for stretto diff and stretto apply), copies whose
     change could not be kept, and all that a run needs which has not ended.
     """
-    pruned = asyncio.run(_prune(open_project(), dry_run))
+    pruned = asyncio.run(_prune(dry_run))
     if as_json:
         print_json(
             {
@@ -50,8 +49,9 @@ def command(dry_run: bool, as_json: bool) -> None:
     _say(pruned, dry_run)
 
 
-async def _prune(project: Project, dry_run: bool) -> _Pruned:
-    async with project.runs() as runs:
+async def _prune(dry_run: bool) -> _Pruned:
+    async with OpenStretto() as stretto:
+        runs = await stretto.runs_of()
         pruned = _Pruned(await runs.litter(), await runs.unsettled())
         if dry_run:
             return pruned

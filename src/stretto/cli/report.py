@@ -1,12 +1,12 @@
 """`stretto report`: what a run did."""
 
+import asyncio
 from pathlib import Path
 
 import click
 
-from stretto.adapters.clock import SystemClock
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.project import history_of, is_driven, open_project
 from stretto.cli.terminal import print_report_json, say
 from stretto.report.html import as_html
 from stretto.report.markdown import as_markdown
@@ -27,21 +27,29 @@ from stretto.report.transcript import transcripts
 @json_option
 def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
-    project = open_project()
-    history = history_of(project, run, with_speech=form == "html")
-    is_interrupted = not is_driven(project, history)
-    report = report_of(history.state, is_interrupted=is_interrupted, now=SystemClock().now())
-    report = project.with_patches(report, history)
-    if as_json or form == "json":
-        print_report_json(report)
+    text = asyncio.run(_report(run, "json" if as_json else form))
+    if text is None:
         return
-    if form == "md":
-        text = as_markdown(report)
-    else:
-        plan = history.state.plan
-        text = project.redactor.text(as_html(report, plan, transcripts(plan, history.events)))
     if output is None:
         say(text)
     else:
         output.write_text(text + "\n", encoding="utf-8")
         say(f"wrote {output}", err=True)
+
+
+async def _report(run_id: str, form: str) -> str | None:
+    """The text; None: it was printed as JSON, piece by piece."""
+    async with OpenStretto() as stretto:
+        run = stretto.open(run_id)
+        history = await run.history(with_speech=form == "html")
+        state, project = history.state, stretto.project
+        is_interrupted = not state.has_ended and not await run.is_driven()
+        report = report_of(state, is_interrupted=is_interrupted, now=stretto.now())
+        report = project.with_patches(report, history)
+    if form == "json":
+        print_report_json(report)
+        return None
+    if form == "md":
+        return as_markdown(report)
+    html = as_html(report, state.plan, transcripts(state.plan, history.events))
+    return project.redactor.text(html)

@@ -1,16 +1,15 @@
 """`stretto run`: a recipe to its report."""
 
-from dataclasses import replace
+import asyncio
 
 import click
 
-from stretto.cli.background import detach
-from stretto.cli.foreground import choose, drive
+from stretto.assembly.request import RunRequest
+from stretto.cli.foreground import OpenStretto, drive, prepare
 from stretto.cli.inputs import ask_missing, given_inputs, input_options
 from stretto.cli.options import json_option, model_option
 from stretto.cli.plan import show_dry_run
-from stretto.cli.project import open_plan, open_project
-from stretto.cli.terminal import print_warnings
+from stretto.cli.project import open_recipe
 from stretto.vocabulary.ids import RunId
 
 
@@ -46,22 +45,26 @@ def command(
     if dry_run:
         show_dry_run(recipe, pairs, input_json, as_json, full=False)
         return 0
-    project = open_project()
-    plan = open_plan(project, recipe)
+    stretto = OpenStretto()
+    opened = open_recipe(stretto.project, recipe)
     given = given_inputs(pairs, input_json)
-    inputs = project.inputs(
-        plan, given if as_json else ask_missing(plan.inputs, given, project.settings.project)
+    request = RunRequest(
+        opened,
+        given if as_json else ask_missing(stretto.project, opened, given),
+        model=model,
+        permission=permission,
+        run_id=RunId(run_id) if run_id else None,
     )
-    model = project.model(model)
-    plan = project.prepare(plan, model, permission)
-    if not as_json:
-        print_warnings(plan.warnings)
-    if is_detached:
-        choose(project, plan, model, as_json)  # what is missing is told here, not in a log
-        return detach(project, recipe, inputs, model, permission, as_json)
-    start = project.start(plan, inputs, model)
-    if run_id:
-        start = replace(start, run_id=RunId(run_id))
-    return drive(
-        project, plan, model, as_json, lambda runs, runner, seen: runs.start(start, runner, seen)
-    )
+    return asyncio.run(_run(stretto, request, recipe, is_detached, as_json))
+
+
+async def _run(
+    stretto: OpenStretto, request: RunRequest, recipe: str, is_detached: bool, as_json: bool
+) -> int:
+    async with stretto:
+        prepared = await prepare(stretto, request, as_json)
+        if not is_detached:
+            return await drive(stretto, prepared, as_json)
+        from stretto.cli.background import detach  # few runs are left to another process
+
+        return await detach(stretto, prepared, recipe, request, as_json)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import click
 
-from stretto.adapters.clock import SystemClock
+from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
 from stretto.execution.runs import Runs
 from stretto.ports.journal import Loss, RunRow
@@ -39,19 +38,20 @@ def command(limit: int, as_json: bool) -> None:
 
 
 async def _rows(limit: int) -> tuple[list[tuple[RunRow, str]], Sequence[Loss]]:
-    async with open_project().runs() as runs:
-        rows = [(row, await _status(runs, row)) for row in await runs.recent(limit)]
+    async with OpenStretto() as stretto:
+        runs, now = await stretto.runs_of(), stretto.now()
+        rows = [(row, await status_of(runs, row, now)) for row in await runs.recent(limit)]
         return rows, runs.losses()
 
 
-async def _status(runs: Runs, row: RunRow) -> str:
+async def status_of(runs: Runs, row: RunRow, now: float) -> str:
     if not runs.is_interrupted(row):
         return row.status
     try:
         state = (await runs.history(row.run_id)).state
     except StrettoError:  # one journal that cannot be read must not hide the others
         return "unreadable"
-    return run_word(state, is_driven=False, now=SystemClock().now())
+    return run_word(state, is_driven=False, now=now)
 
 
 def _cells(row: RunRow, status: str) -> tuple[str, ...]:

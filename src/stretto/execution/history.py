@@ -9,9 +9,9 @@ from stretto.plan.codec import decode_plan
 from stretto.ports.journal import Journal, StoredEvent
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.schedule.advance import advance
-from stretto.schedule.state import RunState, begin
-from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.names import did_you_mean
+from stretto.schedule.state import RunState, StepState, begin
+from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.names import did_you_mean, listed
 
 
 # Without a repr: asyncio.run() makes one of whatever it returns, and this holds a whole run.
@@ -21,6 +21,15 @@ class History:
     events: tuple[Event, ...]
     last_seq: int
     state: RunState  # a fold of our own; nobody drives it
+
+    def step(self, id: str) -> StepState:
+        """Raises NotFound with the nearest name."""
+        found = self.state.steps.get(StepId(id))
+        if found is None:
+            steps = self.state.steps
+            hint = did_you_mean(id, steps) or f"its steps: {listed(steps)}"
+            raise NotFound(f"run {self.started.run_id} has no step '{id}'", hint=hint)
+        return found
 
 
 async def load(store: Journal, run_id: RunId, *, with_speech: bool = False) -> History:

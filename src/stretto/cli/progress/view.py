@@ -7,13 +7,13 @@ The driver never waits for the terminal, and the drawing thread never sees the s
 driver may be changing. rich is imported when a view is made: whoever pipes has no use for it.
 """
 
+import time
 from collections.abc import Callable
 from threading import Event as Flag
 from threading import Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from stretto.adapters.clock import SystemClock
 from stretto.cli.progress.board import Board
 from stretto.cli.progress.frame import Frame, Line, room_for
 from stretto.cli.progress.lines import Lines
@@ -47,7 +47,7 @@ class LiveView:
         from rich.console import Console
 
         self._console = console or Console()
-        self._now = now or SystemClock().now
+        self._now = now or time.time
         self._is_watching = is_watching
         self._board = Board(plan)
         self._id_columns = max((len(step.id) for step in plan.steps), default=0)
