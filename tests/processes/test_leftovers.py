@@ -22,13 +22,15 @@ asyncio.run(run_worker(pathlib.Path(html_text.__file__), feed(), 600, 1000))
 """
 SERVER = """
 import asyncio, pathlib, sys
-from stretto.adapters.tools.mcp_stdio import Ending, stdio_transport
+from stretto.adapters.tools.mcp_transport import ServerState, stdio_transport
+from stretto.processes.programs import ProgramStart
 
 SCRIPT = 'trap "" TERM HUP PIPE; setsid sleep 612 & sleep 611 & echo x; wait'
 
 async def main():
     argv = ["/bin/bash", "-c", SCRIPT]
-    async with stdio_transport(argv, {"PATH": "/usr/bin:/bin"}, pathlib.Path("/"), Ending(asyncio.Event())):
+    start = ProgramStart(argv, pathlib.Path("/"), {"PATH": "/usr/bin:/bin"}, None)
+    async with stdio_transport(start, ServerState(asyncio.Event())):
         await asyncio.sleep(600)
 
 asyncio.run(main())
@@ -124,11 +126,13 @@ sys.stdin.read()  # a server ends with its input; what it has left behind does n
 """
 SERVED = """
 import asyncio, pathlib, sys
-from stretto.adapters.tools.mcp_stdio import Ending, stdio_transport
+from stretto.adapters.tools.mcp_transport import ServerState, stdio_transport
+from stretto.processes.programs import ProgramStart
 
 async def main(server, pid_file):
     argv = [sys.executable, server, pid_file]
-    async with stdio_transport(argv, {"PATH": "/usr/bin:/bin"}, pathlib.Path("/"), Ending(asyncio.Event())):
+    start = ProgramStart(argv, pathlib.Path("/"), {"PATH": "/usr/bin:/bin"}, None)
+    async with stdio_transport(start, ServerState(asyncio.Event())):
         while not pathlib.Path(pid_file).exists():
             await asyncio.sleep(0.02)
         print("started", flush=True)

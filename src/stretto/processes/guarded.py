@@ -16,10 +16,11 @@ from stretto.processes.programs import ProgramStart
 
 MOST_BYTES = 64 * 1024 * 1024  # of all that it prints
 MOST_LINE_BYTES = 8 * 1024 * 1024
-_MOST_TAIL_BYTES = 8 * 1024
+_MOST_TAIL_BYTES = 4 * 1024
 _CHUNK_BYTES = 64 * 1024
 # The guard gives two seconds to end in peace and takes three at most for the rest.
 _END_SECONDS = 7.0
+_LAST_ERRORS_SECONDS = 0.2
 
 
 class TooMuchOutput(Exception):
@@ -37,12 +38,17 @@ class GuardedProgram:
     ) -> None:
         self._process = process
         self._output = output
-        self._error_tail = asyncio.create_task(_read_tail(errors))
+        self._tail = _Tail()
+        self._error_reader = asyncio.create_task(self._tail.read(errors))
         self.skipped_lines = 0  # those that are too long
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(
+        self, most_bytes: int | None = MOST_BYTES, most_line_bytes: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """`most_bytes`: of all lines, None for a program that runs on. `most_line_bytes`: a longer
+        line raises TooMuchOutput; by default long lines are counted and skipped."""
         held, searched, is_skipping = bytearray(), 0, False
-        async for chunk in self._chunks(MOST_BYTES):
+        async for chunk in self._chunks(most_bytes):
             held += chunk
             while (end := held.find(b"\n", searched)) >= 0:
                 if not is_skipping:
@@ -50,6 +56,8 @@ class GuardedProgram:
                 del held[: end + 1]
                 searched, is_skipping = 0, False
             searched = len(held)
+            if most_line_bytes is not None and searched > most_line_bytes:
+                raise TooMuchOutput(f"it sent a line of more than {most_line_bytes:,} bytes")
             if searched > MOST_LINE_BYTES:
                 self.skipped_lines += not is_skipping
                 held, searched, is_skipping = bytearray(), 0, True
@@ -71,13 +79,26 @@ class GuardedProgram:
 
     async def last_errors(self) -> str:
         """The end of what it printed on stderr. To be asked when the program has ended."""
-        return await self._error_tail
+        await self._error_reader
+        return self.error_tail
 
-    async def _chunks(self, most_bytes: int) -> AsyncIterator[bytes]:
+    @property
+    def error_tail(self) -> str:
+        """The end of what it has printed on stderr so far."""
+        return self._tail.text
+
+    async def end_input(self, seconds: float) -> None:
+        """Close its input, and give it so long to end by itself."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), seconds)
+
+    async def _chunks(self, most_bytes: int | None) -> AsyncIterator[bytes]:
         size = 0
         while chunk := await self._output.read(_CHUNK_BYTES):
             size += len(chunk)
-            if size > most_bytes:
+            if most_bytes is not None and size > most_bytes:
                 raise TooMuchOutput(f"it printed more than {most_bytes // 1024 // 1024} MB")
             yield chunk
 
@@ -90,8 +111,10 @@ class GuardedProgram:
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
-        self._error_tail.cancel()
-        await asyncio.gather(self._error_tail, return_exceptions=True)
+        # What a survivor holds open has no end, so its last errors are waited for only briefly.
+        await asyncio.wait([self._error_reader], timeout=_LAST_ERRORS_SECONDS)
+        self._error_reader.cancel()
+        await asyncio.gather(self._error_reader, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -156,11 +179,24 @@ def _open_stdin(text: str | None) -> Iterator[int]:
         yield file.fileno()
 
 
-async def _read_tail(errors: asyncio.StreamReader) -> str:
-    kept = b""
-    while chunk := await errors.read(_CHUNK_BYTES):
-        kept = (kept + chunk)[-_MOST_TAIL_BYTES:]
-    return kept.decode(errors="replace").strip()
+class _Tail:
+    """The end of what a program prints on stderr."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._is_cut = False
+
+    @property
+    def text(self) -> str:
+        text = self._kept.decode(errors="replace").strip()
+        # The first word may be the end of a secret, which no redactor would recognise.
+        return " ".join(["…", *text.split(None, 1)[1:]]) if self._is_cut else text
+
+    async def read(self, errors: asyncio.StreamReader) -> None:
+        while chunk := await errors.read(_CHUNK_BYTES):
+            self._kept += chunk
+            self._is_cut = self._is_cut or len(self._kept) > _MOST_TAIL_BYTES
+            del self._kept[:-_MOST_TAIL_BYTES]
 
 
 async def _complete(ending: Coroutine[None, None, None]) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.test_mcp import calling, plain, script
-from adapters.tools.test_mcp import serving as serving_mcp
-from stretto.adapters.tools.mcp import McpServers
+from adapters.tools.test_mcp_servers import calling, plain, script
+from adapters.tools.test_mcp_servers import serving as serving_mcp
+from stretto.adapters.tools.mcp_servers import McpServers
 from stretto.adapters.tools.notebook import notebook_edit
 from stretto.adapters.tools.read import read
 from stretto.adapters.tools.web_client import WebClient

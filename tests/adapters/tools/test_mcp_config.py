@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.adapters.tools.mcp_config import McpServer, filled, read_servers
+from stretto.adapters.tools.mcp_config import McpServer, fill_variables, read_servers
 from stretto.vocabulary.values import Json
 
 
@@ -63,7 +63,7 @@ def test_every_fault_of_an_entry_is_said() -> None:
 
 
 def test_variables_are_filled_in_from_the_environment() -> None:
-    assert filled("Bearer ${TOKEN}!", {"TOKEN": "t"}) == "Bearer t!"
-    assert filled("$TOKEN ${ x }", {}) == "$TOKEN ${ x }"
+    assert fill_variables("Bearer ${TOKEN}!", {"TOKEN": "t"}) == "Bearer t!"
+    assert fill_variables("$TOKEN ${ x }", {}) == "$TOKEN ${ x }"
     with pytest.raises(KeyError, match="TOKEN"):
-        filled("${TOKEN}", {})
+        fill_variables("${TOKEN}", {})

@@ -1,4 +1,4 @@
-"""Which MCP servers there are. In: the setting `mcp_servers`. Out: McpServer values, or faults.
+"""Read the setting `mcp_servers`: which MCP servers there are.
 
 Secrets are named, never written: `${NAME}` in a value of `env` or `headers` is taken from the
 environment when the server is started.
@@ -29,7 +29,7 @@ class McpServer:
     url: str = ""  # streamable HTTP, when there is one
     headers: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[str, ...] | None = None  # None: all that it has
-    # Tools that the user says change nothing, where the server does not say so itself.
+    # Tools that change nothing, according to the user, where the server does not say so itself.
     read_only: tuple[str, ...] = ()
     # Asked at every start: whether its files are still those that were trusted.
     is_unchanged: Callable[[], bool] = lambda: True
@@ -55,16 +55,16 @@ def read_servers(
         found = _faults(name, entry)
         faults += found
         if not found and isinstance(entry, dict):
-            servers[name] = _made(name, entry)
+            servers[name] = _make_server(name, entry)
     return servers, tuple(faults)
 
 
-def filled(text: str, environ: Mapping[str, str]) -> str:
-    """With `${NAME}` replaced. Raises KeyError with the name that is not set."""
+def fill_variables(text: str, environ: Mapping[str, str]) -> str:
+    """Replace each `${NAME}`. Raises KeyError with the name that is not set."""
     return _VARIABLE.sub(lambda match: environ[match[1]], text)
 
 
-def _made(name: str, entry: Mapping[str, Json]) -> McpServer:
+def _make_server(name: str, entry: Mapping[str, Json]) -> McpServer:
     return McpServer(
         name,
         command=_text(entry.get("command")),
@@ -94,16 +94,16 @@ def _faults(name: str, entry: Json) -> list[ServerFault]:
         if key not in keys:
             hint = did_you_mean(key, keys) or f"keys: {listed(keys, 9)}"
             found.append(fault(f"there is no key '{key}'", hint))
-        elif said := _wrong(key, value):
-            found.append(fault(f"'{key}' {said}"))
+        elif wrong := _value_fault(key, value):
+            found.append(fault(f"'{key}' {wrong}"))
     return found
 
 
-def _wrong(key: str, value: Json) -> str | None:
+def _value_fault(key: str, value: Json) -> str | None:
     if key in ("command", "url", "cwd"):
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             return "must be text"
-        return _wrong_url(value) if key == "url" else None
+        return _url_fault(value) if key == "url" else None
     if key in ("args", "tools", "read_only"):
         is_list = isinstance(value, list) and all(isinstance(each, str) for each in value)
         return None if is_list else "must be a list of texts"
@@ -111,11 +111,11 @@ def _wrong(key: str, value: Json) -> str | None:
     return None if is_mapping else "must be a mapping of names to texts"
 
 
-def _wrong_url(url: str) -> str | None:
+def _url_fault(url: str) -> str | None:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "is no URL"
+        return "is not a URL"
     is_http = parts.scheme in ("http", "https") and bool(parts.hostname)
     return None if is_http else "must be an http:// or https:// URL"
 

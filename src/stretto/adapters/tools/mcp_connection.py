@@ -1,7 +1,7 @@
-"""One MCP server, shared by all attempts of this process. In: an McpServer. Out: tools and results.
+"""A connection to one MCP server, shared by all attempts of this process.
 
-It is started when it is first needed, and again when it has died. A task of its own holds it, for
-who opens a connection must close it, and attempts come and go.
+The server is started when it is first needed, and again when it has died. A task of its own holds the
+connection open, because the task that opens a connection must close it, and attempts come and go.
 """
 
 import asyncio
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.adapters.tools.mcp_config import McpServer, filled
-from stretto.processes.programs import NOWHERE, Writable, find_command, with_safe_path
+from stretto.adapters.tools.mcp_config import McpServer, fill_variables
+from stretto.processes.programs import NOWHERE, ProgramStart, Writable, find_command, with_safe_path
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:  # takes a second to import, and most runs have no MCP server
     from mcp import Client
-    from mcp.client._transport import Transport
+    from mcp.client import Transport
     from mcp_types import CallToolResult, Tool
 
-    from stretto.adapters.tools.mcp_stdio import Ending
+    from stretto.adapters.tools.mcp_transport import ServerState
 
 START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
 _MOST_PAGES = 100
 _MOST_WORDS = 1_000
-# What a program needs to run at all. Whatever else it gets is written in its `env`.
+# What a program needs to run at all. All else it is given by its `env` in the settings.
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "USER")
 
 
@@ -58,28 +58,30 @@ class McpConnection:
         self._owner: asyncio.Task[None] | None = None
         self._live: _Live | None = None
         self._leave = asyncio.Event()
-        self._ending: Ending | None = None
+        self._state: ServerState | None = None
 
     async def tools(self) -> "tuple[Tool, ...]":
         """What it offers. Raises McpFailed."""
-        return (await self._started()).tools
+        return (await self._connect()).tools
 
     async def call(
         self, tool: str, arguments: Mapping[str, Json], timeout_seconds: float
     ) -> "CallToolResult":
         """Raises McpFailed. A call that was cut off is not made again: it may have worked."""
-        live = await self._started()
+        live = await self._connect()
         try:
             async with asyncio.timeout(timeout_seconds):
                 return await live.client.call_tool(tool, dict(arguments))
         except TimeoutError:
             raise McpFailed(f"{self._named} did not answer in {timeout_seconds:g} s") from None
-        except Exception as error:  # whatever mcp, pydantic, anyio or httpx make of a bad server
-            why = _in_words(error)
+        except Exception as error:  # mcp, pydantic, anyio and httpx raise their own
+            why = _describe(error)
             if not _is_closed(error):
                 raise McpFailed(f"{self._named} answered with an error: {why}") from None
             await self._drop(live)
-            raise McpFailed(f"{self._named} went away during the call: {self._all(why)}") from None
+            raise McpFailed(
+                f"{self._named} went away during the call: {self._with_last_words(why)}"
+            ) from None
 
     async def close(self) -> None:
         async with self._lock:
@@ -89,12 +91,12 @@ class McpConnection:
     def _named(self) -> str:
         return f"the MCP server '{self.server.name}'"
 
-    def _all(self, why: str) -> str:
-        """With the last words of the program, if it is one and has said any."""
-        said = str(self._ending) if self._ending else ""
-        return f"{why}; {said}" if said else why
+    def _with_last_words(self, why: str) -> str:
+        """If the server is a program: with what it printed last."""
+        reasons = str(self._state) if self._state else ""
+        return f"{why}; {reasons}" if reasons else why
 
-    async def _started(self) -> _Live:
+    async def _connect(self) -> _Live:
         async with self._lock:
             if self._leave.is_set():
                 await self._stop()
@@ -105,65 +107,72 @@ class McpConnection:
     async def _start(self) -> _Live:
         ready: asyncio.Future[_Live] = asyncio.get_running_loop().create_future()
         self._leave = asyncio.Event()
-        self._owner = asyncio.create_task(self._own(ready, self._leave))
+        self._owner = asyncio.create_task(self._hold_open(ready, self._leave))
         try:
             async with asyncio.timeout(self._start_seconds):
                 return await asyncio.shield(ready)
         except BaseException as error:
             ready.cancel()
-            if self._ending is not None:
-                self._ending.is_hopeless = True
+            if self._state is not None:
+                self._state.is_stuck = True
             self._owner.cancel()
             why = f"it was not ready after {self._start_seconds:g} s"
             await self._stop()
             if isinstance(error, TimeoutError):
-                raise McpFailed(f"{self._named} did not start: {self._all(why)}") from None
+                raise McpFailed(
+                    f"{self._named} did not start: {self._with_last_words(why)}"
+                ) from None
             raise
 
-    async def _own(self, ready: "asyncio.Future[_Live]", leave: asyncio.Event) -> None:
+    async def _hold_open(self, ready: "asyncio.Future[_Live]", leave: asyncio.Event) -> None:
         from mcp import Client
 
         try:
             async with Client(self._transport(leave), cache=None) as client:
-                # mcp would hold results against a schema of the server's: with patterns that
-                # the server chooses, and a matcher that can be busy with one for years.
-                vars(client.session)["validate_tool_result"] = _believe
+                # mcp would check results by the schema that the server gives, with patterns that
+                # the server chooses and that can keep the matcher busy for years.
+                vars(client.session)["validate_tool_result"] = _accept_result
                 ready.set_result(_Live(client, await _all_tools(client)))
                 await leave.wait()
-        except Exception as error:  # as above: any of four libraries may say it
+        except Exception as error:  # as above: any of four libraries may raise it
             if not ready.done():
-                why = self._all(_in_words(error))
+                why = self._with_last_words(_describe(error))
                 ready.set_exception(McpFailed(f"{self._named} did not start: {why}"))
 
     def _transport(self, leave: asyncio.Event) -> "Transport":
+        from stretto.adapters.tools.mcp_transport import (
+            ServerState,
+            http_transport,
+            stdio_transport,
+        )
+
         server = self.server
         try:
-            env = {name: filled(text, self._environ) for name, text in server.env.items()}
-            headers = {name: filled(text, self._environ) for name, text in server.headers.items()}
+            env = {name: fill_variables(text, self._environ) for name, text in server.env.items()}
+            headers = {
+                name: fill_variables(text, self._environ) for name, text in server.headers.items()
+            }
         except KeyError as missing:
             raise McpFailed(f"the environment variable {missing.args[0]} is not set") from None
         if server.url:
-            from stretto.adapters.tools.mcp_http import http_transport
-
             return http_transport(server.url, headers)
-        from stretto.adapters.tools.mcp_stdio import Ending, stdio_transport
-
         if not server.is_unchanged():
             raise McpFailed(
                 "its files changed since you trusted them; read them, then: stretto trust"
             )
-        self._ending = Ending(is_gone=leave)
+        self._state = ServerState(is_gone=leave)
         inherited = {name: self._environ[name] for name in _INHERITED if name in self._environ}
         environment = with_safe_path({**inherited, **env}, self._writable)
         folder = self._project / server.cwd
         program = find_command(server.command, folder, environment.get("PATH"), self._writable)
         if program is None:
             raise McpFailed(_no_program(server.command))
-        return stdio_transport([program, *server.args], environment, folder, self._ending)
+        start = ProgramStart((program, *server.args), folder, environment, stdin_text=None)
+        return stdio_transport(start, self._state)
 
     async def _drop(self, live: _Live) -> None:
         async with self._lock:
-            # Another call may have found out first, and started it again.
+            # Another call may have noticed first and started the server again.
             if self._live is live:
                 await self._stop()
 
@@ -178,8 +187,8 @@ class McpConnection:
             await asyncio.wait([owner], timeout=_STOP_SECONDS)
 
 
-async def _believe(tool: str, result: "CallToolResult") -> None:
-    """What a tool returns is text for a model, whatever its form."""
+async def _accept_result(tool: str, result: "CallToolResult") -> None:
+    """A result is text for a model, whatever its form."""
 
 
 async def _all_tools(client: "Client") -> "tuple[Tool, ...]":
@@ -204,7 +213,7 @@ def _no_program(command: str) -> str:
 
 
 def _is_closed(error: Exception) -> bool:
-    """Whether the connection is of no more use. An HTTP session that has ended is a bad request."""
+    """Whether the connection can be used no more. An HTTP session that has ended is INVALID_REQUEST."""
     import anyio
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
@@ -214,7 +223,7 @@ def _is_closed(error: Exception) -> bool:
     return isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
 
 
-def _in_words(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, OSError) and error.strerror:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.adapters.tools.files import Files
-from stretto.adapters.tools.mcp import McpServers
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.mcp_connection import START_SECONDS
+from stretto.adapters.tools.mcp_servers import McpServers
 from stretto.adapters.tools.outcomes import unusable
 from stretto.adapters.tools.search_endpoint import SearchEndpoint, hosts_search, search_fault
 from stretto.globs.glob import Glob

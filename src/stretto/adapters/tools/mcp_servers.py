@@ -1,7 +1,7 @@
-"""The tools of MCP servers. In: `mcp__server__tool`, as agents list them. Out: Tool values.
+"""The tools of MCP servers, which agents list as `mcp__server__tool`.
 
-`mcp__server` and `mcp__server__*` are all that the server's allowlist lets through. What a server
-says of its tools is a claim: one marked read-only may be repeated, every other call is in doubt.
+`mcp__server` and `mcp__server__*` stand for all tools that the server's allowlist lets through. A call
+of a tool that its server marks as read-only may be repeated; every other call is in doubt.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ CALL_SECONDS = 120.0
 _MOST_DESCRIPTION = 2_000
 _MOST_SCHEMA = 100_000
 _ANY_OBJECT: Mapping[str, Json] = {"type": "object"}
-# What every provider accepts in the name of a tool.
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+# Characters that some provider does not accept in the name of a tool.
+_UNUSABLE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class McpServers:
             wanted.setdefault(server, []).append(tool or "*")
         offered: dict[str, Tool] = {}
         for server, tools in wanted.items():
-            offered.update(await self._offer_of(server, tools, may_write))
+            offered.update(await self._offer_server(server, tools, may_write))
         return offered
 
     async def close(self) -> None:
@@ -90,7 +90,9 @@ class McpServers:
         for connection in connections.values():
             await connection.close()
 
-    async def _offer_of(self, server: str, wanted: list[str], may_write: bool) -> dict[str, Tool]:
+    async def _offer_server(
+        self, server: str, wanted: list[str], may_write: bool
+    ) -> dict[str, Tool]:
         if server not in self._servers:
             known = listed(self._servers) or "none"
             why = f"there is no MCP server '{server}' in the settings; there are: {known}"
@@ -100,14 +102,16 @@ class McpServers:
             remote = await connection.tools()
         except McpFailed as failed:
             return _unusable(server, wanted, str(failed))
-        allowed = {_fit(tool.name): tool for tool in remote if connection.server.allows(tool.name)}
-        names = list(allowed) if "*" in wanted else list(dict.fromkeys(map(_fit, wanted)))
+        allowed = {
+            _usable_name(tool.name): tool for tool in remote if connection.server.allows(tool.name)
+        }
+        names = list(allowed) if "*" in wanted else list(dict.fromkeys(map(_usable_name, wanted)))
         missing = [name for name in names if name not in allowed]
         why = f"the MCP server '{server}' has no such tool, or its allowlist leaves it out"
         offered = _unusable(server, missing, why)
         for name in names:
             if name in allowed:
-                offered[_full(server, name)] = self._made(connection, allowed[name], may_write)
+                offered[_full_name(server, name)] = self._make(connection, allowed[name], may_write)
         return offered
 
     def _connection(self, server: str) -> McpConnection:
@@ -121,7 +125,7 @@ class McpServers:
             )
         return self._connections[server]
 
-    def _made(self, connection: McpConnection, tool: "RemoteTool", may_write: bool) -> Tool:
+    def _make(self, connection: McpConnection, tool: "RemoteTool", may_write: bool) -> Tool:
         server = connection.server
         spec = _spec(server, tool)
         if spec.changes_files and not may_write:
@@ -137,7 +141,7 @@ def _spec(server: McpServer, tool: "RemoteTool") -> ToolSpec:
     hints = tool.annotations
     is_read_only = bool(hints and hints.read_only_hint) or tool.name in server.read_only
     return ToolSpec(
-        _full(server.name, _fit(tool.name)),
+        _full_name(server.name, _usable_name(tool.name)),
         cut(tool.description or tool.name, _MOST_DESCRIPTION),
         _schema(tool),
         changes_files=not is_read_only,
@@ -153,26 +157,29 @@ def _schema(tool: "RemoteTool") -> Mapping[str, Json]:
 
 
 def _unusable(server: str, tools: Iterable[str], why: str) -> dict[str, Tool]:
-    names = [f"mcp__{server}" if tool == "*" else _full(server, _fit(tool)) for tool in tools]
+    names = [
+        f"mcp__{server}" if tool == "*" else _full_name(server, _usable_name(tool))
+        for tool in tools
+    ]
     return {name: unusable(name, why, "error") for name in names}
 
 
-def _full(server: str, tool: str) -> str:
+def _full_name(server: str, tool: str) -> str:
     return f"mcp__{server}__{tool}"
 
 
-def _fit(name: str) -> str:
-    return _UNFIT.sub("_", name)
+def _usable_name(name: str) -> str:
+    return _UNUSABLE_CHARACTERS.sub("_", name)
 
 
 def _text_of(result: "CallToolResult") -> str:
-    parts = [_block(block.model_dump(mode="json", by_alias=True)) for block in result.content]
+    parts = [_block_text(block.model_dump(mode="json", by_alias=True)) for block in result.content]
     if not parts and result.structured_content is not None:
         return json.dumps(result.structured_content, ensure_ascii=False)
     return "\n".join(parts) or "(the tool returned nothing)"
 
 
-def _block(block: Mapping[str, Json]) -> str:
+def _block_text(block: Mapping[str, Json]) -> str:
     match block:
         case {"type": "text", "text": str(text)}:
             return text

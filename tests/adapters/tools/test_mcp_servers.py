@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import pytest
 
-from stretto.adapters.tools.mcp import McpServers
 from stretto.adapters.tools.mcp_config import McpServer
+from stretto.adapters.tools.mcp_servers import McpServers
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.vocabulary.values import Json
 
@@ -215,7 +215,7 @@ def test_a_variable_that_is_not_set_is_named() -> None:
         ({"content": [], "structuredContent": {"a": [1]}}, "ok", '{"a": [1]}'),
         ({"content": []}, "ok", "returned nothing"),
         ({"content": [{"type": "text", "text": "no"}], "isError": True}, "error", "no"),
-        ("!broken", "error", "a message that is no JSON"),
+        ("!broken", "error", "a message that is not JSON"),
         ("!die", "error", "went away during the call"),
         ("!die", "error", "dying words"),
         ("!flood", "error", "a line of more than 8,000,000 bytes"),
