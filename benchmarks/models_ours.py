@@ -33,9 +33,10 @@ async def whole_engine(url: str) -> AsyncIterator[Way]:
     from stretto.adapters.models.named import NamedModels
     from stretto.adapters.stores.sqlite import SqliteJournal
     from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
-    from stretto.agents.subagent import Choice, Subagents
+    from stretto.agents.subagent import Subagents
     from stretto.execution.runs import Runs, Start
     from stretto.plan.model import Plan
+    from stretto.vocabulary.models import ModelSelection
     from stretto.vocabulary.statuses import RunStatus
 
     environ = {**os.environ, "OPENAI_BASE_URL": url}
@@ -43,7 +44,7 @@ async def whole_engine(url: str) -> AsyncIterator[Way]:
         store = await SqliteJournal.open(Path(folder, "runs.db"))
         models = NamedModels(environ)
         toolbox = StandardToolbox(ToolSettings(project=Path(folder)), environ)
-        runner = Subagents(Choice(f"openai:{MODEL}"), models, toolbox)
+        runner = Subagents(ModelSelection(f"openai:{MODEL}"), models, toolbox)
         runs = Runs(store, SystemClock())
 
         async def run(plan: Plan) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stretto.agents.provider_retry import delay_before_retry
-from stretto.agents.subagent import Choice, Subagents
+from stretto.agents.subagent import Subagents
 from stretto.events.attempts import AttemptId
 from stretto.events.model import FailureKind, ToolEnded
 from stretto.ports.model import ModelFault
@@ -21,6 +21,7 @@ from stretto.testing.openai_script import (
     ToolCall,
     rate_limited,
 )
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.usage import Usage
 from support.subagents import Heard, play, request
 
@@ -179,7 +180,7 @@ def test_another_programs_agent_is_started_again_only_if_it_has_done_nothing(
 
     program, heard = Program(kind, calls_a_tool), Heard()
     subagents = Subagents(
-        Choice("cli:claude"), models=None, toolbox=None, cli=program, sleep=heard.sleep
+        ModelSelection("cli:claude"), models=None, toolbox=None, cli=program, sleep=heard.sleep
     )  # type: ignore[arg-type]
     result = asyncio.run(subagents.run(request(), heard))
     assert program.times == times

@@ -9,13 +9,14 @@ from typing import Any
 from stretto.adapters.models.named import NamedModels
 from stretto.adapters.tools.functions import AnyFunctionTool
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
-from stretto.agents.subagent import Choice, Subagents
+from stretto.agents.subagent import Subagents
 from stretto.events.attempts import AttemptId
 from stretto.events.model import Happening, ModelRetried, ToolEnded
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success
 from stretto.testing.openai_server import OpenAIServer
 from stretto.text.redaction import Redactor
 from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.usage import Usage
 from support.toolbench import longest_pause
 
@@ -117,7 +118,7 @@ def play(
             )
             heard = Heard()
             subagents = Subagents(
-                Choice("openai:first", judge=judge),
+                ModelSelection("openai:first", judge=judge),
                 NamedModels(given),
                 toolbox,
                 redactor=Redactor(given),

@@ -8,7 +8,6 @@ A step, a branch, an element of a map, a judge: nothing else calls a model (seed
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from msgspec import structs
@@ -34,40 +33,20 @@ from stretto.ports.tool import Toolbox
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.validation.implied_schema import implied_schema
+from stretto.vocabulary.models import CLI_MODEL, ModelSelection
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 
-CLI = "cli:"
-# What a report must say of such an attempt, whatever came of it: no sandbox, no search.
-Loud: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]
+# Warnings that a report shows for an attempt whatever its result, such as a missing sandbox.
+AttemptWarnings: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]
 # What the validator of a loop says (RECIPES §4).
 _VERDICT: dict[str, Json] = {
     "type": "object",
     "properties": {"passed": {"type": "boolean"}, "feedback": {"type": "string"}},
     "required": ["passed", "feedback"],
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which model answers whom."""
-
-    default: str  # for those who name none
-    override: str | None = None  # the user's flag: everybody's
-    judge: str | None = None  # for rules that code cannot decide
-    means: Callable[[str], str | None] = str  # a name as it is written; None: the default
-
-    def names(self, request: AttemptRequest) -> tuple[str, ...]:
-        return self.names_for(request.model, request.fallback_models)
-
-    def names_for(self, model: str | None, fallbacks: Sequence[str]) -> tuple[str, ...]:
-        if self.override:
-            return (self.override,)
-        own = self.means(model) if model else None
-        others = (self.means(name) or self.default for name in fallbacks)
-        return tuple(dict.fromkeys((own or self.default, *others)))
 
 
 class Identities(Protocol):
@@ -91,41 +70,41 @@ class AsNamed:
 class Subagents:
     def __init__(
         self,
-        choice: Choice,
+        selection: ModelSelection,
         models: Models,
         toolbox: Toolbox,
         cli: Runner | None = None,
         redactor: Redactor = NOTHING_SECRET,
-        loud: Loud = lambda request, model: (),
+        attempt_warnings: AttemptWarnings = lambda request, model: (),
         retries: int = DEFAULT_RETRIES,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         identities: Identities | None = None,
     ) -> None:
         """`retries`: how often a request is sent again where a provider fails for a moment."""
-        self._choice = choice
+        self._selection = selection
         self._models = models
         self._toolbox = toolbox
         self._cli = cli
         self._redactor = redactor
-        self._loud = loud
+        self._attempt_warnings = attempt_warnings
         self._retries = retries
         self._sleep = sleep
         self._identities = identities or AsNamed()
-        judge = model_judge(choice.judge, models, retries, sleep) if choice.judge else None
+        judge = model_judge(selection.judge, models, retries, sleep) if selection.judge else None
         self.acceptance = Acceptance(judge)
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
-        asked = {name: self._choice.names_for(name or None, ())[0] for name in models}
+        asked = {name: self._selection.names_for(name or None)[0] for name in models}
         return Setup(
             {name: self._identities.of_model(model) for name, model in asked.items()},
             {name: self._identities.of_tool(name) for name in map(tool_name, tools)},
-            self._identities.of_model(self._choice.judge) if self._choice.judge else "",
+            self._identities.of_model(self._selection.judge) if self._selection.judge else "",
         )
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         result = await self._run(request, witness)
         # The toolbox and the machine may both tell of one tool: it is said once.
-        warnings = dict.fromkeys((*result.warnings, *self._loud(request, result.model)))
+        warnings = dict.fromkeys((*result.warnings, *self._attempt_warnings(request, result.model)))
         return structs.replace(result, warnings=tuple(warnings))
 
     async def _run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
@@ -138,7 +117,7 @@ class Subagents:
 
     async def _answer(self, request: AttemptRequest, witness: Witness) -> Answer | Failure:
         spent = Usage()
-        asked = _asked_together(self._choice.names(request))
+        asked = _asked_together(self._selection.names_for(request.model, request.fallback_models))
         for names, then in zip(asked, (*asked[1:], ()), strict=True):
             answer = await self._asked(names, request, witness)
             answer = structs.replace(answer, usage=spent + answer.usage)
@@ -151,7 +130,7 @@ class Subagents:
     async def _asked(
         self, names: Sequence[str], request: AttemptRequest, witness: Witness
     ) -> Answer | Failure:
-        if names[0].startswith(CLI):
+        if names[0].startswith(CLI_MODEL):
             return await self._asked_elsewhere(names[0], request, witness)
         wanted = _wanted(request)
         try:
@@ -281,7 +260,7 @@ def _asked_together(names: Sequence[str]) -> list[tuple[str, ...]]:
     """Models that take over from each other share one conversation; other tools' agents cannot."""
     groups: list[tuple[str, ...]] = []
     for name in names:
-        is_alone = name.startswith(CLI) or not groups or groups[-1][0].startswith(CLI)
+        is_alone = name.startswith(CLI_MODEL) or not groups or groups[-1][0].startswith(CLI_MODEL)
         if is_alone:
             groups.append((name,))
         else:

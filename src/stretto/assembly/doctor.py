@@ -18,11 +18,10 @@ from typing import Literal, TypeAlias, cast
 
 from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Weights
-from stretto.adapters.models.model_names import Meant, meaning
+from stretto.adapters.models.model_names import ModelName, resolve_name
 from stretto.adapters.models.provider_table import PROVIDERS
 from stretto.adapters.stores.acknowledged import check, losses
 from stretto.adapters.stores.sqlite_file import MIGRATIONS, connect
-from stretto.assembly.chosen import Chosen
 from stretto.assembly.local_models import LocalModels
 from stretto.assembly.project import Project
 from stretto.assembly.readiness import Machine
@@ -30,6 +29,7 @@ from stretto.config.settings import Settings
 from stretto.config.trust import told
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_program
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.version import VERSION
 from stretto.workspaces.sandbox.sandbox import NoSandbox, Setting, find_sandbox
 
@@ -182,16 +182,18 @@ async def _model(project: Project) -> tuple[str | None, Finding]:
         resolved = await LocalModels(project).default_model()
     except StrettoError as error:
         return None, Finding("model", "missing", error.message, error.hint)
-    name = resolved.name
-    meant = meaning(name, project.environ)
-    full = (meant.name if isinstance(meant, Meant) else None) or name
+    name = resolved.default
+    meant = resolve_name(name, project.environ)
+    full = (meant.name if isinstance(meant, ModelName) else None) or name
     if name.startswith("scripted:"):
         is_there = Path(name.removeprefix("scripted:")).is_file()
         fix = "" if is_there else "name a script that is there"
-        return full, Finding("model", "ok" if is_there else "missing", resolved.why, fix)
-    problems = [*Machine(project, Chosen(name)).model_problems(name)]
+        return full, Finding(
+            "model", "ok" if is_there else "missing", " ".join(resolved.notes), fix
+        )
+    problems = [*Machine(project, ModelSelection(name)).model_problems(name)]
     if not problems:
-        return full, Finding("model", "ok", resolved.why)
+        return full, Finding("model", "ok", " ".join(resolved.notes))
     said = "; ".join(problem.message for problem in problems)
     return full, Finding("model", "missing", f"{name}: {said}", problems[0].hint)
 
@@ -233,7 +235,7 @@ def _version(package: str) -> str | None:
 
 
 def _search(project: Project, model: str | None) -> Finding:
-    said = Machine(project, Chosen("")).search_fault(model)
+    said = Machine(project, ModelSelection("")).search_fault(model)
     if said is not None:
         fix = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
         return Finding("search", "warning", said, fix)

@@ -71,11 +71,11 @@ class MachineIdentities:
 
     def _of_provider(self, name: str) -> str:
         from stretto.adapters.models.endpoint import endpoint_of
-        from stretto.adapters.models.model_names import Meant, meaning
+        from stretto.adapters.models.model_names import ModelName, resolve_name
         from stretto.adapters.models.provider_table import BY_NAME
 
-        meant = meaning(name, self._environ)
-        full = (meant.name or name) if isinstance(meant, Meant) else name
+        meant = resolve_name(name, self._environ)
+        full = (meant.name or name) if isinstance(meant, ModelName) else name
         provider = BY_NAME.get(full.partition(":")[0])
         if provider is None:
             return full

@@ -16,11 +16,11 @@ from stretto.adapters.models.local.catalog import (
 from stretto.adapters.models.local.shelf import Shelf, State, models_folder
 from stretto.assembly.project import Project
 from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.vocabulary.models import ModelSelection
 
 if TYPE_CHECKING:
     from stretto.adapters.models.local.download import PullProgress
     from stretto.adapters.models.local.pull import Pulled
-    from stretto.adapters.models.resolve import Resolved
 
 _RESOLVE_SECONDS = 2.0
 
@@ -55,7 +55,7 @@ class LocalModels:
 
         return pull(weights, self.shelf, watch, source)
 
-    async def default_model(self) -> "Resolved":
+    async def default_model(self) -> ModelSelection:
         """The model for agents that name none, and why it is that one.
 
         Raises InvalidConfig when OPENAI_BASE_URL is set and does not say what it serves.
@@ -71,7 +71,7 @@ class LocalModels:
         """The name of that model; None when that cannot be told quickly."""
         try:
             async with asyncio.timeout(_RESOLVE_SECONDS):
-                return (await self.default_model()).name
+                return (await self.default_model()).default
         except (TimeoutError, StrettoError):
             return None
 
@@ -84,10 +84,10 @@ class LocalModels:
             is_absent = self.shelf.state(weights) == "absent"
             pull = f"not here yet: stretto models pull {weights.name}"
             return weights.model, pull if is_absent else ""
-        from stretto.adapters.models.model_names import Fault, check_name, meaning
+        from stretto.adapters.models.model_names import NameFault, check_name, resolve_name
 
-        meant = meaning(name, self._project.environ)
-        if isinstance(meant, Fault):
+        meant = resolve_name(name, self._project.environ)
+        if isinstance(meant, NameFault):
             raise InvalidUsage(meant.says, hint=meant.hint)
         if meant.name is None:
             raise InvalidUsage(f"'{name}' names no model", hint="write provider:name")

@@ -5,9 +5,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from stretto.assembly.chosen import Ask, Chosen
+from stretto.assembly.chosen import Ask
 from stretto.assembly.project import Project
 from stretto.ports.model import Model, ModelFailed, ModelQuestion, ModelReply, UserMessage
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.values import Json
 
 _SCHEMA: dict[str, Json] = {
@@ -40,7 +41,7 @@ async def try_model(project: Project, name: str, ask: Ask | None) -> list[Trial]
     """`ask`: whether weights that are missing may be fetched; None: there is nobody to ask."""
     from stretto.assembly.subagents import open_models
 
-    chosen = Chosen(name, name)
+    chosen = ModelSelection(name, name)
     async with open_models(chosen, project, ask) as models:
         model = await models.model(name)
         return [await _words(model), await _json(model)]

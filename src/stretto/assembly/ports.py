@@ -8,9 +8,9 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from stretto.assembly.chosen import Chosen
 from stretto.assembly.plugins import BUILT_IN_STORES
 from stretto.problems.errors import InvalidUsage
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.names import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class Ports:
 
         return self.clock or SystemClock()
 
-    async def choose(self, project: "Project", plan: "Plan", model: str | None) -> Chosen:
+    async def choose(self, project: "Project", plan: "Plan", model: str | None) -> ModelSelection:
         """Raises NotReady."""
-        return Chosen("") if self.runner is not None else await project.choose(plan, model)
+        return ModelSelection("") if self.runner is not None else await project.choose(plan, model)
 
     def open_runner(
-        self, project: "Project", chosen: Chosen
+        self, project: "Project", chosen: ModelSelection
     ) -> "AbstractAsyncContextManager[Runner]":
         return project.runner(chosen) if self.runner is None else nullcontext(self.runner)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.agents.catalog import ListedAgent, list_agents, load_catalog
-from stretto.assembly.chosen import Ask, Chosen
+from stretto.assembly.chosen import Ask
 from stretto.assembly.functions import Functions
 from stretto.assembly.plugins import Plugins
 from stretto.config.settings import Settings, load_settings
@@ -28,13 +28,13 @@ from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from stretto.adapters.models.resolve import Resolved
     from stretto.adapters.tools.functions import AnyFunctionTool
     from stretto.assembly.request import RecipeSource
     from stretto.execution.history import History
@@ -252,7 +252,7 @@ class Project:
         is_scripted = model is not None and model.startswith(SCRIPTED)
         return "" if is_scripted else str(self.settings.project)
 
-    async def choose(self, plan: "Plan", model: str | None) -> Chosen:
+    async def choose(self, plan: "Plan", model: str | None) -> ModelSelection:
         """Which models a run asks. Raises NotReady with all that would keep it from running."""
         missing = self.functions.problems(plan)
         if missing:
@@ -261,7 +261,7 @@ class Project:
             from stretto.adapters.models.scripted import check_names, read_script
 
             check_names(read_script(Path(model.removeprefix(SCRIPTED))), plan)
-            return Chosen(model, model)
+            return ModelSelection(model, model)
         from stretto.adapters.models.local.catalog import EMBEDDED, TINY_NOTICE
         from stretto.assembly.readiness import first_models, needs_default, readiness
         from stretto.assembly.tool_check import check_tools
@@ -272,7 +272,7 @@ class Project:
             name = EMBEDDED  # any name does, since no agent asks this model
         elif name is None:
             found = await self.default_model()
-            name, why = found.name, found.why
+            name, why = found.default, " ".join(found.notes)
         assert name is not None
         ready = readiness(plan, name, model, self)
         problems, warnings = ready.problems, ready.warnings
@@ -283,27 +283,31 @@ class Project:
         if problems:
             raise NotReady(f"{plan.name} cannot run here: {count(problems)}", problems)
         lines = (why, TINY_NOTICE if is_asked and name == EMBEDDED else "", *warnings)
-        return Chosen(name, model, tuple(filter(None, lines)))
+        return ModelSelection(name, model, notes=tuple(filter(None, lines)))
 
-    async def default_model(self) -> "Resolved":
+    async def default_model(self) -> ModelSelection:
         """The model for agents that name none, and why it is that one.
 
         Raises InvalidConfig when OPENAI_BASE_URL is set and does not say what it serves.
         """
-        from stretto.adapters.models.resolve import Resolved, resolve
+        from stretto.adapters.models.default_model import find_default_model
 
         if (named := self.settings.model) is not None:
-            return Resolved(named, f"using {named}: the settings or STRETTO_MODEL name it")
-        return await resolve(self.environ, pulled=self._pulled)
+            return ModelSelection(
+                named, notes=(f"using {named}: the settings or STRETTO_MODEL name it",)
+            )
+        return await find_default_model(self.environ, pulled=self._pulled)
 
     async def language_model(self, name: str) -> "Model":
         """One model by its name, for those who want to ask it themselves."""
         from stretto.assembly.subagents import named_models
 
-        return await named_models(Chosen(name, name), self).model(name)
+        return await named_models(ModelSelection(name, name), self).model(name)
 
     @asynccontextmanager
-    async def runner(self, chosen: Chosen, ask: Ask | None = None) -> "AsyncIterator[Runner]":
+    async def runner(
+        self, chosen: ModelSelection, ask: Ask | None = None
+    ) -> "AsyncIterator[Runner]":
         """What does the work, while it is open."""
         from stretto.agents.redacted import RedactedRunner
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, cast
 from stretto.adapters.models.cli.names import NamedCli, NamedCommand, cli_fault, read_name
 from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny, weights_named
 from stretto.adapters.models.local.shelf import Shelf, models_folder
-from stretto.adapters.models.model_names import Fault, Meant, check_name, meaning
+from stretto.adapters.models.model_names import ModelName, NameFault, check_name, resolve_name
 from stretto.adapters.models.prices import is_priced
 from stretto.adapters.tools.search_endpoint import search_fault
-from stretto.assembly.chosen import Chosen
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.config.settings import Settings
 from stretto.plan.model import Plan, PlannedAgent, briefs
@@ -26,7 +25,7 @@ from stretto.problems import Problem
 from stretto.recipe.model import Agent
 from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.models import is_function
+from stretto.vocabulary.models import ModelSelection, is_function
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
@@ -41,7 +40,7 @@ _SET_SEARCH = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
 class Machine:
     """What this machine and these settings let an agent use. `chosen`: the models of the run."""
 
-    def __init__(self, project: "Project", chosen: Chosen) -> None:
+    def __init__(self, project: "Project", chosen: ModelSelection) -> None:
         self._settings = project.settings
         self._environ = project.environ
         self._plugins = project.plugins
@@ -100,8 +99,8 @@ class Machine:
     def _named_model_problems(self, agent: Agent) -> Iterator[Problem]:
         for name in filter(None, (agent.model, *agent.fallback_models)):
             yield from self.model_problems(name)
-            meant = meaning(name, self._environ)
-            if isinstance(meant, Meant) and meant.note:
+            meant = resolve_name(name, self._environ)
+            if isinstance(meant, ModelName) and meant.note:
                 yield Problem("RUN001", meant.note)
 
     def _command_problems(self, model: str) -> Iterator[Problem]:
@@ -139,8 +138,8 @@ class Machine:
             yield Problem("RUN003", said, hint="pip install 'stretto[mcp]'")
 
     def _search_problems(self, agent: Agent) -> Iterator[Problem]:
-        meant = meaning(agent.model, self._environ) if agent.model else Meant(None)
-        if isinstance(meant, Fault):
+        meant = resolve_name(agent.model, self._environ) if agent.model else ModelName(None)
+        if isinstance(meant, NameFault):
             return  # that the model cannot be asked is reported already
         if said := self.search_fault(meant.name or self._chosen.default or None):
             yield Problem("RUN004", said, hint=_SET_SEARCH)
@@ -169,7 +168,7 @@ def readiness(plan: Plan, default: str, override: str | None, project: "Project"
     problems: list[Problem] = []
     warnings: list[str] = []
     settings, environ = project.settings, project.environ
-    machine = Machine(project, Chosen(default, override))
+    machine = Machine(project, ModelSelection(default, override))
     for agent in plan.agents.values():
         if is_function(agent.model):
             continue
@@ -206,8 +205,8 @@ def needs_default(plan: Plan, environ: Mapping[str, str]) -> bool:
     """Whether somebody names no model of his own."""
     for agent in plan.agents.values():
         for name in (*named_models(plan, agent), *agent.fallback_models):
-            meant = meaning(name, environ) if name else Meant(None)
-            if isinstance(meant, Meant) and meant.name is None:
+            meant = resolve_name(name, environ) if name else ModelName(None)
+            if isinstance(meant, ModelName) and meant.name is None:
                 return True
     return False
 
@@ -233,8 +232,8 @@ def models_of(
         yield override
         return
     for name in dict.fromkeys((*named_models(plan, agent), *agent.fallback_models)):
-        meant = meaning(name, environ) if name else Meant(None)
-        yield (name or default) if isinstance(meant, Fault) else (meant.name or default)
+        meant = resolve_name(name, environ) if name else ModelName(None)
+        yield (name or default) if isinstance(meant, NameFault) else (meant.name or default)
 
 
 def _of_agent(agent: PlannedAgent, problems: Iterable[Problem]) -> Iterator[Problem]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from stretto.assembly.chosen import Chosen
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.execution.reuse import downstream, reusable
@@ -20,6 +19,7 @@ from stretto.execution.runs import Resume, Start, new_run_id
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Budget, Recipe
 from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
@@ -59,7 +59,7 @@ class PreparedRun:
     project: Project
     plan: "Plan"
     beginning: Start | Resume
-    models: Chosen
+    models: ModelSelection
     permission: str  # with which it goes on after a person has decided
     notices: tuple[str, ...] = ()  # for the user: which model was chosen and why, what is missing
     accepted: frozenset[str] = frozenset()
@@ -117,7 +117,7 @@ async def prepare(
         start = _run_again(start, request, plan, recorded)
     chosen = await ports.choose(project, plan, model)
     return PreparedRun(
-        project, plan, start, chosen, "auto", (*notices, *chosen.said), request.accepted
+        project, plan, start, chosen, "auto", (*notices, *chosen.notes), request.accepted
     )
 
 
@@ -131,7 +131,7 @@ async def _resumed(
     model = project.model(request.model) if request.model else started.model
     chosen = await ports.choose(project, plan, model)
     beginning = Resume(RunId(started.run_id), permission)
-    return PreparedRun(project, plan, beginning, chosen, permission, chosen.said, request.accepted)
+    return PreparedRun(project, plan, beginning, chosen, permission, chosen.notes, request.accepted)
 
 
 async def _plan_again(

@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from stretto.assembly.chosen import Ask, Chosen
+from stretto.assembly.chosen import Ask
 from stretto.assembly.identity import MachineIdentities
 from stretto.config.settings import Settings, is_true
 from stretto.problems.errors import InvalidConfig
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.tools import tool_name
 
 if TYPE_CHECKING:
@@ -30,19 +31,19 @@ _in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that 
 
 @asynccontextmanager
 async def open_subagents(
-    chosen: Chosen, project: "Project", ask: Ask | None = None
+    chosen: ModelSelection, project: "Project", ask: Ask | None = None
 ) -> AsyncIterator["AnsweringRunner"]:
     from stretto.adapters.models.cli.runner import CliRunner
-    from stretto.adapters.models.model_names import Meant, meaning
+    from stretto.adapters.models.model_names import ModelName, resolve_name
     from stretto.adapters.tools.search_endpoint import search_fault
     from stretto.adapters.tools.toolbox import StandardToolbox
-    from stretto.agents.subagent import Choice, Subagents
+    from stretto.agents.subagent import Subagents
 
-    def means(name: str) -> str | None:
-        meant = meaning(name, environ)
-        return meant.name if isinstance(meant, Meant) else name
+    def full_name(name: str) -> str | None:
+        meant = resolve_name(name, environ)
+        return meant.name if isinstance(meant, ModelName) else name
 
-    def loud(request: "AttemptRequest", model: str) -> Iterator[str]:
+    def attempt_warnings(request: "AttemptRequest", model: str) -> Iterator[str]:
         names = {tool_name(tool) for tool in request.tools}
         if "Bash" in names and settings.sandbox == "off":
             yield "the sandbox is off: Bash ran with all the rights of this user"
@@ -60,16 +61,16 @@ async def open_subagents(
         redactor=redactor,
         writable=settings.steps_write,
     )
-    choice = Choice(chosen.default, chosen.override, settings.judge, means)
+    selection = replace(chosen, judge=settings.judge, resolve_name=full_name)
     async with open_models(chosen, project, ask) as models:
         try:
             yield Subagents(
-                choice,
+                selection,
                 models,
                 toolbox,
                 cli,
                 redactor,
-                loud,
+                attempt_warnings,
                 retries=settings.model_retries,
                 identities=MachineIdentities(settings, environ, project.functions),
             )
@@ -79,7 +80,7 @@ async def open_subagents(
 
 @asynccontextmanager
 async def open_models(
-    chosen: Chosen, project: "Project", ask: Ask | None = None
+    chosen: ModelSelection, project: "Project", ask: Ask | None = None
 ) -> AsyncIterator["NamedModels"]:
     from stretto.adapters.models.http_client import close_clients
 
@@ -96,7 +97,9 @@ async def open_models(
             _close_local()
 
 
-def named_models(chosen: Chosen, project: "Project", ask: Ask | None = None) -> "NamedModels":
+def named_models(
+    chosen: ModelSelection, project: "Project", ask: Ask | None = None
+) -> "NamedModels":
     from stretto.adapters.models.named import NamedModels
 
     settings, environ = project.settings, project.environ
@@ -146,7 +149,7 @@ class _Makers(Mapping[str, "Maker"]):
 
 
 def may_run_command(
-    words: tuple[str, ...], chosen: Chosen, settings: Settings, environ: Mapping[str, str]
+    words: tuple[str, ...], chosen: ModelSelection, settings: Settings, environ: Mapping[str, str]
 ) -> bool:
     """Whether `cli:COMMAND` may be started. A recipe may be a stranger's, and the command is not
     confined: so the user says it, by a flag, by settings, or by trusting all that is here."""

@@ -114,15 +114,15 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
 
 
 async def _machine(project: Project) -> "Machine":
-    from stretto.assembly.chosen import Chosen
     from stretto.assembly.local_models import LocalModels
     from stretto.assembly.readiness import Machine
+    from stretto.vocabulary.models import ModelSelection
 
     try:
-        default = (await LocalModels(project).default_model()).name
+        default = (await LocalModels(project).default_model()).default
     except StrettoError:  # stretto doctor says why
         default = ""
-    return Machine(project, Chosen(default))
+    return Machine(project, ModelSelection(default))
 
 
 def _named(agents: Iterable[ListedAgent], name: str) -> list[ListedAgent]:

@@ -107,7 +107,7 @@ async def _prove_with_model(
     model = project.model(model)
     chosen = await project.choose(plan_of(scenes(REAL_SECONDS)[0]), model)
     say: Callable[[str], None] = (lambda _: None) if as_json else _say
-    for line in chosen.said or (f"using {chosen.default}",):
+    for line in chosen.notes or (f"using {chosen.default}",):
         say(line)
     async with project.runner(chosen) as runner:
         return await prove(folder, runner, on_begin=lambda scene: say(f"running {scene} …"))

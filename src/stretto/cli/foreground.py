@@ -55,7 +55,7 @@ async def prepare(stretto: Stretto, request: RunRequest, as_json: bool) -> Prepa
     print_warnings(() if as_json or request.is_resumed else prepared.warnings)
     for notice in prepared.notices:
         # With --json, which models are asked is in the journal: only doubts remain to be said.
-        if not as_json or notice not in prepared.models.said:
+        if not as_json or notice not in prepared.models.notes:
             say(notice, err=True)
     return prepared
 

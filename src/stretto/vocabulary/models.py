@@ -1,7 +1,10 @@
-"""The beginnings of model names that mean something else than a provider's model."""
+"""Names of models, and which model answers which agent."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeGuard
 
+# Beginnings of names that mean something else than a provider's model.
 CLI_MODEL = "cli:"  # an agent program of another maker
 FUNCTION_MODEL = "python:"  # a Python function that the calling program gave as an agent
 SCRIPTED_MODEL = "scripted:"  # a file of replies
@@ -9,3 +12,23 @@ SCRIPTED_MODEL = "scripted:"  # a file of replies
 
 def is_function(model: str | None) -> TypeGuard[str]:
     return model is not None and model.startswith(FUNCTION_MODEL)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSelection:
+    """Decided once before a run: which model answers agents that name none, and all others."""
+
+    default: str  # for agents that name no model
+    override: str | None = None  # the user's flag: for every agent
+    judge: str | None = None  # for rules that code cannot decide
+    notes: tuple[str, ...] = ()  # for the user: which model and why, what is missing
+    # The full name behind a name as an agent writes it; None: the default.
+    resolve_name: Callable[[str], str | None] = str
+
+    def names_for(self, model: str | None, fallbacks: Sequence[str] = ()) -> tuple[str, ...]:
+        """The models that are asked, each where those before it could not answer."""
+        if self.override:
+            return (self.override,)
+        own = self.resolve_name(model) if model else None
+        others = (self.resolve_name(name) or self.default for name in fallbacks)
+        return tuple(dict.fromkeys((own or self.default, *others)))

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from stretto.adapters.models.model_names import Fault, Meant, check_name, meaning
+from stretto.adapters.models.model_names import ModelName, NameFault, check_name, resolve_name
 from stretto.adapters.models.provider_table import ALIASES, BY_NAME, PREFIXES, PROVIDERS
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "a"}
@@ -34,25 +34,25 @@ ANTHROPIC = {"ANTHROPIC_API_KEY": "a"}
     ],
 )
 def test_a_name_means_one_model(written: str, meant: str | None) -> None:
-    assert meaning(written, {}) == Meant(meant)
+    assert resolve_name(written, {}) == ModelName(meant)
 
 
 def test_the_tiers_of_claude_files_need_a_key_or_else_mean_the_runs_own_model() -> None:
-    assert meaning("sonnet", ANTHROPIC) == Meant("anthropic:claude-sonnet-5")
-    assert meaning("Opus", ANTHROPIC) == Meant("anthropic:claude-opus-5")
-    routed = meaning("haiku", {"OPENROUTER_API_KEY": "o"})
-    assert isinstance(routed, Meant)
+    assert resolve_name("sonnet", ANTHROPIC) == ModelName("anthropic:claude-sonnet-5")
+    assert resolve_name("Opus", ANTHROPIC) == ModelName("anthropic:claude-opus-5")
+    routed = resolve_name("haiku", {"OPENROUTER_API_KEY": "o"})
+    assert isinstance(routed, ModelName)
     assert (routed.name or "").startswith("openrouter:anthropic/claude-haiku")
-    without = meaning("haiku", {})
-    assert isinstance(without, Meant)
+    without = resolve_name("haiku", {})
+    assert isinstance(without, ModelName)
     assert without.name is None
     assert "ANTHROPIC_API_KEY" in without.note
 
 
 def test_a_server_of_ones_own_takes_any_bare_name() -> None:
     environ = {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"}
-    assert meaning("my-model", environ) == Meant("openai:my-model")
-    assert isinstance(meaning("my-model", {}), Fault)
+    assert resolve_name("my-model", environ) == ModelName("openai:my-model")
+    assert isinstance(resolve_name("my-model", {}), NameFault)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_a_server_of_ones_own_takes_any_bare_name() -> None:
     ],
 )
 def test_a_name_that_means_nothing_is_explained(written: str, says: str, hint: str) -> None:
-    fault = meaning(written, {})
-    assert isinstance(fault, Fault)
+    fault = resolve_name(written, {})
+    assert isinstance(fault, NameFault)
     assert says in fault.says
     assert hint in fault.hint
 
@@ -108,7 +108,7 @@ def test_nothing_is_wrong_with_these(name: str, environ: dict[str, str]) -> None
 def test_checking_a_name_imports_no_pydantic() -> None:
     program = (
         "import sys; from stretto.adapters.models.model_names import check_name; "
-        "import stretto.adapters.models.named, stretto.adapters.models.resolve, stretto.adapters.models.prices; "
+        "import stretto.adapters.models.named, stretto.adapters.models.default_model, stretto.adapters.models.prices; "
         "check_name('gpt-4o', {}); "
         "sys.exit(', '.join({'pydantic', 'pydantic_ai', 'openai', 'genai_prices'} & sys.modules.keys()))"
     )

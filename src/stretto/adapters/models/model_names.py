@@ -1,4 +1,4 @@
-"""What a model's name means. In: a name as it is written. Out: `provider:model`, or what is wrong.
+"""What the name of a model means, and whether that model can be used here.
 
 `openai:gpt-4o` says all. Bare names are understood where there is no doubt: `gpt-4o`,
 `claude-sonnet-5`, and `sonnet`, `opus`, `haiku`, `inherit` as .claude/agents files write them.
@@ -24,87 +24,89 @@ _INHERIT = ("inherit", "default", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class ModelName:
     name: str | None  # None: whatever model the run uses
     note: str = ""  # for the user, where it is not what was written
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class NameFault:
     says: str
     hint: str = ""
 
 
-def meaning(name: str, environ: Mapping[str, str]) -> Meant | Fault:
+def resolve_name(name: str, environ: Mapping[str, str]) -> ModelName | NameFault:
     """Whether the provider can be used from here is not asked; `check_name` does."""
     name = name.strip()
     if name in _INHERIT:
-        return Meant(None)
+        return ModelName(None)
     head, colon, model = name.partition(":")
     if head in OTHERS:
-        return Meant(name)
+        return ModelName(name)
     if not colon:
-        return _of_bare_name(name, environ)
+        return _resolve_bare_name(name, environ)
     head = ALIASES.get(head, head)
     if head not in BY_NAME:
         return _unknown_provider(head, name)
     if not model.strip():
-        return Fault(f"the model '{name}' names a provider and no model", f"write {head}:MODEL")
-    return Meant(f"{head}:{model.strip()}")
+        return NameFault(f"the model '{name}' names a provider and no model", f"write {head}:MODEL")
+    return ModelName(f"{head}:{model.strip()}")
 
 
-def _of_bare_name(name: str, environ: Mapping[str, str]) -> Meant | Fault:
+def _resolve_bare_name(name: str, environ: Mapping[str, str]) -> ModelName | NameFault:
     if name.lower() in TIERS:
-        return _of_tier(name.lower(), environ)
+        return _resolve_tier(name.lower(), environ)
     if environ.get("OPENAI_BASE_URL"):
         # Whoever serves models of their own names them as they like.
-        return Meant(f"openai:{name}")
+        return ModelName(f"openai:{name}")
     for prefix, provider in PREFIXES.items():
         if name.startswith(prefix):
-            return Meant(f"{provider}:{name}")
+            return ModelName(f"{provider}:{name}")
     guess = did_you_mean(name, [*OTHERS, *TIERS])
-    return Fault(
+    return NameFault(
         f"which provider serves the model '{name}'?",
         guess or f"write PROVIDER:{name}, such as ollama:{name}",
     )
 
 
-def _of_tier(tier: str, environ: Mapping[str, str]) -> Meant:
+def _resolve_tier(tier: str, environ: Mapping[str, str]) -> ModelName:
     model = TIERS[tier]
     if environ.get("ANTHROPIC_API_KEY"):
-        return Meant(f"anthropic:{model}")
+        return ModelName(f"anthropic:{model}")
     if environ.get("OPENROUTER_API_KEY"):
-        return Meant(f"openrouter:anthropic/{model}")
+        return ModelName(f"openrouter:anthropic/{model}")
     # Agents that were written for another tool run on what the user has.
-    return Meant(None, f"'{tier}' needs ANTHROPIC_API_KEY; the run's own model is used instead")
+    return ModelName(None, f"'{tier}' needs ANTHROPIC_API_KEY; the run's own model is used instead")
 
 
-def _unknown_provider(head: str, name: str) -> Fault:
+def _unknown_provider(head: str, name: str) -> NameFault:
     says = f"the model '{name}' names no known provider"
     if any(letter.isdigit() for letter in head):  # llama3.2:3b has a colon of its own
-        return Fault(says, f"a model of Ollama is written ollama:{name}")
+        return NameFault(says, f"a model of Ollama is written ollama:{name}")
     known = listed([provider.name for provider in PROVIDERS])
-    return Fault(says, did_you_mean(head, [*BY_NAME, *ALIASES, *OTHERS]) or f"there are {known}")
+    return NameFault(
+        says, did_you_mean(head, [*BY_NAME, *ALIASES, *OTHERS]) or f"there are {known}"
+    )
 
 
-def check_name(name: str, environ: Mapping[str, str]) -> Fault | None:
+def check_name(name: str, environ: Mapping[str, str]) -> NameFault | None:
     """What would keep this name from working here, as far as can be seen without asking anyone."""
-    meant = meaning(name, environ)
-    if isinstance(meant, Fault):
+    meant = resolve_name(name, environ)
+    if isinstance(meant, NameFault):
         return meant
     if meant.name is None or meant.name.partition(":")[0] in OTHERS:
         return None
     return check_provider(BY_NAME[meant.name.partition(":")[0]], environ)
 
 
-def check_provider(provider: Provider, environ: Mapping[str, str]) -> Fault | None:
+def check_provider(provider: Provider, environ: Mapping[str, str]) -> NameFault | None:
     if not has_key(provider, environ):
         keys = " or ".join(provider.keys)
-        return Fault(
+        return NameFault(
             f"{provider.name} needs a key, and {keys} is not set", f"export {provider.keys[0]}=…"
         )
     if provider.module is not None and not _is_installed(provider.module):
-        return Fault(
+        return NameFault(
             f"{provider.name} needs a package that is not installed",
             f"pip install 'pydantic-ai-slim[{provider.extra}]'",
         )

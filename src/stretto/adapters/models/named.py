@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from stretto.adapters.models.endpoint import endpoint_of
-from stretto.adapters.models.model_names import Fault, check_provider, meaning
+from stretto.adapters.models.model_names import NameFault, check_provider, resolve_name
 from stretto.adapters.models.prices import price
 from stretto.adapters.models.provider_table import BY_NAME, OTHERS, Provider
 from stretto.ports.model import Model, TokenCounts
@@ -49,8 +49,8 @@ class NamedModels:
 
 def make_model(name: str, environ: Mapping[str, str]) -> Model:
     """Raises InvalidConfig, with what to do about it."""
-    meant = meaning(name, environ)
-    if isinstance(meant, Fault):
+    meant = resolve_name(name, environ)
+    if isinstance(meant, NameFault):
         raise InvalidConfig(meant.says, hint=meant.hint)
     head, _, model = (meant.name or "").partition(":")
     if not head or head in OTHERS:

@@ -1,4 +1,4 @@
-"""Choose a model when nobody has named one. In: the environment. Out: Resolved, and why.
+"""Find the model for agents that name none, when the user has named none either.
 
 A key in the environment → Ollama, if it answers → a pulled local model → the embedded one.
 """
@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 import httpcore2
 
@@ -16,6 +15,7 @@ from stretto.adapters.models.http_client import client_of
 from stretto.adapters.models.model_names import base_url_set, check_provider, key_of
 from stretto.adapters.models.provider_table import BY_NAME, PROVIDERS, Provider
 from stretto.problems.errors import InvalidConfig
+from stretto.vocabulary.models import ModelSelection
 
 EMBEDDED = "embedded"
 _OLLAMA_SECONDS = 0.3
@@ -24,34 +24,28 @@ _MOST_BYTES = 4 * 1024 * 1024
 _CHANGE = "change it with --model, STRETTO_MODEL or `model:` in stretto.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    name: str
-    why: str  # one line for the user
-
-
-async def resolve(
+async def find_default_model(
     environ: Mapping[str, str],
     *,
     pulled: Callable[[], str | None] = lambda: None,  # a local model that was pulled
     ollama_seconds: float = _OLLAMA_SECONDS,
-) -> Resolved:
+) -> ModelSelection:
     """Raises InvalidConfig when OPENAI_BASE_URL is set and does not say what it serves."""
     if (found := await _by_environment(environ)) is not None:
         return found
     if (model := await _ollama_model(environ, ollama_seconds)) is not None:
-        return _resolved(f"ollama:{model}", "Ollama answers, and no key is set")
+        return _select(f"ollama:{model}", "Ollama answers, and no key is set")
     if (local := pulled()) is not None:
-        return _resolved(local, "no key is set, and Ollama does not answer")
+        return _select(local, "no key is set, and Ollama does not answer")
     why = "no key is set, Ollama does not answer, and no local model was pulled"
-    return _resolved(EMBEDDED, f"{why}; it is small")
+    return _select(EMBEDDED, f"{why}; it is small")
 
 
-def _resolved(name: str, because: str) -> Resolved:
-    return Resolved(name, f"using {name}: {because}; {_CHANGE}")
+def _select(name: str, because: str) -> ModelSelection:
+    return ModelSelection(name, notes=(f"using {name}: {because}; {_CHANGE}",))
 
 
-async def _by_environment(environ: Mapping[str, str]) -> Resolved | None:
+async def _by_environment(environ: Mapping[str, str]) -> ModelSelection | None:
     named = [
         provider for provider in PROVIDERS if provider.default_model and _is_set(provider, environ)
     ]
@@ -61,7 +55,7 @@ async def _by_environment(environ: Mapping[str, str]) -> Resolved | None:
         if base_url_set(provider, environ):
             return await _by_listing(provider, environ)
         key = next(key for key in provider.keys if environ.get(key))
-        return _resolved(f"{provider.name}:{provider.default_model}", f"{key} is set")
+        return _select(f"{provider.name}:{provider.default_model}", f"{key} is set")
     return None
 
 
@@ -69,11 +63,13 @@ def _is_set(provider: Provider, environ: Mapping[str, str]) -> bool:
     return bool(key_of(provider, environ) or base_url_set(provider, environ))
 
 
-async def _by_listing(provider: Provider, environ: Mapping[str, str]) -> Resolved:
+async def _by_listing(provider: Provider, environ: Mapping[str, str]) -> ModelSelection:
     variable = next(name for name in provider.url_variables if environ.get(name))
     endpoint = endpoint_of(provider, environ)
     try:
-        models = await _listed(endpoint, endpoint.target("models"), "data", "id", _LISTING_SECONDS)
+        models = await _list_names(
+            endpoint, endpoint.target("models"), "data", "id", _LISTING_SECONDS
+        )
     except (TimeoutError, OSError, ValueError, *_HTTP) as error:
         models, trouble = [], f": {endpoint.redacted(str(error))}" if str(error) else ""
     else:
@@ -81,16 +77,14 @@ async def _by_listing(provider: Provider, environ: Mapping[str, str]) -> Resolve
     if not models:
         says = f"{variable} is set, and {endpoint.origin} does not list its models{trouble}"
         raise InvalidConfig(says, hint=f"name one: --model {provider.name}:NAME")
-    return _resolved(
-        f"{provider.name}:{models[0]}", f"{variable} is set, and it is the first there"
-    )
+    return _select(f"{provider.name}:{models[0]}", f"{variable} is set, and it is the first there")
 
 
 async def _ollama_model(environ: Mapping[str, str], seconds: float) -> str | None:
     with suppress(TimeoutError, OSError, ValueError, InvalidConfig, *_HTTP):
         endpoint = endpoint_of(BY_NAME["ollama"], environ)
         target = endpoint.target("models").replace("/v1/models", "/api/tags")
-        models = await _listed(endpoint, target, "models", "name", seconds)
+        models = await _list_names(endpoint, target, "models", "name", seconds)
         # Embedding models are listed too, and answer nothing.
         return next((model for model in models if "embed" not in model), None)
     return None
@@ -104,7 +98,7 @@ _HTTP = (
 )
 
 
-async def _listed(
+async def _list_names(
     endpoint: Endpoint, target: str, field: str, key: str, seconds: float
 ) -> list[str]:
     """Raises OSError, TimeoutError, ValueError or httpcore2's errors."""

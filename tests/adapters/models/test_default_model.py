@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from stretto.adapters.models.resolve import Resolved, resolve
+from stretto.adapters.models.default_model import ModelSelection, find_default_model
 from stretto.problems.errors import InvalidConfig
 from stretto.testing.openai_server import OpenAIServer
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}  # nothing listens there
 
 
-def resolved(environ: dict[str, str], **how: Any) -> Resolved:
-    return asyncio.run(resolve({**NOWHERE, **environ}, **how))
+def resolved(environ: dict[str, str], **how: Any) -> ModelSelection:
+    return asyncio.run(find_default_model({**NOWHERE, **environ}, **how))
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def resolved(environ: dict[str, str], **how: Any) -> Resolved:
 )
 def test_a_key_decides(environ: dict[str, str], name: str) -> None:
     found = resolved(environ)
-    assert found.name == name
-    assert "is set" in found.why
-    assert "--model" in found.why
-    assert "\n" not in found.why
+    assert found.default == name
+    assert "is set" in found.notes[0]
+    assert "--model" in found.notes[0]
+    assert "\n" not in found.notes[0]
 
 
 def test_a_provider_whose_package_is_missing_stands_back() -> None:
@@ -40,25 +40,27 @@ def test_a_provider_whose_package_is_missing_stands_back() -> None:
 
     if find_spec("anthropic") is not None:
         pytest.skip("anthropic is installed here")
-    assert resolved({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}).name.startswith("openai:")
+    assert resolved({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}).default.startswith("openai:")
 
 
 def test_an_address_is_asked_what_it_serves() -> None:
-    async def story() -> Resolved:
+    async def story() -> ModelSelection:
         async with OpenAIServer(models=("big", "small"), api_key="k") as server:
             environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
-            return await resolve(environ)
+            return await find_default_model(environ)
 
     found = asyncio.run(story())
-    assert found.name == "openai:big"
-    assert "OPENAI_BASE_URL is set" in found.why
+    assert found.default == "openai:big"
+    assert "OPENAI_BASE_URL is set" in found.notes[0]
 
 
 @pytest.mark.parametrize("api_key", ["another", None])
 def test_an_address_that_does_not_say_is_an_error(api_key: str | None) -> None:
     async def story() -> None:
         async with OpenAIServer(models=(), api_key=api_key) as server:
-            await resolve({"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-secret-key"})
+            await find_default_model(
+                {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-secret-key"}
+            )
 
     with pytest.raises(InvalidConfig, match="does not list its models") as caught:
         asyncio.run(story())
@@ -69,23 +71,23 @@ def test_an_address_that_does_not_say_is_an_error(api_key: str | None) -> None:
 
 
 def test_ollama_is_next_and_its_embedding_models_are_passed_over() -> None:
-    async def story() -> Resolved:
+    async def story() -> ModelSelection:
         async with OpenAIServer(models=("nomic-embed-text", "llama3.2:3b")) as server:
-            return await resolve(
+            return await find_default_model(
                 {"OLLAMA_HOST": server.root}, pulled=lambda: "local:qwen", ollama_seconds=10
             )
 
     found = asyncio.run(story())
-    assert found.name == "ollama:llama3.2:3b"
-    assert "Ollama answers" in found.why
+    assert found.default == "ollama:llama3.2:3b"
+    assert "Ollama answers" in found.notes[0]
 
 
 def test_an_ollama_without_models_is_as_good_as_none() -> None:
-    async def story() -> Resolved:
+    async def story() -> ModelSelection:
         async with OpenAIServer(models=()) as server:
-            return await resolve({"OLLAMA_HOST": server.root})
+            return await find_default_model({"OLLAMA_HOST": server.root})
 
-    assert asyncio.run(story()).name == "embedded"
+    assert asyncio.run(story()).default == "embedded"
 
 
 def test_who_does_not_answer_is_not_waited_for() -> None:
@@ -99,15 +101,15 @@ def test_who_does_not_answer_is_not_waited_for() -> None:
         async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             began = time.monotonic()
-            found = await resolve({"OLLAMA_HOST": f"127.0.0.1:{port}"})
-            assert found.name == "embedded"
+            found = await find_default_model({"OLLAMA_HOST": f"127.0.0.1:{port}"})
+            assert found.default == "embedded"
             return time.monotonic() - began
 
     assert asyncio.run(story()) < 5
 
 
 def test_a_pulled_model_comes_before_the_embedded_one() -> None:
-    assert resolved({}, pulled=lambda: "local:qwen").name == "local:qwen"
+    assert resolved({}, pulled=lambda: "local:qwen").default == "local:qwen"
     found = resolved({})
-    assert found.name == "embedded"
-    assert found.why.startswith("using embedded: no key is set")
+    assert found.default == "embedded"
+    assert found.notes[0].startswith("using embedded: no key is set")
