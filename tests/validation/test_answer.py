@@ -65,14 +65,14 @@ def test_a_schema_that_admits_text_takes_text():
 def test_a_schema_that_cannot_be_used_is_not_worth_another_attempt():
     checked = check_answer("{}", "json", {"$ref": "https://example.com/s.json"}, ())
     assert isinstance(checked, NotAccepted)
-    assert not checked.is_mendable
+    assert not checked.can_retry
     assert "https://example.com/s.json" in checked.reason
 
 
 def test_the_schema_is_checked_before_the_rules():
     checked = check_answer("{}", "json", SCHEMA, ("must include a title field",))
     assert isinstance(checked, NotAccepted)
-    assert "'score' is missing" in checked.reason
+    assert "must have the field 'score', which is missing" in checked.reason
     assert "title" not in checked.reason
 
 
@@ -80,7 +80,7 @@ def test_all_rules_that_fail_are_told_at_once():
     rules = ("must include title field", "must be persuasive", "must have at least 2 findings")
     checked = check_answer('{"findings": [1]}', "json", None, rules)
     assert isinstance(checked, NotAccepted)
-    assert checked.is_mendable
+    assert checked.can_retry
     assert checked.reason == (
         "the answer does not meet these rules:\n"
         "- \"must include title field\": the field 'title' is missing in the answer, "

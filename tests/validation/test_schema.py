@@ -37,7 +37,7 @@ def test_a_value_that_fits_has_no_errors():
     ("value", "error"),
     [
         ([], "the answer must be an object, but is a list: []"),
-        ({"score": 7}, "the answer the field 'findings' is missing"),
+        ({"score": 7}, "the answer must have the field 'findings', which is missing"),
         ({"score": "7", "findings": []}, 'at `score`: must be a number, but is text: "7"'),
         ({"score": True, "findings": []}, "at `score`: must be a number, but is true"),
         ({"score": 11, "findings": []}, "at `score`: must be at most 10, but is 11"),
@@ -46,7 +46,10 @@ def test_a_value_that_fits_has_no_errors():
             {"score": 1, "findings": [{"severity": "huge"}]},
             'at `findings[0].severity`: must be one of ["low", "high"], but is "huge"',
         ),
-        ({"score": 1, "findings": [], "x": 1, "y": 2}, "the field 'x', 'y' must not be there"),
+        (
+            {"score": 1, "findings": [], "x": 1, "y": 2},
+            "the answer must not have the field 'x', 'y'",
+        ),
     ],
 )
 def test_an_error_says_where_what_was_expected_and_what_is_there(value, error):

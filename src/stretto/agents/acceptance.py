@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from stretto.events.model import FailureKind
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
-from stretto.validation.answer import Accepted, Checked, NotAccepted, check_answer, check_value
+from stretto.validation.answer import Accepted, AnswerCheck, NotAccepted, check_answer, check_value
 from stretto.vocabulary.usage import Usage
 from stretto.vocabulary.values import Json
 
@@ -53,7 +53,7 @@ class Acceptance:
         checked = await self._checked(answer.output, request)
         if isinstance(checked, NotAccepted):
             # If no answer could pass, the model is not asked again.
-            kind = checked.kind if checked.is_mendable else "refused"
+            kind = checked.kind if checked.can_retry else "refused"
             return _not_accepted(kind, checked.reason, answer.usage, answer)
         judgement = await self._judgement(checked, request, witness)
         usage = answer.usage + judgement.usage
@@ -62,7 +62,7 @@ class Acceptance:
         warnings = (*answer.warnings, *judgement.warnings)
         return Success(checked.output, usage, warnings, answer.model)
 
-    async def _checked(self, output: Json, request: AttemptRequest) -> Checked:
+    async def _checked(self, output: Json, request: AttemptRequest) -> AnswerCheck:
         is_small = isinstance(output, str) and len(output) <= _SMALL_ANSWER
         if not self._may_use_threads or (is_small and not request.schema):
             return _check(output, request)
@@ -80,7 +80,7 @@ class Acceptance:
         return await self._judge(rules, checked.output, request, witness)
 
 
-def _check(output: Json, request: AttemptRequest) -> Checked:
+def _check(output: Json, request: AttemptRequest) -> AnswerCheck:
     if isinstance(output, str):
         return check_answer(output, request.format, request.schema, request.rules)
     return check_value(output, request.schema, request.rules)

@@ -1,1 +1,1 @@
-"""Is an answer what the recipe asked for (RECIPES §7)? Pure: text in, a verdict out."""
+"""Decide whether an answer is what the recipe asked for (RECIPES §7), without a file or a clock."""

@@ -1,7 +1,7 @@
-"""Check an answer (RECIPES §7). In: a model's text and what was asked. Out: Accepted | NotAccepted.
+"""Check an answer as RECIPES §7 asks: not empty, then its format, its schema, its rules.
 
-Not empty, then its format, then its schema, then its rules. The first of these that fails ends it;
-of the rules, all that fail are told at once, so that one more attempt can mend them all.
+The first of these that fails ends the check. Of the rules, all that fail are listed at once, so that
+one more attempt can fix them all.
 """
 
 import re
@@ -29,12 +29,12 @@ class Accepted:
 @dataclass(frozen=True, slots=True)
 class NotAccepted:
     kind: Literal["empty", "validation"]
-    reason: str  # tells the model what to mend
-    # False when no answer could pass, as with a schema that cannot be used: do not try again.
-    is_mendable: bool = True
+    reason: str  # tells the model what to change
+    # False when no answer could pass, because the schema cannot be used.
+    can_retry: bool = True
 
 
-Checked: TypeAlias = Accepted | NotAccepted
+AnswerCheck: TypeAlias = Accepted | NotAccepted
 
 
 def check_answer(
@@ -42,7 +42,7 @@ def check_answer(
     format: str | None,
     schema: Mapping[str, Json] | None,
     rules: Sequence[str],
-) -> Checked:
+) -> AnswerCheck:
     if _is_blank(text):
         return NotAccepted("empty", "the answer is empty")
     output = _read(text, format, schema)
@@ -51,22 +51,24 @@ def check_answer(
     return check_value(output, schema, rules)
 
 
-def check_value(output: Json, schema: Mapping[str, Json] | None, rules: Sequence[str]) -> Checked:
-    """The same for a value that is parsed already. Null is an answer only where a schema is asked
-    and admits it; an empty list or object is one, unless a rule says that it must not be."""
+def check_value(
+    output: Json, schema: Mapping[str, Json] | None, rules: Sequence[str]
+) -> AnswerCheck:
+    """Check a value that is parsed already. Null is an answer only where a schema admits it; an
+    empty list or object is an answer, unless a rule says that it must not be."""
     if (output is None and schema is None) or (isinstance(output, str) and _is_blank(output)):
         return NotAccepted("empty", "the answer is empty")
     if schema is not None:
         errors = schema_errors(output, schema)
         if isinstance(errors, BadSchema):
-            return NotAccepted("validation", errors.reason, is_mendable=False)
+            return NotAccepted("validation", errors.reason, can_retry=False)
         if errors:
             reason = "\n".join(f"- {error}" for error in errors)
             return NotAccepted("validation", f"the answer does not fit its schema:\n{reason}")
     return _check_rules(output, rules)
 
 
-def _check_rules(output: Json, rules: Sequence[str]) -> Checked:
+def _check_rules(output: Json, rules: Sequence[str]) -> AnswerCheck:
     failures, undecided = list[str](), list[str]()
     for rule in rules:
         decision = decide(rule, output)
@@ -75,8 +77,8 @@ def _check_rules(output: Json, rules: Sequence[str]) -> Checked:
         elif decision.status == "undecided":
             undecided.append(rule)
     if failures:
-        told = "\n".join(failures)
-        return NotAccepted("validation", f"the answer does not meet these rules:\n{told}")
+        reasons = "\n".join(failures)
+        return NotAccepted("validation", f"the answer does not meet these rules:\n{reasons}")
     return Accepted(output, tuple(undecided))
 
 
@@ -105,5 +107,5 @@ def _admits_text(schema: Mapping[str, Json]) -> bool:
 
 
 def _is_blank(text: str) -> bool:
-    said = _THOUGHTS.sub("", text) if "<think" in text else text
-    return not said.translate(dict.fromkeys(map(ord, _INVISIBLE))).strip()
+    answer = _THOUGHTS.sub("", text) if "<think" in text else text
+    return not answer.translate(dict.fromkeys(map(ord, _INVISIBLE))).strip()

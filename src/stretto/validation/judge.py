@@ -1,7 +1,7 @@
-"""What a judge is asked, and what it said. In: rules and an answer. Out: a prompt; its verdicts.
+"""Ask a judge about rules that code cannot decide, and read its verdicts.
 
-The answer under judgement was written by a model that may want to pass. It is quoted as data
-between marks that it cannot contain, and an unreadable or missing verdict is never a pass.
+A model that wants to pass wrote the answer. So the prompt quotes the answer as data between marks
+that it cannot contain, and a verdict that is missing or cannot be read is never a pass.
 """
 
 import hashlib
@@ -86,7 +86,8 @@ def judge_prompt(rules: Sequence[str], output: Json) -> str:
 
 
 def _mark(candidate: str) -> str:
-    """A line that the answer does not hold. Made from it, so one answer is always asked alike."""
+    """A line that the answer does not hold. It is made from the answer, so that the same answer is
+    always asked about in the same words."""
     salt = 0
     while True:
         digest = hashlib.sha256(f"{salt}:{candidate}".encode("utf-8", "surrogatepass")).hexdigest()
@@ -105,31 +106,31 @@ def read_verdicts(text: str, rules: Sequence[str]) -> tuple[RuleVerdict, ...] | 
     found = read_json(text)
     if isinstance(found, NoJson):
         return f"the judge's answer cannot be read: {found.reason}"
-    list_names = found.get("verdicts") if isinstance(found, dict) else found
-    if not isinstance(list_names, list):
+    written = found.get("verdicts") if isinstance(found, dict) else found
+    if not isinstance(written, list):
         return "the judge's answer cannot be read: it has no list of verdicts"
-    said = dict[int, RuleVerdict]()
-    for one in list_names:
-        read = _verdict(one, rules)
+    verdicts = dict[int, RuleVerdict]()
+    for each in written:
+        read = _read_verdict(each, rules)
         if isinstance(read, str):
             return f"the judge's answer cannot be read: {read}"
         number, verdict = read
-        if number in said and said[number].passed != verdict.passed:
+        if number in verdicts and verdicts[number].passed != verdict.passed:
             return f"the judge contradicts itself about rule {number}"
-        said[number] = verdict
-    missing = [str(n) for n in range(1, len(rules) + 1) if n not in said]
+        verdicts[number] = verdict
+    missing = [str(n) for n in range(1, len(rules) + 1) if n not in verdicts]
     if missing:
         return f"the judge gave no verdict on rule {', '.join(missing)}"
-    return tuple(said[n] for n in range(1, len(rules) + 1))
+    return tuple(verdicts[n] for n in range(1, len(rules) + 1))
 
 
-def _verdict(written: Json, rules: Sequence[str]) -> tuple[int, RuleVerdict] | str:
+def _read_verdict(written: Json, rules: Sequence[str]) -> tuple[int, RuleVerdict] | str:
     if not isinstance(written, dict):
         return f"{show_json(written)} is no verdict"
     number, passed, reason = written.get("rule"), written.get("pass"), written.get("reason")
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(rules):
         return f"{show_json(number)} is not the number of a rule"
-    # "true" in quotes, 1 or "yes" is not a pass: what is not plainly one is not counted as one.
+    # "true" in quotes, 1 or "yes" does not count: a pass must be plain.
     if not isinstance(passed, bool):
         return f"'pass' of rule {number} is {show_json(passed)}, not true or false"
     why = reason.strip() if isinstance(reason, str) else ""

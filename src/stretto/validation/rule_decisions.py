@@ -23,15 +23,15 @@ _MOST_VALUES = 20_000  # of an answer that are looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RuleDecision:
     status: Literal["passed", "failed", "undecided"]
     reasons: tuple[str, ...] = ()  # of a failure
 
 
-PASSED, UNDECIDED = Decision("passed"), Decision("undecided")
+PASSED, UNDECIDED = RuleDecision("passed"), RuleDecision("undecided")
 
 
-def decide(rule: str, answer: Json) -> Decision:
+def decide(rule: str, answer: Json) -> RuleDecision:
     rules, value = r.understand(rule), _read_text(answer)
     is_small = sum(1 for _ in islice(_values(value), _MOST_VALUES)) < _MOST_VALUES
     return _decide_all(rules, _Place(value, "")) if rules and is_small else UNDECIDED
@@ -46,8 +46,8 @@ class _Place:
     def name(self) -> str:
         return f"`{self.path[:200]}`" if self.path else "the answer"
 
-    def fails(self, wanted: str) -> Decision:
-        return Decision("failed", (f"{self.name} {wanted}",))
+    def fails(self, wanted: str) -> RuleDecision:
+        return RuleDecision("failed", (f"{self.name} {wanted}",))
 
 
 def _read_text(answer: Json) -> Json:
@@ -59,20 +59,20 @@ def _read_text(answer: Json) -> Json:
     return answer
 
 
-def _decide_all(rules: r.Rules, place: _Place) -> Decision:
+def _decide_all(rules: r.Rules, place: _Place) -> RuleDecision:
     return _all_of(_decide(rule, place) for rule in rules)
 
 
-def _all_of(decisions: Iterable[Decision]) -> Decision:
+def _all_of(decisions: Iterable[RuleDecision]) -> RuleDecision:
     """One failure is a failure of the whole, even where other parts are undecided."""
     made = list(decisions)
     reasons = [reason for decision in made for reason in decision.reasons]
     if reasons:
-        return Decision("failed", tuple(dict.fromkeys(reasons))[:5])
+        return RuleDecision("failed", tuple(dict.fromkeys(reasons))[:5])
     return UNDECIDED if UNDECIDED in made else PASSED
 
 
-def _decide(rule: r.Rule, place: _Place) -> Decision:
+def _decide(rule: r.Rule, place: _Place) -> RuleDecision:
     match rule:
         case r.KindRule(kind):
             return _is_kind(kind, place)
@@ -92,7 +92,7 @@ def _decide(rule: r.Rule, place: _Place) -> Decision:
             assert_never(rule)
 
 
-def _field_meets(rule: r.FieldRule, place: _Place) -> Decision:
+def _field_meets(rule: r.FieldRule, place: _Place) -> RuleDecision:
     value = place.value
     whole = _decide_all(rule.rules, place) if rule.about == "answer or field" else UNDECIDED
     key = _find_key(value, rule.name) if isinstance(value, dict) else None
@@ -108,7 +108,7 @@ def _field_meets(rule: r.FieldRule, place: _Place) -> Decision:
     return UNDECIDED if decision == PASSED and is_measured and is_elsewhere else decision
 
 
-def _missing(rule: r.FieldRule, place: _Place) -> Decision:
+def _missing(rule: r.FieldRule, place: _Place) -> RuleDecision:
     name, value = rule.name, place.value
     kinds = [each.kind for each in rule.rules if isinstance(each, r.KindRule)]
     # "a descriptive field" and "a sorted array" may have any name; an answer without arrays does
@@ -122,11 +122,11 @@ def _missing(rule: r.FieldRule, place: _Place) -> Decision:
     if isinstance(value, dict):
         has = list_names(list(value)) if value else "no fields"
         reason = f"the field '{name.text}' is missing in {place.name}, which has {has}"
-        return Decision("failed", (reason,))
+        return RuleDecision("failed", (reason,))
     return place.fails(f"is {kind_of(value)}: it must be an object with the field '{name.text}'")
 
 
-def _each_meets(rule: r.EachRule, place: _Place) -> Decision:
+def _each_meets(rule: r.EachRule, place: _Place) -> RuleDecision:
     noun = rule.noun or (r.FieldName("items") if isinstance(place.value, dict) else None)
     elements = _find_list(noun, place, is_answer=True)
     if elements is None or elements == place.value == []:
@@ -243,7 +243,7 @@ _UNSPACED = re.compile(
 _JOINT = re.compile(r"(?<=\w)[^\w\s'’](?=\w)")
 
 
-def _is_kind(kind: r.JsonKind, place: _Place) -> Decision:
+def _is_kind(kind: r.JsonKind, place: _Place) -> RuleDecision:
     if _fits(kind, place.value):
         return PASSED
     if isinstance(place.value, str) and not place.path:
@@ -259,7 +259,7 @@ def _fits(kind: r.JsonKind, value: Json) -> bool:
     return isinstance(value, _KINDS[kind][1]) and not is_part
 
 
-def _is_in_range(range: r.RuleRange, place: _Place) -> Decision:
+def _is_in_range(range: r.RuleRange, place: _Place) -> RuleDecision:
     value = place.value
     if isinstance(value, str | list | dict):
         return UNDECIDED  # "85", "85%", a list whose length or elements may be meant
@@ -268,7 +268,7 @@ def _is_in_range(range: r.RuleRange, place: _Place) -> Decision:
     return place.fails(f"must be {range}, but is {show_json(value)}")
 
 
-def _is_filled(place: _Place) -> Decision:
+def _is_filled(place: _Place) -> RuleDecision:
     value = place.value
     if isinstance(value, str):
         value = value.translate(_INVISIBLE).strip()
@@ -282,7 +282,7 @@ def _is_filled(place: _Place) -> Decision:
     return PASSED if is_telling else UNDECIDED
 
 
-def _has_length(range: r.RuleRange, unit: str, place: _Place) -> Decision:
+def _has_length(range: r.RuleRange, unit: str, place: _Place) -> RuleDecision:
     text = place.value
     if not isinstance(text, str) or "<think" in text or _UNSPACED.search(text):
         return UNDECIDED
@@ -307,7 +307,7 @@ def _count(text: str, unit: str) -> tuple[int, int]:
     return fewest, len(words) + sum(len(_JOINT.findall(word)) for word in words)
 
 
-def _has_count(rule: r.CountRule, place: _Place) -> Decision:
+def _has_count(rule: r.CountRule, place: _Place) -> RuleDecision:
     elements = _find_list(rule.noun, place, is_answer=rule.is_answer)
     # An empty element, a list, or one unlike the others may be none of the things, or several.
     is_doubtful = any(each in (None, "", {}) or isinstance(each, list) for each in elements or ())

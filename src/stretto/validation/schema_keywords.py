@@ -112,7 +112,7 @@ def _additional_properties(
             yield from validator.descend(value[key], argument, path=key)
     elif argument is False and others:
         error = ValidationError("has fields that must not be there")
-        error.others = others  # type: ignore[attr-defined]  # for its wording
+        error.others = others  # type: ignore[attr-defined]  # for its message
         yield error
 
 

@@ -41,11 +41,7 @@ _DEEPEST = 4
 
 def describe_error(error: "ValidationError | SchemaError", depth: int = 0) -> str:
     place = spell_path(error.absolute_path)
-    return (
-        f"at {place}: {explain_error(error, depth)}"
-        if place
-        else f"the answer {explain_error(error, depth)}"
-    )
+    return f"{f'at {place}:' if place else 'the answer'} {explain_error(error, depth)}"
 
 
 def spell_path(path: Iterable[str | int]) -> str:
@@ -70,9 +66,9 @@ def explain_error(error: "ValidationError | SchemaError", depth: int = 0) -> str
             return f"must be {names}, but is {_show(value)}"
         case "required":
             missing = [name for name in wanted if isinstance(value, dict) and name not in value]
-            return f"the field {list_names(missing)} is missing"
+            return f"must have the field {list_names(missing)}, which is missing"
         case "additionalProperties" if hasattr(error, "others"):
-            return f"the field {list_names(error.others)} must not be there"
+            return f"must not have the field {list_names(error.others)}"
         case "uniqueItems":
             return f"{error.message}: each may occur only once"
         case "minItems" | "maxItems" if isinstance(value, list):
@@ -91,7 +87,7 @@ def explain_error(error: "ValidationError | SchemaError", depth: int = 0) -> str
 
 
 def _nearest(error: "ValidationError | SchemaError", depth: int) -> str:
-    """The alternative that came closest: the one whose complaint lies deepest."""
+    """Describe the alternative that came closest: the one whose error lies deepest."""
     alternatives: Any = error.validator_value
     nearest = max(error.context or (), key=lambda inner: len(inner.absolute_path))
     return f"fits none of {len(alternatives)} alternatives; nearest: {describe_error(nearest, depth + 1)}"
