@@ -36,7 +36,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from stretto.testing.openai_script import Answer, Asked, Said, ToolCall
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, ToolCall
 from stretto.testing.openai_server import OpenAIServer, serving
 
 Tree: TypeAlias = dict[str, bytes]
@@ -165,7 +165,7 @@ class Writer:
     def __init__(self) -> None:
         self.called = threading.Event()
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, asked: Asked) -> ServerAnswer:
         calls = [
             ToolCall("Write", {"file_path": path, "content": (content or b"").decode()})
             for path, content in change_of("tools").items()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from acceptance.test_over_http import over_http
-from stretto.testing.openai_script import Answer, Asked, Said, Tokens, ToolCall
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, TokenUsage, ToolCall
 from stretto.testing.openai_server import serving
 from support.background_runs import lines
 from support.cli import write
@@ -22,10 +22,10 @@ workflow:
 """
 
 
-def obedient(asked: Asked) -> Answer:
+def obedient(asked: Asked) -> ServerAnswer:
     """A model that would use 860 tokens, and keeps to a limit that it is given."""
     limit = asked.body.get("max_tokens") or asked.body.get("max_completion_tokens") or 840
-    return Said("word " * 3, usage=Tokens(20, min(840, int(str(limit)))))
+    return Said("word " * 3, usage=TokenUsage(20, min(840, int(str(limit)))))
 
 
 def test_fifty_calls_at_once_stay_within_the_budget(tmp_path: Path) -> None:
@@ -44,9 +44,9 @@ def test_fifty_calls_at_once_stay_within_the_budget(tmp_path: Path) -> None:
 def test_the_turns_of_one_agent_stay_within_the_budget(tmp_path: Path) -> None:
     write(tmp_path, "fan.yaml", FAN.replace("BUDGET", "tokens: 1000"))
 
-    def never_done(asked: Asked) -> Answer:
+    def never_done(asked: Asked) -> ServerAnswer:
         call = ToolCall("Glob", {"pattern": "*"})
-        return Said("", tool_calls=(call,), usage=Tokens(100 * asked.times, 50))
+        return Said("", tool_calls=(call,), usage=TokenUsage(100 * asked.times, 50))
 
     with serving(never_done) as server:
         words = ("run", "fan.yaml", "--json", "--model", "openai:m", "--input-json", "-")
@@ -59,7 +59,7 @@ def test_the_turns_of_one_agent_stay_within_the_budget(tmp_path: Path) -> None:
 
 def test_a_model_that_takes_more_than_was_reserved_is_told_on(tmp_path: Path) -> None:
     write(tmp_path, "fan.yaml", FAN.replace("BUDGET", "tokens: 1000"))
-    with serving(Said("Long.", usage=Tokens(20, 5_000))) as server:
+    with serving(Said("Long.", usage=TokenUsage(20, 5_000))) as server:
         words = ("run", "fan.yaml", "--json", "--model", "openai:m", "--input-json", "-")
         said = over_http(tmp_path, server.url, *words, stdin='{"list": [1, 2, 3]}')
     report = lines(said)[-1]

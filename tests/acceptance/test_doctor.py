@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, Status, ToolCall
 from stretto.testing.openai_server import serving
 from support.cli import refused, stretto, succeeded, tree, write
 
@@ -152,7 +152,7 @@ def test_the_smoke_test_in_text_is_a_row_for_each_check(tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
-def _obedient(asked: Asked) -> Answer:
+def _obedient(asked: Asked) -> ServerAnswer:
     """Does what the tasks ask for: writes with Write, reads with Read, then says a word."""
     if asked.messages[-1].get("role") == "tool":
         return Said(asked.prompt if "Read" in asked.tool_names else "done")

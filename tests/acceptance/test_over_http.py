@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from stretto.testing.openai_script import (
-    Answer,
     Asked,
     Cut,
     Hang,
     Malformed,
     Said,
+    ServerAnswer,
     Status,
     ToolCall,
     by_words,
@@ -88,7 +88,7 @@ def test_the_printed_recipes_run_over_http(
     [Malformed("{"), Said(""), Hang()],
     ids=["malformed", "empty", "hang"],
 )
-def test_a_fault_is_retried_within_the_steps_policy(tmp_path: Path, fault: Answer) -> None:
+def test_a_fault_is_retried_within_the_steps_policy(tmp_path: Path, fault: ServerAnswer) -> None:
     write(tmp_path, "one.yaml", ONE)
     with serving([fault, Said("Fine.")]) as server:
         said = over_http(tmp_path, server.url, "run", "one.yaml", "--json", "--model", "openai:m")
@@ -104,7 +104,9 @@ def test_a_fault_is_retried_within_the_steps_policy(tmp_path: Path, fault: Answe
 @pytest.mark.parametrize(
     "fault", [rate_limited(1), Status(503), Cut()], ids=["429", "503", "cut stream"]
 )
-def test_a_moments_trouble_costs_no_attempt_and_is_told(tmp_path: Path, fault: Answer) -> None:
+def test_a_moments_trouble_costs_no_attempt_and_is_told(
+    tmp_path: Path, fault: ServerAnswer
+) -> None:
     write(tmp_path, "one.yaml", ONE.replace("timeout: 2s", "timeout: 60s"))
     with serving([fault, Said("Fine.")]) as server:
         said = over_http(tmp_path, server.url, "run", "one.yaml", "--json", "--model", "openai:m")
@@ -177,7 +179,7 @@ steps: [{id: a, agent: helper, prompt: Go.}]
 """,
     )
 
-    def script(asked: Asked) -> Answer:
+    def script(asked: Asked) -> ServerAnswer:
         return Status(503) if asked.model == "flaky" else Said("Done.")
 
     with serving(script) as server:
@@ -295,7 +297,7 @@ steps:
 """
     write(tmp_path, "writers.yaml", recipe)
 
-    def script(asked: Asked) -> Answer:
+    def script(asked: Asked) -> ServerAnswer:
         first = str(asked.messages[1]["content"])
         if len(asked.messages) > 2:
             return Said(str(asked.messages[-1]["content"]))
@@ -375,7 +377,7 @@ steps: [{id: a, agent: writer, prompt: go, write_set: [a.txt]}]
     write(tmp_path, "a.txt", "base\n")
     call = ToolCall("Write", {"file_path": "a.txt", "content": "theirs\n"})
 
-    def script(asked: Asked) -> Answer:
+    def script(asked: Asked) -> ServerAnswer:
         if len(asked.messages) > 2:
             write(tmp_path, "a.txt", "ours\n")  # a person edits it meanwhile
             return Said("Done.")
@@ -402,7 +404,7 @@ steps: [{id: a, agent: writer, prompt: go, write_set: [a.txt], workspace_mode: s
     write(tmp_path, "shared.yaml", recipe)
     call = ToolCall("Write", {"file_path": "a.txt", "content": "one\n"})
 
-    def script(asked: Asked) -> Answer:
+    def script(asked: Asked) -> ServerAnswer:
         if len(asked.messages) > 2:
             write(tmp_path, "stray.txt", "by somebody\n")
             return Said("Done.")
@@ -454,7 +456,9 @@ steps: [{id: a, agent: sly, prompt: go}]
 
 
 @pytest.mark.parametrize("answer", [Said("Done."), Status(500)], ids=["succeeds", "fails"])
-def test_a_sandbox_that_is_off_is_loud_and_in_the_report(tmp_path: Path, answer: Answer) -> None:
+def test_a_sandbox_that_is_off_is_loud_and_in_the_report(
+    tmp_path: Path, answer: ServerAnswer
+) -> None:
     recipe = "name: b\nagents: {sh: {prompt: x, tools: [Bash]}}\nsteps: [{id: a, agent: sh, prompt: go}]\n"
     write(tmp_path, "b.yaml", recipe)
     write(tmp_path, "stretto.yaml", "sandbox: off\n")
@@ -478,7 +482,7 @@ def test_a_retry_asks_for_what_failed_and_reuses_what_its_own_place_said(tmp_pat
     write(tmp_path, "votes.yaml", VOTES)
     broken = True
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: Asked) -> ServerAnswer:
         counts = "Count" in asked.prompt
         return Said("" if counts and broken else f"{'count' if counts else 'vote'} {asked.times}")
 

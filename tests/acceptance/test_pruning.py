@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.testing.openai_script import Answer, Asked, Hang, Said, ToolCall
+from stretto.testing.openai_script import Asked, Hang, Said, ServerAnswer, ToolCall
 from stretto.testing.openai_server import OpenAIServer, serving
 from support.background_runs import lines
 from support.cli import environment, stretto, write
@@ -21,7 +21,7 @@ steps: [{{id: a, agent: writer, prompt: go, write_set: [a.txt]}}]
 """
 
 
-def hanging(asked: Asked) -> Answer:
+def hanging(asked: Asked) -> ServerAnswer:
     """Writes a file, and then says nothing for long."""
     if len(asked.messages) > 2:
         return Hang()

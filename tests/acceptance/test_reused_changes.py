@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, Status, ToolCall
 from stretto.testing.openai_server import OpenAIServer, serving
 from support.background_runs import lines
 from support.cli import stretto, write
@@ -32,7 +32,7 @@ class Model:
         self.writes = 0
         self.is_failing = False
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, asked: Asked) -> ServerAnswer:
         told = json.dumps(asked.messages)
         if "go on after" in told:
             return Status(400, "not now") if self.is_failing else Said("Went on.")

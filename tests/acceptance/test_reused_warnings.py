@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stretto.testing.openai_script import Answer, Asked, Said, Status, ToolCall
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, Status, ToolCall
 from stretto.testing.openai_server import OpenAIServer, serving
 from support.background_runs import lines
 from support.cli import stretto, write
@@ -32,7 +32,7 @@ CACHED = ", cache: true"
 MODEL = ("--model", "openai:m")
 
 
-def calling(tool: str, **arguments: Any) -> Callable[[Asked], Answer]:
+def calling(tool: str, **arguments: Any) -> Callable[[Asked], ServerAnswer]:
     """The call, and then the claim that all is done."""
     call = Said("", tool_calls=(ToolCall(tool, arguments),))
     return lambda asked: call if asked.messages[-1]["role"] == "user" else Said("Done.")
@@ -42,11 +42,11 @@ REFUSED = calling("Write", file_path="stray.txt", content="x")
 NOT_THERE = calling("Read", file_path="none.txt")
 
 
-def failing_over(asked: Asked) -> Answer:
+def failing_over(asked: Asked) -> ServerAnswer:
     return Status(404) if asked.model == "x" else Said(f"by {asked.model}")
 
 
-def unjudged(asked: Asked) -> Answer:
+def unjudged(asked: Asked) -> ServerAnswer:
     return Said("Hello.") if asked.times == 1 else Status(400, "no judge")
 
 
@@ -64,7 +64,7 @@ def told(folder: Path, server: OpenAIServer, *words: str) -> tuple[dict[str, Any
     ids=["a write that was refused", "a file that is not there"],
 )
 def test_a_retry_does_anew_what_was_done_in_vain(
-    tmp_path: Path, recipe: str, script: Callable[[Asked], Answer]
+    tmp_path: Path, recipe: str, script: Callable[[Asked], ServerAnswer]
 ) -> None:
     write(tmp_path, "r.yaml", recipe)
     with serving(script) as server:
@@ -86,7 +86,7 @@ def test_a_retry_does_anew_what_was_done_in_vain(
 def test_a_warning_goes_where_the_answer_goes(
     tmp_path: Path,
     recipe: str,
-    script: Callable[[Asked], Answer],
+    script: Callable[[Asked], ServerAnswer],
     model: tuple[str, ...],
     says: str,
 ) -> None:
@@ -109,7 +109,7 @@ def test_a_warning_goes_where_the_answer_goes(
     ids=["a write that was refused", "a file that is not there", "another model answered"],
 )
 def test_an_answer_with_a_warning_does_not_enter_the_cache(
-    tmp_path: Path, recipe: str, script: Callable[[Asked], Answer], model: tuple[str, ...]
+    tmp_path: Path, recipe: str, script: Callable[[Asked], ServerAnswer], model: tuple[str, ...]
 ) -> None:
     write(tmp_path, "r.yaml", recipe)
     with serving(script) as server:

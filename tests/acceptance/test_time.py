@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.test_over_http import over_http
-from stretto.testing.openai_script import Answer, Asked, Said, ToolCall
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, ToolCall
 from stretto.testing.openai_server import serving
 from support.background_runs import MODEL, journal, lines, running, started
 from support.cli import environment, stretto, write
@@ -111,7 +111,7 @@ def test_a_process_that_was_stopped_past_its_lease_has_no_more_effects(tmp_path:
     asked: list[str] = []
     first: list[subprocess.Popen[str]] = []
 
-    def script(question: Asked) -> Answer:
+    def script(question: Asked) -> ServerAnswer:
         asked.append(str(question.messages[-1]["content"]))
         if len(asked) > 1:
             return Said("from the second")
@@ -144,7 +144,7 @@ def test_a_process_that_was_stopped_and_not_missed_goes_on(tmp_path: Path) -> No
     first: list[subprocess.Popen[str]] = []
     asked: list[Asked] = []
 
-    def script(question: Asked) -> Answer:
+    def script(question: Asked) -> ServerAnswer:
         asked.append(question)
         os.kill(first[0].pid, signal.SIGSTOP)
         return Said("at last")

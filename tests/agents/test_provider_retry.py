@@ -12,11 +12,11 @@ from stretto.events.model import FailureKind, ToolEnded
 from stretto.ports.model import ModelFault
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.testing.openai_script import (
-    Answer,
     Asked,
     Cut,
     ErrorInStream,
     Said,
+    ServerAnswer,
     Status,
     ToolCall,
     rate_limited,
@@ -41,7 +41,7 @@ TRANSIENT = {
 
 
 @pytest.mark.parametrize("fault", TRANSIENT.values(), ids=TRANSIENT)
-def test_a_moments_trouble_is_asked_again_and_told(fault: Answer) -> None:
+def test_a_moments_trouble_is_asked_again_and_told(fault: ServerAnswer) -> None:
     done = play([fault, fault, Said("Fine.")])
     assert done.output == "Fine."
     assert done.server.asked_times == 3
@@ -60,7 +60,7 @@ def test_after_the_last_retry_it_fails_as_what_it_is() -> None:
     assert done.failure.usage.model_calls == 3
 
 
-PERMANENT: dict[str, tuple[Answer, str]] = {
+PERMANENT: dict[str, tuple[ServerAnswer, str]] = {
     "401": (Status(401, "bad key"), "set a valid key"),
     "403": (Status(403, "not yours"), "use a key that may use this model"),
     "402": (Status(402), "add credit"),
@@ -72,7 +72,7 @@ PERMANENT: dict[str, tuple[Answer, str]] = {
 
 @pytest.mark.parametrize(("fault", "todo"), PERMANENT.values(), ids=PERMANENT)
 def test_what_nobody_can_wait_out_fails_at_once_and_says_what_to_do(
-    fault: Answer, todo: str
+    fault: ServerAnswer, todo: str
 ) -> None:
     done = play([fault, Said("never")])
     assert (done.failure.kind, done.server.asked_times) == ("permanent", 1)
@@ -106,7 +106,7 @@ def test_an_unknown_host_is_permanent_and_a_closed_port_is_not() -> None:
 
 def test_only_the_request_is_repeated_and_no_tool_is_called_twice(tmp_path: Path) -> None:
     call = ToolCall("Write", {"file_path": "a.txt", "content": "once"})
-    script: Sequence[Answer] = [
+    script: Sequence[ServerAnswer] = [
         Said("", tool_calls=(call,)),
         rate_limited(),
         Cut(Said("half", tool_calls=(call,))),
@@ -135,7 +135,7 @@ def test_a_wait_that_would_outlast_the_timeout_fails_with_the_fault_itself() -> 
 
 
 def test_another_model_is_asked_rather_than_waited_for_long() -> None:
-    def script(asked: Asked) -> Answer:
+    def script(asked: Asked) -> ServerAnswer:
         return rate_limited(30) if asked.model == "first" else Said("Second.")
 
     done = play(script, request(fallback_models=("openai:second",)))

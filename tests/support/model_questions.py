@@ -8,7 +8,7 @@ from typing import Any
 from stretto.adapters.models.endpoint import Endpoint
 from stretto.adapters.models.openai_model import OpenAIModel
 from stretto.ports.model import Message, Model, ModelQuestion, ModelReply, UserMessage
-from stretto.testing.openai_script import Asked, Script
+from stretto.testing.openai_script import Asked, ServerScript
 from stretto.testing.openai_server import OpenAIServer
 
 KEY = "sk-not-a-real-key-0123456789"
@@ -29,7 +29,9 @@ async def ask(
     return await model.ask(ModelQuestion(messages, **question), hear)
 
 
-def asked_once(script: Script, *, idle_seconds: float = 5, **how: Any) -> tuple[ModelReply, Asked]:
+def asked_once(
+    script: ServerScript, *, idle_seconds: float = 5, **how: Any
+) -> tuple[ModelReply, Asked]:
     """The reply, and what the server was asked. Raises what the model raises."""
 
     async def story() -> tuple[ModelReply, Asked]:

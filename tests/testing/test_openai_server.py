@@ -23,9 +23,9 @@ from stretto.testing.openai_script import (
     Hang,
     Malformed,
     Said,
-    Script,
+    ServerScript,
     Status,
-    Tokens,
+    TokenUsage,
     ToolCall,
     WrongType,
     by_words,
@@ -54,7 +54,7 @@ def ask(connection: http.client.HTTPConnection, **more: Any) -> http.client.HTTP
     return connection.getresponse()
 
 
-def asked_once(script: Script, **more: Any) -> tuple[http.client.HTTPResponse, bytes]:
+def asked_once(script: ServerScript, **more: Any) -> tuple[http.client.HTTPResponse, bytes]:
     with serving(script) as server, client(server) as connection:
         answer = ask(connection, **more)
         return answer, answer.read()
@@ -67,7 +67,7 @@ def events(body: bytes) -> list[Any]:
 
 
 def test_an_answer_comes_as_one_json_body() -> None:
-    answer, body = asked_once(Said("Hello.", usage=Tokens(7, 2, cached=5)))
+    answer, body = asked_once(Said("Hello.", usage=TokenUsage(7, 2, cached=5)))
     said = json.loads(body)
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert said["choices"][0]["message"] == {"role": "assistant", "content": "Hello."}
@@ -85,7 +85,7 @@ def test_a_stream_comes_in_the_pieces_that_were_asked_for() -> None:
 
 
 def test_usage_ends_a_stream_when_it_is_asked_for() -> None:
-    said = Said("Hi.", usage=Tokens(3, 1))
+    said = Said("Hi.", usage=TokenUsage(3, 1))
     _, body = asked_once(said, stream=True, stream_options={"include_usage": True})
     *others, last = events(body)
     assert (last["choices"], last["usage"]["prompt_tokens"]) == ([], 3)

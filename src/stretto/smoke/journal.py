@@ -83,7 +83,7 @@ _Ends = (AttemptSucceeded, AttemptFailed, AttemptCancelled, ChangesCollected, Me
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StepSpan:
     """From a step's first row to its last; an isolated writer is done once its change is merged."""
 
     first_seq: int
@@ -114,12 +114,12 @@ def events_of(rows: Sequence[StoredEvent]) -> list[tuple[int, Event]]:
     return [(row.seq, row.event) for row in rows if not isinstance(row.event, UnknownEvent)]
 
 
-def spans_of(rows: Sequence[StoredEvent]) -> dict[str, Span]:
+def spans_of(rows: Sequence[StoredEvent]) -> dict[str, StepSpan]:
     """By step. One that ends before it starts has not ended."""
-    found: dict[str, Span] = {}
+    found: dict[str, StepSpan] = {}
     for seq, event in events_of(rows):
         if isinstance(event, AttemptStarted):
-            found.setdefault(event.step, Span(seq, seq, event.at, event.at))
+            found.setdefault(event.step, StepSpan(seq, seq, event.at, event.at))
         elif isinstance(event, _Ends) and event.step in found:
             span = found[event.step]
             ended = replace(span, last_seq=seq, ended_at=event.at, has_ended=True)
@@ -129,7 +129,7 @@ def spans_of(rows: Sequence[StoredEvent]) -> dict[str, Span]:
     return found
 
 
-def _with_outcome(span: Span, event: Event) -> Span:
+def _with_outcome(span: StepSpan, event: Event) -> StepSpan:
     match event:
         case AttemptSucceeded():
             return replace(span, output=loaded(event.output))

@@ -10,7 +10,7 @@ from itertools import pairwise
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import RunEnded, RunStarted, ToolEnded
 from stretto.ports.journal import StoredEvent
-from stretto.smoke.journal import Span, events_of, prompts_of, spans_of
+from stretto.smoke.journal import StepSpan, events_of, prompts_of, spans_of
 from stretto.vocabulary.values import Json
 
 Rows = Sequence[StoredEvent]
@@ -161,7 +161,7 @@ def _fault(rows: Rows) -> str:
     return "" if events[-1].status == "complete" else f"it ended {events[-1].status}"
 
 
-def _trouble(found: Mapping[str, Span], steps: Iterable[str]) -> str:
+def _trouble(found: Mapping[str, StepSpan], steps: Iterable[str]) -> str:
     for step in steps:
         span = found.get(step)
         if span is None or not span.has_ended:
@@ -173,7 +173,7 @@ def _trouble(found: Mapping[str, Span], steps: Iterable[str]) -> str:
     return ""
 
 
-def _is_merged(span: Span) -> bool:
+def _is_merged(span: StepSpan) -> bool:
     return span.changes is not None and span.changes.is_merged
 
 

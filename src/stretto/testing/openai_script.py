@@ -80,7 +80,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenUsage:
     prompt: int
     completion: int
     cached: int = 0  # of the prompt
@@ -92,7 +92,7 @@ class Said:
 
     text: str = "ok"
     tool_calls: tuple[ToolCall, ...] = ()
-    usage: Tokens | None = None  # None: guessed from the lengths
+    usage: TokenUsage | None = None  # None: guessed from the lengths
     delay_seconds: float = 0.0  # before the first byte
     chunks: int = 3  # how many pieces a stream cuts the text into, and arguments too
     chunk_delay_seconds: float = 0.0  # between them: a slow drip
@@ -155,9 +155,9 @@ class WrongType:
     text: str = "<html><body>Sign in to the network</body></html>"
 
 
-Fault: TypeAlias = Status | Hang | Cut | Malformed | ErrorInStream | WrongType
-Answer: TypeAlias = Said | Fault
-Script: TypeAlias = Answer | Sequence[Answer] | Callable[[Asked], Answer]
+ServerFault: TypeAlias = Status | Hang | Cut | Malformed | ErrorInStream | WrongType
+ServerAnswer: TypeAlias = Said | ServerFault
+ServerScript: TypeAlias = ServerAnswer | Sequence[ServerAnswer] | Callable[[Asked], ServerAnswer]
 
 
 def rate_limited(retry_after_seconds: int | None = None) -> Status:
@@ -170,16 +170,18 @@ def rate_limited_until(seconds_from_now: float) -> Status:
     return Status(429, "rate limited", {"Retry-After": formatdate(time() + seconds_from_now, usegmt=True)})  # fmt: skip
 
 
-def by_words(rules: Mapping[str, Answer], default: Answer = OK) -> Callable[[Asked], Answer]:
+def by_words(
+    rules: Mapping[str, ServerAnswer], default: ServerAnswer = OK
+) -> Callable[[Asked], ServerAnswer]:
     """The first rule whose words are in the last message."""
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: Asked) -> ServerAnswer:
         return next((it for words, it in rules.items() if words in asked.prompt), default)
 
     return answer
 
 
-def answer_of(script: Script, asked: Asked) -> Answer:
+def answer_of(script: ServerScript, asked: Asked) -> ServerAnswer:
     if callable(script):
         return script(asked)
     if isinstance(script, Sequence):

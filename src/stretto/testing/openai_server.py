@@ -19,8 +19,8 @@ from typing import Self
 
 from stretto.testing import http_wire, openai_wire
 from stretto.testing.http_wire import BadRequest, HttpRequest, read_request
-from stretto.testing.openai_answering import JSON, Gone, Line, fail, perform
-from stretto.testing.openai_script import OK, Asked, Said, Script, Status, answer_of
+from stretto.testing.openai_script import OK, Asked, Said, ServerScript, Status, answer_of
+from stretto.testing.openai_wire import JSON, Connection, Gone, fail, perform
 from stretto.vocabulary.values import Json
 
 _NO_KEY = Status(401, "the API key is missing or wrong")
@@ -31,7 +31,7 @@ class OpenAIServer:
 
     def __init__(
         self,
-        script: Script = OK,
+        script: ServerScript = OK,
         *,
         api_key: str | None = None,  # None: no key is asked for
         models: tuple[str, ...] = ("scripted",),
@@ -89,7 +89,7 @@ class OpenAIServer:
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (request := await read_request(reader, writer)) is not None:
-                is_open = await self._answer(request, Line(reader, writer))
+                is_open = await self._answer(request, Connection(reader, writer))
                 if not (is_open and request.keeps_alive):
                     return
         except BadRequest as error:
@@ -104,7 +104,7 @@ class OpenAIServer:
             with suppress(ConnectionError, TimeoutError):
                 await writer.wait_closed()
 
-    async def _answer(self, request: HttpRequest, line: Line) -> bool:
+    async def _answer(self, request: HttpRequest, connection: Connection) -> bool:
         """Whether the connection may be used again."""
         is_chat = (request.method, request.path) == ("POST", "/v1/chat/completions")
         self.asked_times += is_chat
@@ -114,28 +114,32 @@ class OpenAIServer:
         if self._is_recording:
             self.requests.append(asked)
         if self._api_key is not None and asked.authorization != f"Bearer {self._api_key}":
-            return await fail(_NO_KEY, line)
+            return await fail(_NO_KEY, connection)
         if not is_chat:
-            return await self._answer_other(asked, line)
+            return await self._answer_other(asked, connection)
         if not asked.messages:
-            return await fail(Status(400, "'messages' must be a list that is not empty"), line)
+            return await fail(
+                Status(400, "'messages' must be a list that is not empty"), connection
+            )
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            return await perform(answer_of(self._script, asked), asked, line)
+            return await perform(answer_of(self._script, asked), asked, connection)
         finally:
             self.in_flight -= 1
 
-    async def _answer_other(self, asked: Asked, line: Line) -> bool:
+    async def _answer_other(self, asked: Asked, connection: Connection) -> bool:
         listings: Mapping[str, Callable[[tuple[str, ...]], bytes]] = {
             "/v1/models": openai_wire.models,
             "/api/tags": openai_wire.tags,
         }
         if asked.path not in listings:
-            return await fail(Status(404, f"there is no {asked.path} here"), line)
+            return await fail(Status(404, f"there is no {asked.path} here"), connection)
         if asked.method != "GET":
-            return await fail(Status(405, f"{asked.method} does not fit {asked.path}"), line)
-        return await line.write(http_wire.whole(200, listings[asked.path](self._models), JSON))
+            return await fail(Status(405, f"{asked.method} does not fit {asked.path}"), connection)
+        return await connection.write(
+            http_wire.whole(200, listings[asked.path](self._models), JSON)
+        )
 
 
 def _object(body: bytes) -> Mapping[str, Json]:
@@ -152,7 +156,10 @@ def _object(body: bytes) -> Mapping[str, Json]:
 
 @contextmanager
 def serving(
-    script: Script = OK, *, api_key: str | None = None, models: tuple[str, ...] = ("scripted",)
+    script: ServerScript = OK,
+    *,
+    api_key: str | None = None,
+    models: tuple[str, ...] = ("scripted",),
 ) -> Iterator[OpenAIServer]:
     """The server in a thread of its own. What it counts is read from here as it stands."""
     server = OpenAIServer(script, api_key=api_key, models=models)
@@ -188,20 +195,20 @@ def serving(
         thread.join()
 
 
-async def _serve_until_told(server: OpenAIServer) -> None:
-    told = asyncio.Event()
+async def _serve_until_signal(server: OpenAIServer) -> None:
+    is_stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, is_stopped.set)
     async with server:
         print(server.url, flush=True)
-        await told.wait()
+        await is_stopped.wait()
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m stretto.testing.openai_server",
         description="Serves scripted chat completions on 127.0.0.1 until it is interrupted. "
-        "Its first line is its URL.",
+        "Its first connection is its URL.",
     )
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
@@ -209,7 +216,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--chunks", type=int, default=3, help="pieces of a streamed text")
     chosen = parser.parse_args(argv)
     said = Said(chosen.text, delay_seconds=chosen.latency, chunks=chosen.chunks)
-    asyncio.run(_serve_until_told(OpenAIServer(said, port=chosen.port, is_recording=False)))
+    asyncio.run(_serve_until_signal(OpenAIServer(said, port=chosen.port, is_recording=False)))
 
 
 if __name__ == "__main__":

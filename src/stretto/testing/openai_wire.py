@@ -1,12 +1,34 @@
-"""Answers as OpenAI's chat completions write them. In: Said. Out: a JSON body, or SSE events."""
+"""Give an answer over one connection, as OpenAI's chat completions write it.
 
+First what is sent: a JSON body, or server-sent events. Then how: whole, slowly, cut, broken, or never,
+as the script wants it.
+"""
+
+import asyncio
 import json
 from collections.abc import Iterator
+from typing import assert_never
 
-from stretto.testing.openai_script import Asked, Said, Tokens, text_of
+from stretto.testing import http_wire
+from stretto.testing.openai_script import (
+    Asked,
+    Cut,
+    ErrorInStream,
+    Hang,
+    Malformed,
+    Said,
+    ServerAnswer,
+    Status,
+    TokenUsage,
+    WrongType,
+    text_of,
+)
 from stretto.vocabulary.values import Json
 
 DONE = b"data: [DONE]\n\n"
+JSON = {"Content-Type": "application/json"}
+_EVENTS = {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
+_LOOK_SECONDS = 0.05  # how soon a client that went away is noticed
 
 
 def completion(said: Said, asked: Asked) -> bytes:
@@ -25,7 +47,7 @@ def completion(said: Said, asked: Asked) -> bytes:
         "finish_reason": _reason(said),
         "logprobs": None,
     }
-    return _dumped({
+    return _dump({
         "id": _id(asked), "object": "chat.completion", "created": 0, "model": asked.model,
         "choices": [choice], "usage": _usage(said, asked),
     })  # fmt: skip
@@ -49,17 +71,17 @@ def event(text: str) -> bytes:
 
 
 def error_body(message: str, code: int) -> bytes:
-    return _dumped({"error": {"message": message, "type": "scripted", "code": code}})
+    return _dump({"error": {"message": message, "type": "scripted", "code": code}})
 
 
 def models(names: tuple[str, ...]) -> bytes:
     listed: list[Json] = [{"id": name, "object": "model", "owned_by": "stretto"} for name in names]
-    return _dumped({"object": "list", "data": listed})
+    return _dump({"object": "list", "data": listed})
 
 
 def tags(names: tuple[str, ...]) -> bytes:
     """The same, as Ollama's own /api/tags writes it."""
-    return _dumped({"models": [{"name": name, "model": name} for name in names]})
+    return _dump({"models": [{"name": name, "model": name} for name in names]})
 
 
 def _call_deltas(said: Said, asked: Asked) -> Iterator[Json]:
@@ -78,11 +100,11 @@ def _chunk(asked: Asked, choices: list[Json], usage: Json = None) -> bytes:
     }  # fmt: skip
     if asked.wants_usage:
         written["usage"] = usage
-    return b"data: " + _dumped(written) + b"\n\n"
+    return b"data: " + _dump(written) + b"\n\n"
 
 
 def _usage(said: Said, asked: Asked) -> Json:
-    usage = said.usage or _guessed(said, asked)
+    usage = said.usage or _guess_usage(said, asked)
     return {
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.completion,
@@ -91,11 +113,11 @@ def _usage(said: Said, asked: Asked) -> Json:
     }
 
 
-def _guessed(said: Said, asked: Asked) -> Tokens:
+def _guess_usage(said: Said, asked: Asked) -> TokenUsage:
     # Four letters a token is near enough for English, and the same on every run.
     prompt = sum(len(text_of(message.get("content"))) for message in asked.messages)
     spoken = len(said.text) + sum(len(call.arguments_text) for call in said.tool_calls)
-    return Tokens(prompt // 4 + 1, spoken // 4 + 1)
+    return TokenUsage(prompt // 4 + 1, spoken // 4 + 1)
 
 
 def _reason(said: Said) -> str:
@@ -115,5 +137,116 @@ def _pieces(text: str, count: int) -> list[str]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def _dumped(it: Json) -> bytes:
+def _dump(it: Json) -> bytes:
     return json.dumps(it, separators=(",", ":")).encode()
+
+
+class Gone(Exception):
+    """The client closed the connection while it was being answered."""
+
+
+class Connection:
+    """One connection, while one request is answered."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def write(self, part: bytes) -> bool:
+        if self._reader.at_eof() or self._writer.is_closing():
+            raise Gone
+        self._writer.write(part)
+        try:
+            await self._writer.drain()
+        except ConnectionError:
+            raise Gone from None
+        return True
+
+    async def wait(self, seconds: float) -> None:
+        while seconds > 0:
+            await asyncio.sleep(min(seconds, _LOOK_SECONDS))
+            if self._reader.at_eof() or self._writer.is_closing():
+                raise Gone
+            seconds -= _LOOK_SECONDS
+
+
+async def perform(answer: ServerAnswer, asked: Asked, connection: Connection) -> bool:
+    match answer:
+        case Said():
+            return await _say(answer, asked, connection)
+        case Status():
+            return await fail(answer, connection)
+        case Hang(said, after):
+            if said is not None:
+                await _begin(said, after, asked, connection)
+            await connection.wait(float("inf"))
+            return False
+        case Cut(said, after, cleanly):
+            await _begin(said, after, asked, connection)
+            return (
+                await connection.write(http_wire.LAST_CHUNK)
+                if cleanly and asked.is_stream
+                else False
+            )
+        case Malformed(text):
+            return (
+                await _raw_events([text], connection)
+                if asked.is_stream
+                else await _raw(text, connection)
+            )
+        case ErrorInStream(message, code, said, after):
+            return await _fail_in_stream(message, code, said, after, asked, connection)
+        case WrongType(content_type, text):
+            headers = {"Content-Type": content_type}
+            return await connection.write(http_wire.whole(200, text.encode(), headers))
+    assert_never(answer)
+
+
+async def _say(said: Said, asked: Asked, connection: Connection) -> bool:
+    if not asked.is_stream:
+        await connection.wait(said.delay_seconds)
+        return await connection.write(http_wire.whole(200, completion(said, asked), JSON))
+    await _begin(said, None, asked, connection)
+    return await connection.write(http_wire.chunk(DONE) + http_wire.LAST_CHUNK)
+
+
+async def _begin(said: Said, most: int | None, asked: Asked, connection: Connection) -> None:
+    """The first chunks of a stream, all of them for None; or half of a body."""
+    await connection.wait(said.delay_seconds)
+    if not asked.is_stream:
+        body = http_wire.whole(200, completion(said, asked), JSON)
+        await connection.write(body[: -len(body) // 4])
+        return
+    await connection.write(http_wire.head(200, _EVENTS))
+    for n, piece in enumerate(chunks(said, asked)[:most]):
+        if n:
+            await connection.wait(said.chunk_delay_seconds)
+        await connection.write(http_wire.chunk(piece))
+
+
+async def _fail_in_stream(
+    message: str, code: int, said: Said, after: int, asked: Asked, connection: Connection
+) -> bool:
+    body = error_body(message, code)
+    if not asked.is_stream:
+        return await connection.write(http_wire.whole(200, body, JSON))
+    await _begin(said, after, asked, connection)
+    failed = http_wire.chunk(event(body.decode()))
+    return await connection.write(failed + http_wire.LAST_CHUNK)
+
+
+async def fail(status: Status, connection: Connection) -> bool:
+    written = status.body
+    body = error_body(status.message, status.code) if written is None else written.encode()
+    return await connection.write(http_wire.whole(status.code, body, {**JSON, **status.headers}))
+
+
+async def _raw(text: str, connection: Connection) -> bool:
+    return await connection.write(http_wire.whole(200, text.encode(), JSON))
+
+
+async def _raw_events(texts: list[str], connection: Connection) -> bool:
+    await connection.write(http_wire.head(200, _EVENTS))
+    for text in texts:
+        await connection.write(http_wire.chunk(event(text)))
+    return await connection.write(http_wire.chunk(DONE) + http_wire.LAST_CHUNK)

@@ -17,7 +17,7 @@ from stretto.testing.openai_script import (
     Hang,
     Malformed,
     Said,
-    Script,
+    ServerScript,
     Status,
     WrongType,
     rate_limited,
@@ -27,7 +27,7 @@ from stretto.testing.openai_server import OpenAIServer
 from support.model_questions import KEY, ask, asked_once, model_at
 
 
-def failure(script: Script, **how: Any) -> ModelFault:
+def failure(script: ServerScript, **how: Any) -> ModelFault:
     with pytest.raises(ModelFailed) as caught:
         asked_once(script, **how)
     return caught.value.fault
@@ -54,7 +54,9 @@ def failure(script: Script, **how: Any) -> ModelFault:
         (ErrorInStream("upstream", 502), "unavailable", "upstream"),
     ],
 )
-def test_what_a_server_does_has_a_kind_and_words(script: Script, kind: str, says: str) -> None:
+def test_what_a_server_does_has_a_kind_and_words(
+    script: ServerScript, kind: str, says: str
+) -> None:
     fault = failure(script)
     assert fault.kind == kind
     assert says in fault.message
@@ -80,7 +82,7 @@ def test_retry_after_is_read_as_seconds_and_as_a_date() -> None:
 
 
 @pytest.mark.parametrize("script", [Hang(), Hang(Said("some words", chunks=2), after_chunks=2)])
-def test_silence_ends_in_a_timeout(script: Script) -> None:
+def test_silence_ends_in_a_timeout(script: ServerScript) -> None:
     began = time.monotonic()
     fault = failure(script, idle_seconds=0.2)
     assert fault.kind == "timeout"
@@ -159,7 +161,7 @@ def test_a_redirect_is_not_followed() -> None:
     ],
 )
 def test_the_key_is_in_no_error_and_in_no_log(
-    script: Script, caplog: pytest.LogCaptureFixture
+    script: ServerScript, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with pytest.raises(ModelFailed) as caught:

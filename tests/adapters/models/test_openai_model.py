@@ -23,7 +23,7 @@ from stretto.ports.model import (
     UserMessage,
 )
 from stretto.ports.tool import ToolSpec
-from stretto.testing.openai_script import Asked, Said, Tokens, ToolCall, WrongType
+from stretto.testing.openai_script import Asked, Said, TokenUsage, ToolCall, WrongType
 from stretto.testing.openai_server import OpenAIServer
 from stretto.testing.openai_wire import completion
 from stretto.vocabulary.values import Json
@@ -39,7 +39,7 @@ READ = ToolSpec("read", "", SCHEMA)
 
 
 def test_it_asks_and_gets_a_text() -> None:
-    reply, asked = asked_once(Said("Hello to you.", usage=Tokens(70, 4, cached=64)))
+    reply, asked = asked_once(Said("Hello to you.", usage=TokenUsage(70, 4, cached=64)))
     assert reply.text == "Hello to you."
     assert reply.finish == "stop"
     assert reply.tokens == TokenCounts(70, 4, 64)
