@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stretto.assembly.chosen import Ask
 from stretto.assembly.project import Project
 from stretto.ports.model import Model, ModelFailed, ModelQuestion, ModelReply, UserMessage
+from stretto.validation.schema import schema_errors
 from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.values import Json
 
@@ -58,10 +59,8 @@ async def _json(model: Model) -> Trial:
 
 
 def _fits(text: str) -> bool:
-    from jsonschema import Draft202012Validator
-
     try:
-        return Draft202012Validator(_SCHEMA).is_valid(json.loads(text))
+        return schema_errors(json.loads(text), _SCHEMA) == ()
     except ValueError:
         return False
 
