@@ -12,7 +12,7 @@ from msgspec import Struct
 from stretto.vocabulary.ids import StepId
 
 
-class _Value(Struct, frozen=True, tag_field="kind"):
+class _Value(Struct, frozen=True, gc=False, tag_field="kind"):
     """Frozen, and in JSON an object whose `kind` says which of the values it is."""
 
 
@@ -74,7 +74,7 @@ WHOLE_STEP = WholeStep()
 REDUCE = ReducePart()
 
 
-class AttemptId(Struct, frozen=True, omit_defaults=True, cache_hash=True):
+class AttemptId(Struct, frozen=True, gc=False, omit_defaults=True, cache_hash=True):
     step: StepId
     number: int  # from 1; goes on counting over retries and fallbacks of one part
     part: Part = WHOLE_STEP

@@ -36,7 +36,7 @@ def _snake_case(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-class _Event(Struct, frozen=True, tag_field="type", tag=_snake_case):
+class _Event(Struct, frozen=True, gc=False, tag_field="type", tag=_snake_case):
     """What every event is: frozen, and a JSON object whose `type` says which event it is."""
 
     @property

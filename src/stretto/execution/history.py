@@ -43,7 +43,7 @@ async def load(store: Journal, run_id: RunId, *, with_speech: bool = False) -> H
         hint = did_you_mean(run_id, known) or "stretto runs lists them"
         raise NotFound(f"there is no run '{run_id}'", hint=hint)
     history = fold(stored, run_id)
-    history.state.warnings.update(dict.fromkeys(lost))
+    history.state.warn(*lost)
     return history
 
 
@@ -58,5 +58,5 @@ def fold(stored: Iterable[StoredEvent], run_id: RunId) -> History:
         advance(state, event)
     unread = len(rows) - len(events)
     if unread:
-        state.warnings[f"{unread} rows of the journal cannot be read and were passed over"] = None
+        state.warn(f"{unread} rows of the journal cannot be read and were passed over")
     return History(events[0], tuple(events), rows[-1].seq, state)

@@ -23,7 +23,7 @@ class FunctionArguments(Struct, frozen=True):
     previous: Json = None  # the output of the map stage before, or what a validator checks
 
 
-class AttemptRequest(Struct, frozen=True):
+class AttemptRequest(Struct, frozen=True, gc=False):
     """All that a subagent needs to know, and the whole of what a runner obeys.
 
     The scheduler makes it. The driver adds only where the attempt works, how much time is left
@@ -63,14 +63,14 @@ class AttemptRequest(Struct, frozen=True):
         return f"{self.run_id}/{self.attempt.text}"
 
 
-class Success(Struct, frozen=True):
+class Success(Struct, frozen=True, gc=False):
     output: Json
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()
     model: str = ""
 
 
-class Failure(Struct, frozen=True):
+class Failure(Struct, frozen=True, gc=False):
     kind: FailureKind
     error: str
     usage: Usage = Usage()

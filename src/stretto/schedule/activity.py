@@ -46,7 +46,7 @@ def observe(state: RunState, event: Happening) -> None:
                 warn(attempt, said)
         case ModelFailedOver():
             said = f"{event.model} could not answer, {event.to} was asked: {event.error}"
-            step.warnings[said] = None
+            step.warn(said)
             warn(attempt, said)
         case ModelRetried():
             attempt.provider_retries += (event.error,)

@@ -100,7 +100,7 @@ def _receive(transition: Transition, event: Event) -> None:
             if step := state.steps.get(event.step):
                 hold_merge(transition, step, event)
         case MergeUndone():
-            state.warnings[_undone(event)] = None
+            state.warn(_undone(event))
         case ChangesApplied():
             if step := state.steps.get(event.step):
                 receive_applied(step, event)
@@ -117,7 +117,7 @@ def _receive(transition: Transition, event: Event) -> None:
                 said = f"cancelled: {event.reason}" if event.reason else "cancelled"
                 stop_run(transition, RunStatus.CANCELLED, said)
         case MessageDropped():
-            state.warnings[f"the run was left {event.what}: it does not count"] = None
+            state.warn(f"the run was left {event.what}: it does not count")
         case RunResumed():
             state.asks_for_writers = event.permission == "ask"
             resume(transition, event)
@@ -152,13 +152,13 @@ def _receive_attempt(transition: Transition, event: AttemptEvent) -> None:
         case AttemptSucceeded():
             attempt.model, attempt.reused_from = event.model, event.reused_from
             if event.warnings:
-                step.warnings.update(dict.fromkeys(event.warnings))
+                step.warn(*event.warnings)
                 attempt.warnings += event.warnings
             succeed_attempt(transition, step, part, attempt, event.output, event.usage)
         case AttemptFailed():
             attempt.model = event.model
             if event.warnings:
-                step.warnings.update(dict.fromkeys(event.warnings))
+                step.warn(*event.warnings)
             failure = Failure(event.kind, event.error)
             if event.kind == "in_doubt" and step.planned.recovery != "rerun":
                 doubt(transition, step, part, attempt, failure, event.usage)

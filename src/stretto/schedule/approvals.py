@@ -106,7 +106,7 @@ def hold_merge(transition: Transition, step: StepState, event: MergeHeld) -> Non
     if step.is_merge_held:
         return
     step.changes = changes_of(step, event)
-    step.warnings.update(dict.fromkeys(event.warnings))
+    step.warn(*event.warnings)
     hold(transition, step, event.question)
     ask(transition, step)
 
@@ -115,7 +115,7 @@ def decide(transition: Transition, step: StepState, event: Approved | Rejected) 
     if event.decision and any(each.event.decision == event.decision for each in step.decisions):
         return  # it was left twice, as after a crash of whoever took it
     void = _why_void(step, event)
-    step.decisions.append(Decision(event, void))
+    step.decisions += (Decision(event, void),)
     if void:
         return
     stop_asking(transition, step)

@@ -192,7 +192,7 @@ def fail_part(
         delay = retry_delay(brief.retry.backoff, number, chance, asked)
         _retry(transition, step, part, delay)
     elif brief.fallback and not part.has_fallen_back and failure.kind != "budget":
-        step.warnings[f"{brief.agent} failed, {brief.fallback} took over: {failure.error}"] = None
+        step.warn(f"{brief.agent} failed, {brief.fallback} took over: {failure.error}")
         part.agent, part.has_fallen_back = brief.fallback, True
         part.not_accepted = ""
         start_attempt(transition, step, part)
@@ -225,7 +225,7 @@ def rest(transition: Transition, step: StepState) -> None:
 def return_to_work(transition: Transition, step: StepState) -> None:
     """It has a place again."""
     step.is_resting = False
-    queued, step.queued = step.queued, []
+    queued, step.queued = step.queued, ()
     for part in queued:
         if part.status == "retrying":  # nobody stopped it meanwhile
             retry_now(transition, step, part)
@@ -271,7 +271,7 @@ def _queue(transition: Transition, step: StepState, part: PartState) -> None:
     transition.state.retrying += 1
     if not step.queued:
         transition.state.ready.requeue(step.index)
-    step.queued.append(part)
+    step.queued += (part,)
 
 
 def _call_off(

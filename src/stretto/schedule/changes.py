@@ -57,7 +57,7 @@ def owed_collections(step: StepState) -> list[CollectChanges]:
 
 def must_wait_for_others(transition: Transition, step: StepState, output: Kept) -> bool:
     """Whether the step, which has succeeded, ends only once the changes of others are merged."""
-    merges, step.merges = step.merges, []  # once
+    merges, step.merges = step.merges, ()  # once
     for writer in merges:
         changes = writer.changes
         is_kept = writer.status is StepStatus.SUCCEEDED and changes is not None and changes.files
@@ -67,7 +67,7 @@ def must_wait_for_others(transition: Transition, step: StepState, output: Kept) 
             and not changes.is_merged
             and _is_wanted(transition, writer, step, output)
         ):
-            step.merging.add(writer.id)
+            step.merging |= {writer.id}
     if not step.merging:
         return False
     step.pending = Pending(output)
@@ -84,10 +84,10 @@ def _is_wanted(transition: Transition, writer: StepState, step: StepState, outpu
     claim = decide(condition, transition.state.scope_with(NO_LOCAL, (step.id, loaded(output))))
     if isinstance(claim, Undecided):
         said = f"'merge_when' is undecided and counts as false: {claim.reason}"
-        writer.warnings[said] = None
+        writer.warn(said)
         return False
     if not claim:
-        writer.warnings[f"its change was not merged: {condition.text} is not so"] = None
+        writer.warn(f"its change was not merged: {condition.text} is not so")
     return claim
 
 

@@ -18,7 +18,7 @@ from stretto.vocabulary.statuses import RunStatus
 ApprovalSubject: TypeAlias = Literal["start", "again", "merge"]
 
 
-class StartAttempt(Struct, frozen=True):
+class StartAttempt(Struct, frozen=True, gc=False):
     request: AttemptRequest  # the whole work: nobody looks anything up to carry it out
     key: str  # equal keys, equal work
 

@@ -21,7 +21,7 @@ def succeed(transition: Transition, step: StepState, output: Kept) -> None:
         stop_parts(transition, step)
     if not must_wait(transition, step, Pending(output)):
         if step.planned.is_writer and not transition.state.workspace and step.parts:
-            step.warnings["it is a writer, but this run has no workspace: no file changed"] = None
+            step.warn("it is a writer, but this run has no workspace: no file changed")
         _conclude(transition, step, output)
 
 
@@ -52,11 +52,11 @@ def receive_changes(
     transition: Transition, step: StepState, event: ChangesCollected | MergeFailed
 ) -> None:
     kept = changes_of(step, event)
-    step.warnings.update(dict.fromkeys(event.warnings))
+    step.warn(*event.warnings)
     if isinstance(event, ChangesCollected):
         step.changes = replace(kept, is_merged=event.is_merged)
         if event.question:
-            step.warnings[event.question] = None
+            step.warn(event.question)
         if event.is_unchanged and step.pending is not None and step.pending.is_success:
             doubt_writer(transition.state, step)
         end_collected(transition, step)
@@ -64,9 +64,7 @@ def receive_changes(
     else:
         step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
         if step.pending is not None and not step.pending.is_success and not event.artifact:
-            step.warnings[event.error] = (
-                None  # the step ends for another reason, which is its error
-            )
+            step.warn(event.error)  # the step ends for another reason, which is its error
         end_collected(transition, step, Failure("conflict", event.error))
     end_merger(transition, step, event)
 
@@ -88,7 +86,7 @@ def end_merger(
     merger = transition.state.steps[after] if after is not None else None
     if merger is None or writer.id not in merger.merging:
         return
-    merger.merging.discard(writer.id)
+    merger.merging -= {writer.id}
     if not isinstance(event, ChangesCollected):
         why = event.error if isinstance(event, MergeFailed) else event.question
         said = f"the change of step '{writer.id}' was not merged: {why}"
@@ -125,7 +123,7 @@ def doubt_writer(state: RunState, step: StepState) -> None:
         said = "it is a writer, but made no tool call and changed no file"
     elif calls.not_done:
         said += f" ({calls.not_done} of its {calls.made} tool calls were refused or failed)"
-    step.warnings[said] = None
+    step.warn(said)
     # It tried to write and could not: whatever it says, that is not done.
     if calls.writes_not_done:
         step.is_in_vain = state.is_partial = True
@@ -135,7 +133,7 @@ def _succeed(transition: Transition, step: StepState, output: Kept) -> None:
     # A command that ends with another code than 0 may have done its work: files that changed say so.
     has_changed_files = step.changes is not None and step.changes.files > 0
     if step.calls is not None and step.calls.all_in_vain and not has_changed_files:
-        step.warnings[f"none of its tool calls worked ({step.calls.made} made)"] = None
+        step.warn(f"none of its tool calls worked ({step.calls.made} made)")
         step.is_in_vain = transition.state.is_partial = True
     step.kept_output = output
     end_step(transition, step, StepStatus.SUCCEEDED)

@@ -62,7 +62,7 @@ def _is_wanted(transition: Transition, step: StepState) -> bool:
     assert step.planned.when is not None
     claim = decide(step.planned.when, transition.state.scope)
     if isinstance(claim, Undecided):
-        step.warnings[f"'when' is undecided and counts as false: {claim.reason}"] = None
+        step.warn(f"'when' is undecided and counts as false: {claim.reason}")
         return False
     return claim
 
@@ -111,7 +111,7 @@ def finish(transition: Transition) -> None:
     else:
         state.status = state.closed_as or _final_status(state)
         if said := _budget_excess(state):
-            state.warnings[said] = None
+            state.warn(said)
         state.has_ended = True
         state.ended_at = transition.at
         for timer in list(state.timers):
@@ -126,10 +126,10 @@ def _final_status(state: RunState) -> RunStatus:
     if not is_complete:
         return RunStatus.PARTIAL if _has_success(state) else RunStatus.FAILED
     if lack := lack_of_output(state):
-        state.warnings[lack] = None
+        state.warn(lack)
         return RunStatus.PARTIAL
     if not _has_success(state):
-        state.warnings["nobody was asked anything: no step of this run had an agent at work"] = None
+        state.warn("nobody was asked anything: no step of this run had an agent at work")
     return RunStatus.COMPLETE
 
 

@@ -102,7 +102,7 @@ def _filled(state: RunState, step: StepState, template: Template, scope: Scope) 
     rendered = render(template, scope)
     for reference in rendered.missing:
         if not _was_skipped(state, reference):
-            step.warnings[f"{{{{{reference.text}}}}} is not there and was left empty"] = None
+            step.warn(f"{{{{{reference.text}}}}} is not there and was left empty")
     return rendered.text
 
 

@@ -191,18 +191,18 @@ class StepState:
     is_approved: bool = False  # a person has let it start
     approval: Approved | None = None  # the approval that did
     edited_prompts: Mapping[str, str] | None = None  # by part: a person's words instead of ours
-    decisions: list["Decision"] = field(default_factory=list)
+    decisions: tuple["Decision", ...] = ()
     held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
     open_attempts: int = 0  # planned, running or stopping
     is_resting: bool = False  # it only waits to retry: it has its files, and no place
-    queued: list[PartState] = field(default_factory=list)  # to be tried once it has a place again
+    queued: tuple[PartState, ...] = ()  # to be tried once it has a place again
     pending: Pending | None = None  # its work is done, and its changes are being collected
     changes: Changes | None = None
     question: str = ""  # about its change, which a person must allow before it is merged
     is_merge_allowed: bool = False  # by a person
     # Changes of others that are merged once this step has succeeded, and those under way.
-    merges: list["StepState"] = field(default_factory=list, repr=False)
-    merging: set[StepId] = field(default_factory=set)
+    merges: tuple["StepState", ...] = field(default=(), repr=False)
+    merging: frozenset[StepId] = frozenset()
     merge_failure: Failure | None = None
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
@@ -224,6 +224,10 @@ class StepState:
     def outputs(self) -> dict[str, Json] | None:
         kept = self.kept_outputs
         return None if kept is None else {key: loaded(each) for key, each in kept.items()}
+
+    def warn(self, *texts: str) -> None:
+        """Each is said once, in the order in which they came."""
+        self.warnings.update(dict.fromkeys(texts))
 
     @property
     def is_merge_held(self) -> bool:
@@ -311,6 +315,9 @@ class RunState:
     is_recorded: bool = False  # the driver wrote RunEnded
     resumptions: list[Resumption] = field(default_factory=list)
 
+    def warn(self, *texts: str) -> None:
+        self.warnings.update(dict.fromkeys(texts))
+
     def paused_seconds(self, start: float, end: float) -> float:
         """How much of that time nobody drove the run."""
         overlaps = (
@@ -340,7 +347,7 @@ def begin(plan: Plan) -> RunState:
     steps = {step.id: step for step in order}
     for step in order:
         if step.planned.merge_after is not None:
-            steps[step.planned.merge_after].merges.append(step)
+            steps[step.planned.merge_after].merges += (step,)
         edges = step.planned.edges
         step.unmet = len(edges)
         for before in edges:

@@ -63,7 +63,7 @@ def stop_asking(transition: Transition, step: StepState) -> None:
 def close_run(transition: Transition, status: RunStatus, reason: str) -> None:
     """Nothing new starts; what runs goes on. The first reason to close is the one that counts."""
     state = transition.state
-    state.warnings[reason] = None
+    state.warn(reason)
     if state.closed_as is not None:
         return
     state.closed_as = status

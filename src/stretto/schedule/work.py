@@ -98,7 +98,7 @@ def _end_branch(
     transition: Transition, step: StepState, work: PlannedParallel, part: PartState
 ) -> None:
     if part.failure is not None:
-        step.warnings[f"branch {part.name} failed: {part.failure.error}"] = None
+        step.warn(f"branch {part.name} failed: {part.failure.error}")
     step.kept_outputs = _branch_outputs(step)
     parts = step.parts.values()
     succeeded = sum(part.status == "succeeded" for part in parts)
@@ -110,7 +110,7 @@ def _end_branch(
     elif succeeded >= work.needed:
         if lost := [each.name for each in parts if each.status not in ("succeeded", "failed")]:
             enough = f"{work.needed} of {len(parts)} had succeeded"
-            step.warnings[f"stopped once {enough}: {listed(lost, 16)}"] = None
+            step.warn(f"stopped once {enough}: {listed(lost, 16)}")
         succeed(transition, step, Gathered(step.kept_outputs))
     elif succeeded + under_way < work.needed:
         fail(transition, step, _branches_failure(step), step.planned.on_failure)
@@ -176,7 +176,7 @@ def target_of(
 def _decide_condition(step: StepState, work: PlannedCondition, scope: Scope) -> Target | None:
     claim = decide(work.condition, scope)
     if isinstance(claim, Undecided):
-        step.warnings[f"the condition is undecided and counts as false: {claim.reason}"] = None
+        step.warn(f"the condition is undecided and counts as false: {claim.reason}")
         return work.if_false
     return work.if_true if claim else work.if_false
 
@@ -186,7 +186,7 @@ def _match_case(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | 
     if value is None:
         value = Undecided(f"{work.value.text} is null")
     if isinstance(value, Undecided):
-        step.warnings[f"the value is undecided, so the default is taken: {value.reason}"] = None
+        step.warn(f"the value is undecided, so the default is taken: {value.reason}")
         return work.default
     said = as_text(value)
     # Exactly, if any case is written so; models are free with capitals and blanks.
@@ -240,7 +240,7 @@ def _continue_loop(
         _produce(transition, step, work, feedback)
         return
     if not is_done:
-        step.warnings[MAX_ITERATIONS_REACHED] = None
+        step.warn(MAX_ITERATIONS_REACHED)
     succeed(transition, step, step.kept_output)
 
 
@@ -252,7 +252,7 @@ def _is_loop_done(
     scope = transition.state.scope_with(part.local, candidate=(step.id, part.output))
     claim = decide(work.until, scope)
     if isinstance(claim, Undecided):
-        step.warnings[f"'until' is undecided and counts as false: {claim.reason}"] = None
+        step.warn(f"'until' is undecided and counts as false: {claim.reason}")
         return False
     return claim
 
@@ -263,7 +263,7 @@ def _apply_verdict(transition: Transition, step: StepState, work: PlannedLoop, s
     step.validation = verdict
     passed = truth(verdict.get("passed")) if isinstance(verdict, dict) else Undecided("no object")
     if isinstance(passed, Undecided):
-        step.warnings["a verdict does not say `passed` and counts as not passed"] = None
+        step.warn("a verdict does not say `passed` and counts as not passed")
     is_done = passed is True
     _continue_loop(
         transition, step, work, is_done, None if is_done else _feedback(step, work, verdict)
@@ -299,7 +299,7 @@ def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> Non
         )
     else:
         if not values:
-            step.warnings[f"{work.over.text} has no elements: nobody was asked"] = None
+            step.warn(f"{work.over.text} has no elements: nobody was asked")
         step.items = Items(values, [None] * len(values))
         _continue_map(transition, step, work, step.items)
 
@@ -377,7 +377,7 @@ def _fail_item(
 ) -> None:
     failure = part.failure
     assert failure is not None
-    step.warnings[f"item {index} failed: {failure.error}"] = None
+    step.warn(f"item {index} failed: {failure.error}")
     items.ended += 1
     items.repeats = items.repeats + 1 if failure == items.last_failure else 1
     items.last_failure = failure

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, gc=False):
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float = 0.0
