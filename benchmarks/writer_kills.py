@@ -34,7 +34,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TextIO, TypeAlias
 
 from stretto.testing.openai_script import Asked, Said, ServerAnswer, ToolCall
 from stretto.testing.openai_server import OpenAIServer, serving
@@ -50,10 +50,6 @@ SRC = Path(__file__).parents[1] / "src"
 EDITED = tuple(f"d{number}/f{number}.txt" for number in (3, 4, 5))
 REMOVED = tuple(f"d{number}/f{number}.txt" for number in (6, 7))
 
-# What a child imports before it is forked: each run would take a second to start otherwise.
-COMMON = ("cli.run", "cli.resume", "assembly.stretto", "assembly.subagents", "agents.subagent",
-          "adapters.stores.sqlite", "adapters.workspaces", "adapters.models.cli.runner",
-          "adapters.models.openai_model", "report.markdown")  # fmt: skip
 RECIPE = """
 name: kills
 agents:
@@ -326,21 +322,32 @@ def nursery(
 
 def rear(slow_seconds: float) -> None:
     """For each line that asks for one: a child. Its pid, and later its exit code, are printed."""
-    for name in COMMON:
-        with suppress(ImportError):
-            import_module(f"stretto.{name}")
+    is_warm = False
     for name in ("unlink", "remove", "rename", "replace", "rmdir", "link"):
         setattr(os, name, _slowly(getattr(os, name), slow_seconds))
     for line in sys.stdin:
         asked = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            _live(asked)
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        with tempfile.TemporaryFile("w+") as used:
+            child = os.fork()
+            if child == 0:
+                _live(asked, used)
+            print(child, flush=True)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            is_warm = is_warm or _import_again(used)
 
 
-def _live(asked: dict[str, Any]) -> None:
+def _import_again(used: TextIO) -> bool:
+    """Import what the first child that was not killed has imported: each run would take a second
+    to start otherwise."""
+    used.seek(0)
+    names = used.read().split()
+    for name in names:
+        with suppress(Exception):
+            import_module(name)
+    return bool(names)
+
+
+def _live(asked: dict[str, Any], used: TextIO) -> None:
     """`stretto WORDS`, in a folder, alone in its session as with a terminal of its own."""
     os.setsid()
     os.chdir(asked["cwd"])
@@ -357,6 +364,8 @@ def _live(asked: dict[str, Any]) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        used.write("\n".join(sys.modules))
+        used.flush()
         os._exit(code)
 
 

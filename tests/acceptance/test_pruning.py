@@ -107,7 +107,11 @@ def test_the_next_run_removes_what_an_ended_one_has_left(tmp_path: Path) -> None
     words = ("run", "one.yaml", "--json", "--model", "openai:m")
     with serving(script) as server:
         first = stretto(tmp_path, *words, env=environ_for(server))
-    ended = lines(first)[-1]["run_id"]
+        ended = lines(first)[-1]["run_id"]
+        trash = tmp_path / "home/workspaces/trash/0123"
+        trash.mkdir(parents=True)
+        assert stretto(tmp_path, "resume", ended, env=environ_for(server)).code == 0
+        assert not trash.exists()
     left = tmp_path / "home/workspaces" / ended / "a/copy-1"
     left.mkdir()
     with serving(script) as server:

@@ -156,7 +156,9 @@ class Runs:
         """
         row = await self._store.run(run_id)
         if row is None or row.ended_at is not None:
-            return (await load(self._store, run_id)).state
+            history = await load(self._store, run_id)
+            await self._sweep(history.started.workspace)  # its driver may have died while it tidied
+            return history.state
         lease = await self._lease(run_id)
         try:
             # Not read before: until now another process may have written, the end perhaps.
