@@ -39,7 +39,7 @@ from typing import TypeAlias
 
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.stores.sqlite import SqliteJournal
-from stretto.agents.catalog import load_catalog
+from stretto.agents.agent_files import load_catalog
 from stretto.events.attempts import CheckPart
 from stretto.events.model import AttemptFailed, AttemptStarted, AttemptSucceeded, Event, RunEnded
 from stretto.execution.history import History

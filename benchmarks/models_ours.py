@@ -60,7 +60,7 @@ async def whole_engine(url: str) -> AsyncIterator[Way]:
 
 
 def plan_of(steps: int, *, is_chain: bool):
-    from stretto.agents.catalog import load_catalog
+    from stretto.agents.agent_files import load_catalog
     from stretto.plan.build import build
     from stretto.plan.model import Plan
     from stretto.recipe.read import read_recipe

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from stretto.agents.catalog import load_catalog
+from stretto.agents.agent_files import load_catalog
 from stretto.plan.build import build
 from stretto.plan.model import Plan
 from stretto.recipe.read import read_recipe

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import stretto
-from stretto.agents.catalog import load_catalog
+from stretto.agents.agent_files import load_catalog
 from stretto.plan.build import build
 from stretto.plan.claims import ConflictIndex
 from stretto.plan.dry_run import dry_run

@@ -53,7 +53,7 @@ def functions(**given: Callable[..., object]) -> FunctionAgents:
 
 
 def plan_with(given: FunctionAgents, recipe: str = RECIPE) -> Plan:
-    from stretto.agents.catalog import load_catalog
+    from stretto.agents.agent_files import load_catalog
 
     built = build(read_recipe(recipe), given.add_to(load_catalog((), Path.cwd())))
     assert isinstance(built, Plan), built

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from stretto.agents.catalog import load_catalog
+from stretto.agents.agent_files import load_catalog
 from stretto.documents.document import read_text
 from stretto.plan.build import Problems, build
 from stretto.problems.render import as_text

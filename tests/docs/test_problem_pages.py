@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.catalog import load_catalog
+from stretto.agents.agent_files import load_catalog
 from stretto.cli.terminal import print_problems, print_warnings
 from stretto.plan.build import Problems, build
 from stretto.plan.model import Plan

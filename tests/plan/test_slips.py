@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from stretto.agents.definition import read_agent_file
+from stretto.agents.agent_files import read_agent_file
 from stretto.config.settings import load_settings
 from stretto.documents.document import read_bytes, read_text
 from stretto.plan.inputs import bind

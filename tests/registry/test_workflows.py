@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.catalog import load_catalog
+from stretto.agents.agent_files import load_catalog
 from stretto.registry.folders import Folder
 from stretto.registry.workflows import BUNDLED, Entry, Workflows
 from stretto.vocabulary.limits import Limits

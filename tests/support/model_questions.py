@@ -7,12 +7,12 @@ from typing import Any
 
 from stretto.adapters.models.endpoint import Endpoint
 from stretto.adapters.models.openai_model import OpenAIModel
-from stretto.ports.model import Message, Model, ModelQuestion, ModelReply, UserMessage
+from stretto.ports.model import ChatMessage, Model, ModelQuestion, ModelReply, UserMessage
 from stretto.testing.openai_script import Asked, ServerScript
 from stretto.testing.openai_server import OpenAIServer
 
 KEY = "sk-not-a-real-key-0123456789"
-HELLO: list[Message] = [UserMessage("Hello?")]
+HELLO: list[ChatMessage] = [UserMessage("Hello?")]
 
 
 def model_at(server: OpenAIServer, **changes: Any) -> OpenAIModel:
@@ -22,7 +22,7 @@ def model_at(server: OpenAIServer, **changes: Any) -> OpenAIModel:
 
 async def ask(
     model: Model,
-    messages: list[Message] = HELLO,
+    messages: list[ChatMessage] = HELLO,
     hear: Callable[[str], None] = lambda piece: None,
     **question: Any,
 ) -> ModelReply:

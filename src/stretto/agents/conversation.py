@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from json import dumps
 
 from stretto.agents.acceptance import Answer
-from stretto.agents.call_size import estimate_call, tokens_in
-from stretto.agents.calling import Calling, Told
-from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
-from stretto.agents.speaking import Speaking
+from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
+from stretto.agents.speech_buffer import SpeechBuffer
+from stretto.agents.tool_calls import CallOutcome, ToolCalls
 from stretto.events.model import ModelFailedOver, ModelRetried
 from stretto.ports.allowance import NothingLeft, Reservation
 from stretto.ports.model import (
-    Message,
+    ChatMessage,
     Model,
     ModelFailed,
     ModelFault,
@@ -62,7 +61,7 @@ class Conversation:
     models: Models
     names: Sequence[str]  # who is asked; each where those before it could not answer
     tools: Mapping[str, Tool]
-    calling: Calling
+    tool_calls: ToolCalls
     wanted: Wanted
     instructions: str
     redactor: Redactor
@@ -71,7 +70,7 @@ class Conversation:
     usage: Usage = Usage()
     asked: int = 0  # index into names
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
-    messages: list[Message] = field(default_factory=list)
+    messages: list[ChatMessage] = field(default_factory=list)
     is_tiny: bool = False  # the model that was asked last
     left: int | None = None  # tokens that a budget leaves for an answer, where that is little
 
@@ -94,7 +93,7 @@ class Conversation:
                 return self._answer(response.text)
             if turn + 1 == turns:
                 return self._cut_off(response.calls, turns)
-            self._tell(await self.calling.carry_out(response.calls))
+            self._tell(await self.tool_calls.carry_out(response.calls))
         raise AssertionError("an agent has at least one turn")
 
     async def _ask(self) -> ModelReply | Failure:
@@ -196,7 +195,7 @@ class Conversation:
     async def _reply(self, model: Model, most_tokens: int | None = None) -> ModelReply:
         self.is_tiny = model.traits.is_local and not model.traits.takes_tools
         question = self._question(model, most_tokens)
-        speaking = Speaking(self.request, self.witness, self.redactor)
+        speech = SpeechBuffer(self.request, self.witness, self.redactor)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_SILENCE_SECONDS) as silence:
@@ -204,11 +203,11 @@ class Conversation:
                 def hear(piece: str) -> None:
                     silence.reschedule(loop.time() + _SILENCE_SECONDS)
                     if piece:
-                        speaking.hear(piece)
+                        speech.add(piece)
 
                 return await model.ask(question, hear)
         finally:
-            speaking.tell()
+            speech.flush()
 
     def _question(self, model: Model, most_tokens: int | None) -> ModelQuestion:
         schema = self._held_to(model)
@@ -259,7 +258,7 @@ class Conversation:
         self.usage += usage
         self.witness.spend(usage)
 
-    def _tell(self, told: Sequence[Told]) -> None:
+    def _tell(self, told: Sequence[CallOutcome]) -> None:
         for each in told:
             tool = self.redactor.text(each.call.tool)
             self.messages.append(ToolResult(each.call.id, tool, each.outcome.text))
@@ -270,7 +269,7 @@ class Conversation:
     def _cut_off(self, calls: Sequence[RequestedCall], turns: int) -> Answer | Failure:
         """The partial text is kept, and marked."""
         said = f"max turns ({turns}) reached"
-        self.calling.refuse(calls, said)
+        self.tool_calls.refuse(calls, said)
         replies = (each.text for each in self.messages if isinstance(each, ModelReply))
         if text := "\n\n".join(text for text in replies if text.strip()):
             return self._answer(text, f"{said}; the answer is what had been said until then")

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import structs
 
 from stretto.agents.acceptance import Judge, Judgement
-from stretto.agents.calling import Calling
+from stretto.agents.call_limits import DEFAULT_RETRIES
 from stretto.agents.conversation import Conversation, Wanted
-from stretto.agents.provider_retry import DEFAULT_RETRIES
+from stretto.agents.tool_calls import ToolCalls
 from stretto.events.model import Happening, ModelSpoke
 from stretto.ports.model import Models
 from stretto.ports.runner import AttemptRequest, Failure, Witness
@@ -37,7 +37,7 @@ def model_judge(
             models=models,
             names=(name,),
             tools={},
-            calling=Calling(asked, quiet, {}, NOTHING_SECRET),
+            tool_calls=ToolCalls(asked, quiet, {}, NOTHING_SECRET),
             wanted=Wanted(is_json=True, schema=VERDICT_SCHEMA),
             instructions="",
             redactor=NOTHING_SECRET,

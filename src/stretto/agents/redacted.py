@@ -26,7 +26,7 @@ _LARGE = (
     100_000  # characters; how long it takes depends on the answer, and others wait for the loop
 )
 
-T = TypeVar("T", bound=Struct)
+_T = TypeVar("_T", bound=Struct)
 
 
 class RedactedRunner:
@@ -73,7 +73,7 @@ class _RedactedWitness:
         self._witness.spend(usage)
 
 
-def without_secrets(value: T, redactor: Redactor) -> T:
+def without_secrets(value: _T, redactor: Redactor) -> _T:
     """A struct with every text in it redacted, but for those that are names of ours."""
     changed: dict[str, Any] = {}
     for name in value.__struct_fields__:

@@ -13,8 +13,7 @@ from typing import Protocol, TypeAlias
 from msgspec import structs
 
 from stretto.agents.acceptance import Acceptance, Answer
-from stretto.agents.call_size import estimate_of, tokens_in
-from stretto.agents.calling import Calling
+from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_of, tokens_in
 from stretto.agents.conversation import (
     Conversation,
     Wanted,
@@ -23,8 +22,8 @@ from stretto.agents.conversation import (
     retry_later,
 )
 from stretto.agents.judge import model_judge
-from stretto.agents.provider_retry import DEFAULT_RETRIES, delay_before_retry
 from stretto.agents.redacted import redacted_tools
+from stretto.agents.tool_calls import ToolCalls
 from stretto.events.model import Happening, ToolEnded, ToolStarted
 from stretto.ports.allowance import NothingLeft
 from stretto.ports.model import ModelFault, Models
@@ -151,7 +150,7 @@ class Subagents:
                     models=self._models,
                     names=names,
                     tools=tools,
-                    calling=Calling(request, witness, tools, self._redactor),
+                    tool_calls=ToolCalls(request, witness, tools, self._redactor),
                     wanted=wanted,
                     instructions=request.instructions,
                     redactor=self._redactor,

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.agents.catalog import ListedAgent, list_agents, load_catalog
+from stretto.agents.agent_files import ListedAgent, list_agents, load_catalog
 from stretto.assembly.chosen import Ask
 from stretto.assembly.functions import Functions
 from stretto.assembly.plugins import Plugins

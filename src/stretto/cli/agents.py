@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.agents.catalog import ListedAgent
+from stretto.agents.agent_files import ListedAgent
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project

@@ -63,12 +63,12 @@ class ModelReply:
     own: object = None  # thoughts and the like, which the same provider wants to see again
 
 
-Message: TypeAlias = UserMessage | ToolResult | ModelReply
+ChatMessage: TypeAlias = UserMessage | ToolResult | ModelReply
 
 
 @dataclass(frozen=True, slots=True)
 class ModelQuestion:
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
     instructions: str = ""
     tools: Sequence[ToolSpec] = ()
     schema: Mapping[str, Json] | None = None  # the provider holds the answer to it

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.definition import read_agent_file
+from stretto.agents.agent_files import read_agent_file
 from stretto.validation.schema import BadSchema, schema_errors
 from support.recipes import problems_of, under_caret
 

@@ -13,8 +13,8 @@ from uuid import uuid4
 from stretto.adapters.models import openai_faults as faults
 from stretto.adapters.models.endpoint import Endpoint
 from stretto.ports.model import (
+    ChatMessage,
     FinishReason,
-    Message,
     ModelQuestion,
     ModelReply,
     RequestedCall,
@@ -95,7 +95,7 @@ def _messages(question: ModelQuestion, provider: str) -> list[Json]:
     return [message for message in written if message is not None]
 
 
-def _message(message: Message, provider: str) -> Json:
+def _message(message: ChatMessage, provider: str) -> Json:
     """None when nothing of it can be sent."""
     match message:
         case UserMessage(text):

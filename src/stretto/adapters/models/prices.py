@@ -11,7 +11,7 @@ from stretto.adapters.models.provider_table import ALIASES, BY_NAME
 _FREE = frozenset({"scripted", "embedded", "local"})
 
 
-class Tokens(Protocol):
+class _Tokens(Protocol):
     """Cached tokens are part of the input; `cache_read_tokens` says how many, if it is there."""
 
     @property
@@ -20,7 +20,7 @@ class Tokens(Protocol):
     def output_tokens(self) -> int: ...
 
 
-def price(name: str, usage: Tokens) -> float | None:
+def price(name: str, usage: _Tokens) -> float | None:
     """`name` is `provider:model`."""
     head, _, model = name.partition(":")
     head = ALIASES.get(head, head)

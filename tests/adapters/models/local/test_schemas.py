@@ -14,7 +14,7 @@ from stretto.adapters.models.local.chat import (
     tool_words,
 )
 from stretto.adapters.models.local.schemas import any_object, ladder
-from stretto.ports.model import Message, ModelReply, RequestedCall, ToolResult, UserMessage
+from stretto.ports.model import ChatMessage, ModelReply, RequestedCall, ToolResult, UserMessage
 from stretto.ports.tool import ToolSpec
 from stretto.vocabulary.values import Json
 
@@ -132,7 +132,7 @@ def test_what_was_written_is_read_back(text: str, meant: object) -> None:
 
 
 def test_a_conversation_is_written_down_by_turns() -> None:
-    messages: list[Message] = [
+    messages: list[ChatMessage] = [
         UserMessage("What is in a?"),
         ModelReply(calls=(RequestedCall("1", "read", '{"path": "a"}'),)),
         ToolResult("1", "read", "hello"),

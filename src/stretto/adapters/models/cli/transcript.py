@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 from msgspec import structs
 
-from stretto.agents.speaking import Speaking
+from stretto.agents.speech_buffer import SpeechBuffer
 from stretto.events.model import ToolEnded
 from stretto.ports.runner import AttemptRequest, Failure, Success, Witness
 from stretto.text.redaction import Redactor
@@ -133,7 +133,7 @@ class TranscriptRecorder:
         self._witness = witness
         self._redactor = redactor
         self._max_turns = max_turns
-        self._speaking = Speaking(request, witness, redactor)
+        self._speech = SpeechBuffer(request, witness, redactor)
         self._made = 0
         self._open: dict[str, _Call] = {}
         self._said: list[str] = []  # since the last call of a tool
@@ -180,7 +180,7 @@ class TranscriptRecorder:
                 assert_never(event)
 
     def close(self) -> None:
-        self._speaking.tell()
+        self._speech.flush()
         for id in list(self._open):
             self._end(id, False, 0, "the agent stopped before it ended")
         if not self._counted.model_calls and self._turns:
@@ -227,7 +227,7 @@ class TranscriptRecorder:
             self.cap, self.is_over = "max turns reached", True
 
     def _keep(self, text: str) -> None:
-        self._speaking.hear(text)
+        self._speech.add(text)
         self._kept_characters += len(text)
         if self._kept_characters <= MOST_ANSWER_CHARACTERS:
             self._said.append(text)
@@ -238,7 +238,7 @@ class TranscriptRecorder:
             kept = self._open[id]
             self._open[id] = _Call(kept.number, began if began.arguments else kept.began, kept.at)
             return
-        self._speaking.tell()
+        self._speech.flush()
         self._said_before += [*self._said, "\n\n"] if self._said else []
         self._said = []
         self._made += 1

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from stretto.ports.model import Message, ModelReply, RequestedCall, ToolResult, UserMessage
+from stretto.ports.model import ChatMessage, ModelReply, RequestedCall, ToolResult, UserMessage
 from stretto.ports.tool import ToolSpec
 from stretto.vocabulary.values import Json
 
@@ -40,7 +40,9 @@ class AnswerAction:
 Action: TypeAlias = CallAction | AnswerAction
 
 
-def chat_messages(messages: Sequence[Message], instructions: str, words: str = "") -> list[Json]:
+def chat_messages(
+    messages: Sequence[ChatMessage], instructions: str, words: str = ""
+) -> list[Json]:
     """One system message at the head, then users and assistants by turns: templates want that.
 
     `words` say which tools there are.
@@ -64,7 +66,7 @@ def chat_messages(messages: Sequence[Message], instructions: str, words: str = "
     return [*([_message("system", head)] if head else []), *_merge(turns)]
 
 
-def _is_result(messages: Sequence[Message], place: int) -> bool:
+def _is_result(messages: Sequence[ChatMessage], place: int) -> bool:
     return place < len(messages) and isinstance(messages[place], ToolResult)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.definition import AgentFile, read_agent_file
+from stretto.agents.agent_files import AgentFile, read_agent_file
 from stretto.recipe.model import Agent, OnFailure, Retry, Validation
 from stretto.vocabulary.tools import KNOWN_TOOLS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.provider_retry import delay_before_retry
+from stretto.agents.call_limits import delay_before_retry
 from stretto.agents.subagent import Subagents
 from stretto.events.attempts import AttemptId
 from stretto.events.model import FailureKind, ToolEnded

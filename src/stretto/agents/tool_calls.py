@@ -1,7 +1,7 @@
-"""Carry out what a model calls for. In: its calls and the tools it has. Out: what it is told.
+"""Carry out the tool calls of a model.
 
-Every call ends in one ToolEnded, also one that is refused. A call that a crash would leave in
-doubt is on record before it is made.
+Every call ends in one ToolEnded event, also one that is refused. A call that a crash would leave in
+doubt is journaled before it is made.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ _MOST_CALLS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the model is told of its call."""
+class CallOutcome:
+    """What the model is told about its call."""
 
     call: RequestedCall
     outcome: ToolOutcome
 
 
-class Calling:
+class ToolCalls:
     """The calls of one attempt, numbered through."""
 
     def __init__(
@@ -48,30 +48,30 @@ class Calling:
         self._redactor = redactor
         self._made = 0
 
-    async def carry_out(self, calls: Sequence[RequestedCall]) -> list[Told]:
+    async def carry_out(self, calls: Sequence[RequestedCall]) -> list[CallOutcome]:
         """In the model's order; side by side when none of them changes anything."""
         if len(calls) > 1 and all(self._is_harmless(call) for call in calls):
-            told: list[Told] = []
+            outcomes: list[CallOutcome] = []
             for first in range(0, len(calls), _MOST_CALLS_AT_ONCE):
                 some = calls[first : first + _MOST_CALLS_AT_ONCE]
-                told += await asyncio.gather(*map(self._one, some))
-            return told
-        return [await self._one(call) for call in calls]
+                outcomes += await asyncio.gather(*map(self._carry_out_one, some))
+            return outcomes
+        return [await self._carry_out_one(call) for call in calls]
 
     def refuse(self, calls: Sequence[RequestedCall], why: str) -> None:
         for call in calls:
             self._end(call, self._number(), ToolOutcome(why, "refused"), self._witness.now())
 
-    async def _one(self, call: RequestedCall) -> Told:
+    async def _carry_out_one(self, call: RequestedCall) -> CallOutcome:
         number, began = self._number(), self._witness.now()
-        outcome = self._refusal(call) or await self._made_call(call, number)
+        outcome = self._refusal(call) or await self._make(call, number)
         outcome = ToolOutcome(
             self._redactor.text(outcome.text), outcome.verdict, outcome.result_bytes
         )
         self._end(call, number, outcome, began)
-        return Told(call, outcome)
+        return CallOutcome(call, outcome)
 
-    async def _made_call(self, call: RequestedCall, number: int) -> ToolOutcome:
+    async def _make(self, call: RequestedCall, number: int) -> ToolOutcome:
         tool, request = self._tools[call.tool], self._request
         arguments = dict(call.arguments or {})
         if tool.spec.recovery != "idempotent":
@@ -80,7 +80,7 @@ class Calling:
                 request.attempt,
                 number,
                 call.tool,
-                self._shown(call),
+                self._journaled_arguments(call),
                 tool.spec.recovery,
             )
             await self._witness.record(started)
@@ -123,7 +123,7 @@ class Calling:
                 request.attempt,
                 number,
                 call.tool,
-                self._shown(call),
+                self._journaled_arguments(call),
                 outcome.verdict,
                 outcome.size,
                 now - began,
@@ -132,7 +132,7 @@ class Calling:
             )
         )
 
-    def _shown(self, call: RequestedCall) -> dict[str, Json]:
+    def _journaled_arguments(self, call: RequestedCall) -> dict[str, Json]:
         # First redacted, then shortened: half a secret would not be known as one.
         redacted = self._redactor.arguments(call.arguments or {})
         return shorten_arguments(redacted)

@@ -1,14 +1,18 @@
-"""What a model call may take, before it is made. In: the conversation. Out: an estimate in tokens.
+"""Limits of one model call: what it may take, and when it is sent again after a failure.
 
-Text is counted by three bytes a token: English has four, code and other scripts fewer. What a
-provider has counted itself is believed: only what was said since is guessed.
+Text is counted at three bytes a token: English has four, code and other scripts fewer. Where a
+provider has counted itself, its count is used, and only what was said since is estimated.
+
+Only the request to the model is repeated: what tools have done before it stands, and is not done
+again (docs/decisions/0017).
 """
 
+import random
 from collections.abc import Iterable, Sequence
 from json import dumps
 
 from stretto.ports.allowance import CallEstimate
-from stretto.ports.model import Message, ModelReply, Models, TokenCounts
+from stretto.ports.model import ChatMessage, ModelFault, ModelReply, Models, TokenCounts
 from stretto.ports.tool import Tool
 
 # A long answer. One that is longer is not cut, unless the budget has less left than this.
@@ -25,7 +29,7 @@ def tokens_in(*texts: str) -> int:
 def estimate_call(
     models: Models,
     name: str,
-    messages: Sequence[Message],
+    messages: Sequence[ChatMessage],
     instructions: str,
     tools: Iterable[Tool],
 ) -> CallEstimate:
@@ -44,7 +48,7 @@ def estimate_of(models: Models, name: str, input_tokens: int) -> CallEstimate:
     return CallEstimate(input_tokens, LONG_ANSWER_TOKENS, usd)
 
 
-def _counted(messages: Sequence[Message]) -> tuple[int, Sequence[Message]]:
+def _counted(messages: Sequence[ChatMessage]) -> tuple[int, Sequence[ChatMessage]]:
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         tokens = message.tokens if isinstance(message, ModelReply) else None
@@ -53,7 +57,7 @@ def _counted(messages: Sequence[Message]) -> tuple[int, Sequence[Message]]:
     return 0, messages
 
 
-def _text(message: Message) -> str:
+def _text(message: ChatMessage) -> str:
     if not isinstance(message, ModelReply):
         return message.text
     return message.text + "".join(call.text for call in message.calls)
@@ -62,3 +66,30 @@ def _text(message: Message) -> str:
 def _told_of(tool: Tool) -> str:
     spec = tool.spec
     return f"{spec.name} {spec.description} {dumps(dict(spec.parameters))}"
+
+
+DEFAULT_RETRIES = 3
+# A provider that asks for more has no moment's trouble: the step's own `retry` may wait so long.
+_LONGEST_SECONDS = 60.0
+# Another model, where there is one, answers sooner than this one comes back.
+_LONGEST_BEFORE_ANOTHER_SECONDS = 10.0
+_FIRST_SECONDS = 1.0
+
+
+def delay_before_retry(
+    fault: ModelFault,
+    retried: int,
+    most: int,
+    seconds_left: float | None,
+    has_another: bool = False,
+) -> float | None:
+    """Seconds; None: it is not sent again. Doubles each time, with jitter, and is never shorter
+    than the provider asked for."""
+    if fault.kind != "unavailable" or retried >= most:
+        return None
+    own = _FIRST_SECONDS * 2.0**retried * random.uniform(0.5, 1.0)
+    delay = max(own, fault.retry_after_seconds or 0.0)
+    if delay > (_LONGEST_BEFORE_ANOTHER_SECONDS if has_another else _LONGEST_SECONDS):
+        return None
+    # Who would time out while it waits says now why.
+    return delay if seconds_left is None or delay < seconds_left else None

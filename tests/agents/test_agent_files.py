@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
-from stretto.agents import catalog as catalog_module
-from stretto.agents.catalog import BUNDLED, list_agents, load_catalog
-from stretto.agents.definition import AgentFile, read_agent_file
+from stretto.agents.agent_files import (
+    BUNDLED,
+    AgentFile,
+    list_agents,
+    load_catalog,
+    read_agent_file,
+)
 from stretto.registry.folders import Folder
 from support.recipes import flat, problem_of
 
@@ -42,7 +46,7 @@ def test_a_bundled_agent_is_read_when_it_is_asked_for_and_once(tmp_path, monkeyp
         read.append(path.stem)
         return read_agent_file(path, *more)
 
-    monkeypatch.setattr(catalog_module, "read_agent_file", count)
+    monkeypatch.setattr("stretto.agents.agent_files.read_agent_file", count)
     agents = load_catalog((), tmp_path).agents
     assert set(agents) == {file.stem for file in BUNDLED.iterdir()}
     assert len(agents) == len(set(agents))

@@ -1,6 +1,6 @@
-"""A reply as it streams in. In: pieces of text. Out: ModelSpoke events, a few a second.
+"""Gather a reply that streams in into a few ModelSpoke events a second.
 
-A model sends a piece for every word; a row for each would cost more than the words.
+A model sends a piece for every word; one journal row for each would cost more than the words.
 """
 
 from stretto.events.model import ModelSpoke
@@ -11,7 +11,7 @@ _EVERY_SECONDS = 0.5
 _AT_MOST_CHARACTERS = 4_000
 
 
-class Speaking:
+class SpeechBuffer:
     def __init__(
         self, request: AttemptRequest, witness: Witness, redactor: Redactor = NOTHING_SECRET
     ) -> None:
@@ -20,26 +20,26 @@ class Speaking:
         self._redactor = redactor
         self._pieces: list[str] = []
         self._length = 0
-        self._told_at = witness.now()
+        self._journaled_at = witness.now()
 
-    def hear(self, piece: str) -> None:
+    def add(self, piece: str) -> None:
         self._pieces.append(piece)
         self._length += len(piece)
-        is_due = self._witness.now() - self._told_at >= _EVERY_SECONDS
+        is_due = self._witness.now() - self._journaled_at >= _EVERY_SECONDS
         if is_due or self._length >= _AT_MOST_CHARACTERS:
             text = "".join(self._pieces)
             # A secret may be cut in two; what could be the first half of one waits.
-            self._tell(text, self._redactor.safe_length(text))
+            self._journal(text, self._redactor.safe_length(text))
 
-    def tell(self) -> None:
-        """All that was heard."""
+    def flush(self) -> None:
+        """Journal all that was added."""
         text = "".join(self._pieces)
-        self._tell(text, len(text))
+        self._journal(text, len(text))
 
-    def _tell(self, text: str, length: int) -> None:
+    def _journal(self, text: str, length: int) -> None:
         if length:
             said, request = self._redactor.text(text[:length]), self._request
             at = self._witness.now()
             self._witness.note(ModelSpoke(at, request.attempt, said))
-            self._told_at = at
+            self._journaled_at = at
         self._pieces, self._length = [text[length:]], len(text) - length
