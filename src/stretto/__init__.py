@@ -13,10 +13,10 @@ What this module names in `__all__`, and `stretto.testing`, is public; every oth
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from stretto.vocabulary.version import VERSION
 
+TYPE_CHECKING = False  # as mypy understands it; typing takes as long to import as all else here
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import CallKey, FunctionTool, tool
     from stretto.agents.functions import AgentContext

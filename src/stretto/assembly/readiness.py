@@ -11,7 +11,6 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
-from stretto.adapters.models.cli.names import NamedCli, NamedCommand, cli_fault, read_name
 from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny, weights_named
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.adapters.models.model_names import ModelName, NameFault, check_name, resolve_name
@@ -104,6 +103,9 @@ class Machine:
                 yield Problem("RUN001", meant.note)
 
     def _command_problems(self, model: str) -> Iterator[Problem]:
+        # Imported on use, here and below: few plans ask another program.
+        from stretto.adapters.models.cli.names import NamedCommand, cli_fault, read_name
+
         asked = read_name(model)
         if said := cli_fault(model, self._environ.get("PATH"), self._settings.steps_write):
             yield Problem("RUN001", said)
@@ -254,6 +256,8 @@ def _price_problems(model: str, plan: Plan) -> Iterator[Problem]:
 def _has_known_price(model: str) -> bool:
     if not model.startswith("cli:"):
         return is_priced(model)
+    from stretto.adapters.models.cli.names import NamedCli, read_name
+
     asked = read_name(model)  # these two report what a call has cost
     return isinstance(asked, NamedCli) and asked.cli.name in ("claude", "opencode")
 

@@ -1,7 +1,7 @@
 """Wire the subagents: models, tools, other tools' agents. In: settings. Out: a Runner, while open."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stretto.assembly.plugins import Plugins
     from stretto.assembly.project import Project
     from stretto.ports.model import Model
-    from stretto.ports.runner import AttemptRequest
+    from stretto.ports.runner import AttemptRequest, AttemptResult, Runner, Witness
     from stretto.workspaces.sandbox.sandbox import Setting
 
 
@@ -33,7 +33,6 @@ _in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that 
 async def open_subagents(
     chosen: ModelSelection, project: "Project", ask: Ask | None = None
 ) -> AsyncIterator["AnsweringRunner"]:
-    from stretto.adapters.models.cli.runner import CliRunner
     from stretto.adapters.models.model_names import ModelName, resolve_name
     from stretto.adapters.tools.search_endpoint import search_fault
     from stretto.adapters.tools.toolbox import StandardToolbox
@@ -53,14 +52,19 @@ async def open_subagents(
     settings, environ, redactor = project.settings, project.environ, project.redactor
     endpoint = search_endpoint(settings)
     toolbox = StandardToolbox(tool_settings(settings), environ, functions=project.functions.tools)
-    cli = CliRunner(
-        lambda words: may_run_command(words, chosen, settings, environ),
-        environ,
-        passes=settings.bash.environment,
-        trusts_project=settings.is_trusted,
-        redactor=redactor,
-        writable=settings.steps_write,
-    )
+
+    def open_cli() -> "Runner":
+        from stretto.adapters.models.cli.runner import CliRunner
+
+        return CliRunner(
+            lambda words: may_run_command(words, chosen, settings, environ),
+            environ,
+            passes=settings.bash.environment,
+            trusts_project=settings.is_trusted,
+            redactor=redactor,
+            writable=settings.steps_write,
+        )
+
     selection = replace(chosen, judge=settings.judge, resolve_name=full_name)
     async with open_models(chosen, project, ask) as models:
         try:
@@ -68,7 +72,7 @@ async def open_subagents(
                 selection,
                 models,
                 toolbox,
-                cli,
+                _OnUse(open_cli),
                 redactor,
                 attempt_warnings,
                 retries=settings.model_retries,
@@ -76,6 +80,18 @@ async def open_subagents(
             )
         finally:
             await toolbox.close()
+
+
+class _OnUse:
+    """A runner that is made when it is first used: few runs ask another program."""
+
+    def __init__(self, make: "Callable[[], Runner]") -> None:
+        self._make = make
+        self._runner: Runner | None = None
+
+    async def run(self, request: "AttemptRequest", witness: "Witness") -> "AttemptResult":
+        self._runner = self._runner or self._make()
+        return await self._runner.run(request, witness)
 
 
 @asynccontextmanager

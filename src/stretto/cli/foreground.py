@@ -14,14 +14,12 @@ from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.stretto import Stretto
 from stretto.cli import streams
-from stretto.cli.gate import ask_at_gates, can_ask
 from stretto.cli.progress.lines import JsonLines, Lines
 from stretto.cli.project import open_project
 from stretto.cli.terminal import print_report_json, print_warnings, say
 from stretto.execution.driver import Listener
 from stretto.plan.model import Plan
 from stretto.problems.errors import NotReady
-from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
 from stretto.schedule.status import is_overdue
@@ -66,8 +64,10 @@ async def drive(stretto: Stretto, prepared: PreparedRun, as_json: bool) -> int:
     while True:
         with open_progress(prepared.plan, as_json, stretto.now) as listener:
             state, was_stopped = await _drive(stretto, prepared, listener)
-        if was_stopped or not state.awaiting_approval or not can_ask(as_json):
+        if was_stopped or not state.awaiting_approval or not _can_ask(as_json):
             break
+        from stretto.cli.gate import ask_at_gates  # few runs have a gate
+
         try:
             has_decided = await ask_at_gates(stretto, prepared, state, postponed)
         except (click.Abort, KeyboardInterrupt):
@@ -111,6 +111,10 @@ async def _drive(
     return state, was_stopped and not state.has_ended
 
 
+def _can_ask(as_json: bool) -> bool:
+    return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def _stop_signals() -> tuple[signal.Signals, ...]:
     """A closed terminal (SIGHUP) ends a run like SIGTERM, unless nohup has it ignored."""
     is_kept_up = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -143,6 +147,8 @@ def print_report(state: RunState, now: float, as_json: bool) -> None:
     if as_json:
         print_report_json(report)
     else:
+        from stretto.report.markdown import as_markdown
+
         say(f"\n{as_markdown(report)}")
 
 

@@ -4,7 +4,6 @@ Nothing is decided by accident: Enter asks again, and Ctrl-C leaves the step as 
 """
 
 import os
-import sys
 from dataclasses import dataclass, field
 
 import click
@@ -23,10 +22,6 @@ _QUESTION = "[y]es, [n]o, [e]dit, [v]iew, [l]ater (yes and no may be followed by
 _WORDS = {"y": "yes", "n": "no", "e": "edit", "v": "view", "l": "later"}
 _MOST_LINES = 12
 _END = "."
-
-
-def can_ask(as_json: bool) -> bool:
-    return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 async def ask_at_gates(

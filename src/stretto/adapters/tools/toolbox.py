@@ -10,7 +10,6 @@ a recipe that is only checked or scripted needs neither.
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,11 +27,11 @@ from stretto.processes.programs import NOWHERE, Writable
 from stretto.toolnames.filters import CommandFilter, DomainFilter, ListedTool, read_listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 from stretto.workspaces.paths import PathRefused
-from stretto.workspaces.sandbox.sandbox import Setting, find_sandbox
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.bash import FindShell
     from stretto.adapters.tools.functions import AnyFunctionTool
+    from stretto.workspaces.sandbox.sandbox import NoSandbox, Sandbox, Setting
 
 # The module of this package, and the function in it that makes the tool.
 _FILE_TOOLS = {
@@ -57,7 +56,7 @@ class ToolSettings:
     allow_private: frozenset[str] = frozenset()  # host:port that WebFetch may ask besides
     bash_environment: tuple[str, ...] = ()  # names of variables that commands are given
     bash_network: bool = False
-    sandbox: Setting = "auto"
+    sandbox: "Setting" = "auto"
     carry: tuple[str, ...] = ()  # folders that Bash sees in a writer's copy
     mcp_start_seconds: float = START_SECONDS
     protected: tuple[str, ...] = ()  # what no tool may change, from the workspace on
@@ -78,7 +77,7 @@ class StandardToolbox:
         self._settings = settings
         self._environ = environ
         self._functions = functions or {}
-        self._find_shell = find_shell or partial(find_sandbox, settings.sandbox, settings.writable)
+        self._find_shell = find_shell or self._find_sandbox
         self._mcp = McpServers(
             settings.mcp_servers,
             environ,
@@ -86,6 +85,11 @@ class StandardToolbox:
             settings.mcp_start_seconds,
             writable=settings.writable,
         )
+
+    def _find_sandbox(self) -> "Sandbox | NoSandbox":
+        from stretto.workspaces.sandbox.sandbox import find_sandbox
+
+        return find_sandbox(self._settings.sandbox, self._settings.writable)
 
     @asynccontextmanager
     async def open(self, request: AttemptRequest) -> AsyncIterator[Mapping[str, Tool]]:
