@@ -52,6 +52,7 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/values.py
 	$(BIN)/python benchmarks/journal.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/models.py

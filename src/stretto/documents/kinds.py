@@ -48,7 +48,8 @@ class Identifier(Kind[str]):
         if not isinstance(node, ScalarNode) or node.value is None or isinstance(node.value, bool):
             return self.mistyped(node, at, reading)
         if is_id(node.written):
-            return node.written
+            # One object a name: an id is named in every depends_on, and looked up again and again.
+            return sys.intern(node.written)
         slug = re.sub(r"[^A-Za-z0-9_-]+", "-", node.written).strip("-_")[:60]
         hint = f"for example '{slug}'" if is_id(slug) else f"it must be {self.called}"
         message = f"'{node.written[:60]}' is not an id"
@@ -236,8 +237,9 @@ class ListOf(Kind[tuple[T, ...]], Generic[T]):
             return () if one is None else (one,)
         else:
             return self.mistyped(node, at, reading)
-        values = (self.item.read(piece, (*at, i), reading) for i, piece in enumerate(pieces))
-        return tuple(value for value in values if value is not None)
+        read = self.item.read
+        values = [read(piece, (*at, i), reading) for i, piece in enumerate(pieces)]
+        return tuple([value for value in values if value is not None])
 
     def schema(self) -> JsonSchema:
         many: JsonSchema = {"type": "array", "items": self.item.schema()}

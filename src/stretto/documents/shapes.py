@@ -7,6 +7,7 @@ make the reference in the docs.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from stretto.documents.node import MapNode, Node, Path, RefusedNode, describe
@@ -80,7 +81,8 @@ class Fields:
 
     def written(self, *names: str) -> tuple[str, ...]:
         """Which of these keys stand in the file, readable or not."""
-        return tuple(name for name in names if name in self.node.entries)
+        entries = self.node.entries
+        return tuple([name for name in names if name in entries])
 
     def path(self, name: str) -> Path:
         return (*self.at, name)
@@ -97,6 +99,14 @@ class Shape:
     # Words of other tools, with what to write here instead.
     foreign: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def _known(self) -> dict[str, Key[object]]:
+        return {key.name: key for key in self.keys}
+
+    @cached_property
+    def _required(self) -> list[Key[object]]:
+        return [key for key in self.keys if key.is_required]
+
     def read(self, node: Node, at: Path, reading: Reading) -> Fields | None:
         if not isinstance(node, MapNode):
             if not isinstance(node, RefusedNode):
@@ -104,15 +114,14 @@ class Shape:
                 message = f"{name} must be a mapping, not {describe(node)}"
                 reading.say("RCP103", node, at, message, f"its keys: {self._names()}")
             return None
-        node = self._mended(node, at, reading)
-        known = {key.name: key for key in self.keys}
+        node, known = self._mended(node, at, reading), self._known
         values: dict[str, object] = {}
         for name, value in node.entries.items():
             key = known[name]
             if not (key.may_be_empty and _is_empty(value)):
                 values[name] = key.kind.read(value, (*at, name), reading)
-        for key in self.keys:
-            if key.is_required and key.name not in node.entries:
+        for key in self._required:
+            if key.name not in node.entries:
                 reading.say(
                     "RCP102",
                     _first_word(node, reading.source),
@@ -125,14 +134,14 @@ class Shape:
     def _mended(self, node: MapNode, at: Path, reading: Reading) -> MapNode:
         """Unknown keys are told and left out; a misspelt one is read as what was meant, so that
         one slip is one problem and does not hide or cause others."""
-        known = {key.name for key in self.keys}
-        if known.issuperset(node.entries):
+        known = self._known.keys()
+        if node.entries.keys() <= known:
             return node
         mended = MapNode(node.start, node.end, node.line, node.column)
         for name, value in node.entries.items():
             meant: str | None = name
             if name not in known:
-                free = known.difference(node.entries, mended.entries)
+                free = set(known).difference(node.entries, mended.entries)
                 meant = self._unknown(name, sorted(free), node.keys[name], (*at, name), reading)
             if meant is not None:
                 mended.entries[meant] = value
@@ -164,7 +173,7 @@ class Shape:
             "properties": properties,
             "additionalProperties": False,
         }
-        required = [key.name for key in self.keys if key.is_required]
+        required = [key.name for key in self._required]
         return {**schema, "required": required} if required else schema
 
 

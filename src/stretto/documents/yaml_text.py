@@ -4,10 +4,21 @@ The nodes are built from the parser's events in one pass: PyYAML's own composer 
 (60 KB of brackets crash it), follows aliases, and lets the last of two equal keys win.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+    StreamStartEvent,
+)
 
 from stretto.documents.letters import FORBIDDEN, named
 from stretto.documents.node import ListNode, MapNode, Node, RefusedNode, ScalarNode
@@ -48,21 +59,17 @@ class _Composer:
         self.limits = limits
         self.problems: list[Problem] = []
         self.nodes = 0
+        self._next_event: Callable[[], Any]
         # libyaml counts these as line breaks; editors do not, and neither does Source.
         self.has_odd_breaks = any(letter in source.text for letter in "\x85\u2028\u2029")
 
     def document(self) -> Node | None:
-        events = self._events()
-        root: Node | None = None
-        for event in events:
-            name = type(event).__name__
-            if name == "DocumentStartEvent" and root is not None:
-                self._refuse("RCP013", event, "a second document starts here", "keep one per file")
-            if name in ("StreamStartEvent", "DocumentStartEvent", "DocumentEndEvent"):
-                continue
-            if name == "StreamEndEvent":
-                break
-            root = self._node(event, events, 1)
+        parser = _Parser(self.source.text)
+        self._next_event = parser.get_event
+        try:
+            root = self._root()
+        finally:
+            parser.dispose()
         if root is not None and not (isinstance(root, ScalarNode) and root.value is None):
             return root
         if not self.problems:
@@ -71,24 +78,25 @@ class _Composer:
             self.problems.append(self.source.problem("RCP016", place, "the file is empty", hint))
         return None
 
-    def _events(self) -> Iterator[Any]:
-        parser = _Parser(self.source.text)
-        try:
-            while True:
-                event = parser.get_event()
-                if event is None:
-                    return
-                yield event
-        finally:
-            parser.dispose()
+    def _root(self) -> Node | None:
+        root: Node | None = None
+        while (event := self._next_event()) is not None:
+            kind = type(event)
+            if kind is DocumentStartEvent and root is not None:
+                self._refuse("RCP013", event, "a second document starts here", "keep one per file")
+            if kind is StreamEndEvent:
+                break
+            if kind not in (StreamStartEvent, DocumentStartEvent, DocumentEndEvent):
+                root = self._node(event, 1)
+        return root
 
-    def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> Node:
         self.nodes += 1
         if self.nodes > self.limits.nodes:
             most = f"more than {self.limits.nodes:,} values"
             self._refuse("RCP009", event, f"the file has {most}", "split the recipe")
-        name = type(event).__name__
-        if name == "AliasEvent":
+        kind = type(event)
+        if kind is AliasEvent:
             return self._alias(event)
         if event.anchor is not None:
             self._say(
@@ -104,14 +112,14 @@ class _Composer:
                 f"tag '{self._tag(event)}': tags are not read",
                 "remove it; quote the value to keep it text",
             )
-        if name == "ScalarEvent":
+        if kind is ScalarEvent:
             return self._scalar(event)
         if depth > self.limits.depth:
             deepest = f"nested deeper than {self.limits.depth} levels"
             self._refuse("RCP008", event, deepest, "flatten it")
-        if name == "SequenceStartEvent":
-            return self._list(event, events, depth)
-        return self._map(event, events, depth)
+        if kind is SequenceStartEvent:
+            return self._list(event, depth)
+        return self._map(event, depth)
 
     def _tag(self, event: Any) -> str:
         written = self.source.text[event.start_mark.index : event.end_mark.index].split()
@@ -125,27 +133,26 @@ class _Composer:
             # The file is clean, so it was written as an escape, and would come alive later.
             message = f"{named(hidden[0])} cannot stand in a recipe, not even escaped"
             self._say("RCP004", event, message, "delete it")
-        return ScalarNode(start.index, event.end_mark.index, *self._position(start), value, written)
+        if self.has_odd_breaks:
+            line, column = self._position(start)
+        else:
+            line, column = start.line + 1, start.column + 1
+        return ScalarNode(start.index, event.end_mark.index, line, column, value, written)
 
-    def _list(self, event: Any, events: Iterator[Any], depth: int) -> ListNode:
+    def _list(self, event: Any, depth: int) -> ListNode:
         start = event.start_mark
         node = ListNode(start.index, start.index, *self._position(start))
-        for item in events:
-            if type(item).__name__ == "SequenceEndEvent":
-                node.end = item.end_mark.index
-                break
-            node.items.append(self._node(item, events, depth + 1))
+        while (item := self._next_event()).__class__ is not SequenceEndEvent:
+            node.items.append(self._node(item, depth + 1))
+        node.end = cast(Any, item).end_mark.index
         return node
 
-    def _map(self, event: Any, events: Iterator[Any], depth: int) -> MapNode:
+    def _map(self, event: Any, depth: int) -> MapNode:
         start = event.start_mark
         node = MapNode(start.index, start.index, *self._position(start))
-        for key_event in events:
-            if type(key_event).__name__ == "MappingEndEvent":
-                node.end = key_event.end_mark.index
-                break
-            key = self._key(key_event, events, depth)
-            value = self._node(next(events), events, depth + 1)
+        while (key_event := self._next_event()).__class__ is not MappingEndEvent:
+            key = self._key(key_event, depth)
+            value = self._node(self._next_event(), depth + 1)
             if key.written == "<<":
                 self._say(
                     "RCP011", key_event, "merge keys ('<<') are not read", "write the keys out"
@@ -161,11 +168,12 @@ class _Composer:
             else:
                 node.entries[key.written] = value
                 node.keys[key.written] = key
+        node.end = cast(Any, key_event).end_mark.index
         return node
 
-    def _key(self, event: Any, events: Iterator[Any], depth: int) -> ScalarNode:
+    def _key(self, event: Any, depth: int) -> ScalarNode:
         # The text is the key: `true:` is the word, however YAML would type it.
-        key = self._node(event, events, depth + 1)
+        key = self._node(event, depth + 1)
         if isinstance(key, ScalarNode):
             return key
         hint = "a key is one word of text"

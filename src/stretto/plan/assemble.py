@@ -255,7 +255,7 @@ class _Assembly:
         nearest = self._nearest_on_failure(defined)
         return Brief(
             agent=agent,
-            told=cast(Template | None, told),
+            told=cast("Template | None", told),
             style=self._style(at),
             gets_all_prior=gets_all,
             model=self.written.model or defined.model,

@@ -6,7 +6,7 @@ draft goes on without it, so that one mistake does not hide another.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stretto.documents.node import ListNode, Path, ScalarNode, spell
 from stretto.documents.source import find, find_key
@@ -41,8 +41,7 @@ NOWHERE: frozenset[str] = frozenset()
 EVERYWHERE = IN_MAP | IN_LOOP
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateSite:
+class TemplateSite(NamedTuple):
     """A template or an expression, where it stands, and which loop variables it may use."""
 
     at: Path
@@ -55,9 +54,8 @@ class TemplateSite:
         return self.parsed.references
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """An agent that a step names, and where."""
+class Use(NamedTuple):
+    """An agent that a step names, and the part of the file that names it."""
 
     at: Path
     agent: AgentId
@@ -251,11 +249,11 @@ def _uses(draft: Draft, step: Step) -> Iterator[Use]:
         case Delegation(agent):
             named = agent or draft.recipe.dialect.default_agent
             if named:
-                yield Use(_agent_at(draft, at), named)
+                yield Use(at, named)
         case Parallel(branches):
             for branch in branches:
                 if branch.agent:
-                    yield Use(_agent_at(draft, branch.at), branch.agent)
+                    yield Use(branch.at, branch.agent)
         case Loop():
             if step.work.agent:
                 yield Use((*at, "loop", "agent"), step.work.agent, IN_LOOP)
@@ -266,7 +264,7 @@ def _uses(draft: Draft, step: Step) -> Iterator[Use]:
                 yield Use((*at, "map", "agent"), step.work.agent, IN_MAP)
             for stage in step.work.stages:
                 if stage.agent:
-                    yield Use(_agent_at(draft, stage.at), stage.agent, IN_MAP)
+                    yield Use(stage.at, stage.agent, IN_MAP)
             if step.work.reduce:
                 yield Use((*at, "map", "reduce"), step.work.reduce)
         case Condition() | Switch():
@@ -274,10 +272,6 @@ def _uses(draft: Draft, step: Step) -> Iterator[Use]:
                 # A step's id wins over an agent's: steps are what conditions are for.
                 if name not in {s.id for s in draft.recipe.steps} and draft.agent(AgentId(name)):
                     yield Use(target_at, AgentId(name))
-
-
-def _agent_at(draft: Draft, at: Path) -> Path:
-    return (*at, "subagent" if draft.is_written((*at, "subagent")) else "agent")
 
 
 def _sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:

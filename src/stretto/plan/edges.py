@@ -101,20 +101,33 @@ def referred_step(
 
 def cause_of(draft: Draft, edges: Edges, before: StepId, id: StepId) -> Cause:
     """Where the file says that `id` waits for `before`, to point a problem at."""
-    reason, drafted = edges[id][before], draft.by_id[id]
+    reason = edges[id][before]
+    # Two steps may have the same id, which is a problem of its own: either may be the cause.
+    steps = [step for step in draft.steps if step.id == id]
+    causes = (cause for step in steps if (cause := _cause_in(draft, step, before, reason)))
+    return next(causes, Cause(reason, steps[0].step.at))
+
+
+def _cause_in(
+    draft: Draft, drafted: DraftStep, before: StepId, reason: "EdgeReason"
+) -> Cause | None:
     step = drafted.step
     match reason:
-        case "written":
+        case "written" if before in (step.depends_on or ()):
             position = (step.depends_on or ()).index(before)
             return Cause(reason, (*step.at, "depends_on", position))
         case "routed":
-            return Cause(reason, next(at for at, name in draft.by_id[before].targets if name == id))
+            targets = (
+                target for each in draft.steps if each.id == before for target in each.targets
+            )
+            return next((Cause(reason, at) for at, name in targets if name == step.id), None)
         case "context":
-            return Cause(reason, asks_for_all_prior(step) or step.at)
+            at = asks_for_all_prior(step)
+            return Cause(reason, at) if at is not None else None
         case "reference":
             stored = stored_names(draft)
             for site in drafted.sites:
                 for reference in site.references:
                     if referred_step(reference, stored, site) == before:
                         return Cause(reason, site.at, site, reference)
-    return Cause(reason, step.at)
+    return None

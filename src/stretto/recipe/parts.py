@@ -9,7 +9,6 @@ from stretto.documents.kinds import Identifier, ShapeOf
 from stretto.documents.node import MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from stretto.documents.shapes import Fields, JsonSchema, Kind, Reading
 from stretto.recipe.model import (
-    NO_OUTPUT,
     Agent,
     Backoff,
     Branch,
@@ -27,7 +26,6 @@ from stretto.recipe.model import (
     Parallel,
     Policy,
     Posture,
-    Recovery,
     Retry,
     Stage,
     Step,
@@ -35,7 +33,6 @@ from stretto.recipe.model import (
     Validation,
     Wait,
     Work,
-    WorkspaceMode,
 )
 from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.names import closest
@@ -206,7 +203,7 @@ def _plain_items(node: Node | None) -> list[Json]:
 def make_retry(fields: Fields, reading: Reading) -> Retry:
     return Retry(
         fields.get("max_attempts", int),
-        cast(Backoff | None, fields.get("backoff", str)),
+        cast("Backoff | None", fields.get("backoff", str)),
         fields.get("on_failure", OnFailure),
     )
 
@@ -218,7 +215,7 @@ def make_validation(fields: Fields, reading: Reading) -> Validation:
 def make_output(fields: Fields, reading: Reading) -> Output:
     return Output(
         fields.get("store_as", str),
-        cast(Format | None, fields.get("format", str)),
+        cast("Format | None", fields.get("format", str)),
         fields.get("schema", dict),
     )
 
@@ -244,7 +241,7 @@ def make_agent(fields: Fields, reading: Reading) -> Agent:
         timeout_seconds=timeout_of(fields, reading),
         retry=fields.get("retry", Retry) or Retry(),
         validation=fields.get("validation", Validation) or Validation(),
-        posture=cast(Posture | None, fields.get("posture", str)),
+        posture=cast("Posture | None", fields.get("posture", str)),
         is_local=True,
     )
 
@@ -330,12 +327,35 @@ def make_map(fields: Fields, reading: Reading) -> Map:
     )
 
 
+# Keys of a step whose value is taken as it was read, and what the model calls them.
+_TAKEN = {
+    "when": "when",
+    "model": "model",
+    "retry": "retry",
+    "on_failure": "on_failure",
+    "read_set": "read_set",
+    "write_set": "write_set",
+    "workspace_mode": "workspace_mode",
+    "merge_when": "merge_when",
+    "recovery": "recovery",
+    "output": "output",
+    "cache": "is_cached",
+    "max_output_tokens": "max_output_tokens",
+}
+
+
 def make_step(fields: Fields, reading: Reading) -> Step:
     instruction, instruction_at = _instruction(fields, reading)
     depends_on = fields.many("depends_on")
-    if depends_on is None and fields.written("depends_on"):
+    if depends_on is None and "depends_on" in fields.node.entries:
         depends_on = ()  # `depends_on:` with nothing behind it: no edges, not "not written"
     merge = fields.get("merge_back", MergeChoice)
+    # Most steps write few of the keys, so only those that are written are looked at.
+    taken: dict[str, Any] = {
+        _TAKEN[name]: value
+        for name, value in fields.values.items()
+        if name in _TAKEN and value is not None
+    }
     return Step(
         # A step without a readable id is still checked; its place stands in for the name.
         id=StepId(fields.get("id", str) or f"#{fields.at[-1]}"),
@@ -344,23 +364,12 @@ def make_step(fields: Fields, reading: Reading) -> Step:
         instruction=instruction,
         instruction_at=instruction_at,
         depends_on=depends_on,
-        when=fields.get("when", str),
-        model=fields.get("model", str),
         timeout_seconds=timeout_of(fields, reading),
-        retry=fields.get("retry", Retry) or Retry(),
-        on_failure=fields.get("on_failure", OnFailure),
         is_gated=fields.get("gate", str) == "human",
         posture=_posture(fields, reading),
-        read_set=fields.many("read_set"),
-        write_set=fields.many("write_set"),
-        workspace_mode=cast(WorkspaceMode | None, fields.get("workspace_mode", str)),
         merge_back=merge.how if merge else None,
         merge_after=merge.after if merge else None,
-        merge_when=fields.get("merge_when", str),
-        recovery=cast(Recovery | None, fields.get("recovery", str)),
-        output=fields.get("output", Output) or NO_OUTPUT,
-        is_cached=fields.get("cache", bool) or False,
-        max_output_tokens=fields.get("max_output_tokens", int),
+        **taken,
     )
 
 
@@ -476,4 +485,4 @@ def _posture(fields: Fields, reading: Reading) -> Posture | None:
         )
     mode = fields.get("permission_mode", str)
     from_mode = None if mode is None else "read_only" if mode == "read_only" else "writer"
-    return cast(Posture | None, fields.get("posture", str) or from_mode)
+    return cast("Posture | None", fields.get("posture", str) or from_mode)

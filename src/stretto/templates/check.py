@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stretto.templates.fault import Fault
 from stretto.templates.reference import Reference
@@ -9,8 +10,7 @@ from stretto.templates.schema import Closed, closed_at
 from stretto.vocabulary.names import did_you_mean, listed
 
 
-@dataclass(frozen=True, slots=True)
-class KnownStep:
+class KnownStep(NamedTuple):
     output_keys: tuple[str, ...] | None = None  # of a parallel step; its `output` has them too
     schema: Mapping[str, object] | None = None  # of the output, or of each element of it
     is_list: bool = False  # a map without reduce

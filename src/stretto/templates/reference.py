@@ -1,7 +1,6 @@
 """One path, as it stands between braces. In: text. Out: a Reference, or the Fault in it."""
 
 import re
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from stretto.templates.fault import Fault
@@ -64,7 +63,6 @@ def parse_reference(text: str, offset: int = 0) -> Reference | Fault:
     return Reference(path, parse_path(path), offset)
 
 
-@lru_cache(maxsize=4096)  # the steps of a layer all name the same steps before them
 def parse_path(path: str) -> tuple[PathPart, ...]:
     if "[" not in path:
         return tuple(path.split("."))

@@ -32,9 +32,10 @@ def render(template: Template, scope: Scope) -> Rendered:
     if len(parts) == 1 and isinstance(parts[0], str):
         return Rendered(parts[0], ())
     pieces: list[Any] = list(parts)  # text, once every reference is filled in
-    left = list(template.other_places)
+    slots = template.slots
+    left = list(slots.other_places)
     steps = scope.steps
-    for place, id in zip(template.output_places, template.output_steps, strict=True):
+    for place, id in zip(slots.output_places, slots.output_steps, strict=True):
         step = steps.get(id)
         # As it is kept: a prompt of fifty outputs must not ask fifty times whether one is large.
         output = None if step is None else step.kept_output

@@ -1,12 +1,15 @@
 """Text with `{{ path }}` in it. In: the text. Out: a Template, and every Fault found in it."""
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 from stretto.templates.fault import Fault
 from stretto.templates.reference import (
     BLANKS,
     LONGEST_REFERENCE,
     PATH,
+    PathPart,
     Reference,
     parse_path,
     parse_reference,
@@ -14,33 +17,41 @@ from stretto.templates.reference import (
 
 # Nobody reads further, and a megabyte of braces must not become a million faults.
 MOST_FAULTS = 50
-_SIMPLE = re.compile(rf"\{{\{{[{BLANKS}]*({PATH})[{BLANKS}]*\}}\}}")
+_BRACES = re.compile(rf"(\{{\{{[{BLANKS}]*+{PATH}[{BLANKS}]*+\}}\}})")
+
+
+class Slots(NamedTuple):
+    """Which parts of a template are to be filled in. Whole outputs of steps stand apart, so that
+    they are filled in at one go: a prompt may name every step of a layer."""
+
+    output_places: tuple[int, ...]
+    output_steps: tuple[str, ...]
+    other_places: tuple[int, ...]
 
 
 class Template:
     """Text and references, parsed once. A plain class: plans store its text and nothing else."""
 
-    __slots__ = ("other_places", "output_places", "output_steps", "parts", "references", "text")
+    __slots__ = ("_slots", "parts", "references", "text")
 
     def __init__(self, text: str, parts: tuple[str | Reference, ...]) -> None:
         self.text = text  # as written
         self.parts = parts  # literals are already unescaped
-        # Which parts are whole outputs, and of which steps, so that they are filled in at one go:
-        # a prompt may name every step of a layer. And which parts are other references.
         self.references = tuple([part for part in parts if isinstance(part, Reference)])
-        output_places, output_steps, other_places = list[int](), list[str](), list[int]()
-        if self.references:
-            for place, part in enumerate(parts):
-                if isinstance(part, str):
-                    continue
-                if part.is_whole_output:
-                    output_places.append(place)
-                    output_steps.append(str(part.path[1]))
-                else:
-                    other_places.append(place)
-        self.output_places = tuple(output_places)
-        self.output_steps = tuple(output_steps)
-        self.other_places = tuple(other_places)
+        self._slots: Slots | None = None
+
+    @property
+    def slots(self) -> "Slots":
+        """Made when it is first rendered: a plan that is only checked needs none."""
+        if self._slots is None:
+            found = [(n, part) for n, part in enumerate(self.parts) if isinstance(part, Reference)]
+            outputs = [(n, str(part.path[1])) for n, part in found if part.is_whole_output]
+            self._slots = Slots(
+                tuple([n for n, _ in outputs]),
+                tuple([step for _, step in outputs]),
+                tuple([n for n, part in found if not part.is_whole_output]),
+            )
+        return self._slots
 
     @classmethod
     def verbatim(cls, text: str) -> "Template":
@@ -71,23 +82,27 @@ def parse_template(text: str) -> tuple[Template, tuple[Fault, ...]]:
 
 def _plain_parts(text: str) -> tuple[str | Reference, ...] | None:
     """The parts of a text without faults and escapes, as most are, or None."""
-    parts: list[str | Reference] = []
-    at = 0
-    for found in _SIMPLE.finditer(text):
-        opening, end = found.span()
-        is_escaped = opening > 0 and text[opening - 1] == "\\"
-        if is_escaped or text.find("{{", at) != opening or end - opening > LONGEST_REFERENCE:
-            return None
-        if opening > at:
-            parts.append(text[at:opening])
-        path = found[1]
-        parts.append(Reference(path, parse_path(path), found.start(1)))
-        at = end
-    if text.find("{{", at) >= 0:
+    if "{{{" in text or "\\{{" in text:
         return None
-    if at < len(text):
-        parts.append(text[at:])
-    return tuple(parts)
+    pieces: list[str | Reference] = list(_BRACES.split(text))  # the braces stand at odd places
+    if text.count("{{") != len(pieces) // 2:
+        return None
+    at = 0
+    for place, piece in enumerate(pieces):
+        assert isinstance(piece, str)
+        if place % 2:
+            path, parts, offset = _parse_braces(piece)
+            if len(piece) > LONGEST_REFERENCE:
+                return None
+            pieces[place] = Reference(path, parts, at + offset)
+        at += len(piece)
+    return tuple(filter(None, pieces))
+
+
+@lru_cache(maxsize=4096)  # the steps of a layer all name the same steps before them
+def _parse_braces(braces: str) -> tuple[str, tuple[PathPart, ...], int]:
+    path = braces[2:-2].strip(BLANKS)
+    return path, parse_path(path), braces.index(path, 2)
 
 
 def _parse_with_faults(text: str) -> tuple[Template, tuple[Fault, ...]]:

@@ -14,7 +14,7 @@ def check(draft: Draft) -> None:
             if draft.agent(use.agent) is None:
                 draft.problem_at(
                     "RCP108",
-                    use.at,
+                    _agent_at(draft, use.at),
                     f"agent '{use.agent}' is not defined here or registered",
                     _hint(draft, use.agent),
                 )
@@ -25,6 +25,11 @@ def check(draft: Draft) -> None:
             _fallback(draft, step.retry.on_failure, (*step.at, "retry", "on_failure"), users)
     for agent in draft.recipe.agents.values():
         _fallback(draft, agent.retry.on_failure, (*agent.at, "retry", "on_failure"), {agent.id})
+
+
+def _agent_at(draft: Draft, at: Path) -> Path:
+    """The key that names the agent, if the part has one."""
+    return next((here for key in ("subagent", "agent") if draft.is_written(here := (*at, key))), at)
 
 
 def _named(draft: Draft, work: object, at: Path, id: str) -> None:

@@ -29,10 +29,9 @@ def _check(
     good: set[tuple[object, ...]],
 ) -> None:
     """`good`: references that were found good before; the steps of a layer name the same ones."""
-    here = Known(known.inputs, known.steps, known.stored, site.local)
-    for reference in site.references:
-        if (reference.text, site.local) in good:
-            continue
+    new = [each for each in site.references if (each.text, site.local) not in good]
+    here = Known(known.inputs, known.steps, known.stored, site.local) if new else known
+    for reference in new:
         fault = check_reference(reference, here)
         if fault is None:
             good.add((reference.text, site.local))
