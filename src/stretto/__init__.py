@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stretto.adapters.tools.functions import CallKey, FunctionTool, tool
     from stretto.agents.functions import AgentContext
     from stretto.assembly.changes import AppliedChange, MergeConflict, PathNote, StepChange
-    from stretto.assembly.request import RecipeSource
+    from stretto.assembly.project import RecipeSource
     from stretto.assembly.run import Run
     from stretto.assembly.stretto import RunSummary, Stretto, run
     from stretto.assembly.views import DryRun, RunReport
@@ -77,7 +77,7 @@ _PLACES = {
     "adapters.tools.functions": ("CallKey", "FunctionTool", "tool"),
     "agents.functions": ("AgentContext",),
     "assembly.changes": ("AppliedChange", "MergeConflict", "PathNote", "StepChange"),
-    "assembly.request": ("RecipeSource",),
+    "assembly.project": ("RecipeSource",),
     "assembly.run": ("Run",),
     "assembly.stretto": ("RunSummary", "Stretto", "run"),
     "assembly.views": ("DryRun", "RunReport"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.adapters.models.http_client import close_clients
+from stretto.assembly.changes import with_patches
 from stretto.assembly.request import RunRequest
 from stretto.assembly.stretto import Stretto
 from stretto.cli.foreground import exit_code
@@ -59,7 +60,7 @@ async def happen(
         async with asyncio.timeout(60):
             await run.state()
         history = await run.history()
-        report = stretto.project.with_patches(report_of(history.state), history)
+        report = with_patches(stretto.project, report_of(history.state), history)
     return Happened(report, exit_code(history.state), history.state, prepared.notices)
 
 

@@ -14,6 +14,7 @@ from stretto.adapters.models.local.catalog import (
     weights_named,
 )
 from stretto.adapters.models.local.shelf import Shelf, State, models_folder
+from stretto.assembly.models import default_model
 from stretto.assembly.project import Project
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.vocabulary.models import ModelSelection
@@ -63,7 +64,7 @@ class LocalModels:
         from stretto.adapters.models.http_client import close_clients
 
         try:
-            return await self._project.default_model()
+            return await default_model(self._project)
         finally:
             await close_clients()
 

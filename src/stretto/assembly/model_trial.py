@@ -5,8 +5,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from stretto.assembly.chosen import Ask
 from stretto.assembly.project import Project
+from stretto.assembly.subagents import Ask
 from stretto.ports.model import Model, ModelFailed, ModelQuestion, ModelReply, UserMessage
 from stretto.validation.schema import schema_errors
 from stretto.vocabulary.models import ModelSelection

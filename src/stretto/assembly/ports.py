@@ -56,12 +56,18 @@ class Ports:
 
     async def choose(self, project: "Project", plan: "Plan", model: str | None) -> ModelSelection:
         """Raises NotReady."""
-        return ModelSelection("") if self.runner is not None else await project.choose(plan, model)
+        from stretto.assembly.models import choose_models
+
+        if self.runner is not None:
+            return ModelSelection("")
+        return await choose_models(project, plan, model)
 
     def open_runner(
         self, project: "Project", chosen: ModelSelection
     ) -> "AbstractAsyncContextManager[Runner]":
-        return project.runner(chosen) if self.runner is None else nullcontext(self.runner)
+        from stretto.assembly.models import open_runner
+
+        return open_runner(project, chosen) if self.runner is None else nullcontext(self.runner)
 
     def open_runs(
         self, store: "Store", project: "Project", accepted: frozenset[str] = frozenset()

@@ -3,13 +3,11 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.agents.agent_files import ListedAgent, list_agents, load_catalog
-from stretto.assembly.chosen import Ask
 from stretto.assembly.functions import Functions
 from stretto.assembly.plugins import Plugins
 from stretto.config.settings import Settings, load_settings
@@ -21,31 +19,25 @@ from stretto.problems.errors import (
     InvalidRecipe,
     InvalidUsage,
     NotFound,
-    NotReady,
     NotTrusted,
 )
 from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
-from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from stretto.adapters.tools.functions import AnyFunctionTool
-    from stretto.assembly.request import RecipeSource
     from stretto.execution.history import History
     from stretto.execution.runs import Start
     from stretto.plan.model import Plan
-    from stretto.ports.model import Model
-    from stretto.ports.runner import Runner
     from stretto.registry.workflows import Entry, Workflows
-    from stretto.report.model import Report
     from stretto.text.redaction import Redactor
 
+# A saved recipe's name, a file's path, the recipe's own text, or its content as plain values.
+RecipeSource: TypeAlias = str | Path | Mapping[str, Json] | Recipe
 SCRIPTED = "scripted:"
 NO_BUDGET = Budget()
 
@@ -110,7 +102,7 @@ class Project:
         except ValueError:
             return str(file)
 
-    def read(self, source: "RecipeSource") -> tuple[Recipe, tuple[str, ...]]:
+    def read(self, source: RecipeSource) -> tuple[Recipe, tuple[str, ...]]:
         """The recipe, its problems inside it; and what the user should know about the choice."""
         if isinstance(source, Recipe):
             return source, ()
@@ -142,7 +134,7 @@ class Project:
             "recipe until you trust this folder (stretto trust), or name the file",
         )
 
-    def open_plan(self, source: "RecipeSource") -> "tuple[Plan, tuple[str, ...]]":
+    def open_plan(self, source: RecipeSource) -> "tuple[Plan, tuple[str, ...]]":
         """Raises InvalidRecipe and NotFound."""
         recipe, notices = self.read(source)
         return self.plan(recipe), notices
@@ -252,78 +244,6 @@ class Project:
         is_scripted = model is not None and model.startswith(SCRIPTED)
         return "" if is_scripted else str(self.settings.project)
 
-    async def choose(self, plan: "Plan", model: str | None) -> ModelSelection:
-        """Which models a run asks. Raises NotReady with all that would keep it from running."""
-        missing = self.functions.problems(plan)
-        if missing:
-            raise NotReady(f"{plan.name} cannot run here: {count(missing)}", missing)
-        if model is not None and model.startswith(SCRIPTED):
-            from stretto.adapters.models.scripted import check_names, read_script
-
-            check_names(read_script(Path(model.removeprefix(SCRIPTED))), plan)
-            return ModelSelection(model, model)
-        from stretto.adapters.models.local.catalog import EMBEDDED, TINY_NOTICE
-        from stretto.assembly.readiness import first_models, needs_default, readiness
-        from stretto.assembly.tool_check import check_tools
-
-        name, why = model or self.settings.model, ""
-        is_asked = name is not None or needs_default(plan, self.environ)
-        if not is_asked:
-            name = EMBEDDED  # any name does, since no agent asks this model
-        elif name is None:
-            found = await self.default_model()
-            name, why = found.default, " ".join(found.notes)
-        assert name is not None
-        ready = readiness(plan, name, model, self)
-        problems, warnings = ready.problems, ready.warnings
-        if not problems:
-            models = first_models(plan, name, model, self.environ)
-            tools = await check_tools(plan, models, self)
-            problems, warnings = tools.problems, (*warnings, *tools.warnings)
-        if problems:
-            raise NotReady(f"{plan.name} cannot run here: {count(problems)}", problems)
-        lines = (why, TINY_NOTICE if is_asked and name == EMBEDDED else "", *warnings)
-        return ModelSelection(name, model, notes=tuple(filter(None, lines)))
-
-    async def default_model(self) -> ModelSelection:
-        """The model for agents that name none, and why it is that one.
-
-        Raises InvalidConfig when OPENAI_BASE_URL is set and does not say what it serves.
-        """
-        from stretto.adapters.models.default_model import find_default_model
-
-        if (named := self.settings.model) is not None:
-            return ModelSelection(
-                named, notes=(f"using {named}: the settings or STRETTO_MODEL name it",)
-            )
-        return await find_default_model(self.environ, pulled=self._pulled)
-
-    async def language_model(self, name: str) -> "Model":
-        """One model by its name, for those who want to ask it themselves."""
-        from stretto.assembly.subagents import named_models
-
-        return await named_models(ModelSelection(name, name), self).model(name)
-
-    @asynccontextmanager
-    async def runner(
-        self, chosen: ModelSelection, ask: Ask | None = None
-    ) -> "AsyncIterator[Runner]":
-        """What does the work, while it is open."""
-        from stretto.agents.redacted import RedactedRunner
-
-        if chosen.default.startswith(SCRIPTED):
-            from stretto.adapters.clock import SystemClock
-            from stretto.adapters.models.scripted import ScriptedRunner, read_script
-
-            script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
-            scripted = self.functions.run_by(ScriptedRunner(script, SystemClock()))
-            yield RedactedRunner(scripted, self.redactor)
-            return
-        from stretto.assembly.subagents import open_subagents
-
-        async with open_subagents(chosen, self, ask) as subagents:
-            yield RedactedRunner(self.functions.run_by(subagents), self.redactor)
-
     def prepare(
         self,
         plan: "Plan",
@@ -346,19 +266,6 @@ class Project:
         links = aliases_of_sets(Path(folder), claimed_sets(plan)) if folder else None
         prepared = prepare(plan, policy, links)
         return self.with_copy_warnings(prepared, model) if folder else prepared
-
-    def _pulled(self) -> str | None:
-        from stretto.adapters.models.local.catalog import QWEN_CODER
-        from stretto.adapters.models.local.shelf import Shelf, models_folder
-
-        shelf = Shelf(models_folder(self.settings.home, self.environ))
-        return None if shelf.state(QWEN_CODER) == "absent" else QWEN_CODER.model
-
-    def with_patches(self, report: "Report", history: "History") -> "Report":
-        """The same report, with what each writer changed."""
-        from stretto.assembly.changes import with_patches
-
-        return with_patches(self, report, history)
 
     def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
         values, problems = bind(plan.inputs, given, self.settings.project)

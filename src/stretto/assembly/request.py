@@ -9,15 +9,14 @@ a run needs is found out in `prepare`: nothing is journaled and no model is aske
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from stretto.assembly.ports import Ports
-from stretto.assembly.project import Project
+from stretto.assembly.project import Project, RecipeSource
 from stretto.execution.reuse import downstream, reusable
 from stretto.execution.runs import Resume, Start, new_run_id
 from stretto.problems.errors import InvalidUsage
-from stretto.recipe.model import Budget, Recipe
+from stretto.recipe.model import Budget
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.names import did_you_mean, listed
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from stretto.execution.history import History
     from stretto.plan.model import Plan
     from stretto.problems import Problem
-
-# A saved recipe's name, a file's path, the recipe's own text, or its content as plain values.
-RecipeSource: TypeAlias = str | Path | Mapping[str, Json] | Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +68,10 @@ class PreparedRun:
     @property
     def warnings(self) -> "tuple[Problem, ...]":
         return self.plan.warnings
+
+    def resumed(self) -> "PreparedRun":
+        """The same run, to go on after a person has decided about a step of it."""
+        return replace(self, beginning=Resume(self.run_id, self.permission))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stretto.assembly.request import PreparedRun, RecipeSource, RunRequest
+from stretto.assembly.engine import Engine
+from stretto.assembly.project import RecipeSource
+from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.codec import UnknownEvent
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
@@ -14,7 +16,6 @@ from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
     from stretto.assembly.changes import AppliedChange, ApplyOptions, StepChange
-    from stretto.assembly.stretto import Stretto
     from stretto.assembly.views import RunReport
     from stretto.events.model import Event
     from stretto.execution.driver import Listener
@@ -34,8 +35,8 @@ class Run:
     waits for a person and for nothing else: a caller that is the only one to decide never hangs.
     """
 
-    def __init__(self, stretto: "Stretto", run_id: RunId) -> None:
-        self._stretto = stretto
+    def __init__(self, engine: Engine, run_id: RunId) -> None:
+        self._engine = engine
         self._id = run_id
         self._prepared: PreparedRun | None = None  # None: this process has not driven it
         self._runs: Runs | None = None
@@ -120,20 +121,21 @@ class Run:
         if self.is_driven_here and self._state is not None:
             return self._state.status.value
         history = await self.history()
-        return run_word(history.state, await self.is_driven(), self._stretto.now())
+        return run_word(history.state, await self.is_driven(), self._engine.now())
 
     async def report(self) -> "RunReport":
         """What the run did, once it has ended, was stopped, or waits for a person."""
+        from stretto.assembly.changes import with_patches
         from stretto.assembly.views import view_of
         from stretto.report.report import report_of
 
         await self.wait()
         history = await self.history()
         is_interrupted = not await self.is_driven()
-        report = report_of(history.state, is_interrupted=is_interrupted, now=self._stretto.now())
+        report = report_of(history.state, is_interrupted=is_interrupted, now=self._engine.now())
         if any(step.changes for step in report.steps):
-            project = self._stretto.project_of(history)
-            report = await asyncio.to_thread(project.with_patches, report, history)
+            project = self._engine.project_of(history)
+            report = await asyncio.to_thread(with_patches, project, report, history)
         return view_of(report, history)
 
     async def diff(self, step: str) -> "StepChange":
@@ -141,7 +143,7 @@ class Run:
         from stretto.assembly.changes import diff_of
 
         history = await self.history()
-        return await asyncio.to_thread(diff_of, self._stretto.project_of(history), history, step)
+        return await asyncio.to_thread(diff_of, self._engine.project_of(history), history, step)
 
     async def apply(
         self,
@@ -180,7 +182,7 @@ class Run:
 
         runs, history = await self._open(), await self.history()
         runs.check(history)
-        project = self._stretto.project_of(history)
+        project = self._engine.project_of(history)
         applied = await asyncio.to_thread(apply_change, project, history, step, options)
         if not options.is_dry_run:
             await runs.note_applied(self._id, StepId(step), user_name())
@@ -247,7 +249,7 @@ class Run:
             request = RunRequest(
                 of=self._id, is_resumed=True, model=model, permission=permission, accepted=marks
             )
-            await self.drive(await self._stretto.prepare(request))
+            await self.drive(await self._engine.prepare(request))
         return self
 
     async def retry(
@@ -271,7 +273,10 @@ class Run:
             permission=permission,
             accepted=frozenset([accepted] if accepted else []),
         )
-        return await self._stretto.launch(await self._stretto.prepare(request))
+        prepared = await self._engine.prepare(request)
+        again = Run(self._engine, prepared.run_id)
+        await again.drive(prepared)
+        return again
 
     async def fork(
         self,
@@ -300,9 +305,10 @@ class Run:
                 listener(event, state)
 
         self._prepared = prepared
-        self._runs = await self._stretto.runs_of(prepared.project, prepared.accepted)
+        self._runs = await self._engine.runs_of(prepared.project, prepared.accepted)
         task = self._task = loop.create_task(self._work(prepared, self._runs, hear))
-        self._stretto.keep(self)
+        self._engine.tasks.add(task)
+        self._engine.driven[self._id] = self
         task.add_done_callback(self._on_done)
         first: list[asyncio.Future[Any]] = [task, begun]
         try:
@@ -314,13 +320,14 @@ class Run:
             task.result()  # raises what kept the run from starting
 
     async def _work(self, prepared: PreparedRun, runs: "Runs", listener: "Listener") -> "RunState":
-        async with self._stretto.ports.open_runner(prepared.project, prepared.models) as runner:
+        async with self._engine.ports.open_runner(prepared.project, prepared.models) as runner:
             return await runs.drive(prepared.beginning, runner, listener)
 
     def _on_done(self, task: "asyncio.Task[RunState]") -> None:
         # `wait` raises its error; asyncio need not complain that nobody asked.
         if task.cancelled() or task.exception() is not None or task.result().has_ended:
-            self._stretto.forget(self)
+            self._engine.driven.pop(self._id, None)
+        self._engine.tasks.discard(task)
         self._tell()
 
     def _raise_error(self) -> None:
@@ -334,7 +341,7 @@ class Run:
 
     async def _open(self) -> "Runs":
         if self._runs is None:
-            self._runs = await self._stretto.runs_of()
+            self._runs = await self._engine.runs_of()
         return self._runs
 
     async def is_driven(self) -> bool:
@@ -369,7 +376,7 @@ class Run:
         who = user_name() if by is None else by
         await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
         if self._prepared is not None and not await self.is_driven():
-            await self.drive(self._stretto.going_on(self._prepared))
+            await self.drive(self._prepared.resumed())
 
 
 def user_name() -> str:

@@ -23,33 +23,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from stretto.assembly.engine import Engine
 from stretto.assembly.functions import check_agents, read_tools
 from stretto.assembly.ports import Ports
-from stretto.assembly.project import Project
-from stretto.assembly.request import (
-    PreparedRun,
-    RecipeSource,
-    RecordedRun,
-    RunRequest,
-    prepare,
-)
+from stretto.assembly.project import Project, RecipeSource
+from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.run import Run
-from stretto.execution.runs import Resume
 from stretto.plan.check import Problems
 from stretto.problems import Problem
-from stretto.problems.errors import InvalidUsage, PlanNotAccepted, StrettoError
+from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.recipe.model import Budget
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from stretto.assembly.views import DryRun, RunReport
     from stretto.execution.driver import Listener
-    from stretto.execution.history import History
-    from stretto.execution.leases import Store
     from stretto.execution.runs import Runs
     from stretto.ports.journal import RunRow
 
@@ -77,8 +67,7 @@ class Stretto:
     functions that do the work of a step without a model, by the name that recipes use. `model` and
     `permission` come before the settings, `home` in place of ~/.stretto; `store` keeps the journals:
     sqlite, memory, or one of an installed package. `trust` uses what the folder brings along, as
-    --trust does. `environ` stands for the environment, also for the keys of
-    providers.
+    --trust does. `environ` stands for the environment, also for the keys of providers.
 
     Use it as an `async with` block. Leaving the block stops the runs that are driven here; each can
     be resumed. Several instances may live in one process, each in one event loop.
@@ -103,14 +92,9 @@ class Stretto:
         check_agents(self._agents)
         self._overrides = {"model": model, "permission": _permission(permission)}
         self._environ = _environment(environ, home, store, trust)
-        self._open_project = _open_project or self._read_project
-        self.ports = _ports or Ports()
-        self.project = self._open_project(Path(folder) if folder else None)
-        self._store: Store | None = None
-        self._opening = asyncio.Lock()
-        self._runs: dict[tuple[Path, frozenset[str]], Runs] = {}
-        self._driven: dict[RunId, Run] = {}
-        self._is_closed = False
+        self.engine = Engine(
+            _open_project or self._read_project, Path(folder) if folder else None, _ports or Ports()
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,14 +109,11 @@ class Stretto:
 
     async def close(self) -> None:
         """Stop the runs that are driven here, so that they can be resumed, and close the journal."""
-        self._is_closed = True
-        for runs in self._runs.values():
-            runs.stop()
-        tasks = [run._task for run in self._driven.values() if run._task is not None]
-        if tasks:
-            await asyncio.wait(tasks)
-        if self._store is not None:
-            await self._store.close()
+        await self.engine.close()
+
+    @property
+    def project(self) -> Project:
+        return self.engine.project
 
     async def start(
         self,
@@ -167,7 +148,7 @@ class Stretto:
         Whether there is such a run shows in the first use: NotFound.
         """
         id = RunId(run_id)
-        return self._driven.get(id) or Run(self, id)
+        return self.engine.driven.get(id) or Run(self.engine, id)
 
     async def validate(self, recipe: RecipeSource) -> tuple[Problem, ...]:
         """All that must be fixed before the recipe can run; nothing when it is sound.
@@ -208,7 +189,7 @@ class Stretto:
         start = since.timestamp() if isinstance(since, datetime) else since
         is_filtered = status is not None or workflow is not None
         found: list[RunSummary] = []
-        runs = await self.runs_of()
+        runs = await self.engine.runs_of()
         for row in await runs.recent(_MOST_ROWS if is_filtered else limit):
             if start is not None and row.started_at < start:
                 continue
@@ -230,7 +211,7 @@ class Stretto:
             state = (await runs.history(row.run_id)).state
         except StrettoError:  # one journal that cannot be read must not hide the others
             return "unreadable"
-        return run_word(state, is_driven=False, now=self.now())
+        return run_word(state, is_driven=False, now=self.engine.now())
 
     async def task(
         self,
@@ -251,67 +232,15 @@ class Stretto:
         )
 
     async def prepare(self, request: RunRequest) -> PreparedRun:
-        """All that comes before a run, for every way to begin one. Private: `start`, `Run.resume`,
-        `Run.retry` and the surfaces of this package call it."""
-        if request.of is None:
-            return await prepare(request, self.project, self.ports)
-        runs = await self.runs_of(self.project, request.accepted)
-        history = await runs.history(request.of)
-        doubt = ""
-        try:
-            if not (request.is_resumed and history.state.is_recorded):
-                runs.check(history)
-        except PlanNotAccepted as error:
-            if request.recipe is None:
-                raise
-            doubt = f"{error.message}; its inputs, its model and its folder are not used"
-        project = self.project if doubt else self.project_of(history)
-        return await prepare(request, project, self.ports, RecordedRun(history, doubt))
+        """All that comes before a run, for every way to begin one; for surfaces of this package."""
+        return await self.engine.prepare(request)
 
     async def launch(self, prepared: PreparedRun, listener: "Listener | None" = None) -> Run:
-        """Private, as `prepare` is. `listener` hears every event once it is durable, with the state
+        """Drive what `prepare` gave. `listener` hears every event once it is durable, with the state
         after it; the state is the driver's own, so it is read at once and not kept."""
         run = self.open(prepared.run_id)
         await run.drive(prepared, listener)
         return run
-
-    def going_on(self, prepared: PreparedRun) -> PreparedRun:
-        """The same run after a person has decided. Private."""
-        return replace(prepared, beginning=Resume(prepared.run_id, prepared.permission))
-
-    def now(self) -> float:
-        return self.ports.open_clock().now()
-
-    def project_of(self, history: "History") -> Project:
-        """The project in which a run began: its settings count, wherever one stands."""
-        began_in = history.started.project or history.started.workspace
-        if not began_in or Path(began_in) == self.project.settings.project:
-            return self.project
-        return self._open_project(Path(began_in))
-
-    async def runs_of(
-        self, project: Project | None = None, accepted: frozenset[str] = frozenset()
-    ) -> "Runs":
-        """Private: the runs of this user, with the workspaces of one project."""
-        if self._is_closed:
-            raise InvalidUsage(
-                "this Stretto is closed", hint="use it inside its `async with` block"
-            )
-        project = project or self.project
-        async with self._opening:
-            if self._store is None:
-                self._store = await self.ports.open_store(self.project)
-        place = (project.settings.project, accepted)
-        if place not in self._runs:
-            self._runs[place] = self.ports.open_runs(self._store, project, accepted)
-        return self._runs[place]
-
-    def keep(self, run: Run) -> None:
-        """Private: remember a run for as long as it is driven here."""
-        self._driven[RunId(run.id)] = run
-
-    def forget(self, run: Run) -> None:
-        self._driven.pop(RunId(run.id), None)
 
     def _read_project(self, folder: Path | None) -> Project:
         project = Project(folder, self._environ, None, self._tools, self._agents)

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from stretto.assembly.chosen import Ask
 from stretto.assembly.identity import MachineIdentities
 from stretto.config.settings import Settings, is_true
 from stretto.problems.errors import InvalidConfig
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from stretto.workspaces.sandbox.sandbox import Setting
 
 
+# Asks the user whether weights may be fetched.
+Ask: TypeAlias = Callable[[str], bool]
 _in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that is open
 
 

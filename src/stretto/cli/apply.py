@@ -64,10 +64,10 @@ def command(
 
 async def _apply(run_id: RunId, step: StepId, options: ApplyOptions) -> AppliedChange:
     async with OpenStretto() as stretto:
-        runs = await stretto.runs_of()
+        runs = await stretto.engine.runs_of()
         history = await runs.history(run_id)
         runs.check(history)
-        project = stretto.project_of(history)
+        project = stretto.engine.project_of(history)
         # Not `Run.apply`: Ctrl-C would end the loop between the merge and its record.
         with _ignored_signals() as at:
             applied = apply_change(project, history, step, options, at)

@@ -35,7 +35,7 @@ async def detach(
     words += ["--permission", request.permission] if request.permission else []
     with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:
         child = _start(words, request.inputs, output.fileno())
-    runs = await stretto.runs_of()
+    runs = await stretto.engine.runs_of()
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             while not await runs.is_known(run_id):

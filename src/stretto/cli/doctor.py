@@ -101,15 +101,16 @@ def _smoke(model: str | None, is_real: bool, as_json: bool) -> int:
 async def _prove_with_model(
     folder: Path, project: Project, model: str | None, as_json: bool
 ) -> list["Check"]:
+    from stretto.assembly.models import choose_models, open_runner
     from stretto.smoke.prove import REAL_SECONDS, prove
     from stretto.smoke.scenes import plan_of, scenes
 
     model = project.model(model)
-    chosen = await project.choose(plan_of(scenes(REAL_SECONDS)[0]), model)
+    chosen = await choose_models(project, plan_of(scenes(REAL_SECONDS)[0]), model)
     say: Callable[[str], None] = (lambda _: None) if as_json else _say
     for line in chosen.notes or (f"using {chosen.default}",):
         say(line)
-    async with project.runner(chosen) as runner:
+    async with open_runner(project, chosen) as runner:
         return await prove(folder, runner, on_begin=lambda scene: say(f"running {scene} …"))
 
 

@@ -41,4 +41,4 @@ async def _print(run_id: str, follow: bool, after: int) -> int | None:
             if not has_reader():
                 return None
         # 0 becomes None: nothing but the printing could have failed.
-        return (explain_left(await run.state(), stretto.now()) or None) if follow else None
+        return (explain_left(await run.state(), stretto.engine.now()) or None) if follow else None

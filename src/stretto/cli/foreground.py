@@ -62,7 +62,7 @@ async def drive(stretto: Stretto, prepared: PreparedRun, as_json: bool) -> int:
     """Until the run has ended, was stopped, or waits for somebody who is not at this terminal."""
     postponed: set[StepId] = set()
     while True:
-        with open_progress(prepared.plan, as_json, stretto.now) as listener:
+        with open_progress(prepared.plan, as_json, stretto.engine.now) as listener:
             state, was_stopped = await _drive(stretto, prepared, listener)
         if was_stopped or not state.awaiting_approval or not _can_ask(as_json):
             break
@@ -75,8 +75,8 @@ async def drive(stretto: Stretto, prepared: PreparedRun, as_json: bool) -> int:
             break
         if not has_decided:
             break
-        prepared = stretto.going_on(prepared)
-    print_report(state, stretto.now(), as_json)
+        prepared = prepared.resumed()
+    print_report(state, stretto.engine.now(), as_json)
     sys.stdout.flush()
     if not as_json:
         _print_next(state, was_stopped)
@@ -87,7 +87,7 @@ async def _drive(
     stretto: Stretto, prepared: PreparedRun, listener: Listener
 ) -> tuple[RunState, bool]:
     """The state in which the run was left, and whether a signal stopped it before its end."""
-    runs = await stretto.runs_of(prepared.project, prepared.accepted)
+    runs = await stretto.engine.runs_of(prepared.project, prepared.accepted)
     loop = asyncio.get_running_loop()
     was_stopped = False
 

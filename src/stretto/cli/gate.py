@@ -33,7 +33,7 @@ async def ask_at_gates(
     The questions block the event loop, which has nothing else to do: nothing of the run is under
     way. Raises click.Abort or KeyboardInterrupt.
     """
-    runs = await stretto.runs_of(prepared.project, prepared.accepted)
+    runs = await stretto.engine.runs_of(prepared.project, prepared.accepted)
     has_decided = False
     for step in list(state.awaiting_approval.values()):
         if step.id in postponed:

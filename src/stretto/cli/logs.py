@@ -45,7 +45,7 @@ async def _print(run_id: str, step: str | None, follow: bool, as_json: bool) -> 
                     printer.show(entry)
             if not has_reader():
                 return None
-        return explain_left(await run.state(), stretto.now()) if follow else None
+        return explain_left(await run.state(), stretto.engine.now()) if follow else None
 
 
 class _Printer:

@@ -5,10 +5,10 @@ import sys
 
 import click
 
-from stretto.assembly.chosen import Ask
 from stretto.assembly.local_models import LocalModels
 from stretto.assembly.model_trial import Trial, try_model
 from stretto.assembly.project import Project
+from stretto.assembly.subagents import Ask
 from stretto.cli.options import json_option
 from stretto.cli.progress.rows import one_line
 from stretto.cli.terminal import columns, confirm, print_json, say

@@ -67,7 +67,7 @@ async def _load_stored(run: str) -> "tuple[History, str]":
     from stretto.cli.foreground import OpenStretto
 
     async with OpenStretto() as stretto:
-        runs = await stretto.runs_of()
+        runs = await stretto.engine.runs_of()
         history = await runs.history(RunId(run))
         return history, runs.fingerprint(history)
 

@@ -51,7 +51,7 @@ def command(dry_run: bool, as_json: bool) -> None:
 
 async def _prune(dry_run: bool) -> _Pruned:
     async with OpenStretto() as stretto:
-        runs = await stretto.runs_of()
+        runs = await stretto.engine.runs_of()
         pruned = _Pruned(await runs.litter(), await runs.unsettled())
         if dry_run:
             return pruned

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from stretto.assembly.changes import with_patches
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_report_json, say
@@ -44,8 +45,8 @@ async def _report(run_id: str, form: str) -> str | None:
         history = await run.history(with_speech=form == "html")
         state, project = history.state, stretto.project
         is_interrupted = not state.has_ended and not await run.is_driven()
-        report = report_of(state, is_interrupted=is_interrupted, now=stretto.now())
-        report = project.with_patches(report, history)
+        report = report_of(state, is_interrupted=is_interrupted, now=stretto.engine.now())
+        report = with_patches(project, report, history)
     if form == "json":
         print_report_json(report)
         return None

@@ -46,7 +46,7 @@ async def _resume(
 
 async def _cut_off(stretto: Stretto) -> list[RunId]:
     """The runs that nobody drives and that can go on, oldest first."""
-    runs = await stretto.runs_of()
+    runs = await stretto.engine.runs_of()
     rows = [row for row in await runs.recent(500) if runs.is_interrupted(row)]
     # A run that waits for a person was not cut off: it can go on once somebody has decided.
     decided = await runs.addressed()

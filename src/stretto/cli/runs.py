@@ -39,7 +39,7 @@ def command(limit: int, as_json: bool) -> None:
 
 async def _rows(limit: int) -> tuple[list[tuple[RunRow, str]], Sequence[Loss]]:
     async with OpenStretto() as stretto:
-        runs, now = await stretto.runs_of(), stretto.now()
+        runs, now = await stretto.engine.runs_of(), stretto.engine.now()
         rows = [(row, await status_of(runs, row, now)) for row in await runs.recent(limit)]
         return rows, runs.losses()
 

@@ -36,9 +36,9 @@ def command(run: str, as_json: bool) -> int:
 async def _watch(run_id: str, as_json: bool) -> int:
     async with OpenStretto() as stretto:
         state = await _follow(stretto, stretto.open(run_id), as_json)
-        print_report(state, stretto.now(), as_json)
+        print_report(state, stretto.engine.now(), as_json)
         sys.stdout.flush()
-        return explain_left(state, stretto.now()) if has_reader() else 0
+        return explain_left(state, stretto.engine.now()) if has_reader() else 0
 
 
 async def _follow(stretto: OpenStretto, run: Run, as_json: bool) -> RunState:
@@ -46,7 +46,7 @@ async def _follow(stretto: OpenStretto, run: Run, as_json: bool) -> RunState:
     rows = run.rows()
     first = await anext(rows)
     state = fold([first], RunId(run.id)).state
-    with open_progress(state.plan, as_json, stretto.now, is_watching=True) as listener:
+    with open_progress(state.plan, as_json, stretto.engine.now, is_watching=True) as listener:
         if not isinstance(first.event, UnknownEvent):
             listener(first.event, state)
         async for row in rows:

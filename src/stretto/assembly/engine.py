@@ -1,0 +1,89 @@
+"""What a Stretto and its runs share: the project, the store, and the runs that are driven here.
+
+Surfaces of this package may use it; users see Stretto and Run.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stretto.assembly.ports import Ports
+from stretto.assembly.project import Project
+from stretto.assembly.request import PreparedRun, RecordedRun, RunRequest, prepare
+from stretto.problems.errors import InvalidUsage, PlanNotAccepted
+from stretto.vocabulary.ids import RunId
+
+if TYPE_CHECKING:
+    from stretto.execution.history import History
+    from stretto.execution.leases import Store
+    from stretto.execution.runs import Runs
+
+
+class Engine:
+    def __init__(
+        self, open_project: Callable[[Path | None], Project], folder: Path | None, ports: Ports
+    ) -> None:
+        self.ports = ports
+        self.project = open_project(folder)
+        self.driven: dict[RunId, Any] = {}  # each Run that a task of this process drives
+        self.tasks: set[asyncio.Task[Any]] = set()  # of those runs
+        self._open_project = open_project
+        self._store: Store | None = None
+        self._opening = asyncio.Lock()
+        self._runs: dict[tuple[Path, frozenset[str]], Runs] = {}
+        self._is_closed = False
+
+    def now(self) -> float:
+        return self.ports.open_clock().now()
+
+    async def prepare(self, request: RunRequest) -> PreparedRun:
+        """All that comes before a run, for every way to begin one. Raises as `request.prepare` does,
+        and NotFound and PlanNotAccepted for a recorded run."""
+        if request.of is None:
+            return await prepare(request, self.project, self.ports)
+        runs = await self.runs_of(self.project, request.accepted)
+        history = await runs.history(request.of)
+        doubt = ""
+        try:
+            if not (request.is_resumed and history.state.is_recorded):
+                runs.check(history)
+        except PlanNotAccepted as error:
+            if request.recipe is None:
+                raise
+            doubt = f"{error.message}; its inputs, its model and its folder are not used"
+        project = self.project if doubt else self.project_of(history)
+        return await prepare(request, project, self.ports, RecordedRun(history, doubt))
+
+    def project_of(self, history: "History") -> Project:
+        """The project in which a run began: its settings count, wherever one stands."""
+        began_in = history.started.project or history.started.workspace
+        if not began_in or Path(began_in) == self.project.settings.project:
+            return self.project
+        return self._open_project(Path(began_in))
+
+    async def runs_of(
+        self, project: Project | None = None, accepted: frozenset[str] = frozenset()
+    ) -> "Runs":
+        """The runs of this user, with the workspaces of one project."""
+        if self._is_closed:
+            hint = "use it inside its `async with` block"
+            raise InvalidUsage("this Stretto is closed", hint=hint)
+        project = project or self.project
+        async with self._opening:
+            if self._store is None:
+                self._store = await self.ports.open_store(self.project)
+        place = (project.settings.project, accepted)
+        if place not in self._runs:
+            self._runs[place] = self.ports.open_runs(self._store, project, accepted)
+        return self._runs[place]
+
+    async def close(self) -> None:
+        """Stop the runs that are driven here, so that they can be resumed, and close the store."""
+        self._is_closed = True
+        for runs in self._runs.values():
+            runs.stop()
+        if self.tasks:
+            await asyncio.wait(self.tasks)
+        if self._store is not None:
+            await self._store.close()
