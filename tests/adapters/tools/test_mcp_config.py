@@ -45,7 +45,7 @@ def test_an_empty_allowlist_allows_nothing() -> None:
         ("a", {"command": "x", "headers": {}}, "there is no key 'headers'"),
         ("a", {"command": "x", "tool": ["y"]}, "there is no key 'tool'"),
         ("a", {"url": "ftp://x.test"}, "must be an http:// or https:// URL"),
-        ("a", {"url": "http://["}, "is no URL"),
+        ("a", {"url": "http://["}, "is not a URL"),
         ("a", {"url": "http:///x"}, "must be an http:// or https:// URL"),
     ],
 )

@@ -48,6 +48,27 @@ def test_a_searxng_is_asked_and_its_results_are_listed() -> None:
     assert second.startswith("2. Title 1")
 
 
+def test_a_login_in_the_address_and_a_query_of_its_own_are_kept() -> None:
+    async def run() -> Site:
+        async with serving(lambda asked: page(json.dumps({"results": []}))) as site:
+            url = f"http://ann:p%40ss@{site.place()}/search?lang=en"
+            told = await web_search(SearchEndpoint(url), {}).call({"query": "tea"}, "k")
+            assert told.text == "Nothing was found."
+            return site
+
+    (asked,) = asyncio.run(run()).asked
+    assert asked.target == "/search?lang=en&q=tea&format=json"
+    assert asked.headers["authorization"] == "Basic YW5uOnBAc3M=".lower()
+
+
+@pytest.mark.parametrize("url", ["ftp://x.test/", "http://", "no url", "http://[x/", "http://ü x/"])
+def test_an_address_that_cannot_be_asked_is_an_outcome(url: str) -> None:
+    told = asyncio.run(web_search(SearchEndpoint(url), {}).call({"query": "tea"}, "k"))
+    assert (told.verdict, "the search could not be asked" in told.text) == ("error", True), (
+        told.text
+    )
+
+
 def test_a_key_goes_where_the_kind_of_endpoint_wants_it() -> None:
     brave = json.dumps({"web": {"results": results(1, "description")}})
     told, site = searched(

@@ -39,7 +39,7 @@ class McpServer:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerFault:
+class McpServerFault:
     server: str
     message: str
     hint: str = ""
@@ -47,10 +47,10 @@ class ServerFault:
 
 def read_servers(
     written: Mapping[str, Json],
-) -> tuple[dict[str, McpServer], tuple[ServerFault, ...]]:
+) -> tuple[dict[str, McpServer], tuple[McpServerFault, ...]]:
     """All that can be used, and all that is wrong with the others."""
     servers: dict[str, McpServer] = {}
-    faults: list[ServerFault] = []
+    faults: list[McpServerFault] = []
     for name, entry in written.items():
         found = _faults(name, entry)
         faults += found
@@ -78,9 +78,9 @@ def _make_server(name: str, entry: Mapping[str, Json]) -> McpServer:
     )
 
 
-def _faults(name: str, entry: Json) -> list[ServerFault]:
-    def fault(message: str, hint: str = "") -> ServerFault:
-        return ServerFault(name, f"MCP server '{name}': {message}", hint)
+def _faults(name: str, entry: Json) -> list[McpServerFault]:
+    def fault(message: str, hint: str = "") -> McpServerFault:
+        return McpServerFault(name, f"MCP server '{name}': {message}", hint)
 
     if not is_id(name) or "__" in name:
         return [fault("its name must be an id without '__'", "tools are called mcp__server__tool")]
@@ -89,7 +89,7 @@ def _faults(name: str, entry: Json) -> list[ServerFault]:
     if ("command" in entry) == ("url" in entry):
         return [fault("must have either 'command' or 'url'")]
     keys = (*(_STDIO_KEYS if "command" in entry else _HTTP_KEYS), *_COMMON_KEYS)
-    found: list[ServerFault] = []
+    found: list[McpServerFault] = []
     for key, value in entry.items():
         if key not in keys:
             hint = did_you_mean(key, keys) or f"keys: {listed(keys, 9)}"

@@ -1,4 +1,4 @@
-"""Fetch pages over HTTP from public addresses only.
+"""Ask servers of the web over HTTP, by httpcore2; pages only at public addresses.
 
 The name is resolved once, and the connection goes to an address that was checked. TLS and the Host
 header still use the name.
@@ -34,6 +34,35 @@ class Page:
     headers: dict[str, str]  # names in lower case
     body: bytes
     is_whole: bool
+
+
+class ExchangeFailed(Exception):
+    """There was no answer. The text says why."""
+
+
+async def exchange(
+    pool: httpcore2.AsyncConnectionPool,
+    method: str,
+    url: httpcore2.URL,
+    headers: list[tuple[str, str]],
+    content: bytes | None = None,
+    *,
+    most_bytes: int,
+) -> Page:
+    """Ask once. Follows no redirect, and reads no more of the body than it may. Raises
+    ExchangeFailed."""
+    try:
+        async with pool.stream(method, url, headers=headers, content=content) as response:
+            body, is_whole = await _read(response, most_bytes)
+    except (
+        httpcore2.NetworkError,
+        httpcore2.ProtocolError,
+        httpcore2.TimeoutException,
+        httpcore2.UnsupportedProtocol,
+    ) as error:
+        raise ExchangeFailed(str(error) or type(error).__name__) from None
+    named = {name.decode().lower(): v.decode("latin-1") for name, v in response.headers}
+    return Page(response.status, named, body, is_whole)
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:

@@ -3,16 +3,22 @@
 Where the provider of the model searches itself, that is used instead (search_endpoint.py).
 """
 
+import asyncio
+import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import unquote, urlencode, urlsplit
 
+import httpcore2
 from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, WholeNumber
 from stretto.adapters.tools.outcomes import CallFailed
 from stretto.adapters.tools.search_endpoint import SearchEndpoint, SearchKind
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
+from stretto.adapters.tools.web_client import ExchangeFailed, exchange
 from stretto.vocabulary.values import Json
 
 TIMEOUT_SECONDS = 20.0
@@ -76,49 +82,62 @@ def web_search(
 async def _ask(
     endpoint: SearchEndpoint, api: _SearchApi, environ: Mapping[str, str], words: str, most: int
 ) -> Json:
-    import httpx2  # slow to import, and only a call needs it
-
-    query = api.query(words.encode("utf-8", "replace").decode(), most)
     try:
-        # The environment's proxies and .netrc are not for this: the user named the endpoint.
-        async with (
-            httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=False) as client,
-            client.stream(
-                api.method,
-                endpoint.url,
-                params=query if api.method == "GET" else None,
-                json=query if api.method == "POST" else None,
-                headers=_headers(endpoint, api, environ),
-            ) as response,
-        ):
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > _MOST_BYTES:
-                    raise CallFailed(f"the search answered with more than {_MOST_BYTES:,} bytes")
-        if response.status_code != 200:
-            raise CallFailed(f"the search answered {response.status_code}: {bytes(body[:300])!r}")
-        return _read_json(bytes(body))
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        said = str(error) or type(error).__name__
-        raise CallFailed(f"the search could not be asked: {said}") from None
+        url, headers, content = _request(endpoint, api, environ, api.query(words, most))
+        # The pool uses no proxies of the environment: the user named the endpoint.
+        async with asyncio.timeout(TIMEOUT_SECONDS), httpcore2.AsyncConnectionPool() as pool:
+            page = await exchange(pool, api.method, url, headers, content, most_bytes=_MOST_BYTES)
+    except TimeoutError:
+        raise CallFailed(f"the search did not answer in {TIMEOUT_SECONDS:g} s") from None
+    except (ExchangeFailed, ValueError, TypeError) as failed:  # the last two: not a URL
+        raise CallFailed(f"the search could not be asked: {failed}") from None
+    if not page.is_whole:
+        raise CallFailed(f"the search answered with more than {_MOST_BYTES:,} bytes")
+    if page.status != 200:
+        raise CallFailed(f"the search answered {page.status}: {page.body[:300]!r}")
+    return _read_json(page.body)
+
+
+def _request(
+    endpoint: SearchEndpoint,
+    api: _SearchApi,
+    environ: Mapping[str, str],
+    query: Mapping[str, str | int],
+) -> tuple[httpcore2.URL, list[tuple[str, str]], bytes | None]:
+    headers = _headers(endpoint, api, environ)
+    if api.method == "POST":
+        content = json.dumps(query).encode()
+        return (
+            httpcore2.URL(endpoint.url),
+            [*headers, ("Content-Type", "application/json")],
+            content,
+        )
+    joint = "&" if "?" in endpoint.url else "?"
+    return httpcore2.URL(f"{endpoint.url}{joint}{urlencode(query)}"), headers, None
 
 
 def _headers(
     endpoint: SearchEndpoint, api: _SearchApi, environ: Mapping[str, str]
-) -> dict[str, str]:
+) -> list[tuple[str, str]]:
+    parts = urlsplit(endpoint.url)
+    headers = [
+        ("Host", parts.netloc.rpartition("@")[2]),
+        ("User-Agent", "stretto"),
+        ("Accept", "application/json"),
+    ]
+    if parts.username:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers.append(("Authorization", f"Basic {b64encode(login.encode()).decode()}"))
     if not endpoint.key_variable:
-        return {"Accept": "application/json"}
+        return headers
     key = environ.get(endpoint.key_variable)
     if not key:
         raise CallFailed(f"the search needs a key, and {endpoint.key_variable} is not set")
-    name, before = api.authorization
-    return {"Accept": "application/json", name: before + key}
+    name, prefix = api.authorization
+    return [*headers, (name, prefix + key)]
 
 
 def _read_json(body: bytes) -> Json:
-    import json
-
     try:
         answer: Json = json.loads(body)
     except (ValueError, RecursionError):
