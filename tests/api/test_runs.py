@@ -285,3 +285,15 @@ def test_the_blocking_run_gives_the_report_and_is_refused_inside_a_loop(
         assert "w.start" in caught.value.hint
 
     asyncio.run(main())
+
+
+def test_events_hold_large_outputs_as_values(open_stretto: Open) -> None:
+    async def main() -> None:
+        long = "word " * 100_000
+        async with open_stretto(agents={"talker": lambda: long}, model=None) as w:
+            run = await w.task("talker", "Talk.")
+            events = [event async for event in run.events()]
+            assert [e.output for e in events if isinstance(e, stretto.AttemptSucceeded)] == [long]
+            assert (await run.report()).output == long
+
+    asyncio.run(main())

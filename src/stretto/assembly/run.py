@@ -4,14 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from stretto.assembly.engine import Engine
 from stretto.assembly.project import RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.codec import UnknownEvent
+from stretto.events.model import AttemptSucceeded
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.large import loaded
 from stretto.vocabulary.values import Json
 
 if TYPE_CHECKING:
@@ -73,7 +77,10 @@ class Run:
         (ApprovalRequested) is given first. Whoever approves the step inside the loop stays in it.
         """
         async for row in self.rows(after=after):
-            if not isinstance(row.event, UnknownEvent):
+            if isinstance(row.event, AttemptSucceeded):
+                # The store keeps large outputs apart; whoever reads events wants the value.
+                yield structs.replace(row.event, output=loaded(row.event.output))
+            elif not isinstance(row.event, UnknownEvent):
                 yield row.event
 
     async def rows(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from stretto.assembly.identity import MachineIdentities
@@ -35,52 +36,58 @@ async def open_subagents(
     chosen: ModelSelection, project: "Project", ask: Ask | None = None
 ) -> AsyncIterator["AnsweringRunner"]:
     from stretto.adapters.models.model_names import ModelName, resolve_name
-    from stretto.adapters.tools.search_endpoint import search_fault
     from stretto.adapters.tools.toolbox import StandardToolbox
     from stretto.agents.subagent import Subagents
+
+    settings, environ = project.settings, project.environ
 
     def full_name(name: str) -> str | None:
         meant = resolve_name(name, environ)
         return meant.name if isinstance(meant, ModelName) else name
 
-    def attempt_warnings(request: "AttemptRequest", model: str) -> Iterator[str]:
-        names = {tool_name(tool) for tool in request.tools}
-        if "Bash" in names and settings.sandbox == "off":
-            yield "the sandbox is off: Bash ran with all the rights of this user"
-        if "WebSearch" in names and (said := search_fault(model, endpoint, environ)):
-            yield f"WebSearch cannot be used: {said}"
-
-    settings, environ, redactor = project.settings, project.environ, project.redactor
-    endpoint = search_endpoint(settings)
     toolbox = StandardToolbox(tool_settings(settings), environ, functions=project.functions.tools)
-
-    def open_cli() -> "Runner":
-        from stretto.adapters.models.cli.runner import CliRunner
-
-        return CliRunner(
-            lambda words: may_run_command(words, chosen, settings, environ),
-            environ,
-            passes=settings.bash.environment,
-            trusts_project=settings.is_trusted,
-            redactor=redactor,
-            writable=settings.steps_write,
-        )
-
-    selection = replace(chosen, judge=settings.judge, resolve_name=full_name)
     async with open_models(chosen, project, ask) as models:
         try:
             yield Subagents(
-                selection,
+                replace(chosen, judge=settings.judge, resolve_name=full_name),
                 models,
                 toolbox,
-                _OnUse(open_cli),
-                redactor,
-                attempt_warnings,
+                _OnUse(partial(_open_cli, chosen, project)),
+                project.redactor,
+                partial(_attempt_warnings, project),
                 retries=settings.model_retries,
                 identities=MachineIdentities(settings, environ, project.functions),
             )
         finally:
             await toolbox.close()
+
+
+def _open_cli(chosen: ModelSelection, project: "Project") -> "Runner":
+    from stretto.adapters.models.cli.runner import CliRunner
+
+    settings, environ = project.settings, project.environ
+    return CliRunner(
+        lambda words: may_run_command(words, chosen, settings, environ),
+        environ,
+        passes=settings.bash.environment,
+        trusts_project=settings.is_trusted,
+        redactor=project.redactor,
+        writable=settings.steps_write,
+    )
+
+
+def _attempt_warnings(project: "Project", request: "AttemptRequest", model: str) -> Iterator[str]:
+    """What the report of an attempt must say, because it cannot be seen in its answer."""
+    from stretto.adapters.tools.search_endpoint import search_fault
+
+    settings = project.settings
+    names = {tool_name(tool) for tool in request.tools}
+    if "Bash" in names and settings.sandbox == "off":
+        yield "the sandbox is off: Bash ran with all the rights of this user"
+    if "WebSearch" in names:
+        fault = search_fault(model, search_endpoint(settings), project.environ)
+        if fault:
+            yield f"WebSearch cannot be used: {fault}"
 
 
 class _OnUse:

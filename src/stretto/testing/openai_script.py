@@ -155,8 +155,8 @@ class WrongType:
     text: str = "<html><body>Sign in to the network</body></html>"
 
 
-ServerFault: TypeAlias = Status | Hang | Cut | Malformed | ErrorInStream | WrongType
-ServerAnswer: TypeAlias = Said | ServerFault
+FaultyAnswer: TypeAlias = Status | Hang | Cut | Malformed | ErrorInStream | WrongType
+ServerAnswer: TypeAlias = Said | FaultyAnswer
 ServerScript: TypeAlias = ServerAnswer | Sequence[ServerAnswer] | Callable[[Asked], ServerAnswer]
 
 
