@@ -225,59 +225,6 @@ def test_everything_that_is_wrong_is_told_at_once():
     assert problems[2].path == "inputs.b"
 
 
-# --- files ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    inside = tmp_path / "work"
-    (inside / "docs").mkdir(parents=True)
-    (inside / "docs" / "a.md").write_text("a")
-    (tmp_path / "secret").write_text("s")
-    (inside / "out").symlink_to(tmp_path / "secret")
-    (inside / "in").symlink_to(inside / "docs" / "a.md")
-    (inside / "loop").symlink_to(inside / "loop")
-    return inside
-
-
-FILE = Input(name="file", at=(), type="file_path")
-
-
-@pytest.mark.parametrize(
-    ("given", "path"),
-    [
-        ("docs/a.md", "docs/a.md"),
-        ("./docs/../docs/a.md", "docs/a.md"),
-        ("docs", "docs"),
-        ("in", "docs/a.md"),
-    ],
-)
-def test_a_file_in_the_workspace_is_its_path(workspace, given, path):
-    assert convert(FILE, given, workspace) == path
-
-
-def test_an_absolute_path_may_lie_inside_too(workspace):
-    assert convert(FILE, str(workspace / "docs" / "a.md"), workspace) == "docs/a.md"
-
-
-@pytest.mark.parametrize(
-    "given", ["../secret", "/etc/passwd", "out", "docs/../../secret", "..", "/"]
-)
-def test_a_file_outside_is_refused_even_through_a_link(workspace, given):
-    misfit = convert(FILE, given, workspace)
-    assert isinstance(misfit, Misfit)
-    assert misfit.code == "RCP305"
-    assert "is outside the workspace" in misfit.message
-
-
-@pytest.mark.parametrize("given", ["no.md", "docs/a.md/x", "loop", "a\0b", "x" * 5000])
-def test_a_file_that_is_not_there_is_refused(workspace, given):
-    misfit = convert(FILE, given, workspace)
-    assert isinstance(misfit, Misfit)
-    assert misfit.code == "RCP305"
-    assert "there is no file" in misfit.message
-
-
 # --- what is compared is what was converted ------------------------------------------------
 
 
@@ -295,8 +242,11 @@ def test_the_values_of_an_enum_are_converted_before_they_are_compared(line, give
     assert bound(f"  - {line}", a=given) == {"a": value}
 
 
-def test_the_default_of_a_file_path_is_held_to_the_workspace_too(workspace):
-    for default, code in (("docs/a.md", []), ("no.md", ["RCP305"]), ("../secret", ["RCP305"])):
-        file = Input(name="f", at=(), type="file_path", has_default=True, default=default)
-        _, problems = bind((file,), {}, workspace)
-        assert [problem.code for problem in problems] == code
+@pytest.mark.parametrize(
+    "value", [float("nan"), {"a": [float("inf")]}, "half \ud800", {"\udfff": 1}]
+)
+def test_what_a_journal_cannot_hold_is_refused(value):
+    kind = "string" if isinstance(value, str) else "json"
+    misfit = convert(Input(name="a", at=(), type=kind), value)
+    assert isinstance(misfit, Misfit)
+    assert "JSON" in misfit.message

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.agents.agent_files import ListedAgent, list_agents, load_catalog
 from stretto.assembly.functions import Functions
+from stretto.assembly.input_files import finder_in
 from stretto.assembly.plugins import Plugins
 from stretto.config.settings import Settings, load_settings
 from stretto.plan.catalog import Catalog
@@ -268,7 +269,7 @@ class Project:
         return self.with_copy_warnings(prepared, model) if folder else prepared
 
     def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
-        values, problems = bind(plan.inputs, given, self.settings.project)
+        values, problems = bind(plan.inputs, given, finder_in(self.settings.project))
         if problems:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)

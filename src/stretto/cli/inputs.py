@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from stretto.assembly.input_files import finder_in
 from stretto.assembly.project import Project
 from stretto.cli.terminal import prompt, say
 from stretto.plan.check import Problems
@@ -82,7 +83,7 @@ def _checker(declared: Input, workspace: Path) -> Callable[[str], str]:
     def check(answer: str) -> str:
         if not answer.strip():
             raise click.UsageError("it must not be blank")
-        found = convert(declared, answer, workspace)
+        found = convert(declared, answer, finder_in(workspace))
         if isinstance(found, Misfit):
             raise click.UsageError(f"{found.message}. {found.hint}".strip())
         return answer

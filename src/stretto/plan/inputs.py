@@ -1,13 +1,13 @@
-"""Inputs: their declarations checked, values bound. In: Inputs and what was given. Out: values.
+"""Bind what was given to the inputs that a recipe declares.
 
 A value is checked and converted before the run exists (RECIPES §2). Text is converted too,
 since a terminal and a form have nothing else to give.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path as FilePath
+from typing import TypeAlias
 
 from stretto.problems import Problem
 from stretto.recipe.model import Input
@@ -42,7 +42,12 @@ class Misfit:
     hint: str = ""
 
 
-def convert(declared: Input, value: Json, workspace: FilePath | None = None) -> Json | Misfit:
+# Finds a file of the workspace by the path that was given for an input. Looking at files is not for
+# this room, so whoever binds the inputs of a run says how it is done.
+FindFile: TypeAlias = Callable[[Input, str], str | Misfit]
+
+
+def convert(declared: Input, value: Json, find_file: FindFile | None = None) -> Json | Misfit:
     converted = _converted(declared, value)
     if isinstance(converted, Misfit):
         return converted
@@ -55,8 +60,8 @@ def convert(declared: Input, value: Json, workspace: FilePath | None = None) -> 
         allowed = listed([show_json(option, 60) for option in declared.enum])
         hint = did_you_mean(str(value), [str(o) for o in declared.enum]) or f"one of {allowed}"
         return Misfit("RCP304", f"input '{declared.name}' cannot be {show_json(value, 60)}", hint)
-    if declared.type == "file_path" and workspace is not None:
-        return _path_inside(declared, str(converted), workspace)
+    if declared.type == "file_path" and find_file is not None:
+        return find_file(declared, str(converted))
     return converted
 
 
@@ -131,25 +136,6 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _path_inside(declared: Input, written: str, workspace: FilePath) -> Json | Misfit:
-    root = workspace.resolve()
-    try:
-        found = (root / written).resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):
-        return Misfit(
-            "RCP305",
-            f"input '{declared.name}': there is no file '{written[:200]}'",
-            f"paths are relative to the workspace, {root}",
-        )
-    if not found.is_relative_to(root):
-        return Misfit(
-            "RCP305",
-            f"input '{declared.name}': '{written[:200]}' is outside the workspace",
-            f"paths are relative to the workspace, {root}",
-        )
-    return found.relative_to(root).as_posix()
-
-
 def _same(a: Json, b: Json | Misfit) -> bool:
     # In Python 1 == True; in a recipe they are different values.
     return a == b and isinstance(a, bool) == isinstance(b, bool)
@@ -169,7 +155,7 @@ def _is_blank(declared: Input, value: Json) -> bool:
 
 
 def bind(
-    declared: tuple[Input, ...], given: Mapping[str, Json], workspace: FilePath | None = None
+    declared: tuple[Input, ...], given: Mapping[str, Json], find_file: FindFile | None = None
 ) -> tuple[dict[str, Json], tuple[Problem, ...]]:
     """Every declared input with its value, and a problem for each that does not fit."""
     problems = list(_misnamed(declared, given))
@@ -189,7 +175,7 @@ def bind(
                 values[each.name] = None
                 continue
             value = each.default
-        converted = convert(each, value, workspace)
+        converted = convert(each, value, find_file)
         if isinstance(converted, Misfit):
             path = f"inputs.{each.name}"
             problems.append(
