@@ -3,7 +3,6 @@
 from typing import cast
 
 from stretto.documents.node import Path
-from stretto.plan.branch_keys import branch_keys
 from stretto.plan.draft import Draft, DraftStep
 from stretto.plan.edges import Edges, stored_names
 from stretto.plan.model import (
@@ -28,7 +27,7 @@ from stretto.plan.model import (
     briefs,
 )
 from stretto.plan.postures import tools_of
-from stretto.plan.rules.lists import feedback_reference
+from stretto.plan.rules.templates import feedback_reference
 from stretto.recipe.model import (
     ALL_PRIOR_CONTEXT,
     Agent,
@@ -168,7 +167,7 @@ class _Assembly:
                 assert named is not None
                 return PlannedDelegation(self._brief(named))
             case Parallel(branches, wait):
-                keys = branch_keys(work)
+                keys = work.output_keys
                 return PlannedParallel(
                     tuple(
                         PlannedBranch(

@@ -8,42 +8,34 @@ from dataclasses import dataclass
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog
 from stretto.plan.draft import Draft, make_draft
 from stretto.plan.edges import Edges, connect
-from stretto.plan.rules import (
-    agents,
-    cycles,
-    dependencies,
-    ids,
-    inputs,
-    instructions,
-    limits,
-    lists,
-    merging,
-    references,
-    schemas,
-    sets,
-    targets,
-    tools,
-    unused,
-    waits,
+from stretto.plan.rules.agents import check_agents, check_instructions, check_tools
+from stretto.plan.rules.graph import (
+    check_cycles,
+    check_dependencies,
+    check_merge_order,
+    check_targets,
 )
+from stretto.plan.rules.names import check_inputs, check_names
+from stretto.plan.rules.steps import check_limits, check_schemas, check_sets, check_waits
+from stretto.plan.rules.templates import check_lists, check_references, warn_unused
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 _RULES = (
-    ids,
-    dependencies,
-    agents,
-    targets,
-    instructions,
-    references,
-    lists,
-    waits,
-    sets,
-    tools,
-    schemas,
-    inputs,
-    limits,
+    check_names,
+    check_dependencies,
+    check_agents,
+    check_targets,
+    check_instructions,
+    check_references,
+    check_lists,
+    check_waits,
+    check_sets,
+    check_tools,
+    check_schemas,
+    check_inputs,
+    check_limits,
 )
 
 
@@ -71,12 +63,12 @@ def check(
 ) -> Checked | Problems:
     draft = make_draft(recipe, catalog, limits)
     for rule in _RULES:
-        rule.check(draft)
+        rule(draft)
     edges = connect(draft)
-    cycles.check(draft, edges)
-    merging.check(draft, edges)
+    check_cycles(draft, edges)
+    check_merge_order(draft, edges)
     problems = (*recipe.problems, *draft.problems)
     if problems:
         return Problems(tuple(sorted(problems, key=lambda problem: problem.sort_key)))
-    unused.check(draft)
+    warn_unused(draft)
     return Checked(draft, edges)

@@ -130,6 +130,21 @@ class Parallel:
     branches: tuple[Branch, ...]
     wait: Wait = "all"
 
+    @property
+    def output_keys(self) -> list[str]:
+        """What the branches are called in `outputs` (RECIPES §4): the written key, else the agent's
+        id, numbered when it is there already."""
+        keys: list[str] = []
+        written = {branch.output_key for branch in self.branches if branch.output_key}
+        for branch in self.branches:
+            key = branch.output_key or str(branch.agent or "branch")
+            number = 2
+            while not branch.output_key and (key in keys or key in written):
+                key = f"{branch.agent or 'branch'}_{number}"
+                number += 1
+            keys.append(key)
+        return keys
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:

@@ -1,1 +1,1 @@
-"""One file a rule. Each takes the draft and says what an author should fix."""
+"""The rules that a recipe is held to. Each takes the draft and reports what its author should fix."""

@@ -1,21 +1,23 @@
-"""Names are given once: steps, inputs, stored names, output keys."""
+"""Names are given once, and what inputs declare agrees with itself."""
 
-from stretto.plan.branch_keys import branch_keys
+from dataclasses import replace
+
 from stretto.plan.draft import EVERYWHERE, Draft
+from stretto.plan.inputs import Misfit, convert
 from stretto.recipe.model import Parallel
 from stretto.vocabulary.ids import is_id
 
 _RESERVED = EVERYWHERE | {"inputs", "steps", "run"}
 
 
-def check(draft: Draft) -> None:
-    _steps(draft)
-    _inputs(draft)
-    _stored_names(draft)
-    _output_keys(draft)
+def check_names(draft: Draft) -> None:
+    _check_step_ids(draft)
+    _check_input_names(draft)
+    _check_stored_names(draft)
+    _check_output_keys(draft)
 
 
-def _steps(draft: Draft) -> None:
+def _check_step_ids(draft: Draft) -> None:
     first: dict[str, int] = {}
     for position, step in enumerate(draft.recipe.steps, start=1):
         if step.id in first:
@@ -26,7 +28,7 @@ def _steps(draft: Draft) -> None:
         first.setdefault(step.id, position)
 
 
-def _inputs(draft: Draft) -> None:
+def _check_input_names(draft: Draft) -> None:
     seen: set[str] = set()
     for declared in draft.recipe.inputs:
         if declared.name in seen:
@@ -37,7 +39,7 @@ def _inputs(draft: Draft) -> None:
         seen.add(declared.name)
 
 
-def _stored_names(draft: Draft) -> None:
+def _check_stored_names(draft: Draft) -> None:
     inputs = {declared.name for declared in draft.recipe.inputs}
     taken: dict[str, str] = {}
     for step in draft.recipe.steps:
@@ -73,12 +75,12 @@ def _stored_names(draft: Draft) -> None:
         taken.setdefault(name, step.id)
 
 
-def _output_keys(draft: Draft) -> None:
+def _check_output_keys(draft: Draft) -> None:
     for step in draft.recipe.steps:
         if not isinstance(step.work, Parallel):
             continue
         seen: set[str] = set()
-        for branch, key in zip(step.work.branches, branch_keys(step.work), strict=True):
+        for branch, key in zip(step.work.branches, step.work.output_keys, strict=True):
             if key in seen:
                 draft.problem_at(
                     "RCP117",
@@ -87,3 +89,31 @@ def _output_keys(draft: Draft) -> None:
                     "rename one of them",
                 )
             seen.add(key)
+
+
+def check_inputs(draft: Draft) -> None:
+    for declared in draft.recipe.inputs:
+        plain = replace(declared, enum=())
+        for position, option in enumerate(declared.enum):
+            misfit = convert(plain, option)
+            if isinstance(misfit, Misfit):
+                draft.problem_at(
+                    "RCP306", (*declared.at, "enum", position), misfit.message, misfit.hint
+                )
+        enum_at = (*declared.at, "enum")
+        if draft.is_written(enum_at) and not declared.enum and not draft.has_problem_below(enum_at):
+            draft.problem_at(
+                "RCP306",
+                enum_at,
+                f"input '{declared.name}' allows no value at all",
+                "list its values, or remove enum",
+            )
+        if declared.has_default:
+            misfit = convert(declared, declared.default)
+            if isinstance(misfit, Misfit):
+                draft.problem_at(
+                    "RCP306",
+                    (*declared.at, "default"),
+                    f"the default does not fit: {misfit.message}",
+                    misfit.hint,
+                )

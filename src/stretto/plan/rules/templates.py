@@ -1,0 +1,174 @@
+"""Every reference can be known before the run: inputs, steps, outputs, fields, loop variables
+(RECIPES §5). What is written and never used is a warning.
+"""
+
+import json
+from collections.abc import Mapping
+from itertools import chain
+
+from stretto.documents.node import Path
+from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
+from stretto.plan.edges import stored_names
+from stretto.recipe.model import Delegation, Loop, Map, Parallel
+from stretto.templates.check import Known, KnownStep, check_reference
+from stretto.templates.fault import Fault
+from stretto.templates.reference import Reference, parse_reference
+from stretto.templates.template import Template
+from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.values import Json
+
+
+def check_references(draft: Draft) -> None:
+    known = _known_names(draft, stored_names(draft))
+    told: set[tuple[object, ...]] = set()
+    good: set[tuple[object, ...]] = set()
+    for drafted in draft.steps:
+        for site in (*drafted.sites, *drafted.later):
+            _check_site(draft, site, known, told, good)
+    for agent in _unused_agents(draft):
+        at = (*draft.recipe.agents[agent].at, "prompt")
+        _check_site(draft, TemplateSite(at, draft.prompts[agent], EVERYWHERE), known, told, good)
+    if draft.output is not None:
+        _check_site(draft, draft.output, known, told, good)
+
+
+def _check_site(
+    draft: Draft,
+    site: TemplateSite,
+    known: Known,
+    told: set[tuple[object, ...]],
+    good: set[tuple[object, ...]],
+) -> None:
+    """`good`: references that were found good before; the steps of a layer name the same ones."""
+    new = [each for each in site.references if (each.text, site.local) not in good]
+    here = Known(known.inputs, known.steps, known.stored, site.local) if new else known
+    for reference in new:
+        fault = check_reference(reference, here)
+        if fault is None:
+            good.add((reference.text, site.local))
+        # An unknown step may well be the one whose id cannot be read.
+        if fault is None or (fault.code == "RCP203" and draft.has_nameless_step):
+            continue
+        # A prompt that two steps share has its fault once.
+        key = (site.at, fault.code, fault.offset)
+        if key not in told:
+            told.add(key)
+            draft.problem_inside(site.at, site.parsed.text, fault)
+
+
+def _unused_agents(draft: Draft) -> list[AgentId]:
+    used = {use.agent for drafted in draft.steps for use in drafted.uses}
+    return [agent for agent in draft.prompts if agent not in used]
+
+
+def _known_names(draft: Draft, stored: Mapping[str, StepId]) -> Known:
+    return Known(
+        inputs={declared.name: declared.type for declared in draft.recipe.inputs},
+        steps={id: _known_step(draft, draft.by_id[id]) for id in draft.step_ids()},
+        stored=dict(stored),
+        local=frozenset(),
+    )
+
+
+def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
+    step = drafted.step
+    schema = step.output.schema
+    has_change = drafted.posture == "writer" and step.workspace_mode != "shared"
+    is_text = step.output.format in ("text", "markdown")
+    match step.work:
+        case Parallel():
+            return KnownStep(tuple(step.work.output_keys), has_change=has_change)
+        case Delegation(agent) if agent:
+            schema = schema or _schema_of(draft, agent)
+        case Loop(agent) if agent:
+            schema = schema or _schema_of(draft, agent)
+        case Map(reduce=reduce) if reduce:
+            schema = schema or _schema_of(draft, reduce)
+        case Map() if schema is None:
+            last = step.work.stages[-1].agent if step.work.stages else step.work.agent
+            item = _schema_of(draft, last) if last else None
+            return KnownStep(None, item, True, is_text, has_change)
+        case _:
+            pass
+    return KnownStep(None, schema, False, is_text, has_change)
+
+
+def _schema_of(draft: Draft, id: AgentId) -> Mapping[str, Json] | None:
+    agent = draft.agent(id)
+    return agent.validation.schema if agent else None
+
+
+def check_lists(draft: Draft) -> None:
+    for step in draft.recipe.steps:
+        match step.work:
+            case Map():
+                at = (*step.at, "map", "over")
+                parsed = draft.parsed.get(at)
+                if isinstance(parsed, Template) and not _is_list(parsed, draft, at):
+                    draft.problem_at(
+                        "RCP212",
+                        at,
+                        "'over' must be one reference to a list",
+                        'for example "{{steps.split.output.chunks}}"',
+                    )
+            case Loop(feedback_path=str() as path):
+                at = (*step.at, "loop", "feedback_path")
+                if feedback_reference(path) is None and not draft.has_problem_below(at):
+                    draft.problem_at(
+                        "RCP212",
+                        at,
+                        "'feedback_path' must be one reference",
+                        f'for example "{{{{steps.{step.id}.output.feedback}}}}"',
+                    )
+            case _:
+                pass
+
+
+def _is_list(template: Template, draft: Draft, at: Path) -> bool:
+    if len(template.references) == 1:
+        words = [part for part in template.parts if isinstance(part, str)]
+        return not "".join(words).strip()
+    if not template.is_literal or draft.has_problem_below(at):
+        return draft.has_problem_below(at)
+    try:
+        return isinstance(json.loads(template.text), list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def feedback_reference(written: str) -> Reference | None:
+    """The path inside the braces, or a bare one: `feedback` is the verdict's field."""
+    text = written.strip()
+    if text.startswith("{{") and text.endswith("}}"):
+        text = text[2:-2].strip()
+    reference = parse_reference(text)
+    return None if isinstance(reference, Fault) else reference
+
+
+_USE = "use it, or remove it"
+
+
+def warn_unused(draft: Draft) -> None:
+    _warn_unused_agents(draft)
+    _warn_unused_inputs(draft)
+
+
+def _warn_unused_agents(draft: Draft) -> None:
+    used = {agent.id for drafted in draft.steps for agent in drafted.agents}
+    for agent in draft.recipe.agents.values():
+        if agent.id not in used:
+            draft.warning_at("RCP903", agent.at, f"no step uses agent '{agent.id}'", _USE)
+
+
+def _warn_unused_inputs(draft: Draft) -> None:
+    unused: set[object] = {declared.name for declared in draft.recipe.inputs}
+    sites = (site for drafted in draft.steps for site in drafted.sites)
+    for site in chain(sites, (draft.output,) if draft.output else ()):
+        if not unused:
+            return
+        for reference in site.references:
+            path = reference.path
+            unused.discard(path[1] if path[0] == "inputs" else path[0])
+    for declared in draft.recipe.inputs:
+        if declared.name in unused:
+            draft.warning_at("RCP903", declared.at, f"nothing uses input '{declared.name}'", _USE)
