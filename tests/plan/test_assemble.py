@@ -208,7 +208,7 @@ def test_denied_tools_are_taken_from_the_allowed_ones():
 def test_a_branch_without_words_shares_those_of_its_step():
     work = only("parallel: [{agent: reader}, {agent: shell, input: own}]").work
     assert isinstance(work, PlannedParallel)
-    assert [(b.brief.told.text, b.brief.style) for b in work.branches] == [
+    assert [(b.brief.instruction.text, b.brief.style) for b in work.branches] == [
         ("x", "prompt"),
         ("own", "input"),
     ]
@@ -310,12 +310,12 @@ def test_the_stages_of_a_map_are_its_pipeline():
     stages = "[{agent: reader, input: one}, {agent: shell}]"
     work = only(f"map: {{over: '[1]', stages: {stages}, reduce: posed, batch_size: 2}}").work
     assert isinstance(work, PlannedMap)
-    assert [(brief.agent, brief.told.text) for brief in work.stages] == [
+    assert [(brief.agent, brief.instruction.text) for brief in work.stages] == [
         ("reader", "one"),
         ("shell", "x"),
     ]
     assert work.reducer is not None
-    assert (work.reducer.agent, work.reducer.told) == ("posed", None)
+    assert (work.reducer.agent, work.reducer.instruction) == ("posed", None)
 
 
 # --- the plan ------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def test_braces_in_the_prompt_of_a_registered_agent_stay_text() -> None:
 
 SHORT = """
 {"id": "a", "index": 0, "edges": {},
- "work": {"kind": "delegation", "brief": {"agent": "writer", "told": "Go."}}}
+ "work": {"kind": "delegation", "brief": {"agent": "writer", "instruction": "Go."}}}
 """
 READER = "name: t\nsteps: [{id: a, agent: writer, prompt: Go., posture: read_only}]"
 
@@ -125,8 +125,12 @@ def test_what_most_steps_are_is_not_stored() -> None:
             "1 +",
             "no expression: expected a value, found the end - at `$.steps[0",
         ),
-        (("steps", 0, "work", "brief", "told"), "{{ a b", "no template: this '{{'"),
-        (("steps", 0, "work", "brief", "told"), {"verbatim": 3}, "must be text - at `$.steps[0]"),
+        (("steps", 0, "work", "brief", "instruction"), "{{ a b", "no template: this '{{'"),
+        (
+            ("steps", 0, "work", "brief", "instruction"),
+            {"verbatim": 3},
+            "must be text - at `$.steps[0]",
+        ),
         (("steps", 0, "write_set", 1), "../up", "no glob: '../up' leaves"),
         (("steps", 1, "work", "wait"), "some", "Invalid enum value 'some' - at `$.steps[1].work"),
         (("steps", 0), {}, "missing required field `id` - at `$.steps[0]`"),

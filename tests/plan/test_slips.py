@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 from stretto.agents.agent_files import read_agent_file
+from stretto.assembly.input_files import finder_in
 from stretto.config.settings import load_settings
 from stretto.documents.document import read_bytes, read_text
 from stretto.plan.inputs import bind
@@ -157,7 +158,9 @@ def test_a_version_has_no_line_break():
 def test_the_default_of_a_file_path_is_held_to_the_workspace(tmp_path):
     for default in ("../../etc/passwd", "no-such-file"):
         _, problems = bind(
-            (Input("f", (), "file_path", has_default=True, default=default),), {}, tmp_path
+            (Input("f", (), "file_path", has_default=True, default=default),),
+            {},
+            finder_in(tmp_path),
         )
         assert [p.code for p in problems] == ["RCP305"]
 

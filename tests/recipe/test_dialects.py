@@ -45,7 +45,9 @@ def briefs(plan: Plan) -> list[tuple[str, str, str]]:
     for step in plan.steps:
         assert isinstance(step.work, PlannedDelegation)
         brief = step.work.brief
-        found.append((brief.agent, brief.style, brief.told.text if brief.told else ""))
+        found.append(
+            (brief.agent, brief.style, brief.instruction.text if brief.instruction else "")
+        )
     return found
 
 

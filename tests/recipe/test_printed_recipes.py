@@ -72,8 +72,8 @@ def test_the_escapes_of_a_quoted_prompt_are_line_breaks():
     work = step_of(printed("research-and-brief"), "angles").work
     assert isinstance(work, PlannedDelegation)
     assert work.brief.style == "prompt"
-    assert work.brief.told is not None
-    assert work.brief.told.text == (
+    assert work.brief.instruction is not None
+    assert work.brief.instruction.text == (
         "From this research, list the 3 key angles:\n{{steps.gather.output}}"
     )
 
@@ -92,8 +92,8 @@ def test_threat_brief_is_flat_and_runs_in_three_waves():
     assert list(plan.agents) == ["threat_scanner", "vuln_analyst", "intel_reporter"]
     work = step_of(plan, "scan").work
     assert isinstance(work, PlannedDelegation)
-    assert work.brief.told is not None
-    assert work.brief.told.text == (
+    assert work.brief.instruction is not None
+    assert work.brief.instruction.text == (
         "Scan CVE feeds and GitHub for recent threats related to: {{inputs.topic}}.\n"
         "Return a structured list (CVE IDs, sources, severity, 1-line summary).\n"
     )
@@ -217,7 +217,7 @@ def test_the_draft_gets_all_prior_context():
     draft = step_of(printed("research-to-proposal"), "draft").work
     assert isinstance(draft, PlannedDelegation)
     assert draft.brief.gets_all_prior
-    assert draft.brief.told is None
+    assert draft.brief.instruction is None
 
 
 def test_a_recipe_s_own_agents_shadow_registered_ones():

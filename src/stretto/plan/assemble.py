@@ -240,21 +240,21 @@ class _Assembly:
         """Told its own words, else the step's: a branch or stage without any shares them."""
         if text is None:
             text, at = self.written.instruction, self.written.instruction_at
-        return self._told(agent, text, at)
+        return self._instructed(agent, text, at)
 
     def _bare_brief(self, agent: AgentId) -> Brief:
         """A validator or reducer: what it gets is the work of others."""
-        return self._told(agent, None, ())
+        return self._instructed(agent, None, ())
 
-    def _told(self, agent: AgentId, text: str | None, at: Path) -> Brief:
+    def _instructed(self, agent: AgentId, text: str | None, at: Path) -> Brief:
         defined = _defined(self.draft, agent)
         gets_all = text is not None and text.strip() == ALL_PRIOR_CONTEXT
-        told = None if text is None or gets_all else self.draft.parsed[at]
+        instruction = None if text is None or gets_all else self.draft.parsed[at]
         step_retry, agent_retry = self.written.retry, defined.retry
         nearest = self._nearest_on_failure(defined)
         return Brief(
             agent=agent,
-            told=cast("Template | None", told),
+            instruction=cast("Template | None", instruction),
             style=self._style(at),
             gets_all_prior=gets_all,
             model=self.written.model or defined.model,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from stretto.plan.brief_text import compose, under_headings
+from stretto.plan.composed_prompt import compose, under_headings
 from stretto.plan.model import (
     Brief,
     Plan,
@@ -89,15 +89,14 @@ def _step(
 def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Scope) -> str:
     """All that it would be told; what only a run can know stays `{{…}}`."""
     agent = plan.agents[brief.agent]
-    told = render_known(brief.told, scope) if brief.told is not None else None
+    told = render_known(brief.instruction, scope) if brief.instruction is not None else None
     given = _given(plan, step, role, brief)
 
     def results() -> str:
         return _known_only_later(step.depends_on)
 
     own = render_known(agent.prompt, scope)
-    telling = compose(brief.style, own, told, given, results)
-    return telling.prompt
+    return compose(brief.style, own, told, given, results).prompt
 
 
 def _given(plan: Plan, step: PlannedStep, role: str, brief: Brief) -> str | None:

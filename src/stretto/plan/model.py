@@ -72,7 +72,7 @@ class Brief(_Part, frozen=True):
     """One delegation: who is told what, and what happens when it fails."""
 
     agent: AgentId
-    told: Template | None  # None: the agent's own prompt says it all
+    instruction: Template | None  # None: the agent's own prompt says it all
     style: BriefStyle = "prompt"
     gets_all_prior: bool = False  # `input: all prior context`
     model: str | None = None  # the step's, before the agent's

@@ -126,9 +126,9 @@ def _who(plan: Plan, brief: Brief) -> str:
 def _gets(brief: Brief) -> str:
     if brief.gets_all_prior:
         return "gets everything that ended before"
-    if brief.told is None:
+    if brief.instruction is None:
         return "follows its own prompt"
-    sources = _references(brief.told)
+    sources = _references(brief.instruction)
     return f"gets {sources}" if sources else "is told what to do"
 
 

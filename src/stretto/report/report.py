@@ -170,11 +170,11 @@ def _status(attempt: AttemptState, is_interrupted: bool) -> AttemptStatus:
 def _delegated(plan: Plan, step: PlannedStep, brief: Brief) -> Delegated:
     agent, output = plan.agents[brief.agent], step.output
     validation = agent.validation
-    templates = [agent.prompt, *((brief.told,) if brief.told else ())]
+    templates = [agent.prompt, *((brief.instruction,) if brief.instruction else ())]
     held_to = [output.format, output.schema, validation.schema, validation.rules]
     return Delegated(
         agent=brief.agent,
-        prompt=brief.told.text if brief.told else "",
+        prompt=brief.instruction.text if brief.instruction else "",
         instructions=agent.prompt.text,
         reads=_unique(each.text for template in templates for each in template.references),
         tools=tuple(sorted(agent.tools)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from stretto.events.attempts import AttemptId, CheckPart
-from stretto.plan.brief_text import compose, joined, under_headings
+from stretto.plan.composed_prompt import compose, joined, under_headings
 from stretto.plan.model import PlannedAgent
 from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
@@ -62,14 +62,14 @@ def _composed(
 ) -> tuple[str, str]:
     brief, scope = part.brief, state.scope_with(part.local)
     own = _filled(state, step, agent.prompt, scope)
-    told = _filled(state, step, brief.told, scope) if brief.told is not None else None
+    told = _filled(state, step, brief.instruction, scope) if brief.instruction is not None else None
     given = _given(state, part, agent) if told is None else None
 
     def results() -> str:
         return _results(state.steps[before] for before in step.planned.depends_on)
 
-    telling = compose(brief.style, own, told, given, results)
-    prompt = telling.prompt
+    composed = compose(brief.style, own, told, given, results)
+    prompt = composed.prompt
     if step.edited_prompts is not None and part.name in step.edited_prompts:
         prompt = step.edited_prompts[part.name]
     feedback = part.local.get("feedback")
@@ -77,7 +77,7 @@ def _composed(
         prompt = joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
     if part.not_accepted:
         prompt = joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
-    return prompt, telling.instructions
+    return prompt, composed.instructions
 
 
 def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
@@ -114,7 +114,7 @@ def _was_skipped(state: RunState, reference: Reference) -> bool:
 
 
 def _names_feedback(agent: PlannedAgent, part: PartState) -> bool:
-    return any(_uses(template, "feedback") for template in (agent.prompt, part.brief.told))
+    return any(_uses(template, "feedback") for template in (agent.prompt, part.brief.instruction))
 
 
 def _uses(template: Template | None, name: str) -> bool:

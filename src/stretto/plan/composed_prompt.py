@@ -11,27 +11,28 @@ from typing import NamedTuple
 from stretto.plan.model import BriefStyle
 
 
-class Telling(NamedTuple):
+class ComposedPrompt(NamedTuple):
     instructions: str  # the agent's own prompt, where it stands apart
     prompt: str
 
 
 def compose(
     style: BriefStyle,
-    own: str,
-    told: str | None,
-    given: str | None,
+    agent_prompt: str,
+    step_text: str | None,
+    default_input: str | None,
     results: Callable[[], str],
-) -> Telling:
-    """`told`: what the step says. `given`: what it gets if the step says nothing itself.
-    `results`: what its direct dependencies found."""
-    if told is None or style == "input":
-        gets = told if told is not None else given
-        is_given = gets is not None and gets.strip()
-        return Telling("", joined(own, f"## Input\n\n{gets}") if is_given else own)
+) -> ComposedPrompt:
+    """`default_input` is what the agent gets if the step says nothing itself, `results` what the
+    steps that it waits for directly have found."""
+    if step_text is None or style == "input":
+        text = step_text if step_text is not None else default_input
+        if text is None or not text.strip():
+            return ComposedPrompt("", agent_prompt)
+        return ComposedPrompt("", joined(agent_prompt, f"## Input\n\n{text}"))
     if style == "task" and (found := results()):
-        return Telling(own, joined(told, f"## Results so far\n\n{found}"))
-    return Telling(own, told)
+        return ComposedPrompt(agent_prompt, joined(step_text, f"## Results so far\n\n{found}"))
+    return ComposedPrompt(agent_prompt, step_text)
 
 
 def under_headings(sections: Iterable[tuple[str, str]]) -> str:

@@ -1,4 +1,4 @@
-from stretto.plan.brief_text import compose, joined, under_headings
+from stretto.plan.composed_prompt import compose, joined, under_headings
 
 
 def nothing() -> str:
