@@ -12,8 +12,6 @@ import asyncio
 import atexit
 import json
 import os
-import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
@@ -21,11 +19,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from stretto.adapters.models.local.catalog import Loadable
 from stretto.problems.errors import StrettoError
 from stretto.processes import python
+from stretto.processes.worker import LineWorker
 from stretto.vocabulary.values import Json
 
 _PROGRAM = Path(__file__).with_name("llama_server.py")
@@ -40,37 +39,15 @@ _IDLE_SECONDS = 900.0
 class LlamaChild:
     """Made by `load`."""
 
-    def __init__(self, process: "subprocess.Popen[str]", errors: IO[bytes], life: int) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._process = process
-        self._stdin = process.stdin
-        self._stdout = process.stdout
-        self._errors = errors
-        self._life = life
+    def __init__(self, worker: LineWorker) -> None:
+        self._worker = worker
         self._heard_at = time.monotonic()
         self._is_working = False
 
     @classmethod
     def load(cls, loadable: Loadable) -> "LlamaChild":
         """Blocks until the weights are loaded. Raises StrettoError."""
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
-        life, ours = os.pipe()
-        command = python.with_packages(_PROGRAM, life=life)
-        process = subprocess.Popen(
-            command.words,
-            cwd=command.folder,
-            pass_fds=(life,),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            encoding="utf-8",
-            env=_environment(),
-            start_new_session=True,  # Ctrl-C must not end it: we tell it when to stop
-        )
-        os.close(life)
-        child = cls(process, errors, ours)
+        child = cls(LineWorker(_PROGRAM, _environment()))
         child.send(_setup(loadable))
         first = next(child.messages(), {})
         if "ready" not in first:
@@ -79,11 +56,11 @@ class LlamaChild:
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._worker.pid
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return self._worker.is_running
 
     @property
     def silent_seconds(self) -> float:
@@ -91,17 +68,14 @@ class LlamaChild:
         return time.monotonic() - self._heard_at if self._is_working else 0.0
 
     def send(self, message: dict[str, Any]) -> None:
-        # That the process has died is noticed where its messages are read.
-        with suppress(OSError, ValueError):
-            self._stdin.write(json.dumps(message) + "\n")
-            self._stdin.flush()
+        self._worker.write_line(json.dumps(message))
 
     def messages(self) -> Iterator[dict[str, Any]]:
         """Until it ends."""
         while True:
             try:
-                message = json.loads(self._stdout.readline())
-            except (OSError, ValueError):  # the end, or half a line before it
+                message = json.loads(self._worker.read_line())
+            except ValueError:  # the end, or half a line before it
                 return
             if isinstance(message, dict):
                 self._heard_at = time.monotonic()
@@ -109,27 +83,16 @@ class LlamaChild:
                 yield message
 
     def ask_to_end(self) -> None:
-        with suppress(OSError, ValueError):
-            self._stdin.close()
+        self._worker.ask_to_end()
 
     def end(self) -> str:
         """End the process and return its last words. Only for the thread that reads its messages."""
-        self.ask_to_end()
-        try:
-            code = self._process.wait(2)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
-        self._stdout.close()
-        os.close(self._life)
-        with self._errors:
-            self._errors.seek(0)
-            lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        said = " ".join(line.strip() for line in lines[-2:])[:300]
+        code, errors = self._worker.end()
+        said = " ".join(line.strip() for line in errors.strip().splitlines()[-2:])[:300]
         return f"exit code {code}: {said}" if said else f"exit code {code}"
 
     def kill(self) -> None:
-        self._process.kill()
+        self._worker.kill()
 
 
 def _setup(loadable: Loadable) -> dict[str, Any]:
