@@ -31,6 +31,8 @@ IDEAL = {"chain": CHAIN * LATENCY_SECONDS, "fan": LATENCY_SECONDS}
 SHOWN = {"chain": f"chain of {CHAIN}", "fan": f"fan-out of {FAN}"}
 ENGINE, MODEL = "stretto, whole engine", "stretto's model alone"
 OURS = {ENGINE: "engine", MODEL: "model"}
+# The same model over other HTTP clients (decision 0021).
+CLIENTS = {"… over httpcore2's pool": "pool", "… over httpcore2 alone": "httpcore2"}
 PEERS = {
     "aiohttp, bare": "aiohttp",
     "openai SDK": "openai",
@@ -91,12 +93,14 @@ def serving(latency_seconds: float) -> Iterator[str]:
             server.terminate()
 
 
-def measure(peers: str | None, rounds: int, times: int) -> dict[tuple[str, str], list[Taken]]:
+def measure(
+    peers: str | None, rounds: int, times: int, clients: bool
+) -> dict[tuple[str, str], list[Taken]]:
     """By way and shape."""
     taken: dict[tuple[str, str], list[Taken]] = {}
     with ExitStack() as stack:
         url = stack.enter_context(serving(LATENCY_SECONDS))
-        workers = {name: Worker(sys.executable, "models_ours.py", way, url) for name, way in OURS.items()}  # fmt: skip
+        workers = {name: Worker(sys.executable, "models_ours.py", way, url) for name, way in (OURS | (CLIENTS if clients else {})).items()}  # fmt: skip
         for name, way in PEERS.items() if peers else ():
             assert peers is not None
             workers[name] = Worker(peers, "peer_models.py", way, url)
@@ -166,13 +170,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", metavar="PYTHON", help="an interpreter that has the others")
+    parser.add_argument("--clients", action="store_true", help="also other HTTP clients")
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--check", action="store_true", help="exit 1 if a goal is missed")
     wanted = parser.parse_args()
     # As Ctrl-C does: the server and the workers must not outlive this.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rounds, times = (1, 1) if wanted.quick else (wanted.rounds, 5)
-    missed = goals_missed(show(measure(wanted.peers, rounds, times)))
+    missed = goals_missed(show(measure(wanted.peers, rounds, times, wanted.clients)))
     if whole_command(rounds) > WHOLE_SECONDS:
         missed.append(f"a whole command needs at most {WHOLE_SECONDS:.0f} s of CPU")
     for goal in missed:

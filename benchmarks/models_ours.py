@@ -26,6 +26,52 @@ async def model_alone(url: str) -> AsyncIterator[Way]:
     await models.close()
 
 
+class PooledClient:
+    """Calls over httpcore2's own connection pool, in place of our client (decision 0021)."""
+
+    def __init__(self, url: str, *, is_whole: bool) -> None:
+        import httpcore2
+
+        from stretto.adapters.models.http_client import ConnectionMaker
+
+        backend = None if is_whole else ConnectionMaker()
+        self._pool = httpcore2.AsyncConnectionPool(max_connections=None, network_backend=backend)
+        self._url = url.rsplit("/v1", 1)[0]
+
+    @asynccontextmanager
+    async def send(self, method, target, headers, body=b"", *, idle_seconds, connect_seconds):
+        limits = {"connect": connect_seconds, "read": idle_seconds, "write": idle_seconds}
+        async with self._pool.stream(
+            method,
+            self._url + target,
+            headers=headers,
+            content=body,
+            extensions={"timeout": limits},
+        ) as response:
+            yield response
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+
+def over_pool(*, is_whole: bool):
+    @asynccontextmanager
+    async def opened(url: str) -> AsyncIterator[Way]:
+        from stretto.adapters.models import openai_model
+
+        client = PooledClient(url, is_whole=is_whole)
+
+        async def client_of(_: str) -> PooledClient:
+            return client
+
+        openai_model.client_of = client_of
+        async with model_alone(url) as way:
+            yield way
+        await client.close()
+
+    return opened
+
+
 @asynccontextmanager
 async def whole_engine(url: str) -> AsyncIterator[Way]:
     """From a plan to the end of its run: subagents, validation, and a journal on the disk."""
@@ -80,4 +126,11 @@ def plan_of(steps: int, *, is_chain: bool):
 
 
 if __name__ == "__main__":
-    serve({"model": model_alone, "engine": whole_engine})
+    serve(
+        {
+            "model": model_alone,
+            "engine": whole_engine,
+            "pool": over_pool(is_whole=False),
+            "httpcore2": over_pool(is_whole=True),
+        }
+    )

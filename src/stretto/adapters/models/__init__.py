@@ -1,5 +1,6 @@
-"""Models by name, under pydantic-ai: which one a name means, how it is spoken to, what it costs.
+"""Models by name: which one a name means, how it is asked, what it costs.
 
-Importing this package imports nothing else. `providers.check_name`, `resolve` and `prices` do not
-need pydantic_ai either; `make_model` does, once a model is asked for.
+`named.NamedModels` is the port that subagents use. OpenAI-compatible servers are asked directly, models
+on this machine run in `local`, agent programs in `cli`, and all other providers go through pydantic-ai,
+which takes a second to import and is imported only then.
 """

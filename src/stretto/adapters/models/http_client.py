@@ -1,7 +1,9 @@
-"""The HTTP client of all models. In: a base URL. Out: its client, shared by who asks in one loop.
+"""The HTTP client of all models: one for each address, shared by all that ask in one event loop.
 
-httpcore2 does the protocol. Its pool looks at every connection for every request, so with a hundred
-calls at once it costs more than all the rest; here the idle ones lie on a stack.
+httpcore2 does the protocol; connections and bytes are our own, because that takes a quarter of the
+CPU (docs/decisions/0021). Its pool looks at every connection for every request; here the idle ones lie
+on a stack. Its streams go through anyio; this one uses asyncio alone, closes at once when a call is
+cancelled, and knows whether an idle connection is still open.
 
 Redirects are not followed: a key must not travel to where a server points.
 """
@@ -9,18 +11,18 @@ Redirects are not followed: a key must not travel to where a server points.
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 import httpcore2
 
-from stretto.adapters.models.http_wire import Wire, Wires
-
 Headers = list[tuple[bytes, bytes]]
+_PAUSE_BYTES = 256 * 1024  # a server that sends faster than we read is made to wait
 _IDLE_MOST = 100
 _IDLE_SECONDS = 30.0  # servers close idle connections after about a minute
 # What a dying connection says when it is used again. Nothing of an answer had come.
@@ -30,13 +32,159 @@ _STALE = (httpcore2.RemoteProtocolError, httpcore2.ReadError, httpcore2.WriteErr
 logging.getLogger("httpcore2.http11").setLevel(logging.INFO)
 
 
-class Client:
+class Connection(asyncio.Protocol, httpcore2.AsyncNetworkStream):
+    """One connection. Who reads from it is one task at a time."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._unsent: list[bytes] = []
+        self._received = bytearray()
+        self._has_ended = False
+        self._failure: Exception | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        self._is_paused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) > _PAUSE_BYTES and not self._is_paused and self._transport:
+            self._is_paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        self._has_ended = True
+        self._wake()
+        return False  # close our half too: nothing is left to be said
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_ended = True
+        self._failure = exc
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._unsent:
+            self._flush()
+        if not self._received and not self._has_ended:
+            await self._wait(timeout)
+        if not self._received and self._failure is not None:
+            raise httpcore2.ReadError(str(self._failure)) from self._failure
+        part = bytes(self._received[:max_bytes])
+        del self._received[:max_bytes]
+        if self._is_paused and len(self._received) <= _PAUSE_BYTES and self._transport:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return part
+
+    async def _wait(self, seconds: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiting = waiting = loop.create_future()
+        # A bare timer: asyncio.timeout costs four times as much, and a stream has many reads.
+        timer = loop.call_later(seconds, _expire, waiting, seconds) if seconds else None
+        try:
+            await waiting
+        finally:
+            self._waiting = None
+            if timer is not None:
+                timer.cancel()
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        # Kept until we want to read: the head and the body in one packet are a third of a call's
+        # cost. What does not fit the socket is sent while we wait for the answer, and that wait
+        # has a limit.
+        if self._transport is None or self._transport.is_closing():
+            raise httpcore2.WriteError("the connection is closed")
+        self._unsent.append(buffer)
+
+    def _flush(self) -> None:
+        assert self._transport is not None
+        self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+    async def aclose(self) -> None:
+        self.abort()
+
+    def abort(self) -> None:
+        """At once. A polite end of TLS may take as long as the server likes."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        assert self._transport is not None
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout):
+                secured = await loop.start_tls(
+                    self._transport, self, ssl_context, server_hostname=server_hostname
+                )
+        except TimeoutError as error:
+            self.abort()
+            raise httpcore2.ConnectTimeout("TLS took too long") from error
+        except OSError as error:  # an ssl.SSLError is one
+            self.abort()
+            raise httpcore2.ConnectError(str(error)) from error
+        except BaseException:
+            self.abort()
+            raise
+        self._transport = secured
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        # httpcore2 asks an idle connection: whatever it sent unasked, it is of no more use.
+        if info == "is_readable":
+            return bool(self._received) or self._has_ended
+        return self._transport.get_extra_info(info) if self._transport else None
+
+
+def _expire(waiting: "asyncio.Future[None]", seconds: float) -> None:
+    if not waiting.done():
+        waiting.set_exception(httpcore2.ReadTimeout(f"nothing came for {seconds:g} s"))
+
+
+class ConnectionMaker(httpcore2.AsyncNetworkBackend):
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout):
+                _, wire = await loop.create_connection(
+                    Connection, host, port, happy_eyeballs_delay=0.25
+                )
+        except TimeoutError as error:
+            raise httpcore2.ConnectTimeout("connecting took too long") from error
+        except OSError as error:
+            raise httpcore2.ConnectError(error.strerror or str(error)) from error
+        return wire
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class HttpClient:
     """The connections to one origin, in one event loop. Get it from `client_of`."""
 
     def __init__(self, origin: httpcore2.Origin, proxy: str | None = None) -> None:
         self._origin = origin
-        self._idle: list[tuple[httpcore2.AsyncHTTPConnection, Wire]] = []
-        self._wires = Wires()
+        self._idle: list[tuple[httpcore2.AsyncHTTPConnection, Connection]] = []
+        self._wires = ConnectionMaker()
         self._tls = httpcore2.default_ssl_context() if origin.scheme == b"https" else None
         self._proxy = _proxy(proxy, self._tls, self._wires) if proxy else None
 
@@ -106,7 +254,7 @@ class Client:
         finally:
             if connection is not None and is_reusable and len(self._idle) < _IDLE_MOST:
                 self._idle.append((connection, wire))
-            elif not is_reusable and isinstance(wire, Wire):
+            elif not is_reusable and isinstance(wire, Connection):
                 wire.abort()
 
     @property
@@ -127,15 +275,15 @@ class _Clients:
     """Those of one event loop."""
 
     def __init__(self) -> None:
-        self._by_origin: dict[tuple[str, str, int], Client] = {}
+        self._by_origin: dict[tuple[str, str, int], HttpClient] = {}
         self._end: AsyncGenerator[None] | None = None
 
-    async def of(self, parts: SplitResult) -> Client:
+    async def of(self, parts: SplitResult) -> HttpClient:
         key = (parts.scheme, parts.hostname or "", _port(parts))
         client = self._by_origin.get(key)
         if client is None:
             origin = httpcore2.Origin(key[0].encode(), key[1].encode("idna"), key[2])
-            client = self._by_origin[key] = Client(origin, proxy_for(parts))
+            client = self._by_origin[key] = HttpClient(origin, proxy_for(parts))
         if self._end is None:
             # A loop ends the async generators that it knows when it ends itself. So the sockets
             # are closed in time, whoever runs the loop, and nobody needs to remember to.
@@ -158,7 +306,7 @@ class _Clients:
 _CLIENTS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
 
 
-async def client_of(url: str) -> Client:
+async def client_of(url: str) -> HttpClient:
     """The one client for this URL's scheme, host and port in the running loop."""
     loop = asyncio.get_running_loop()
     if loop not in _CLIENTS:
@@ -192,7 +340,9 @@ def _port(parts: SplitResult) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _proxy(url: str, tls: ssl.SSLContext | None, wires: Wires) -> httpcore2.AsyncHTTPProxy:
+def _proxy(
+    url: str, tls: ssl.SSLContext | None, wires: ConnectionMaker
+) -> httpcore2.AsyncHTTPProxy:
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https"):
         raise httpcore2.ProxyError(f"a {parts.scheme} proxy is not supported; use an HTTP proxy")
