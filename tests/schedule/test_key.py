@@ -105,7 +105,7 @@ def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> N
     """A field that a runner obeys and the key leaves out would let wrong answers be reused."""
     # The workspace, and whether it is a copy of one, as the tests above say; how much time or money
     # is left changes no answer that came.
-    place = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance"}
+    place = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance", "repeats"}
     told = {"agent", "instructions", "prompt", "arguments", "model", "fallback_models"}
     assert set(AttemptRequest.__struct_fields__) == place | told | set(OBEYED)
 

@@ -43,6 +43,21 @@ def test_an_attempt_in_doubt_of_a_reader_is_done_again_under_the_next_number() -
     assert start.attempt.number == 2
 
 
+def test_an_attempt_that_is_done_again_has_the_keys_of_the_interrupted_one() -> None:
+    run = crashed(", retry: {max_attempts: 2}", {"a": [Hang(), Hang(), Fail(), "fine"]})
+    run.see(RunResumed(5))
+    run.step()
+    run.see(RunResumed(6))
+    run.run()
+    names = [start.request.name for start in run.starts]
+    first, second, third, retry = names
+    assert first.endswith("/a//1")
+    assert (second, third) == (first, first)
+    # A retry after a failure is another request.
+    assert retry.endswith("/a//4")
+    assert run.output == "fine"
+
+
 def test_an_interruption_costs_no_attempt() -> None:
     run = crashed(", retry: {max_attempts: 2}", {"a": [Hang(), Fail(), "fine"]})
     run.see(RunResumed(5))

@@ -52,6 +52,7 @@ class AttemptRequest(Struct, frozen=True, gc=False):
     seconds_left: float | None = None  # until a timeout of attempt, step or run ends it
     allowance: Allowance | None = None  # whom to ask before a model call; None: no budget
     arguments: FunctionArguments | None = None  # None: the agent is no Python function
+    repeats: int | None = None  # the number of the attempt that was interrupted and is done again
 
     @property
     def step(self) -> StepId:
@@ -59,8 +60,15 @@ class AttemptRequest(Struct, frozen=True, gc=False):
 
     @property
     def name(self) -> str:
-        """The key of every effect of this attempt begins with it."""
-        return f"{self.run_id}/{self.attempt.text}"
+        """The key of every effect of this attempt begins with it.
+
+        An attempt that repeats an interrupted one has its name: a service that is sent the same key
+        twice then knows that it is the same request.
+        """
+        attempt = self.attempt
+        if self.repeats is not None:
+            attempt = AttemptId(attempt.step, self.repeats, attempt.part)
+        return f"{self.run_id}/{attempt.text}"
 
 
 class Success(Struct, frozen=True, gc=False):

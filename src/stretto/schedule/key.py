@@ -20,7 +20,7 @@ _CANONICAL = JSONEncoder(sort_keys=True, separators=(",", ":"))
 _GIVEN = FunctionArguments.__struct_fields__
 # Fields of a request that are no part of the digest's last half: who asks, what stands in its first
 # half, who really answers (which the setup says), and what changes no answer that came.
-_ELSEWHERE = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance"} | {
+_ELSEWHERE = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance", "repeats"} | {
     "agent", "instructions", "prompt", "arguments", "model", "fallback_models",
 }  # fmt: skip
 OBEYED = tuple(name for name in AttemptRequest.__struct_fields__ if name not in _ELSEWHERE)

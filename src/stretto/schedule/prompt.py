@@ -54,7 +54,18 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
         read_set=planned.read_set,
         write_set=planned.write_set,
         arguments=_arguments(state, step, part, model),
+        repeats=_interrupted(part),
     )
+
+
+def _interrupted(part: PartState) -> int | None:
+    """The number of the attempt that the next one repeats, after any number of interruptions."""
+    number = None
+    for attempt in reversed(part.attempts):
+        if attempt.outcome != "in_doubt" or attempt.agent != part.agent:
+            break
+        number = attempt.number
+    return number
 
 
 def _composed(

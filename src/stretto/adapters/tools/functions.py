@@ -63,7 +63,8 @@ class CallKey(str):
     """The key of one call, `run/step/part/attempt/call`.
 
     A parameter annotated with it is filled by Stretto and not shown to the model. Pass it on as the
-    idempotency key of whatever the function asks to do something.
+    idempotency key of whatever the function asks to do something: when an attempt is done again
+    after a crash, its calls have the same keys as before, in the order in which they are made.
     """
 
 
