@@ -4,8 +4,8 @@
 
 Starting is measured as CPU time of the child, as a ratio to `python -c pass`, the two taken
 turn about: a ratio of medians means the same on a slow machine, on a fast and on a busy one.
-Work inside the process is measured as CPU time; the best of several runs is shown, since
-nothing makes a run faster than it is.
+Work inside the process is measured as CPU time, and so is a whole `stretto run`; the best of
+several runs is shown, since nothing makes a run faster than it is.
 """
 
 import argparse
@@ -66,6 +66,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         rows = [
             *starts(Path(folder), 3 if wanted.quick else 31),
+            *whole_run(Path(folder), 1 if wanted.quick else 9),
             *planning(2 if wanted.quick else 9),
             *bombs(Path(folder), 1 if wanted.quick else 5),
             *conflicts(50 if wanted.quick else 500),
@@ -106,11 +107,48 @@ def starts(folder: Path, rounds: int) -> Iterator[Row]:
     yield Row("stretto validate, 3 steps", validated, 15, "×")
 
 
-def _cpu_seconds(words: list[str], folder: Path) -> float:
+def whole_run(folder: Path, rounds: int) -> Iterator[Row]:
+    """`stretto run` of three model calls, with a server on this machine in its own process."""
+    recipe = folder / "calls.yaml"
+    recipe.write_text(
+        "name: calls\nsteps:\n"
+        "  - {id: a, subagent: analyst, prompt: Go.}\n"
+        "  - {id: b, subagent: analyst, prompt: Go., depends_on: a}\n"
+        "  - {id: c, subagent: analyst, prompt: Go., depends_on: b}\n",
+        encoding="utf-8",
+    )
+    server_words = [sys.executable, "-m", "stretto.testing.openai_server"]
+    with subprocess.Popen(server_words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            url = server.stdout.readline().strip()
+            words = ["-m", "stretto", "run", str(recipe), "--json", "--model", "openai:m"]
+            taken = [_cpu_seconds(words, folder, OPENAI_BASE_URL=url) for _ in range(rounds + 1)]
+            log = folder / "imports.txt"
+            with log.open("w") as output:
+                traced, began = ["-X", "importtime", *words], time.monotonic()
+                _cpu_seconds(traced, folder, output.fileno(), OPENAI_BASE_URL=url)
+                seconds = time.monotonic() - began  # importtime counts by the same clock
+        finally:
+            server.terminate()
+    # `import time: SELF | CUMULATIVE | NAME`, in microseconds; the first line is the head.
+    columns = [line.split("|") for line in log.read_text().splitlines() if line.count("|") == 2]
+    imported = sum(int(own.rpartition(":")[2]) for own, _, _ in columns[1:]) / 1e6
+    yield Row("stretto run, 3 model calls", min(taken[1:]) * 1e3, 700, " ms")
+    yield Row("of that, imports", 100 * imported / seconds, None, " %")
+
+
+def _cpu_seconds(
+    words: list[str], folder: Path, errors: int = subprocess.DEVNULL, **more: str
+) -> float:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    environ["STRETTO_HOME"] = str(folder / "home")
+    environ |= {"STRETTO_HOME": str(folder / "home"), **more}
     with subprocess.Popen(
-        [sys.executable, *words], cwd=folder, env=environ, stdout=subprocess.DEVNULL
+        [sys.executable, *words],
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
     ) as child:
         # wait4 and not getrusage(RUSAGE_CHILDREN): that one adds up all children so far.
         _, status, usage = os.wait4(child.pid, 0)

@@ -21,6 +21,8 @@ def test_the_table_of_speeds_is_printed(tmp_path: Path) -> None:
     for what in (
         "stretto --version",
         "stretto validate, 3 steps",
+        "stretto run, 3 model calls",
+        "of that, imports",
         "read and plan 500 steps",
         "refuse: brackets",
         "refuse: 10 MB",

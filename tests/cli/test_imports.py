@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from stretto.testing.openai_script import Said
+from stretto.testing.openai_server import serving
+
 GOOD = """\
 name: good
 steps:
@@ -82,12 +85,12 @@ NOT_FOR_THE_VERSION = HEAVY | {
 }
 
 
-def loaded(folder: Path, *words: str) -> set[str]:
+def loaded(folder: Path, *words: str, **more: str) -> set[str]:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *words],
         cwd=folder,
-        env={**environ, "STRETTO_HOME": str(folder / "home")},
+        env={**environ, "STRETTO_HOME": str(folder / "home"), **more},
         capture_output=True,
         text=True,
         check=True,
@@ -161,3 +164,73 @@ def test_help_loads_no_command(folder: Path) -> None:
     assert "stretto.assembly" not in modules
     # click itself asks how wide the terminal is, and wraps the text.
     assert among(modules, HEAVY - {"shutil", "textwrap"}) == set()
+
+
+# A run of a script asks nobody and opens no connection; nothing here is for reports on a terminal.
+NOT_FOR_A_SCRIPTED_RUN = {
+    "anyio",
+    "email",
+    "genai_prices",
+    "http",
+    "httpcore2",
+    "httpx2",
+    "importlib.metadata",
+    "jsonschema",
+    "mcp",
+    "pydantic",
+    "pydantic_ai",
+    "pygments",
+    "rich",
+    "stretto.adapters.models.cli",
+    "stretto.adapters.models.openai_model",
+    "stretto.adapters.tools",
+    "stretto.agents.subagent",
+    "stretto.assembly.readiness",
+    "stretto.cli.gate",
+    "stretto.cli.progress.view",
+    "stretto.report.html",
+    "stretto.report.markdown",
+    "unittest",
+    "urllib.request",
+    "xml",
+}
+# pydantic-ai alone took 0.7 s of CPU: it is for providers that have no lean model of their own.
+NOT_FOR_MODEL_CALLS = {
+    "fastapi",
+    "griffe",
+    "jsonschema",
+    "mcp",
+    "openai",
+    "opentelemetry",
+    "pydantic_ai",
+    "pydantic_graph",
+    "pygments",
+    "rich",
+    "stretto.adapters.models.cli",
+    "stretto.adapters.models.local.model",
+    "stretto.adapters.models.resolve",
+    "stretto.cli.gate",
+    "stretto.cli.progress.view",
+    "stretto.report.html",
+    "stretto.report.markdown",
+    "stretto.workspaces.sandbox.sandbox",
+    "unittest",
+    "xllamacpp",
+}
+
+
+def test_a_scripted_run_loads_no_model_no_tool_and_no_network(folder: Path) -> None:
+    (folder / "script.yaml").write_text("default: Fine.\n", encoding="utf-8")
+    words = ("run", "good.yaml", "--json", "--model", "scripted:script.yaml")
+    assert among(loaded(folder, *words), NOT_FOR_A_SCRIPTED_RUN) == set()
+
+
+def test_a_run_of_three_model_calls_loads_what_they_need(folder: Path) -> None:
+    (folder / "three.yaml").write_text(GOOD.replace("researcher", "analyst"), encoding="utf-8")
+    with serving(Said("Fine.")) as server:
+        modules = loaded(
+            folder, "run", "three.yaml", "--json", "--model", "openai:m",
+            OPENAI_BASE_URL=server.url, OPENAI_API_KEY="sk-loopback-0123456789",
+        )  # fmt: skip
+    assert server.asked_times == 3
+    assert among(modules, NOT_FOR_MODEL_CALLS) == set()
