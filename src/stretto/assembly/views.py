@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FRAME = '<iframe sandbox srcdoc="{}" style="width:100%;height:32em;border:0"></iframe>'
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DryRun:
     """What a run would do: its steps in order, their prompts as far as they are known, its cost."""
 
@@ -44,6 +44,9 @@ class DryRun:
                 return draw(self.plan, known, width)
         raise InvalidUsage(f"there is no format '{format}'", hint=f"one of {', '.join(FORMATS)}")
 
+    def __repr__(self) -> str:
+        return f"<stretto.DryRun of {self.workflow}: {len(self.plan.steps)} steps>"
+
     def __str__(self) -> str:
         return self.draw()
 
@@ -57,7 +60,7 @@ class DryRun:
         return f"```text\n{self.draw().replace('```', '` ` `')}\n```"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunReport(Report):
     """What a run did, as a value: `status`, `output`, `steps["brief"].output`, `issues`, `usage`."""
 
@@ -79,6 +82,9 @@ class RunReport(Report):
         from stretto.report.json_form import report_as_json
 
         return report_as_json(self)
+
+    def __repr__(self) -> str:
+        return f"<stretto.RunReport of {self.workflow}: {self.status}>"
 
     def __str__(self) -> str:
         return self.markdown()

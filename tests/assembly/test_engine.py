@@ -1,0 +1,118 @@
+"""What a Stretto and its runs share: one store, the runs that are driven, the end of both."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from stretto.assembly.ports import Ports
+from stretto.assembly.project import Project
+from stretto.assembly.request import RunRequest
+from stretto.assembly.stretto import Stretto
+from stretto.problems.errors import InvalidUsage
+from stretto.testing.clock import VirtualClock
+from stretto.vocabulary.ids import RunId
+from support.assembled import in_memory, settings_of
+
+SLOW = "name: s\nsteps: [{id: a, subagent: writer, prompt: x}]\n"
+
+
+def open_in(folder: Path, environ: dict[str, str] | None = None) -> Stretto:
+    project = Project(environ=environ or {}, settings=settings_of(folder))
+    return Stretto(_open_project=lambda _: project, _ports=Ports())
+
+
+def test_the_store_is_opened_once_and_only_when_it_is_needed(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with open_in(tmp_path) as w:
+            assert await w.validate("name: x\nsteps: []\n") != ()
+            assert not (tmp_path / "home").exists()
+            one, other = await asyncio.gather(w.engine.runs_of(), w.engine.runs_of())
+            assert one is other
+            assert (tmp_path / "home" / "runs.db").exists()
+            accepted = await w.engine.runs_of(None, frozenset(["mark"]))
+            assert accepted is not one
+
+    asyncio.run(main())
+
+
+def test_a_run_that_is_driven_is_one_value_and_is_forgotten_when_it_has_ended() -> None:
+    clock = VirtualClock()
+
+    async def main() -> None:
+        async with in_memory(clock, "default: {reply: x, delay: 1h}") as w:
+            run = await w.start(SLOW)
+            assert w.open(run.id) is run
+            assert run.is_driven_here
+            assert await run.wait() == "complete"
+            assert w.engine.driven == {}
+            assert not w.engine.tasks
+            assert w.open(run.id) is not run
+
+    clock.run(main())
+
+
+def test_closing_stops_the_runs_and_refuses_what_comes_later() -> None:
+    clock = VirtualClock()
+
+    async def main() -> None:
+        w = in_memory(clock, "default: {reply: x, delay: 1h}")
+        run = await w.start(SLOW)
+        await w.close()
+        assert not run.is_driven_here
+        with pytest.raises(InvalidUsage, match="closed"):
+            await w.runs()
+        with pytest.raises(InvalidUsage, match="closed"):
+            await w.start(SLOW)
+
+    clock.run(main())
+
+
+def test_whoever_is_cancelled_while_starting_leaves_no_task_behind(tmp_path: Path) -> None:
+    clock = VirtualClock()
+
+    async def main() -> None:
+        async with in_memory(clock, "default: {reply: x, delay: 1h}") as w:
+            prepared = await w.prepare(RunRequest(SLOW, run_id=RunId("r")))
+            starting = asyncio.create_task(w.launch(prepared))
+            await asyncio.sleep(0)
+            starting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await starting
+            await asyncio.sleep(1)
+            assert not w.engine.tasks
+
+    clock.run(main())
+
+
+@pytest.mark.parametrize("name", ["STRETTO_LEASE_SECONDS", "STRETTO_MAX_CRASHES"])
+def test_a_number_in_the_environment_must_be_one(tmp_path: Path, name: str) -> None:
+    async def main() -> None:
+        async with open_in(tmp_path, {name: "soon"}) as w:
+            with pytest.raises(InvalidUsage, match=f"{name} is 'soon'"):
+                await w.runs()
+
+    asyncio.run(main())
+
+
+def test_a_run_began_in_another_folder_counts_with_the_settings_of_that_folder(
+    tmp_path: Path,
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    script = tmp_path / "script.yaml"
+    script.write_text("default: x")
+    options = {"home": tmp_path / "home", "model": f"scripted:{script}"}
+
+    async def main() -> None:
+        async with Stretto(there, **options) as w:  # type: ignore[arg-type]
+            run = await w.start(SLOW)
+            await run.wait()
+        async with Stretto(here, **options) as w:  # type: ignore[arg-type]
+            history = await w.open(run.id).history()
+            assert w.engine.project_of(history).settings.project == there
+            prepared = await w.prepare(RunRequest(of=RunId(run.id)))
+            assert prepared.project.settings.project == there
+
+    asyncio.run(main())
