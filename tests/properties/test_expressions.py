@@ -8,21 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.templates.evaluate import Undecided, decide, evaluate
-from stretto.templates.expression import DEEPEST_EXPRESSION, Expression, parse_expression
-from stretto.templates.fault import Fault
-from stretto.templates.reference import Reference
-from stretto.templates.scope import Scope, StepValue
-from stretto.templates.tree import (
+from stretto.templates.expression import (
+    DEEPEST_EXPRESSION,
     Binary,
     Constant,
-    Items,
+    Expression,
+    ExpressionNode,
+    ListLiteral,
     Logic,
-    Node,
     Unary,
     children,
     height,
+    parse_expression,
     written,
 )
+from stretto.templates.scope import Scope, StepValue
+from stretto.templates.template import Fault, Reference
 
 NAMES = ("inputs.a", "steps.x.output", "steps.a-b.output.n[0]", "item", "nobody", "index")
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "in", "contains", "+", "-", "*", "/", "%")
@@ -38,7 +39,7 @@ constants = (
 references = st.sampled_from(NAMES).map(lambda name: Reference(name, (name,), 0))
 
 
-def branches(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+def branches(inner: st.SearchStrategy[ExpressionNode]) -> st.SearchStrategy[ExpressionNode]:
     return (
         st.builds(Binary, st.sampled_from(OPERATORS), inner, inner)
         | st.builds(Unary, st.sampled_from(("not", "-", "size")), inner)
@@ -47,7 +48,7 @@ def branches(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
             st.sampled_from(("and", "or")),
             st.lists(inner, min_size=2, max_size=3).map(tuple),
         )
-        | st.builds(Items, st.lists(inner, max_size=3).map(tuple))
+        | st.builds(ListLiteral, st.lists(inner, max_size=3).map(tuple))
     )
 
 
@@ -81,7 +82,7 @@ def test_every_text_is_an_expression_or_a_fault_inside_it(text):
         assert height(parsed.tree) <= DEEPEST_EXPRESSION
 
 
-def without_places(node: Node) -> object:
+def without_places(node: ExpressionNode) -> object:
     if isinstance(node, Reference):
         return node.text
     if isinstance(node, Constant):

@@ -5,12 +5,10 @@ import json
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from stretto.templates.fault import Fault
 from stretto.templates.json_text import find_json
-from stretto.templates.reference import Reference, parse_reference
 from stretto.templates.render import as_text, render, render_known, whole_value
 from stretto.templates.scope import Scope, StepValue, resolve
-from stretto.templates.template import parse_template
+from stretto.templates.template import Fault, Reference, parse_reference, parse_template
 
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

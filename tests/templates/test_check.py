@@ -1,8 +1,7 @@
 import pytest
 
 from stretto.templates.check import Known, KnownStep, check_reference
-from stretto.templates.fault import Fault
-from stretto.templates.reference import Reference, parse_reference
+from stretto.templates.template import Fault, Reference, parse_reference
 
 SCHEMA = {
     "type": "object",

@@ -1,9 +1,17 @@
 import pytest
 
-from stretto.templates.expression import DEEPEST_EXPRESSION, Expression, parse_expression
-from stretto.templates.fault import Fault
-from stretto.templates.reference import Reference
-from stretto.templates.tree import Binary, Constant, Items, Logic, Unary, written
+from stretto.templates.expression import (
+    DEEPEST_EXPRESSION,
+    Binary,
+    Constant,
+    Expression,
+    ListLiteral,
+    Logic,
+    Unary,
+    parse_expression,
+    written,
+)
+from stretto.templates.template import Fault, Reference
 
 
 def parsed(text: str) -> Expression:
@@ -63,12 +71,12 @@ def test_literals_are_their_values(text, value):
 
 
 def test_lists_and_size_are_read():
-    assert parsed("[]").tree == Items(())
+    assert parsed("[]").tree == ListLiteral(())
     tree = parsed("size(a) in [1, 2]").tree
     assert tree == Binary(
         "in",
         Unary("size", Reference("a", ("a",), 5)),
-        Items((Constant(1), Constant(2))),
+        ListLiteral((Constant(1), Constant(2))),
     )
 
 

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from stretto.templates.json_text import DEEPEST_JSON, NoJson, find_json, read_json
-from stretto.templates.value import MISSING
+from stretto.templates.scope import MISSING
 
 
 @pytest.mark.parametrize(

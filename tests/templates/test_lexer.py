@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.templates.lexer import END, Refused, tokens_of
+from stretto.templates.expression import END, NotAnExpression, tokens_of
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_tokens_are_what_an_author_sees(text, expected):
     ],
 )
 def test_what_cannot_be_read_is_refused_where_it_stands(text, offset, hint):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(NotAnExpression) as refused:
         tokens_of(text)
     fault = refused.value.fault
     assert (fault.code, fault.offset) == ("RCP209", offset)

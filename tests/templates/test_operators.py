@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.templates.operators import LONGEST_TEXT, MOST_PAIRS, Undecided, apply, size, truth
+from stretto.templates.evaluate import LONGEST_TEXT, MOST_PAIRS, Undecided, apply, size, truth
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import pytest
 
-from stretto.templates.fault import Fault
-from stretto.templates.reference import Reference, parse_reference
+from stretto.templates.template import Fault, Reference, parse_reference
 
 
 @pytest.mark.parametrize(

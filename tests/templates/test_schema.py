@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.templates.schema import closed_at
+from stretto.templates.check import closed_at
 
 NEWS = {
     "type": "object",

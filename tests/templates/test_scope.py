@@ -1,7 +1,7 @@
 import pytest
 
-from stretto.templates.reference import Reference, parse_reference
 from stretto.templates.scope import MISSING, Scope, StepValue, resolve
+from stretto.templates.template import Reference, parse_reference
 
 SCOPE = Scope(
     inputs={"topic": "tides", "lead": {"name": "Ada"}, "raw": '{"a": [1]}', "both": "input"},

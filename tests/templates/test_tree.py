@@ -1,7 +1,15 @@
 import pytest
 
-from stretto.templates.expression import Expression, parse_expression
-from stretto.templates.tree import Constant, Items, Logic, Unary, height, written
+from stretto.templates.expression import (
+    Constant,
+    Expression,
+    ListLiteral,
+    Logic,
+    Unary,
+    height,
+    parse_expression,
+    written,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,5 +29,5 @@ def test_a_tree_can_be_written_out(text, again):
 
 def test_height_counts_the_longest_way_down():
     assert height(Constant(1)) == 1
-    assert height(Items(())) == 1
+    assert height(ListLiteral(())) == 1
     assert height(Logic("or", (Constant(1), Unary("not", Constant(2))))) == 3

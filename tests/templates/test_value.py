@@ -2,7 +2,8 @@ import copy
 
 import pytest
 
-from stretto.templates.value import MISSING, Missing, kind_of
+from stretto.templates.json_text import kind_of
+from stretto.templates.scope import MISSING, Missing
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import msgspec
 from stretto.plan.model import Plan
 from stretto.problems.errors import StrettoError
 from stretto.templates.expression import Expression, parse_expression
-from stretto.templates.fault import Fault
-from stretto.templates.template import Template, parse_template
+from stretto.templates.template import Fault, Template, parse_template
 
 
 def encode_plan(plan: Plan) -> msgspec.Raw:

@@ -26,9 +26,7 @@ from stretto.recipe.model import (
     Step,
     Switch,
 )
-from stretto.templates.fault import Fault
-from stretto.templates.reference import Reference
-from stretto.templates.template import Template, parse_template
+from stretto.templates.template import Fault, Reference, Template, parse_template
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.limits import Limits
 

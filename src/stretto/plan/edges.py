@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from stretto.documents.node import Path
 from stretto.plan.draft import Draft, DraftStep, TemplateSite, asks_for_all_prior
-from stretto.templates.reference import Reference
+from stretto.templates.template import Reference
 from stretto.vocabulary.ids import StepId
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ from stretto.recipe.model import (
     WorkspaceMode,
 )
 from stretto.templates.expression import Expression
-from stretto.templates.reference import Reference
-from stretto.templates.template import Template
+from stretto.templates.template import Reference, Template
 from stretto.vocabulary.ids import AgentId, StepId
 
 StepType: TypeAlias = Literal["sequential", "parallel", "conditional", "loop", "map"]

@@ -44,7 +44,7 @@ from stretto.schedule.state import (
 )
 from stretto.schedule.transition import Transition, stop_asking
 from stretto.schedule.work import elements_of, target_of
-from stretto.templates.value import MISSING, Missing
+from stretto.templates.scope import MISSING, Missing
 from stretto.vocabulary.statuses import StepStatus
 from stretto.vocabulary.values import Json
 

@@ -26,7 +26,7 @@ from stretto.schedule.state import (
 )
 from stretto.schedule.transition import Transition, close_run
 from stretto.templates.render import TooLong
-from stretto.templates.value import MISSING, Missing
+from stretto.templates.scope import MISSING, Missing
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.large import Kept, Large
 from stretto.vocabulary.statuses import RunStatus, StepStatus

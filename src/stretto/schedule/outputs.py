@@ -7,8 +7,7 @@ from stretto.events.attempts import ItemPart
 from stretto.events.model import AttemptSucceeded
 from stretto.schedule.state import RunState, StepState
 from stretto.templates.render import TooLong, whole_value
-from stretto.templates.scope import EndedStep, Scope, StepValue, resolve
-from stretto.templates.value import MISSING
+from stretto.templates.scope import MISSING, EndedStep, Scope, StepValue, resolve
 from stretto.vocabulary.large import Large
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import StepStatus

@@ -9,11 +9,9 @@ from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.key import key_of
 from stretto.schedule.state import PartState, RunState, StepState
-from stretto.templates.reference import Reference
 from stretto.templates.render import as_text, render
-from stretto.templates.scope import Scope
-from stretto.templates.template import Template
-from stretto.templates.value import MISSING
+from stretto.templates.scope import MISSING, Scope
+from stretto.templates.template import Reference, Template
 from stretto.vocabulary.large import loaded
 from stretto.vocabulary.models import is_function
 from stretto.vocabulary.statuses import StepStatus

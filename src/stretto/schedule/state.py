@@ -19,8 +19,7 @@ from stretto.recipe.model import Policy
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.ready_queue import ReadyQueue
 from stretto.schedule.tool_calls import ToolCalls
-from stretto.templates.scope import EndedStep, Scope, StepValue
-from stretto.templates.value import MISSING, Missing
+from stretto.templates.scope import MISSING, EndedStep, Missing, Scope, StepValue
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.large import Kept, Large, loaded
 from stretto.vocabulary.setup import Setup

@@ -24,13 +24,11 @@ from stretto.schedule.attempts import start_part
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
 from stretto.schedule.state import Failure, Items, PartState, StepState
 from stretto.schedule.transition import Transition, close_run
-from stretto.templates.evaluate import Undecided, decide, evaluate
-from stretto.templates.json_text import find_json
-from stretto.templates.operators import truth
-from stretto.templates.reference import PathPart, Reference
+from stretto.templates.evaluate import Undecided, decide, evaluate, truth
+from stretto.templates.json_text import find_json, kind_of
 from stretto.templates.render import as_text, whole_value
-from stretto.templates.scope import Scope, resolve
-from stretto.templates.value import MISSING, Missing, kind_of
+from stretto.templates.scope import MISSING, Missing, Scope, resolve
+from stretto.templates.template import PathPart, Reference
 from stretto.vocabulary.large import Gathered, Large
 from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import RunStatus

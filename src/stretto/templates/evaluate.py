@@ -1,16 +1,184 @@
-"""What an expression comes to. In: an Expression and a Scope. Out: a value, or Undecided.
+"""Decide conditions and compute values. What cannot be decided is Undecided, with the reason."""
 
-Total and bounded: no calls, no live objects, three-valued logic. A missing field, null or a
-wrong type leaves an operator undecided; `false and …` and `true or …` are decided all the same.
-"""
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from operator import ge, gt, le, lt
+from typing import Any, TypeGuard, TypeVar, assert_never
 
-from typing import TypeVar, assert_never
+from stretto.templates.expression import (
+    Binary,
+    Calculation,
+    Comparison,
+    Constant,
+    Expression,
+    ExpressionNode,
+    ListLiteral,
+    Logic,
+    Ordering,
+    Unary,
+    written,
+)
+from stretto.templates.json_text import kind_of
+from stretto.templates.scope import MISSING, Scope, resolve
+from stretto.templates.template import Reference
+from stretto.vocabulary.values import Json
 
-from stretto.templates.expression import Expression
-from stretto.templates.operators import Undecided, apply, size, truth
-from stretto.templates.reference import Reference
-from stretto.templates.scope import MISSING, Json, Scope, resolve
-from stretto.templates.tree import Binary, Constant, Items, Logic, Node, Unary, written
+LONGEST_TEXT = 1_000_000
+LARGEST_NUMBER = 10**300
+# Pairs looked at before two values count as too large to compare.
+MOST_PAIRS = 100_000
+
+# More digits than any number that can be reckoned with.
+_LONGEST_NUMBER = 400
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
+_TRUTHS = {"true": True, "false": False}
+_ORDERS: dict[Ordering, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    reason: str
+
+
+def truth(value: Json) -> bool | Undecided:
+    """Where a condition is needed: a boolean, or text that says one."""
+    said = _TRUTHS.get(value.strip().lower()) if isinstance(value, str) else value
+    if isinstance(said, bool):
+        return said
+    return Undecided(f"{kind_of(value)} is not true or false")
+
+
+def apply(operator: Comparison | Calculation, left: Json, right: Json) -> Json | Undecided:
+    match operator:
+        case "==":
+            return _equal(left, right)
+        case "!=":
+            same = _equal(left, right)
+            return same if isinstance(same, Undecided) else not same
+        case "<" | "<=" | ">" | ">=":
+            return _ordered(operator, left, right)
+        case "in":
+            return _is_in(left, right)
+        case "contains":
+            return _is_in(right, left)
+        case "+" | "-" | "*" | "/" | "%":
+            return _calculated(operator, left, right)
+        case _:
+            assert_never(operator)
+
+
+def size(value: Json) -> int | Undecided:
+    if isinstance(value, str | list | dict):
+        return len(value)
+    return Undecided(f"{kind_of(value)} has no size")
+
+
+def _equal(left: Json, right: Json) -> bool | Undecided:
+    left, right = _alike(left, right)
+    if kind_of(left) != kind_of(right):
+        return Undecided(f"{kind_of(left)} and {kind_of(right)} do not compare")
+    return _same(left, right)
+
+
+def _calculated(operator: Calculation, left: Json, right: Json) -> Json | Undecided:
+    if operator == "+" and isinstance(left, str) and isinstance(right, str):
+        if len(left) + len(right) > LONGEST_TEXT:
+            return Undecided(f"the text is longer than {LONGEST_TEXT:,} characters")
+        return left + right
+    if not (_is_number(left) and _is_number(right)):
+        return Undecided(f"{kind_of(left)} {operator} {kind_of(right)} has no value")
+    try:
+        result = _reckon(operator, left, right)
+    except ZeroDivisionError:
+        return Undecided("division by zero")
+    except OverflowError:
+        return Undecided("the number is too large")
+    # Written so that NaN, which is not less than anything, is refused too.
+    return result if abs(result) <= LARGEST_NUMBER else Undecided("the number is too large")
+
+
+def _is_number(value: Json) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _reckon(operator: Calculation, left: int | float, right: int | float) -> int | float:
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            # 6 / 2 is 3, not 3.0: it may be shown, or chosen by in a switch.
+            exact = isinstance(left, int) and isinstance(right, int) and left % right == 0
+            return left // right if exact else left / right
+        case "%":
+            return left % right
+        case _:
+            assert_never(operator)
+
+
+def _alike(left: Json, right: Json) -> tuple[Json, Json]:
+    """Text beside a number or a boolean gives way to the one it spells, if it spells one."""
+    if isinstance(left, str) and not isinstance(right, str):
+        return _spelled(left, right), right
+    if isinstance(right, str) and not isinstance(left, str):
+        return left, _spelled(right, left)
+    return left, right
+
+
+def _spelled(text: str, beside: Json) -> Json:
+    if isinstance(beside, bool):
+        return _TRUTHS.get(text.strip().lower(), text)
+    if not _is_number(beside) or len(text) > _LONGEST_NUMBER:
+        return text
+    written = _JSON_NUMBER.fullmatch(text.strip())
+    if written is None:
+        return text
+    number = float(written[0]) if written[1] else int(written[0])
+    return number if isinstance(number, int) or isfinite(number) else text
+
+
+def _same(left: Json, right: Json) -> bool | Undecided:
+    """Deep equality, without recursion and without Python's True == 1."""
+    pairs: list[tuple[Json, Json]] = [(left, right)]
+    for _ in range(MOST_PAIRS):
+        if not pairs:
+            return True
+        one, other = pairs.pop()
+        if kind_of(one) != kind_of(other):
+            return False
+        if isinstance(one, dict) and isinstance(other, dict):
+            if one.keys() != other.keys():
+                return False
+            pairs += [(one[key], other[key]) for key in one]
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pairs += zip(one, other, strict=True)
+        elif one != other:
+            return False
+    return Undecided("the values are too large to compare")
+
+
+def _ordered(operator: Ordering, left: Json, right: Json) -> bool | Undecided:
+    left, right = _alike(left, right)
+    if kind_of(left) != kind_of(right) or not (isinstance(left, str) or _is_number(left)):
+        return Undecided(f"{kind_of(left)} and {kind_of(right)} have no order")
+    return _ORDERS[operator](left, right)
+
+
+def _is_in(member: Json, container: Json) -> bool | Undecided:
+    if isinstance(container, list):
+        # A list may mix kinds: an element that does not compare is another one, and no more.
+        return any(_equal(member, element) is True for element in container)
+    if isinstance(container, str | dict) and isinstance(member, str):
+        return member in container
+    return Undecided(f"{kind_of(member)} cannot be in {kind_of(container)}")
+
 
 __all__ = ["Undecided", "decide", "evaluate"]
 
@@ -28,14 +196,14 @@ def decide(expression: Expression, scope: Scope) -> bool | Undecided:
     return _truth(expression.tree, scope)
 
 
-def _value(node: Node, scope: Scope) -> Json | Undecided:
+def _value(node: ExpressionNode, scope: Scope) -> Json | Undecided:
     match node:
         case Constant():
             return node.value
         case Reference():
             value = resolve(node, scope)
             return Undecided(f"{node.text} is missing") if value is MISSING else value
-        case Items():
+        case ListLiteral():
             return _items(node, scope)
         case Logic():
             return _logic(node, scope)
@@ -47,20 +215,20 @@ def _value(node: Node, scope: Scope) -> Json | Undecided:
             assert_never(node)
 
 
-def _present(node: Node, scope: Scope) -> Json | Undecided:
+def _present(node: ExpressionNode, scope: Scope) -> Json | Undecided:
     """The value where an operator needs one: null is none."""
     value = _value(node, scope)
     return Undecided(f"{_said(node)} is null") if value is None else value
 
 
-def _truth(node: Node, scope: Scope) -> bool | Undecided:
+def _truth(node: ExpressionNode, scope: Scope) -> bool | Undecided:
     value = _present(node, scope)
     if isinstance(value, Undecided):
         return value
     return _named(truth(value), node)
 
 
-def _items(node: Items, scope: Scope) -> Json | Undecided:
+def _items(node: ListLiteral, scope: Scope) -> Json | Undecided:
     items: list[Json] = []
     for item in node.items:
         value = _value(item, scope)
@@ -105,7 +273,7 @@ def _binary(node: Binary, scope: Scope) -> Json | Undecided:
     return _named(apply(node.operator, left, right), node)
 
 
-def _is_null(node: Node, scope: Scope, wanted: bool) -> bool | Undecided:
+def _is_null(node: ExpressionNode, scope: Scope, wanted: bool) -> bool | Undecided:
     """Asking for null is how an author asks whether something is there, so it is decided."""
     if isinstance(node, Reference):
         return (resolve(node, scope) in (None, MISSING)) is wanted
@@ -113,13 +281,13 @@ def _is_null(node: Node, scope: Scope, wanted: bool) -> bool | Undecided:
     return value if isinstance(value, Undecided) else (value is None) is wanted
 
 
-def _named(result: _T | Undecided, node: Node) -> _T | Undecided:
+def _named(result: _T | Undecided, node: ExpressionNode) -> _T | Undecided:
     """The reason, told of the very piece that the author wrote."""
     if isinstance(result, Undecided):
         return Undecided(f"{_said(node)}: {result.reason}")
     return result
 
 
-def _said(node: Node) -> str:
+def _said(node: ExpressionNode) -> str:
     text = written(node)
     return text if len(text) <= _LONGEST_PIECE else f"{text[:_LONGEST_PIECE]}…"

@@ -1,22 +1,242 @@
-"""Conditions and values, parsed once, before the run. In: text. Out: an Expression or a Fault."""
+"""Conditions and values, parsed once, before the run: tokens, then a tree."""
 
-from collections.abc import Sequence
-from typing import cast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, assert_never, cast
 
-from stretto.templates.fault import Fault
-from stretto.templates.lexer import END, OPERAND, Refused, Token, tokens_of
-from stretto.templates.reference import Reference
-from stretto.templates.tree import (
-    Binary,
-    Calculation,
-    Comparison,
-    Items,
-    Logic,
-    Node,
-    Unary,
-    height,
-    references_in,
-)
+from stretto.templates.template import Fault, Reference, parse_reference
+
+Ordering: TypeAlias = Literal["<", "<=", ">", ">="]
+Comparison: TypeAlias = Ordering | Literal["==", "!=", "in", "contains"]
+Calculation: TypeAlias = Literal["+", "-", "*", "/", "%"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: bool | int | float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """A list as written: `[a, b]`."""
+
+    items: tuple["ExpressionNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """Any number of operands, so that a long list of alternatives is not a deep one."""
+
+    word: Literal["and", "or"]
+    operands: tuple["ExpressionNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    operator: Literal["not", "-", "size"]
+    operand: "ExpressionNode"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    operator: Comparison | Calculation
+    left: "ExpressionNode"
+    right: "ExpressionNode"
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", "'": r"\'", "\n": r"\n", "\t": r"\t"})
+
+ExpressionNode: TypeAlias = Constant | Reference | ListLiteral | Logic | Unary | Binary
+
+
+def children(node: ExpressionNode) -> tuple[ExpressionNode, ...]:
+    match node:
+        case Constant() | Reference():
+            return ()
+        case ListLiteral():
+            return node.items
+        case Logic():
+            return node.operands
+        case Unary():
+            return (node.operand,)
+        case Binary():
+            return (node.left, node.right)
+        case _:
+            assert_never(node)
+
+
+def references_in(node: ExpressionNode) -> Iterator[Reference]:
+    """From left to right; the word of a call is none."""
+    if isinstance(node, Reference):
+        yield node
+    for child in children(node):
+        yield from references_in(child)
+
+
+def written(node: ExpressionNode) -> str:
+    """The node as an author could have written it, with every group in parentheses."""
+    match node:
+        case Reference():
+            return node.text
+        case Constant(str(text)):
+            return f"'{text.translate(_ESCAPES)}'"
+        case Constant():
+            return "null" if node.value is None else str(node.value).lower()
+        case ListLiteral():
+            return f"[{', '.join(map(written, node.items))}]"
+        case Logic():
+            return f" {node.word} ".join(map(_in_brackets, node.operands))
+        case Unary("size"):
+            return f"size({written(node.operand)})"
+        case Unary("-"):
+            return f"-{_in_brackets(node.operand)}"
+        case Unary():
+            return f"not {_in_brackets(node.operand)}"
+        case Binary():
+            return f"{_in_brackets(node.left)} {node.operator} {_in_brackets(node.right)}"
+        case _:
+            assert_never(node)
+
+
+def _in_brackets(node: ExpressionNode) -> str:
+    text = written(node)
+    match node:
+        case Constant() | Reference() | ListLiteral() | Unary("size"):
+            return text
+        case _:
+            return f"({text})"
+
+
+def height(tree: ExpressionNode) -> int:
+    """How many nodes lie between the root and its furthest leaf, both counted."""
+    # Level by level, not by recursion: this is what guards the evaluator against deep trees.
+    level: list[ExpressionNode] = [tree]
+    levels = 0
+    while level:
+        levels += 1
+        level = [child for node in level for child in children(node)]
+    return levels
+
+
+END = "end"
+OPERAND = "operand"
+
+# A hyphen between two name characters belongs to the name (`steps.a-b.output`), except right
+# after a loop variable: nobody has an `index-1`, everybody means the one before.
+_NAME = r"\w++(?:-+\w++)*"
+_LOOP_VARIABLE = r"(?:item|index|iteration|feedback)(?!\w)"
+_TOKEN = rf"""(?xs)\s*+(?:
+      (?P<number> [0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.]) )
+    | (?P<word> (?:and|or|not|in|contains|true|false|null|True|False|None|none)(?![\w.]|-\w) )
+    | (?P<path> (?:{_LOOP_VARIABLE}|{_NAME})(?:\.{_NAME}|\[[0-9]+\])* )
+    | (?P<mark> ===|!==|==|!=|<=|>=|<>|&&|\|\||[-+*/%<>!()\[\],=&|] )
+    | (?P<text> '(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" )
+    | (?P<braces> \{{\{{.*?\}}\}} )
+    | (?P<end> \Z )
+    )"""
+_ESCAPE = r"(?s)\\(.)"
+
+_CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
+_SAME = {"&&": "and", "||": "or", "!": "not"}
+_SLIPS = {"=": "==", "===": "==", "!==": "!=", "<>": "!=", "&": "and", "|": "or"}
+_ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t"}
+
+_LARGEST = 10**300
+
+
+class Token(NamedTuple):
+    mark: str  # an operator, a bracket or a keyword; OPERAND; END
+    text: str  # as written
+    offset: int
+    operand: Constant | Reference | None = None
+
+    @property
+    def end(self) -> int:
+        return self.offset + len(self.text)
+
+
+class NotAnExpression(Exception):
+    """Ends the reading of an expression at its first fault; never leaves this room."""
+
+    def __init__(
+        self, message: str, hint: str, offset: int, width: int = 1, code: str = "RCP209"
+    ) -> None:
+        super().__init__(message)
+        self.fault = Fault(code, message, hint, offset, width)
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Raises NotAnExpression."""
+    # Compiled here, where `re` remembers it: a program without expressions should not pay.
+    token = re.compile(_TOKEN)
+    tokens: list[Token] = []
+    at = 0
+    while not tokens or tokens[-1].mark != END:
+        found = token.match(text, at)
+        if found is None or found.lastgroup is None:
+            raise _unreadable(text, at)
+        tokens.append(_token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup)))
+        at = found.end()
+    return tokens
+
+
+def _token(group: str, written: str, at: int) -> Token:
+    match group:
+        case "number":
+            return Token(OPERAND, written, at, Constant(_number_operand(written, at)))
+        case "word" if written.lower() in _CONSTANTS:
+            return Token(OPERAND, written, at, Constant(_CONSTANTS[written.lower()]))
+        case "path":
+            return Token(OPERAND, written, at, _path_operand(written, at))
+        case "text":
+            return Token(OPERAND, written, at, Constant(_text_operand(written, at)))
+        case "braces":
+            return Token(OPERAND, written, at, _path_operand(written[2:-2], at + 2))
+        case "end":
+            return Token(END, "", at)
+        case _:
+            if written in _SLIPS:
+                hint = f"use '{_SLIPS[written]}'"
+                raise NotAnExpression(f"'{written}' is not an operator", hint, at, len(written))
+            return Token(_SAME.get(written, written), written, at)
+
+
+def _number_operand(written: str, at: int) -> int | float:
+    number = int(written) if written.isdigit() else float(written)
+    if number > _LARGEST:
+        raise NotAnExpression("this number is too large", "", at, len(written))
+    return number
+
+
+def _path_operand(written: str, at: int) -> Reference:
+    reference = parse_reference(written, at)
+    if isinstance(reference, Fault):
+        hint = "braces hold one path; write operators outside them, or leave the braces out"
+        raise NotAnExpression(reference.message, hint, reference.offset, reference.width)
+    return reference
+
+
+def _text_operand(written: str, at: int) -> str:
+    inside = written[1:-1]
+    if "{{" in inside:
+        hint = "remove the quotes around the reference"
+        raise NotAnExpression("text in quotes is never filled in", hint, at, len(written))
+    for escape in re.finditer(_ESCAPE, inside):
+        if escape[1] not in _ESCAPED:
+            hint = r"""escapes are \\ \' \" \n \t"""
+            raise NotAnExpression(f"unknown escape '{escape[0]}'", hint, at + 1 + escape.start(), 2)
+    return re.sub(_ESCAPE, lambda escape: _ESCAPED[escape[1]], inside)
+
+
+def _unreadable(text: str, at: int) -> NotAnExpression:
+    at = len(text) - len(text[at:].lstrip())
+    if text[at] in "'\"":
+        return NotAnExpression("this text is not closed", f"close it with {text[at]}", at)
+    if text.startswith("{{", at):
+        return NotAnExpression("this '{{' is not closed", "close it with '}}'", at, 2)
+    return NotAnExpression(f"{text[at]!r} has no meaning in an expression", "", at)
+
 
 LONGEST_EXPRESSION = 4096
 DEEPEST_EXPRESSION = 64
@@ -38,7 +258,7 @@ class Expression:
 
     __slots__ = ("references", "text", "tree")
 
-    def __init__(self, text: str, tree: Node, references: tuple[Reference, ...]) -> None:
+    def __init__(self, text: str, tree: ExpressionNode, references: tuple[Reference, ...]) -> None:
         self.text = text
         self.tree = tree
         self.references = references
@@ -61,14 +281,14 @@ def parse_expression(text: str) -> Expression | Fault:
     try:
         tokens = tokens_of(text)
         tree = _Parser(text, tokens).whole()
-    except Refused as refused:
+    except NotAnExpression as refused:
         return refused.fault
     return Expression(text, tree, tuple(references_in(tree)))
 
 
-def _too_deep(offset: int) -> Refused:
+def _too_deep(offset: int) -> NotAnExpression:
     message = f"an expression nests at most {DEEPEST_EXPRESSION} deep"
-    return Refused(message, "split it over several steps", offset, code="RCP210")
+    return NotAnExpression(message, "split it over several steps", offset, code="RCP210")
 
 
 class _Parser:
@@ -88,9 +308,9 @@ class _Parser:
         self.at += 1
         return token
 
-    def whole(self) -> Node:
+    def whole(self) -> ExpressionNode:
         if self.token.mark == END:
-            raise Refused("the expression is empty", "write a condition or a path", 0)
+            raise NotAnExpression("the expression is empty", "write a condition or a path", 0)
         tree = self.operation(_OR, depth=1)
         if self.token.mark != END:
             raise self.unexpected("an operator")
@@ -99,7 +319,7 @@ class _Parser:
             raise _too_deep(0)
         return tree
 
-    def operation(self, floor: int, depth: int) -> Node:
+    def operation(self, floor: int, depth: int) -> ExpressionNode:
         """Operands joined by operators that bind at least as tightly as `floor`."""
         start = self.token.offset
         left = self.operand(depth)
@@ -112,7 +332,7 @@ class _Parser:
             return "not in"
         return self.token.mark
 
-    def joined(self, left: Node, operator: str, start: int, depth: int) -> Node:
+    def joined(self, left: ExpressionNode, operator: str, start: int, depth: int) -> ExpressionNode:
         level = _LEVELS[operator]
         if operator in ("and", "or"):
             operands = [left]
@@ -129,7 +349,7 @@ class _Parser:
             return Unary("not", Binary("in", left, right))
         return Binary(cast(Comparison | Calculation, operator), left, right)
 
-    def operand(self, depth: int) -> Node:
+    def operand(self, depth: int) -> ExpressionNode:
         token = self.token
         if depth > DEEPEST_EXPRESSION:
             raise _too_deep(token.offset)
@@ -149,7 +369,7 @@ class _Parser:
                 self.take()
                 return self.closed(self.operation(_OR, depth + 1))
             case "[":
-                return Items(self.items(depth))
+                return ListLiteral(self.items(depth))
             case _:
                 raise self.unexpected("a value")
 
@@ -160,17 +380,17 @@ class _Parser:
             and self.tokens[self.at + 1].mark == "("
         )
 
-    def call(self, depth: int) -> Node:
+    def call(self, depth: int) -> ExpressionNode:
         name = self.take()
         if name.text != "size":
             message = f"'{name.text}' cannot be called: only size() can be called"
-            raise Refused(message, "compute it in a step", name.offset, len(name.text))
+            raise NotAnExpression(message, "compute it in a step", name.offset, len(name.text))
         self.take()
         return Unary("size", self.closed(self.operation(_OR, depth + 1)))
 
-    def items(self, depth: int) -> tuple[Node, ...]:
+    def items(self, depth: int) -> tuple[ExpressionNode, ...]:
         self.take()
-        items: list[Node] = []
+        items: list[ExpressionNode] = []
         while self.token.mark != "]":
             if items:
                 self.expect(",", "',' or ']'")
@@ -178,7 +398,7 @@ class _Parser:
         self.take()
         return tuple(items)
 
-    def closed(self, inside: Node) -> Node:
+    def closed(self, inside: ExpressionNode) -> ExpressionNode:
         self.expect(")", "')'")
         return inside
 
@@ -187,11 +407,11 @@ class _Parser:
             raise self.unexpected(said)
         self.take()
 
-    def unexpected(self, expected: str) -> Refused:
+    def unexpected(self, expected: str) -> NotAnExpression:
         token = self.token
         found = f"'{token.text}'" if token.text else "the end"
         message = f"expected {expected}, found {found}"
-        return Refused(message, self.slip(), token.offset, max(len(token.text), 1))
+        return NotAnExpression(message, self.slip(), token.offset, max(len(token.text), 1))
 
     def slip(self) -> str:
         """The hint for words of other languages, here or just before."""
@@ -203,7 +423,7 @@ class _Parser:
         is_over = self.token.mark == END
         return "something is missing at its end" if is_over else "an operator or bracket is missing"
 
-    def chained(self, start: int, middle: int, depth: int) -> Refused:
+    def chained(self, start: int, middle: int, depth: int) -> NotAnExpression:
         second = self.token
         shared = self.text[middle : self.tokens[self.at - 1].end]
         first = self.text[start : self.tokens[self.at - 1].end]
@@ -214,4 +434,4 @@ class _Parser:
         if len(hint) > _LONGEST_HINT:
             hint = "join two comparisons with 'and'"
         message = "comparisons do not chain"
-        return Refused(message, hint, second.offset, len(second.text))
+        return NotAnExpression(message, hint, second.offset, len(second.text))

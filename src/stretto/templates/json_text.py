@@ -8,11 +8,42 @@ is never a piece of something larger that is broken: `{"items": [{"a": 1}, {"b":
 import json
 import re
 from dataclasses import dataclass
+from enum import Enum
 from itertools import islice
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from stretto.templates.value import MISSING, Json, Missing
 from stretto.text.short import show_json
+from stretto.vocabulary.values import Json
+
+
+class Missing(Enum):
+    """Nothing there. Not null: a field that holds null is there. An enum, so `is` narrows."""
+
+    MISSING = "missing"
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing.MISSING
+
+
+def kind_of(value: Json) -> str:
+    """The kind of a value, as an author would say it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+
 
 DEEPEST_JSON = 100
 

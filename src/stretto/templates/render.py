@@ -3,9 +3,9 @@
 import json
 from typing import Any, NamedTuple
 
-from stretto.templates.reference import Reference
-from stretto.templates.scope import MISSING, Json, Missing, Scope, resolve
-from stretto.templates.template import Template
+from stretto.templates.scope import MISSING, Missing, Scope, resolve
+from stretto.templates.template import Reference, Template
+from stretto.vocabulary.values import Json
 
 # Four million tokens or so: more than any model reads. A template may name a value a thousand times,
 # so the length is known before the text is made.

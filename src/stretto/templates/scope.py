@@ -1,14 +1,14 @@
-"""What a reference means during a run. In: a Reference and a Scope. Out: a value, or MISSING."""
+"""What a reference means during a run: a value, or MISSING."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from stretto.templates.json_text import find_json
-from stretto.templates.reference import PathPart, Reference
-from stretto.templates.value import MISSING, Json, Missing
+from stretto.templates.json_text import MISSING, Missing, find_json
+from stretto.templates.template import PathPart, Reference
+from stretto.vocabulary.values import Json as Json
 
-__all__ = ["MISSING", "EndedStep", "Json", "Missing", "Scope", "StepValue", "resolve"]
+__all__ = ["MISSING", "EndedStep", "Missing", "Scope", "StepValue", "resolve"]
 
 
 class EndedStep(Protocol):

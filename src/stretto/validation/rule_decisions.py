@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Literal, assert_never
 from unicodedata import category
 
-from stretto.templates.json_text import read_json
-from stretto.templates.value import kind_of
+from stretto.templates.json_text import kind_of, read_json
 from stretto.text.short import list_names, show_json
 from stretto.validation import rules as r
 from stretto.vocabulary.values import Json

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from stretto.templates.value import kind_of
+from stretto.templates.json_text import kind_of
 from stretto.text.short import list_names, show_json
 from stretto.vocabulary.values import Json
 

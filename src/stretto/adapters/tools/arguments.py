@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import CoreSchema, ErrorDetails
 from pydantic_core.core_schema import NullableSchema, StringSchema, WithDefaultSchema
 
-from stretto.templates.value import kind_of
+from stretto.templates.json_text import kind_of
 from stretto.vocabulary.names import closest, listed
 from stretto.vocabulary.values import Json
 

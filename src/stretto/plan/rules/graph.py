@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from stretto.plan.draft import Draft
 from stretto.plan.edges import Cause, Edges, cause_of
 from stretto.recipe.model import Condition, Step, Switch
-from stretto.templates.fault import Fault
+from stretto.templates.template import Fault
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.names import did_you_mean, listed
 

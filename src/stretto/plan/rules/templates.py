@@ -11,9 +11,7 @@ from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
 from stretto.plan.edges import stored_names
 from stretto.recipe.model import Delegation, Loop, Map, Parallel
 from stretto.templates.check import Known, KnownStep, check_reference
-from stretto.templates.fault import Fault
-from stretto.templates.reference import Reference, parse_reference
-from stretto.templates.template import Template
+from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.values import Json
 
