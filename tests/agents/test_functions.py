@@ -148,7 +148,7 @@ async def test_a_coroutine_function_is_awaited_in_the_loop() -> None:
 @in_a_loop
 async def test_a_plain_function_runs_in_a_thread_of_its_own() -> None:
     result = await ask(lambda: threading.current_thread().name)
-    assert result == Success("stretto function agent", model="python:score")
+    assert result == Success("stretto function", model="python:score")
 
 
 def test_none_fails_as_empty() -> None:

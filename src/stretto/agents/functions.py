@@ -28,21 +28,22 @@ is cancelled.
 import asyncio
 import inspect
 import json
-import threading
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
-from contextlib import suppress
-from contextvars import copy_context
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
-from types import CodeType
 from typing import Any, Protocol, cast, get_type_hints
 
 from msgspec import structs
 
 from stretto.agents.acceptance import Acceptance, Answer
+from stretto.agents.python_function import (
+    call_in_thread,
+    digest_of,
+    is_async,
+    plain_function,
+)
 from stretto.plan.catalog import Catalog
 from stretto.plan.model import Plan
 from stretto.ports.runner import (
@@ -106,10 +107,10 @@ class FunctionAgent:
             for parameter in self.parameters
             if (value := parameter.value(request.prompt, context)) is not inspect.Parameter.empty
         }
-        if _is_async(self.call):
+        if is_async(self.call):
             result = self.call(**arguments)
         else:
-            result = await _in_thread(partial(self.call, **arguments))
+            result = await call_in_thread(partial(self.call, **arguments))
         return await result if inspect.isawaitable(result) else result
 
 
@@ -283,7 +284,7 @@ def _read(name: str, function: Callable[..., object]) -> FunctionAgent:
 
 
 def _parameters(function: Callable[..., object]) -> Iterator[_Parameter]:
-    kinds = get_type_hints(_underlying(function), include_extras=True)
+    kinds = get_type_hints(plain_function(function), include_extras=True)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
@@ -309,49 +310,14 @@ def _converter(kind: Any) -> Callable[[object], object]:
     return TypeAdapter(kind).validate_python
 
 
-def _underlying(function: Callable[..., object]) -> Any:
-    """The plain function inside a partial, a method or an object with __call__."""
-    while isinstance(function, partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    if inspect.isroutine(function) or inspect.isclass(function):
-        return function
-    return type(function).__call__
-
-
-def _is_async(function: Callable[..., object]) -> bool:
-    return inspect.iscoroutinefunction(_underlying(function))
+def _identity(function: Callable[..., object]) -> str:
+    inner = plain_function(function)
+    name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__qualname__', '')}"
+    return f"{FUNCTION_MODEL}{name} {digest_of(function)}"
 
 
 def _summary(function: Callable[..., object]) -> str:
-    return (inspect.getdoc(_underlying(function)) or "").partition("\n")[0]
-
-
-async def _in_thread(call: Callable[[], object]) -> object:
-    """In a thread of its own, and not of the loop's pool: a function that never returns would take
-    a place there for ever, and keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
-
-    def tell(result: object, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result((result, error))
-
-    def work() -> None:
-        result, error = None, None
-        try:
-            result = copied.run(call)
-        except BaseException as raised:
-            error = raised
-        with suppress(RuntimeError):  # the run is over and its loop closed: nobody waits
-            loop.call_soon_threadsafe(tell, result, error)
-
-    copied = copy_context()
-    threading.Thread(target=work, name="stretto function agent", daemon=True).start()
-    result, error = await done
-    if error is not None:
-        raise error
-    return result
+    return (inspect.getdoc(plain_function(function)) or "").partition("\n")[0]
 
 
 def _as_json(output: object) -> Json:
@@ -366,69 +332,3 @@ def _as_json(output: object) -> Json:
         said = f"{_NOT_JSON.format(type(output).__name__)}: {error}"
         raise InvalidUsage(said) from None
     return value
-
-
-def _identity(function: Callable[..., object]) -> str:
-    """Another function, another version of its code or other captured values: another identity.
-    What the function calls in turn is not followed."""
-    inner = _underlying(function)
-    name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__qualname__', '')}"
-    digest = sha256()
-    for text in (*_texts(function), *_code(inner)):
-        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return f"{FUNCTION_MODEL}{name} {digest.hexdigest()[:32]}"
-
-
-def _code(function: Any) -> Iterator[str]:
-    try:
-        yield inspect.getsource(function)
-    except (OSError, TypeError):
-        if isinstance(code := getattr(function, "__code__", None), CodeType):
-            yield from _compiled(code)
-
-
-def _compiled(code: CodeType) -> Iterator[str]:
-    yield code.co_code.hex()
-    yield repr(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _compiled(constant)
-        else:
-            yield repr(constant)
-
-
-def _texts(function: Any) -> Iterator[str]:
-    """The values that a function carries with it: defaults, closures, arguments of a partial."""
-    while isinstance(function, partial):
-        yield from map(_text, (*function.args, *function.keywords.items()))
-        function = function.func
-    function = inspect.unwrap(function)
-    if (owner := getattr(function, "__self__", None)) is not None:
-        yield _text(owner)
-    elif not inspect.isroutine(function):
-        yield _text(function)
-    cells = getattr(function, "__closure__", None) or ()
-    values = [cell.cell_contents for cell in cells if _is_set(cell)]
-    defaults = getattr(function, "__defaults__", None) or ()
-    keywords = getattr(function, "__kwdefaults__", None) or {}
-    yield from map(_text, (*values, *defaults, *keywords.items()))
-
-
-def _is_set(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-def _text(value: object) -> str:
-    """The same in every process: the repr of a value, but of an object with an address its type."""
-    if isinstance(value, str | int | float | bool | bytes | None):
-        return repr(value)
-    if isinstance(value, tuple | list):
-        return f"[{','.join(map(_text, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(map(_text, value.items()))}}}"
-    carried = [getattr(value, each.name) for each in fields(value)] if is_dataclass(value) else []
-    return f"{type(value).__module__}.{type(value).__qualname__}{_text(carried) if carried else ''}"

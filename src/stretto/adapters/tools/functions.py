@@ -18,14 +18,11 @@ is reused.
 The function runs in this process and not in the sandbox: it may do whatever the process may do.
 '''
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from hashlib import sha256
 from textwrap import dedent
-from types import CodeType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -39,6 +36,12 @@ from typing import (
 )
 
 from stretto.adapters.tools.outcomes import outcome
+from stretto.agents.python_function import (
+    call_in_thread,
+    digest_of,
+    is_async,
+    plain_function,
+)
 from stretto.ports.tool import ToolOutcome, ToolRecovery, ToolSpec
 from stretto.problems.errors import InvalidUsage
 from stretto.toolnames.filters import is_delegating
@@ -94,8 +97,8 @@ class FunctionTool(Generic[P, R]):
 
     @property
     def identity(self) -> str:
-        """Changes whenever the function's own code does; what the function calls is not looked at."""
-        return f"{self.name} {sha256(_source(self.function).encode()).hexdigest()[:32]}"
+        """Changes whenever the function's own code does; what the function calls is not followed."""
+        return f"{self.name} {digest_of(self.function)}"
 
     async def call(self, arguments: Mapping[str, Json], key: str) -> ToolOutcome:
         from stretto.adapters.tools.arguments import InvalidArguments, check_json
@@ -114,24 +117,14 @@ class FunctionTool(Generic[P, R]):
         return await self._run(values)
 
     async def _run(self, values: Mapping[str, Any]) -> ToolOutcome:
-        called = cast(Callable[..., Any], self.function)
-
-        def call() -> tuple[Any, BaseException | None]:
-            # An exception is handed over as a value: a StopIteration would never leave the thread.
-            try:
-                return called(**values), None
-            except (Exception, SystemExit) as error:
-                return None, error
-
-        result, error = call() if _is_async(self.function) else await asyncio.to_thread(call)
-        if inspect.isawaitable(result):
-            try:
+        call = partial(cast(Callable[..., Any], self.function), **values)
+        try:
+            result = call() if is_async(self.function) else await call_in_thread(call)
+            if inspect.isawaitable(result):
                 result = await result
-            except (Exception, SystemExit) as raised:
-                error = raised
-        if error is not None:
-            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            return outcome(f"Error: {said}", "error")
+        except (Exception, SystemExit) as error:
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            return outcome(f"Error: {reason}", "error")
         return _outcome(self.name, result)
 
     def _check_name(self, effect: str) -> None:
@@ -207,7 +200,7 @@ def _spec(
 def _check_result(function: Callable[..., Any]) -> None:
     from pydantic import TypeAdapter
 
-    result = get_type_hints(_plain(function), include_extras=True).get("return", Any)
+    result = get_type_hints(plain_function(function), include_extras=True).get("return", Any)
     TypeAdapter(result).json_schema(mode="serialization")
 
 
@@ -245,7 +238,7 @@ def _read_signature(
 def _parameters(name: str, function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
     try:
         signature = inspect.signature(function)
-        hints = get_type_hints(_plain(function), include_extras=True)
+        hints = get_type_hints(plain_function(function), include_extras=True)
     except (TypeError, ValueError, NameError) as error:
         raise _not_a_tool(name, f"its signature cannot be read: {error}") from error
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -257,18 +250,6 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[tuple[inspect.P
             raise _not_a_tool(name, f"its parameter '{parameter.name}' has no annotation")
         found.append((parameter, hints[parameter.name]))
     return found
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What carries the annotations: a partial's function, an object's __call__."""
-    while isinstance(function, partial):
-        function = function.func
-    is_plain = inspect.isroutine(function) or inspect.isclass(function)
-    return function if is_plain else type(function).__call__
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_plain(function))
 
 
 def _not_a_tool(name: str, why: str) -> InvalidUsage:
@@ -307,23 +288,3 @@ def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
     found = map(_ONE_ARGUMENT.fullmatch, re.split(r"\n(?=\S)", lines))
     described = {each[1]: " ".join(each[2].split()) for each in found if each}
     return f"{text[: section.start()].strip()}\n\n{rest.strip()}".strip(), described
-
-
-def _source(function: Callable[..., Any]) -> str:
-    try:
-        return inspect.getsource(_plain(function))
-    except (OSError, TypeError):  # typed into an interpreter, or made by exec
-        code = getattr(_plain(function), "__code__", None)
-        return _code_text(code) if isinstance(code, CodeType) else repr(_plain(function))
-
-
-def _code_text(code: CodeType) -> str:
-    """Equal for equal code, wherever it stands: no file names, line numbers or addresses."""
-    constants = [_constant_text(constant) for constant in code.co_consts]
-    return repr((code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
-
-
-def _constant_text(constant: object) -> str:
-    if isinstance(constant, frozenset):  # whose order differs between processes
-        return repr(sorted(map(repr, constant)))
-    return _code_text(constant) if isinstance(constant, CodeType) else repr(constant)

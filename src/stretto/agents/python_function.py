@@ -1,0 +1,121 @@
+"""What agents and tools that are Python functions share: find the plain function, run it in a thread,
+and tell whether it is still the same."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import fields, is_dataclass
+from functools import partial
+from hashlib import sha256
+from types import CodeType
+from typing import Any
+
+
+def plain_function(function: Callable[..., object]) -> Any:
+    """The plain function inside a partial, a method or an object with __call__."""
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return type(function).__call__
+
+
+def is_async(function: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(plain_function(function))
+
+
+async def call_in_thread(call: Callable[[], object]) -> object:
+    """In a thread of its own, and not of the loop's pool: a function that never returns would take
+    a place there for ever, and keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
+
+    def tell(result: object, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((result, error))
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = copied.run(call)
+        except BaseException as raised:
+            error = raised
+        with suppress(RuntimeError):  # the run is over and its loop closed: nobody waits
+            loop.call_soon_threadsafe(tell, result, error)
+
+    copied = copy_context()
+    threading.Thread(target=work, name="stretto function", daemon=True).start()
+    result, error = await done
+    if error is not None:
+        raise error
+    return result
+
+
+def digest_of(function: Callable[..., object]) -> str:
+    """Changes with the code of the function and with the values that it carries with it. What the
+    function calls in turn is not followed."""
+    digest = sha256()
+    for text in (*_carried(function), *_code(plain_function(function))):
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()[:32]
+
+
+def _code(function: Any) -> Iterator[str]:
+    try:
+        yield inspect.getsource(function)
+    except (OSError, TypeError):
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
+            yield from _compiled(code)
+
+
+def _compiled(code: CodeType) -> Iterator[str]:
+    yield code.co_code.hex()
+    yield repr(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _compiled(constant)
+        elif isinstance(constant, frozenset):  # whose order differs between processes
+            yield repr(sorted(map(repr, constant)))
+        else:
+            yield repr(constant)
+
+
+def _carried(function: Any) -> Iterator[str]:
+    """The values that a function carries with it: defaults, closures, arguments of a partial."""
+    while isinstance(function, partial):
+        yield from map(_text, (*function.args, *function.keywords.items()))
+        function = function.func
+    function = inspect.unwrap(function)
+    if (owner := getattr(function, "__self__", None)) is not None:
+        yield _text(owner)
+    elif not inspect.isroutine(function):
+        yield _text(function)
+    cells = getattr(function, "__closure__", None) or ()
+    values = [cell.cell_contents for cell in cells if _is_set(cell)]
+    defaults = getattr(function, "__defaults__", None) or ()
+    keywords = getattr(function, "__kwdefaults__", None) or {}
+    yield from map(_text, (*values, *defaults, *keywords.items()))
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _text(value: object) -> str:
+    """The same in every process: the repr of a value, but of an object with an address its type."""
+    if isinstance(value, str | int | float | bool | bytes | None):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return f"[{','.join(map(_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(map(_text, value.items()))}}}"
+    carried = [getattr(value, each.name) for each in fields(value)] if is_dataclass(value) else []
+    return f"{type(value).__module__}.{type(value).__qualname__}{_text(carried) if carried else ''}"
