@@ -125,6 +125,7 @@ def named_models(
     chosen: ModelSelection, project: "Project", ask: Ask | None = None
 ) -> "NamedModels":
     from stretto.adapters.models.named import NamedModels
+    from stretto.adapters.models.prices import PriceList
 
     settings, environ = project.settings, project.environ
 
@@ -134,7 +135,8 @@ def named_models(
         return await asyncio.to_thread(_local_model, name, settings, environ, is_users_own, ask)
 
     own = {"embedded": local, "local": local}
-    return NamedModels(environ, _Makers(own, project.plugins, environ))
+    prices = PriceList(settings.home / "prices.json")
+    return NamedModels(environ, _Makers(own, project.plugins, environ), prices)
 
 
 class _Makers(Mapping[str, "Maker"]):

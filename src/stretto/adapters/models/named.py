@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from stretto.adapters.models.endpoint import endpoint_of
 from stretto.adapters.models.model_names import NameFault, check_provider, resolve_name
-from stretto.adapters.models.prices import price
+from stretto.adapters.models.prices import PriceList
 from stretto.adapters.models.provider_table import BY_NAME, OTHERS, Provider
 from stretto.ports.model import Model, TokenCounts
 from stretto.problems.errors import InvalidConfig
@@ -16,11 +16,15 @@ Maker = Callable[[str], Awaitable[Model]]
 
 class NamedModels:
     def __init__(
-        self, environ: Mapping[str, str], others: Mapping[str, Maker] | None = None
+        self,
+        environ: Mapping[str, str],
+        others: Mapping[str, Maker] | None = None,
+        prices: PriceList | None = None,
     ) -> None:
         """`others`: who makes the models whose name begins so (up to the colon)."""
         self._environ = environ
         self._others = others or {}
+        self._prices = prices or PriceList()
         self._models: dict[str, Model] = {}
         self._making: dict[str, asyncio.Lock] = {}
 
@@ -44,7 +48,7 @@ class NamedModels:
         await close_clients()
 
     def usd(self, name: str, tokens: TokenCounts) -> float:
-        return price(name, tokens) or 0.0
+        return self._prices.usd(name, tokens) or 0.0
 
 
 def make_model(name: str, environ: Mapping[str, str]) -> Model:
