@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.documents.scalars import plain_scalar
+from stretto.documents.yaml_text import plain_scalar
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 import pytest
 
 from stretto.documents.document import read_text
-from stretto.documents.node import ScalarNode
-from stretto.documents.source import Source, find, find_key
+from stretto.documents.node import ScalarNode, Source, find, find_key
 from stretto.problems import Place
 
 

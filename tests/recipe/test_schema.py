@@ -7,7 +7,7 @@ from jsonschema import Draft7Validator
 
 from stretto.documents.document import read_file, read_text
 from stretto.documents.node import plain
-from stretto.recipe.schema import recipe_schema
+from stretto.recipe.grammar import recipe_schema
 from support.recipes import RECIPES
 
 VALIDATOR = Draft7Validator(recipe_schema())

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.documents.document import Document, compose, load
-from stretto.documents.node import MapNode, ScalarNode
+from stretto.documents.node import MapNode, ScalarNode, Source, find
 from stretto.documents.shapes import Fields, Reading
-from stretto.documents.source import Source, find
 from stretto.plan.catalog import Catalog
 from stretto.problems import Problem
 from stretto.recipe.grammar import AGENT
@@ -136,7 +135,7 @@ def _check_tools(agent: Agent, fields: Fields, reading: Reading) -> None:
         if fault is not None:
             node = fields.node.entries["tools"]
             place = reading.source.place_inside_list(node, tool)
-            reading.say(fault.code, place, fields.path("tools"), fault.message, fault.hint)
+            reading.problem_at(fault.code, place, fields.path("tools"), fault.message, fault.hint)
 
 
 def _check_schema(agent: Agent, fields: Fields, reading: Reading) -> None:
@@ -144,7 +143,7 @@ def _check_schema(agent: Agent, fields: Fields, reading: Reading) -> None:
     for fault in schema_faults(schema) if schema is not None else ():
         path = ("validation", "schema", *fault.path)
         place = reading.source.place_of(find(fields.node, path))
-        reading.say("RCP124", place, (*fields.at, *path), fault.message, SCHEMA_EXAMPLE)
+        reading.problem_at("RCP124", place, (*fields.at, *path), fault.message, SCHEMA_EXAMPLE)
 
 
 def _agent(fields: Fields, reading: Reading, path: Path, prompt: str, is_foreign: bool) -> Agent:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stretto.config.private import make_private
 from stretto.problems.errors import InvalidUsage, RefusedToOverwrite
-from stretto.recipe.schema import recipe_schema
+from stretto.recipe.grammar import recipe_schema
 
 # Beside the recipes, so that the modeline works wherever the project is cloned to.
 SCHEMA_FILE = ".recipe.schema.json"

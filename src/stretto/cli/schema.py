@@ -6,7 +6,7 @@ import click
 
 from stretto.cli.options import json_option
 from stretto.cli.terminal import say
-from stretto.recipe.schema import recipe_schema
+from stretto.recipe.grammar import recipe_schema
 
 
 @click.command("schema")

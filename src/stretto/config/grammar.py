@@ -24,7 +24,7 @@ class FolderInside(Text):
         if is_inside and not any(name.casefold() == ".git" for name in names):
             return "/".join(names)
         message = f"'{written[:60]}' is no folder that can be carried into a copy"
-        reading.say("RCP121", node, at, message, f"write {self.called}")
+        reading.problem_at("RCP121", node, at, message, f"write {self.called}")
         return None
 
 

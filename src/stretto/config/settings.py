@@ -236,7 +236,7 @@ def _with_file(
         return settings
     written = CONFIG.read(document.root, (), reading) if document.root else None
     if written is not None and written.written("limits") and not is_users_own:
-        reading.say("CFG001", written.key("limits"), ("limits",), "a project cannot set limits",
+        reading.problem_at("CFG001", written.key("limits"), ("limits",), "a project cannot set limits",
                     f"move them to your own {settings.home / CONFIG_FILE}")  # fmt: skip
     problems.extend(reading.problems)
     return settings if written is None else _applied(settings, written, file.parent)

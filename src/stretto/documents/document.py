@@ -8,10 +8,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
-from stretto.documents.letters import FORBIDDEN, named
-from stretto.documents.node import Node
+from stretto.documents.node import FORBIDDEN, Node, Source, name_letter
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
-from stretto.documents.source import Source
 from stretto.problems import Problem
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
@@ -88,7 +86,7 @@ def _clean(source: Source) -> Source | Document:
     if forbidden is None:
         return source
     place = source.place_of_index(forbidden.start())
-    message = f"{named(forbidden[0])} cannot stand in a recipe"
+    message = f"{name_letter(forbidden[0])} cannot stand in a recipe"
     return Document(source, None, (source.problem("RCP004", place, message, "delete it"),))
 
 

@@ -10,9 +10,15 @@ from bisect import bisect_right
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import NoReturn
 
-from stretto.documents.letters import FORBIDDEN, named
-from stretto.documents.node import ListNode, MapNode, Node, ScalarNode
-from stretto.documents.source import Source
+from stretto.documents.node import (
+    FORBIDDEN,
+    ListNode,
+    MapNode,
+    Node,
+    ScalarNode,
+    Source,
+    name_letter,
+)
 from stretto.problems import Problem
 from stretto.vocabulary.limits import Limits
 
@@ -122,7 +128,7 @@ class _Composer:
             said = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
             self._refuse("RCP007", f"not JSON: {said}", _LOOK)
         if hidden := FORBIDDEN.search(value):
-            message = f"{named(hidden[0])} cannot stand in a recipe, not even escaped"
+            message = f"{name_letter(hidden[0])} cannot stand in a recipe, not even escaped"
             self._say("RCP004", start, message, "delete it")
             value = FORBIDDEN.sub("", value)
         return ScalarNode(start, self.at, *self._position(start), value, value)

@@ -30,10 +30,12 @@ class Text(Kind[str]):
             is_word = isinstance(node, ScalarNode) and node.value is not None
             return self.mistyped(node, at, reading, "put it in quotes" if is_word else "")
         if not self.may_be_blank and not node.written.strip():
-            reading.say("RCP103", node, at, f"'{at[-1]}' is empty", f"write {self.called}")
+            reading.problem_at("RCP103", node, at, f"'{at[-1]}' is empty", f"write {self.called}")
             return None
         if self.one_line and "\n" in node.written.strip():
-            reading.say("RCP103", node, at, f"'{at[-1]}' must stay on one line", "join the lines")
+            reading.problem_at(
+                "RCP103", node, at, f"'{at[-1]}' must stay on one line", "join the lines"
+            )
             return None
         return node.written.strip() if self.one_line else node.written
 
@@ -53,7 +55,7 @@ class Identifier(Kind[str]):
         slug = re.sub(r"[^A-Za-z0-9_-]+", "-", node.written).strip("-_")[:60]
         hint = f"for example '{slug}'" if is_id(slug) else f"it must be {self.called}"
         message = f"'{node.written[:60]}' is not an id"
-        reading.say("RCP107", node, at, message, hint)
+        reading.problem_at("RCP107", node, at, message, hint)
         return None
 
     def schema(self) -> JsonSchema:
@@ -85,7 +87,7 @@ class Count(Kind[int]):
         if self.least <= node.value <= self.most:
             return node.value
         message = f"'{at[-1]}' is {node.written[:40]}, which is out of range"
-        reading.say("RCP111", node, at, message, f"write {self.called}")
+        reading.problem_at("RCP111", node, at, message, f"write {self.called}")
         return None
 
     def schema(self) -> JsonSchema:
@@ -102,7 +104,7 @@ class Amount(Kind[float]):
         if node.value > 0:
             return float(node.value)
         message = f"'{at[-1]}' is {node.written[:40]}, which is out of range"
-        reading.say("RCP111", node, at, message, f"write {self.called}")
+        reading.problem_at("RCP111", node, at, message, f"write {self.called}")
         return None
 
     def schema(self) -> JsonSchema:
@@ -120,7 +122,9 @@ class Duration(Kind[float]):
             return seconds
         if not isinstance(node, RefusedNode):
             shown = f"'{node.written[:40]}'" if isinstance(node, ScalarNode) else "this"
-            reading.say("RCP110", node, at, f"{shown} is not a duration", f"write {self.called}")
+            reading.problem_at(
+                "RCP110", node, at, f"{shown} is not a duration", f"write {self.called}"
+            )
         return None
 
     def schema(self) -> JsonSchema:
@@ -144,7 +148,9 @@ class Milliseconds(Duration):
             if (seconds := parse_duration(node.value / 1000)) is not None:
                 return seconds
         if not isinstance(node, RefusedNode):
-            reading.say("RCP110", node, at, f"'{at[-1]}' must be {self.called}", "for example 1500")
+            reading.problem_at(
+                "RCP110", node, at, f"'{at[-1]}' must be {self.called}", "for example 1500"
+            )
         return None
 
     def schema(self) -> JsonSchema:
@@ -168,7 +174,9 @@ class Choice(Kind[str]):
             # The same object as in the code: a stored plan leaves out what *is* the default.
             return sys.intern(written)
         hint = did_you_mean(node.written, self.choices) or f"it must be {self.called}"
-        reading.say("RCP109", node, at, f"'{node.written[:60]}' is not a value of '{at[-1]}'", hint)
+        reading.problem_at(
+            "RCP109", node, at, f"'{node.written[:60]}' is not a value of '{at[-1]}'", hint
+        )
         return None
 
     def schema(self) -> JsonSchema:
@@ -278,7 +286,7 @@ class MapOf(Kind[Mapping[str, T]], Generic[T]):
         for name, entry in node.entries.items():
             if self.keys_are_ids and not is_id(name):
                 hint = f"it must be {Identifier.called}"
-                reading.say(
+                reading.problem_at(
                     "RCP107", node.keys[name], (*at, name), f"'{name[:60]}' is not an id", hint
                 )
             value = self.value.read(entry, (*at, name), reading)

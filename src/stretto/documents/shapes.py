@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from stretto.documents.node import MapNode, Node, Path, RefusedNode, describe
-from stretto.documents.source import Source
+from stretto.documents.node import MapNode, Node, Path, RefusedNode, Source, describe
 from stretto.problems import Place, Problem
 from stretto.vocabulary.names import closest, did_you_mean, listed
 
@@ -27,7 +26,7 @@ class Reading:
     source: Source
     problems: list[Problem] = field(default_factory=list)
 
-    def say(
+    def problem_at(
         self, code: str, node: Node | Place, path: Path, message: str, hint: str | None = ""
     ) -> None:
         place = node if isinstance(node, Place) else self.source.place_of(node)
@@ -51,7 +50,7 @@ class Kind(ABC, Generic[T]):
             return None
         name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else "this"
         message = f"{name} must be {self.called}, not {describe(node)}"
-        reading.say("RCP103", node, at, message, hint or self.mend or f"write {self.called}")
+        reading.problem_at("RCP103", node, at, message, hint or self.mend or f"write {self.called}")
         return None
 
 
@@ -112,7 +111,7 @@ class Shape:
             if not isinstance(node, RefusedNode):
                 name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else self.called
                 message = f"{name} must be a mapping, not {describe(node)}"
-                reading.say("RCP103", node, at, message, f"its keys: {self._names()}")
+                reading.problem_at("RCP103", node, at, message, f"its keys: {self._names()}")
             return None
         node, known = self._mended(node, at, reading), self._known
         values: dict[str, object] = {}
@@ -122,7 +121,7 @@ class Shape:
                 values[name] = key.kind.read(value, (*at, name), reading)
         for key in self._required:
             if key.name not in node.entries:
-                reading.say(
+                reading.problem_at(
                     "RCP102",
                     _first_word(node, reading.source),
                     at,
@@ -155,7 +154,7 @@ class Shape:
         meant = None if name in self.foreign else closest(name, free)
         hint = self.foreign.get(name) or (f"did you mean '{meant}'?" if meant else None)
         hint = hint or did_you_mean(name, (key.name for key in self.keys))
-        reading.say("RCP101", key, at, message, hint or f"known keys: {self._names()}")
+        reading.problem_at("RCP101", key, at, message, hint or f"known keys: {self._names()}")
         return meant
 
     def _names(self) -> str:

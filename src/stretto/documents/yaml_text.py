@@ -1,9 +1,11 @@
-"""YAML into nodes. In: Source. Out: the root node (None when it cannot be read) and problems.
+"""YAML into nodes, or into problems that say what an author did to get them.
 
 The nodes are built from the parser's events in one pass: PyYAML's own composer recurses in C
 (60 KB of brackets crash it), follows aliases, and lets the last of two equal keys win.
 """
 
+import math
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -20,12 +22,17 @@ from yaml.events import (
     StreamStartEvent,
 )
 
-from stretto.documents.letters import FORBIDDEN, named
-from stretto.documents.node import ListNode, MapNode, Node, RefusedNode, ScalarNode
-from stretto.documents.scalars import plain_scalar
-from stretto.documents.source import Source
-from stretto.documents.yaml_errors import explain
-from stretto.problems import Problem
+from stretto.documents.node import (
+    FORBIDDEN,
+    ListNode,
+    MapNode,
+    Node,
+    RefusedNode,
+    ScalarNode,
+    Source,
+    name_letter,
+)
+from stretto.problems import Place, Problem
 from stretto.vocabulary.limits import Limits
 
 _Parser: Any
@@ -131,7 +138,7 @@ class _Composer:
         value = written if event.style else plain_scalar(written)
         if event.style == '"' and (hidden := FORBIDDEN.search(written)):
             # The file is clean, so it was written as an escape, and would come alive later.
-            message = f"{named(hidden[0])} cannot stand in a recipe, not even escaped"
+            message = f"{name_letter(hidden[0])} cannot stand in a recipe, not even escaped"
             self._say("RCP004", event, message, "delete it")
         if self.has_odd_breaks:
             line, column = self._position(start)
@@ -210,3 +217,111 @@ class _Composer:
     def _refuse(self, code: str, event: Any, message: str, hint: str) -> None:
         self._say(code, event, message, hint)
         raise _Refused
+
+
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INT = re.compile(r"[-+]?[0-9]{1,300}\Z")
+_BASED = re.compile(r"0o[0-7]{1,100}\Z|0x[0-9a-fA-F]{1,100}\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_STARTS_A_NUMBER = frozenset("+-.0123456789")
+
+
+def plain_scalar(text: str) -> bool | int | float | str | None:
+    # `yes`, `on` and 12:30 are text here: YAML 1.1 turned country codes into booleans.
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _STARTS_A_NUMBER:
+        return text
+    if _INT.match(text):
+        return int(text)
+    if _BASED.match(text):
+        return int(text[2:], 8 if text[1] == "o" else 16)
+    if _FLOAT.match(text) and math.isfinite(number := float(text)):
+        return number
+    # Infinities and numbers past every double stay text: JSON could not keep them.
+    return text
+
+
+# (part of libyaml's message, what we say, hint, look at where the construct began?)
+_KNOWN: tuple[tuple[str, str, str, bool], ...] = (
+    ("mapping values are not allowed", "a ':' cannot stand here",
+     "quote the text if it contains ': ', or check this line's indentation", False),
+    ("could not find expected ':'", "this line is not `key: value`",
+     "add the ':' after the key, or indent the line into the text above it", True),
+    ("did not find expected key", "this does not fit the mapping it stands in",
+     "check the indentation, and quote text that starts with a quote or bracket", False),
+    ("did not find expected '-' indicator", "this does not fit the list it stands in",
+     "every item of a list starts with '- ' in the same column", False),
+    ("did not find expected node content", "a value is missing here, or a bracket is not closed",
+     "write the value, or close the bracket before it", False),
+    ("did not find expected ',' or ']'", "the '[' is not closed, or a ',' is missing",
+     "close it with ']'", True),
+    ("did not find expected ',' or '}'", "the '{' is not closed, or a ',' is missing",
+     "close it with '}', or put quotes around {{ … }}", True),
+    ("found unexpected end of stream", "the quote is not closed", "close it on its last line", True),
+    ("found unexpected document indicator", "the quote is not closed", "close it", True),
+    ("found unknown escape character", "unknown escape in double quotes",
+     "write '\\\\' for a backslash, or use single quotes", False),
+    ("block sequence entries are not allowed", "a list item cannot start here",
+     "put the '- ' on a line of its own, below its key", False),
+    ("block collections are not allowed", "a list or mapping cannot start here",
+     "put it on a line of its own", False),
+    ("cannot start any token", "this character cannot start a value", "put the value in quotes",
+     False),
+    ("did not find expected alphabetic or numeric", "'*' or '&' starts an alias here",
+     "put the value in quotes", True),
+    ("wrong indentation", "the indentation is wrong", "align it with its neighbours", False),
+    ("found invalid Unicode character escape", "this is not a Unicode character",
+     "write the character itself", False),
+)  # fmt: skip
+_UNQUOTED_BRACES = re.compile(r"(?:^|:\s|-\s)\s*(\{\{)")
+
+
+def explain(error: Any, source: Source) -> Problem:
+    mark = getattr(error, "problem_mark", None)
+    said = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+    if mark is None:
+        return source.problem("RCP005", None, f"not YAML: {said}")
+    place = Place(mark.line + 1, mark.column + 1)
+    line = source.line(place.line)
+    if "\t" in line[: place.column] and line[: place.column].strip(" \t-") == "":
+        tab = Place(place.line, line.index("\t") + 1)
+        return source.problem("RCP006", tab, "a tab cannot indent YAML", "use spaces")
+    braces = _braces(error, source, place)
+    if braces is not None:
+        message = "text that starts with '{{' needs quotes"
+        return source.problem("RCP005", braces, message, 'write "{{ … }}"')
+    if place.line > len(source.lines) or not source.line(place.line)[place.column - 1 :].strip():
+        place = _last_open_bracket(source) or place
+    for part, says, hint, at_start in _KNOWN:
+        if part in said:
+            began = getattr(error, "context_mark", None) if at_start else None
+            if began is not None:
+                place = Place(began.line + 1, began.column + 1)
+            return source.problem("RCP005", place, f"not YAML: {says}", hint)
+    return source.problem("RCP005", place, f"not YAML: {said}", "check the line and the one before")
+
+
+def _last_open_bracket(source: Source) -> Place | None:
+    """The file ended inside a bracket: point at that one, not at the end."""
+    open_at: list[int] = []
+    for at, letter in enumerate(source.text):
+        if letter in "[{":
+            open_at.append(at)
+        elif letter in "]}" and open_at:
+            open_at.pop()
+    return source.place_of_index(open_at[-1]) if open_at else None
+
+
+def _braces(error: Any, source: Source, place: Place) -> Place | None:
+    """`input: {{inputs.topic}} today` without quotes: the commonest slip of all."""
+    began = getattr(error, "context_mark", None)
+    for number in {place.line, began.line + 1 if began else place.line}:
+        found = _UNQUOTED_BRACES.search(source.line(number))
+        if found:
+            return Place(number, found.start(1) + 1, 2)
+    return None

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from stretto.documents.node import ListNode, Path, ScalarNode, spell
-from stretto.documents.source import find, find_key
+from stretto.documents.node import ListNode, Path, ScalarNode, find, find_key, spell
 from stretto.plan.catalog import Catalog
 from stretto.plan.postures import posture_of
 from stretto.problems import Place, Problem

@@ -17,7 +17,7 @@ from stretto.documents.kinds import (
     Text,
     Version,
 )
-from stretto.documents.shapes import Key, Shape
+from stretto.documents.shapes import JsonSchema, Key, Shape
 from stretto.recipe import parts
 
 _ID = Identifier()
@@ -219,3 +219,41 @@ ENVELOPE = Shape("the root", "A recipe under `workflow:`.", (
     ("agents", "output", "timeout", "timeout_ms", "max_concurrency", "budget"),
     "indent it, to stand under workflow:",
 ))  # fmt: skip
+
+
+def recipe_schema() -> JsonSchema:
+    """The JSON Schema of recipes: draft-07, which every editor reads.
+
+    Flat and structural recipes have their steps at the root, wrapped ones under workflow:.
+    """
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Stretto recipe",
+        "description": BODY.about,
+        "definitions": {"recipe": _body_schema(), "wrapped": _envelope_schema()},
+        # if/then, not oneOf: an editor then reports the one mistake and not both alternatives.
+        "if": {"required": ["workflow"]},
+        "then": {"$ref": "#/definitions/wrapped"},
+        "else": {"$ref": "#/definitions/recipe"},
+    }
+
+
+def _body_schema() -> JsonSchema:
+    schema = BODY.schema()
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    properties["steps"] = {
+        "type": "array",
+        "minItems": 1,
+        "items": STEP.schema(),
+        "description": "the work: a list of steps",
+    }
+    return schema
+
+
+def _envelope_schema() -> JsonSchema:
+    schema = ENVELOPE.schema()
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    properties["workflow"] = {"$ref": "#/definitions/recipe"}
+    return schema

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from stretto.documents.node import Node, Path
-from stretto.documents.source import Source
+from stretto.documents.node import Node, Path, Source
 from stretto.problems import Problem
 from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.values import Json

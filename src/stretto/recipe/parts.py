@@ -66,7 +66,7 @@ class OnFailureKind(Kind[OnFailure]):
                 return OnFailure(fallback=AgentId(agent))
         guess = closest(node.value, (*POLICIES, "fallback:AGENT"))
         hint = f"did you mean '{guess}'?" if guess else f"write {self.called}"
-        reading.say("RCP109", node, at, f"'{node.value[:60]}' is not a failure policy", hint)
+        reading.problem_at("RCP109", node, at, f"'{node.value[:60]}' is not a failure policy", hint)
         return None
 
     def schema(self) -> JsonSchema:
@@ -92,7 +92,9 @@ class MergeBackKind(Kind[MergeChoice]):
             return MergeChoice("after", StepId(after.strip()))
         guess = closest(node.value, ("auto", "manual", "never"))
         hint = f"did you mean '{guess}'?" if guess else f"write {self.called}"
-        reading.say("RCP109", node, at, f"'{node.value[:60]}' is not a value of 'merge_back'", hint)
+        reading.problem_at(
+            "RCP109", node, at, f"'{node.value[:60]}' is not a value of 'merge_back'", hint
+        )
         return None
 
     def schema(self) -> JsonSchema:
@@ -112,7 +114,7 @@ class WaitKind(Kind[Any]):
         if isinstance(node, RefusedNode):
             return None
         shown = f"'{node.written[:40]}'" if isinstance(node, ScalarNode) else "this"
-        reading.say(
+        reading.problem_at(
             "RCP112", node, at, f"{shown} is not something to wait for", f"write {self.called}"
         )
         return None
@@ -160,7 +162,7 @@ def make_input(fields: Fields, reading: Reading) -> Input | None:
     name = fields.get("name", str)
     if is_named_by_key:
         if fields.written("name") and name != fields.at[-1]:
-            reading.say(
+            reading.problem_at(
                 "RCP114",
                 fields.key("name"),
                 fields.path("name"),
@@ -169,7 +171,7 @@ def make_input(fields: Fields, reading: Reading) -> Input | None:
             )
         name = str(fields.at[-1])
     elif not fields.written("name"):
-        reading.say(
+        reading.problem_at(
             "RCP102",
             fields.node,
             fields.at,
@@ -264,7 +266,7 @@ def make_switch(fields: Fields, reading: Reading) -> Switch:
 def make_loop(fields: Fields, reading: Reading) -> Loop:
     ends = fields.written("validator", "until")
     if not ends:
-        reading.say(
+        reading.problem_at(
             "RCP102",
             fields.node,
             fields.at,
@@ -272,7 +274,7 @@ def make_loop(fields: Fields, reading: Reading) -> Loop:
             "without one it would never know that it is done",
         )
     elif len(ends) == 2:
-        reading.say(
+        reading.problem_at(
             "RCP114",
             fields.key("until"),
             fields.path("until"),
@@ -297,7 +299,7 @@ def make_stage(fields: Fields, reading: Reading) -> Stage:
 def make_map(fields: Fields, reading: Reading) -> Map:
     doers = fields.written("agent", "stages")
     if not doers:
-        reading.say(
+        reading.problem_at(
             "RCP102",
             fields.node,
             fields.at,
@@ -305,7 +307,7 @@ def make_map(fields: Fields, reading: Reading) -> Map:
             "agent: who does it for each element",
         )
     elif len(doers) == 2:
-        reading.say(
+        reading.problem_at(
             "RCP114",
             fields.key("stages"),
             fields.path("stages"),
@@ -395,7 +397,7 @@ def _work(fields: Fields, reading: Reading) -> Work:
 
 def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind: str) -> None:
     for other in made_by[1:]:
-        reading.say(
+        reading.problem_at(
             "RCP113",
             fields.key(other),
             fields.path(other),
@@ -406,7 +408,7 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
     if written is not None and written != kind:
         wanted = next((key for key, made in _TYPE_OF_KEY.items() if made == written), "agent")
         has = f"'{made_by[0]}:'" if made_by else f"no '{wanted}:'"
-        reading.say(
+        reading.problem_at(
             "RCP113",
             fields.node.entries["type"],
             fields.path("type"),
@@ -414,7 +416,7 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             f"write type: {kind}, or leave it out",
         )
     if kind != "parallel" and fields.written("wait"):
-        reading.say(
+        reading.problem_at(
             "RCP113",
             fields.key("wait"),
             fields.path("wait"),
@@ -423,7 +425,7 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
         )
     for name in fields.written("agent", "subagent") if made_by else ():
         where = "in each branch" if kind == "parallel" else f"under '{made_by[0]}:'"
-        reading.say(
+        reading.problem_at(
             "RCP113",
             fields.key(name),
             fields.path(name),
@@ -435,7 +437,7 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
 def _agent(fields: Fields, reading: Reading) -> AgentId | None:
     written = fields.written("agent", "subagent")
     if len(written) == 2:
-        reading.say(
+        reading.problem_at(
             "RCP114",
             fields.key("subagent"),
             fields.path("subagent"),
@@ -449,7 +451,7 @@ def _agent(fields: Fields, reading: Reading) -> AgentId | None:
 def _instruction(fields: Fields, reading: Reading) -> tuple[str | None, Path]:
     written = fields.written(*_INSTRUCTIONS)
     for other in written[1:]:
-        reading.say(
+        reading.problem_at(
             "RCP114",
             fields.key(other),
             fields.path(other),
@@ -464,7 +466,7 @@ def _instruction(fields: Fields, reading: Reading) -> tuple[str | None, Path]:
 def timeout_of(fields: Fields, reading: Reading) -> float | None:
     written = fields.written("timeout", "timeout_ms")
     if len(written) == 2:
-        reading.say(
+        reading.problem_at(
             "RCP114",
             fields.key("timeout_ms"),
             fields.path("timeout_ms"),
@@ -476,7 +478,7 @@ def timeout_of(fields: Fields, reading: Reading) -> float | None:
 
 def _posture(fields: Fields, reading: Reading) -> Posture | None:
     if len(fields.written("posture", "permission_mode")) == 2:
-        reading.say(
+        reading.problem_at(
             "RCP114",
             fields.key("permission_mode"),
             fields.path("permission_mode"),

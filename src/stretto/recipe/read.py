@@ -6,12 +6,10 @@ from typing import TypeVar
 from stretto.documents.document import Document, read_bytes, read_file, read_text
 from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, describe
 from stretto.documents.shapes import Fields, Reading
-from stretto.recipe.flat import FLAT
+from stretto.recipe.dialects import FLAT, STRUCTURAL, WRAPPED
 from stretto.recipe.grammar import BODY, ENVELOPE
 from stretto.recipe.model import Agent, Budget, Dialect, Input, Recipe, Step
 from stretto.recipe.parts import timeout_of
-from stretto.recipe.structural import STRUCTURAL
-from stretto.recipe.wrapped import WRAPPED
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
@@ -36,7 +34,9 @@ def from_document(document: Document) -> Recipe:
         return _unread(document, reading)
     if not isinstance(document.root, MapNode):
         message = f"a recipe is a mapping, not {describe(document.root)}"
-        reading.say("RCP016", document.root, (), message, "it starts with `name:` and has `steps:`")
+        reading.problem_at(
+            "RCP016", document.root, (), message, "it starts with `name:` and has `steps:`"
+        )
         return _unread(document, reading)
     if "workflow" not in document.root.entries:
         fields = BODY.read(document.root, (), reading)
@@ -54,7 +54,7 @@ def _without_steps(root: MapNode, reading: Reading) -> MapNode:
     """`steps` beside `workflow:` is two recipes in one, which deserves its own words."""
     if "steps" not in root.entries:
         return root
-    reading.say(
+    reading.problem_at(
         "RCP114",
         root.keys["steps"],
         ("steps",),
@@ -80,10 +80,12 @@ def _recipe(
     name = _either(body, envelope, "name", str) or _either(body, envelope, "id", str)
     if name is None and dialect.needs_name and not body.written("name", "id"):
         first = next(iter(body.node.keys.values()), body.node)
-        reading.say("RCP102", first, body.at, "a recipe needs 'name'", "write what it is called")
+        reading.problem_at(
+            "RCP102", first, body.at, "a recipe needs 'name'", "write what it is called"
+        )
     for one, other in (("name", "id"), ("inputs", "parameters")):
         if len(body.written(one, other)) == 2:
-            reading.say(
+            reading.problem_at(
                 "RCP114",
                 body.key(other),
                 body.path(other),

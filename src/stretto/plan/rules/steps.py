@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from stretto.documents.node import ListNode, Path
-from stretto.documents.source import find
+from stretto.documents.node import ListNode, Path, find
 from stretto.plan.draft import Draft, DraftStep
 from stretto.plan.postures import has_means_to_write
 from stretto.recipe.model import Agent, Map, Parallel
