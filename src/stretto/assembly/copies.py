@@ -1,4 +1,4 @@
-"""The copies that writers will work in. In: a plan, a workspace. Out: warnings, before the run."""
+"""Warn before a run about files that the copies of its isolated writers will not have."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,37 +22,39 @@ def copy_limits(own: WorkspaceSettings) -> WorkspaceLimits:
 
 
 def copy_warnings(plan: Plan, settings: Settings, model: str | None) -> tuple[Problem, ...]:
-    """What the copies of its isolated writers will not have, though their sets cover it."""
+    """What the copies will not have, though the sets of their steps cover it."""
     writers = [step for step in plan.steps if step.is_writer and step.is_isolated]
     if not writers:
         return ()
     workspace = settings.project
     try:
         found = find_left_out(
-            workspace, _apart(workspace, settings), copy_limits(settings.workspace)
+            workspace, _excluded_folders(workspace, settings), copy_limits(settings.workspace)
         )
     except (StrettoError, OSError) as error:
         hint = error.hint if isinstance(error, StrettoError) else ""
-        said = f"{_named(writers)} will get no copy of the workspace: {error}"
+        said = f"{_name_steps(writers)} will get no copy of the workspace: {error}"
         return (Problem(LEFT_OUT, said, hint=hint),)
     return (
-        *_left_out(writers, found),
-        *_repositories(writers, found),
-        *_carried(plan, writers, settings, model),
+        *_ignored_warnings(writers, found),
+        *_repository_warnings(writers, found),
+        *_carry_warnings(plan, writers, settings, model),
     )
 
 
-def _apart(workspace: Path, settings: Settings) -> Iterator[str]:
+def _excluded_folders(workspace: Path, settings: Settings) -> Iterator[str]:
     yield from settings.workspace.carry
     home = settings.home.resolve()
     if home.is_relative_to(workspace.resolve()):
         yield home.relative_to(workspace.resolve()).as_posix()
 
 
-def _left_out(writers: Iterable[PlannedStep], found: LeftOut) -> Iterator[Problem]:
+def _ignored_warnings(writers: Iterable[PlannedStep], found: LeftOut) -> Iterator[Problem]:
     for step in writers:
         if paths := found.covered_by(_sets(step)):
-            says = f"the copy of step '{step.id}' leaves out {_some(paths)}: ignored, and only "
+            says = (
+                f"the copy of step '{step.id}' leaves out {_list_paths(paths)}: ignored, and only "
+            )
             yield Problem(
                 LEFT_OUT,
                 f"{says}covered by its sets, not named",
@@ -60,13 +62,13 @@ def _left_out(writers: Iterable[PlannedStep], found: LeftOut) -> Iterator[Proble
             )
 
 
-def _repositories(writers: Iterable[PlannedStep], found: LeftOut) -> Iterator[Problem]:
+def _repository_warnings(writers: Iterable[PlannedStep], found: LeftOut) -> Iterator[Problem]:
     by_paths: dict[tuple[str, ...], list[PlannedStep]] = {}
     for step in writers:
         by_paths.setdefault(found.repositories_for(_sets(step)), []).append(step)
     for paths, steps in by_paths.items():
         if paths:
-            says = f"the copy of {_named(steps)} leaves out {_some(paths)}: "
+            says = f"the copy of {_name_steps(steps)} leaves out {_list_paths(paths)}: "
             yield Problem(
                 LEFT_OUT,
                 f"{says}a repository of its own, and no submodule",
@@ -74,13 +76,13 @@ def _repositories(writers: Iterable[PlannedStep], found: LeftOut) -> Iterator[Pr
             )
 
 
-def _carried(
+def _carry_warnings(
     plan: Plan, writers: Iterable[PlannedStep], settings: Settings, model: str | None
 ) -> Iterator[Problem]:
     carry = settings.workspace.carry
     for path in carry:
         if not is_real_folder(settings.project, path):
-            says = f"{quote_path(path)} of workspace.carry is no folder of this workspace"
+            says = f"{quote_path(path)} of workspace.carry is not a folder of this workspace"
             yield Problem(LEFT_OUT, says, hint="make it, or remove it from stretto.yaml")
     if not carry:
         return
@@ -99,7 +101,7 @@ def _carried(
             yield Problem(
                 LEFT_OUT,
                 f"step '{step.id}' is done by another program, which does not see what "
-                f"workspace.carry names: {_some(carry)}",
+                f"workspace.carry names: {_list_paths(carry)}",
                 hint="only Bash in the sandbox does; or use workspace_mode: shared",
             )
 
@@ -109,10 +111,10 @@ def _sets(step: PlannedStep) -> list[Glob]:
     return [glob for glob in globs if isinstance(glob, Glob)]
 
 
-def _named(steps: Iterable[PlannedStep]) -> str:
+def _name_steps(steps: Iterable[PlannedStep]) -> str:
     ids = [f"'{step.id}'" for step in steps]
     return f"step{'s' if len(ids) > 1 else ''} {listed(ids)}"
 
 
-def _some(paths: Iterable[str]) -> str:
+def _list_paths(paths: Iterable[str]) -> str:
     return listed((quote_path(path) for path in paths), _MOST_NAMED)

@@ -1,7 +1,7 @@
-"""Who is behind a model's name here, and how a tool is configured. In: settings. Out: texts.
+"""Name what a plan leaves to the machine: which model a name stands for, how a tool is configured.
 
-Two texts are equal only if the same model is asked at the same place. They stand in the journal,
-so a value that may hold a secret is digested.
+An answer is reused only where these texts are the same. They are part of the journal, so a value
+that may hold a secret is digested.
 """
 
 import json
@@ -15,7 +15,7 @@ from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_command
 from stretto.vocabulary.values import Json
 
-# What the libraries of other providers read to find their server: names end so.
+# Variables from which the libraries of other providers take the address of their server.
 _PLACES = ("_BASE_URL", "_ENDPOINT", "_HOST", "_REGION", "_API_VERSION", "_PROJECT", "_LOCATION")
 
 

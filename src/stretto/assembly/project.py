@@ -1,4 +1,4 @@
-"""One project as one user sees it. In: a folder and an environment. Out: recipes, plans, runs."""
+"""One project as one user sees it: its settings, agents and recipes, and the plans made of them."""
 
 import json
 import os
@@ -72,12 +72,12 @@ class Project:
             ),
             self.catalog,
             self.settings.limits,
-            self.shown,
+            self.display_path,
         )
 
     @property
     def _may_shadow(self) -> bool:
-        # Another folder than the usual one is named by the user, or by settings that are trusted.
+        # A folder other than the usual one was named by the user or by trusted settings.
         is_users_choice = self.settings.workflows_dir != self.settings.project / "workflows"
         return self.settings.may_shadow or is_users_choice
 
@@ -96,7 +96,7 @@ class Project:
         folders = (Folder(path, layers.get(path, "settings")) for path in settings.agents_dirs)
         return list_agents(folders, settings.project)
 
-    def shown(self, file: Path) -> str:
+    def display_path(self, file: Path) -> str:
         """A path as a person would type it here."""
         try:
             return str(file.resolve().relative_to(Path.cwd()))
@@ -110,7 +110,7 @@ class Project:
         if isinstance(source, Path):
             return read_recipe_file(source, self.settings.limits, str(source)), ()
         if not isinstance(source, str):
-            return self.recipe_from_text(_as_text(source)), ()
+            return self.recipe_from_text(_dump_recipe(source)), ()
         if "\n" in source or source.lstrip().startswith("{"):
             return self.recipe_from_text(source), ()
         return self.read_named(source)
@@ -131,7 +131,7 @@ class Project:
         if entry.passed_over is None:
             return ()
         return (
-            f"{self.shown(entry.passed_over)} is not used: '{entry.name}' means the {entry.layer} "
+            f"{self.display_path(entry.passed_over)} is not used: '{entry.name}' means the {entry.layer} "
             "recipe until you trust this folder (stretto trust), or name the file",
         )
 
@@ -166,26 +166,26 @@ class Project:
         """The plan, with a warning for what the copies of its writers will leave out."""
         if not self.workspace(model):
             return plan
-        # A stored plan has those of its first run.
         from msgspec import structs
 
         from stretto.assembly.copies import LEFT_OUT, copy_warnings
 
+        # A stored plan still has the warnings of its first run.
         before = (each for each in plan.warnings if each.code != LEFT_OUT)
         warnings = copy_warnings(plan, self.settings, model)
         return structs.replace(plan, warnings=(*before, *warnings))
 
     def readmit(self, history: "History", permission: str | None = None) -> str:
-        """Hold what a run began with to the permission and the trust of today.
+        """Check that the rest of a recorded run may go on with the permission and trust of today.
 
         Gives the permission with which the run goes on. Raises PermissionDenied and NotTrusted.
         """
+        from msgspec import structs
+
         from stretto.plan.prepare import RunPolicy, prepare
 
         self.check_trust(history)
         state = history.state
-        from msgspec import structs
-
         left = [step for step in state.plan.steps if state.steps[step.id].ended_at is None]
         permission = permission or self.settings.permission
         prepare(structs.replace(state.plan, steps=tuple(left)), RunPolicy(permission))
@@ -201,10 +201,11 @@ class Project:
             )
 
     def model(self, named: str | None) -> str | None:
-        """What a flag says, as a journal keeps it: it means the same wherever the run is resumed.
+        """The model that overrides those of all agents, as the journal keeps it: the path of a
+        script is absolute, so that it means the same wherever the run is resumed.
 
-        A flag is everybody's model, and so is a script; the one of the settings is only for
-        agents that name none.
+        A script overrides also where the settings name it; any other model of the settings is only
+        for agents that name none.
         """
         model = named or self.settings.model
         if model is not None and model.startswith(SCRIPTED):
@@ -218,7 +219,7 @@ class Project:
         return Redactor(self.environ)
 
     def start(self, plan: "Plan", inputs: Mapping[str, Json], model: str | None) -> "Start":
-        """A new run of this project, of a plan that was prepared. No secret of the environment gets into its journal."""
+        """What a new run of a prepared plan begins with, without the secrets of the environment."""
         from stretto.execution.runs import Start
 
         return Start(
@@ -276,7 +277,7 @@ class Project:
         return values
 
 
-def _as_text(content: Mapping[str, Json]) -> str:
+def _dump_recipe(content: Mapping[str, Json]) -> str:
     """A recipe given as plain values, on lines that its problems can point to."""
     try:
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Wire the subagents: models, tools, other tools' agents. In: settings. Out: a Runner, while open."""
+"""Open the runner of subagents: models, tools, and agents that are other programs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -177,14 +177,15 @@ class _Makers(Mapping[str, "Maker"]):
 def may_run_command(
     words: tuple[str, ...], chosen: ModelSelection, settings: Settings, environ: Mapping[str, str]
 ) -> bool:
-    """Whether `cli:COMMAND` may be started. A recipe may be a stranger's, and the command is not
-    confined: so the user says it, by a flag, by settings, or by trusting all that is here."""
+    """Whether the model `cli:COMMAND` may start its command. The command is not confined, and a recipe
+    may come from somebody else. So the user must have named it, in a flag or in the settings, or
+    must trust all that is here."""
     from shlex import join
 
     if is_true(environ.get("STRETTO_TRUST")):
         return True
     named = (chosen.override, chosen.default, settings.judge)
-    if any(name and name.startswith("cli:") and _words(name) == words for name in named):
+    if any(name and name.startswith("cli:") and _command_words(name) == words for name in named):
         return True
     return join(words) in settings.cli_commands or words[0] in settings.cli_commands
 
@@ -197,7 +198,7 @@ def tool_settings(settings: Settings) -> "ToolSettings":
     if faults:
         said = "; ".join(f"mcp_servers.{fault.server}: {fault.message}" for fault in faults)
         raise InvalidConfig(said, hint=faults[0].hint)
-    servers = {name: _watched(server, settings) for name, server in servers.items()}
+    servers = {name: _guard_server(server, settings) for name, server in servers.items()}
     return ToolSettings(
         project=settings.project,
         protected=settings.protected,
@@ -213,8 +214,8 @@ def tool_settings(settings: Settings) -> "ToolSettings":
     )
 
 
-def _watched(server: "McpServer", settings: Settings) -> "McpServer":
-    """Not started once its files are other than when the settings were read."""
+def _guard_server(server: "McpServer", settings: Settings) -> "McpServer":
+    """The same server, refused as soon as its files differ from those that were trusted."""
     programs = settings.programs
     if programs is None or server.name not in programs.places:
         return server
@@ -252,12 +253,12 @@ def _local_model(
 def _close_local() -> None:
     import sys
 
-    # Only where a local model was used: importing it just to close nothing would cost time.
+    # A local model was used only if its module is loaded; importing it now would cost time.
     if (process := sys.modules.get("stretto.adapters.models.local.process")) is not None:
         process.close_all()
 
 
-def _words(name: str) -> tuple[str, ...]:
+def _command_words(name: str) -> tuple[str, ...]:
     from stretto.adapters.models.cli.names import NamedCommand, read_name
 
     asked = read_name(name)

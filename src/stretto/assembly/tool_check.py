@@ -1,6 +1,6 @@
-"""Whether the agents of a plan can use their tools here. In: a plan. Out: problems and warnings.
+"""Check before a run that the agents of its plan can use their tools on this machine.
 
-The tools are made as an attempt would make them, so an MCP server that crashes, never gets ready
+The tools are opened as an attempt would open them. So an MCP server that crashes, never gets ready
 or marks nothing as read-only is found before a model is paid.
 """
 
@@ -22,7 +22,7 @@ from stretto.vocabulary.ids import AgentId
 if TYPE_CHECKING:
     from stretto.assembly.project import Project
 
-_NOT_IN_A_READER = "this step is read_only"
+_READ_ONLY_STEP = "this step is read_only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ToolCheck:
 
 
 async def check_tools(plan: Plan, models: Mapping[AgentId, str], project: "Project") -> ToolCheck:
-    """`models`: whom each agent asks first."""
+    """`models`: the model that each agent asks first."""
     problems, warnings = dict[Problem, None](), dict[str, None]()
     settings, environ = project.settings, project.environ
     toolbox = StandardToolbox(tool_settings(settings), environ, functions=project.functions.tools)
@@ -44,8 +44,8 @@ async def check_tools(plan: Plan, models: Mapping[AgentId, str], project: "Proje
                 problems[_problem(request.agent, request.step, faults)] = None
                 continue
             for name, why in faults.items():
-                # Others speak of WebSearch, and a reader's lack of Write is what its author wrote.
-                if name != "WebSearch" and why != _NOT_IN_A_READER:
+                # `readiness` reports WebSearch, and a reader goes without Write because its recipe says so.
+                if name != "WebSearch" and why != _READ_ONLY_STEP:
                     warnings[f"agent '{request.agent}' goes without {name}: {why}"] = None
     finally:
         await toolbox.close()
@@ -55,7 +55,7 @@ async def check_tools(plan: Plan, models: Mapping[AgentId, str], project: "Proje
 async def _faults(
     toolbox: Toolbox, request: AttemptRequest, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Why each of the listed tools that cannot be used cannot."""
+    """By name, for each listed tool that cannot be used: why."""
     async with toolbox.open(request) as tools:
         faults = {}
         for name in (each.name for each in read_listed(request.tools)):
@@ -67,14 +67,14 @@ async def _faults(
             if not made and name == "WebSearch" and hosts_search(request.model, environ):
                 continue
             if not any(not tool.spec.fault for tool in made):
-                faults[name] = made[0].spec.fault if made else _NOT_IN_A_READER
+                faults[name] = made[0].spec.fault if made else _READ_ONLY_STEP
         return faults
 
 
 def _problem(agent: AgentId, step: str, faults: Mapping[str, str]) -> Problem:
     reasons = "; ".join(f"{name}: {why}" for name, why in faults.items())
-    hint = "mend the tool, give the agent another, or give it none: it could only make things up"
-    if set(faults.values()) == {_NOT_IN_A_READER}:
+    hint = "fix the tool, give the agent another one, or none: without them it can only guess"
+    if set(faults.values()) == {_READ_ONLY_STEP}:
         hint = "write posture: writer, or give the agent a tool that reads"
     message = f"step '{step}': agent '{agent}' can use none of its tools ({reasons})"
     return Problem("RUN007", message, hint=hint)

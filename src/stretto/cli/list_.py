@@ -26,7 +26,7 @@ def command(as_json: bool) -> None:
         for notice in project.notices_about(entry):
             say(f"\n{notice}", err=True)
         if entry.shadows and not entry.is_passed_over:
-            file = project.shown(entry.file)
+            file = project.display_path(entry.file)
             say(f"\n{file} replaces the {entry.shadows} recipe '{entry.name}'", err=True)
     if any(entry.problems for entry in entries):
         say("\nstretto validate FILE shows what is wrong.")
@@ -51,7 +51,7 @@ def _row(project: Project, entry: Entry) -> dict[str, object]:
     return {
         "name": entry.name,
         "layer": entry.layer,
-        "file": project.shown(entry.file),
+        "file": project.display_path(entry.file),
         "description": entry.recipe.description.strip(),
         "version": entry.recipe.version,
         "ok": not entry.problems,

@@ -47,10 +47,12 @@ def command(
     file = write_recipe(folder or project.settings.workflows_dir, name, text, force)
     if as_json:
         print_json(
-            {"ok": True, "workflow": name, "template": template, "file": project.shown(file)}
+            {"ok": True, "workflow": name, "template": template, "file": project.display_path(file)}
         )
     else:
-        say(f"wrote {project.shown(file)}\n\n  stretto explain {name}\n  stretto plan {name}")
+        say(
+            f"wrote {project.display_path(file)}\n\n  stretto explain {name}\n  stretto plan {name}"
+        )
 
 
 def _list(templates: dict[str, Path], as_json: bool, name: str | None) -> None:

@@ -43,7 +43,7 @@ def command(files: tuple[str, ...], as_json: bool) -> int:
 
 def _names(project: Project, files: tuple[str, ...]) -> list[str]:
     names: list[str] = []
-    for file in files or (project.shown(project.settings.workflows_dir),):
+    for file in files or (project.display_path(project.settings.workflows_dir),):
         if not file.strip():
             raise InvalidUsage("a file without a name", hint="name a file: stretto validate FILE")
         if not os.path.isdir(file):  # unlike Path.is_dir, it has no trouble with any name
