@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.ports.workspace import (
     Collected,
     Held,

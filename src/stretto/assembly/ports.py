@@ -73,7 +73,7 @@ class Ports:
         self, store: "Store", project: "Project", accepted: frozenset[str] = frozenset()
     ) -> "Runs":
         """The runs of one user, with the workspaces and limits of one project."""
-        from stretto.config.secret import user_secret
+        from stretto.config.home import user_secret
         from stretto.execution.leases import LEASE_SECONDS
         from stretto.execution.runs import Runs
         from stretto.execution.seals import Seals

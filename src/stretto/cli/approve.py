@@ -59,12 +59,12 @@ def command(
     The approval holds for what would run now: prompts, agents, models, tools and sets. If any of
     that changes before the step starts, it is asked about again.
     """
-    decision = Decision(run, step, "approved", reason, is_left, model, accepted, as_json)
+    decision = GateDecision(run, step, "approved", reason, is_left, model, accepted, as_json)
     return asyncio.run(_approve(decision, show, edit, part, key))
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class GateDecision:
     run: str
     step: str
     verdict: str  # approved or rejected
@@ -76,7 +76,7 @@ class Decision:
 
 
 async def _approve(
-    decision: Decision, show: bool, edit: str | None, part: str, key: str | None
+    decision: GateDecision, show: bool, edit: str | None, part: str, key: str | None
 ) -> int:
     async with OpenStretto() as stretto:
         run, step = stretto.open(decision.run), StepId(decision.step)
@@ -93,7 +93,7 @@ async def _approve(
         return await go_on(stretto, decision)
 
 
-async def go_on(stretto: OpenStretto, decision: Decision) -> int:
+async def go_on(stretto: OpenStretto, decision: GateDecision) -> int:
     """Go on with a run at once: in the process that drives it, or else here."""
     as_json = decision.as_json
     if as_json:

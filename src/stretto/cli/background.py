@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.stretto import Stretto
 from stretto.cli.terminal import print_json, say
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.problems.errors import StrettoError
 from stretto.processes import python
 from stretto.vocabulary.values import Json

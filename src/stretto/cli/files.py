@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.problems.errors import InvalidUsage, RefusedToOverwrite
 from stretto.recipe.grammar import recipe_schema
 

@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from stretto.cli.approve import Decision, go_on, no_resume_option
+from stretto.cli.approve import GateDecision, go_on, no_resume_option
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import accept_option, json_option, model_option
 
@@ -27,11 +27,11 @@ def command(
     as_json: bool,
 ) -> int:
     """Refuse a step that awaits approval; its failure policy decides what follows, at once."""
-    decision = Decision(run, step, "rejected", reason, is_left, model, accepted, as_json)
+    decision = GateDecision(run, step, "rejected", reason, is_left, model, accepted, as_json)
     return asyncio.run(_reject(decision))
 
 
-async def _reject(decision: Decision) -> int:
+async def _reject(decision: GateDecision) -> int:
     async with OpenStretto() as stretto:
         await stretto.open(decision.run).reject(decision.step, decision.reason)
         return await go_on(stretto, decision)

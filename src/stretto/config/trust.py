@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
 from stretto.problems.errors import StrettoError
 from stretto.text.short import relative_path

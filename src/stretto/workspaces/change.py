@@ -24,7 +24,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeGuard
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.globs.glob import Glob, parse_globs
 from stretto.workspaces.content import (
     BlobLost,

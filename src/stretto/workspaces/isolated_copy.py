@@ -28,7 +28,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.globs.glob import parse_globs
 from stretto.problems.errors import NotFound
 from stretto.processes.process_table import boot_id

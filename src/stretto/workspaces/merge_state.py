@@ -30,7 +30,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.problems.errors import StrettoError
 from stretto.workspaces.content import FileEntry
 from stretto.workspaces.paths import PathAt

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.workspaces.content import FileEntry, holds_entry
 from stretto.workspaces.merge_state import (
     Checkpoint,

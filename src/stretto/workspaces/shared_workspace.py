@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 from unicodedata import normalize
 
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.globs.glob import Glob, parse_globs
 from stretto.problems.errors import NotFound
 from stretto.workspaces.content import FileEntry, holds_entry, read_entry

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from stretto.adapters.clock import SystemClock, boot_name, elapsed
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.ports.journal import JournalFull
 from stretto.problems.errors import StrettoError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from stretto.cli.progress.rows import Row, Tallies, one_line, row_of
-from stretto.cli.progress.stages import ChangedSteps, Stage
+from stretto.cli.progress.stages import ChangedSteps
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,
@@ -21,10 +21,11 @@ from stretto.events.model import (
 from stretto.plan.model import Plan
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import StepWord
 
 _ATTEMPT = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
 # Whoever needs a person is seen first, then what is about to go on, then what goes on.
-_ACTIVE: tuple[Stage, ...] = ("awaiting approval", "retrying", "merging", "running")
+_ACTIVE: tuple[StepWord, ...] = ("awaiting approval", "retrying", "merging", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Head:
 class View:
     head: Head
     rows: Sequence[Row]  # in listing order
-    hidden: Mapping[Stage, int]  # how many steps of each stage have no row
+    hidden: Mapping[StepWord, int]  # how many steps of each stage have no row
     asking: StepId | None  # the first step that awaits approval
 
 
@@ -62,10 +63,10 @@ class Board:
         self._waiting = OrderedDict.fromkeys(step.id for step in plan.steps)
         self._next: list[Row] = []  # the first that wait
         self._seen: object = None
-        self._active: dict[Stage, dict[StepId, None]] = {stage: {} for stage in _ACTIVE}
+        self._active: dict[StepWord, dict[StepId, None]] = {stage: {} for stage in _ACTIVE}
         self._failed: list[StepId] = []
         self._done: list[StepId] = []  # ended, and not failed
-        self._counts: Counter[Stage] = Counter({"waiting": len(plan.steps)})
+        self._counts: Counter[StepWord] = Counter({"waiting": len(plan.steps)})
 
     def note(self, event: Event, state: RunState, most_waiting: int) -> None:
         part = event.attempt.part if isinstance(event, _ATTEMPT) else None
@@ -105,7 +106,7 @@ class Board:
 
     def _place(self, row: Row) -> None:
         was = self._rows.get(row.id)
-        stage_before: Stage = was.stage if was else "waiting"
+        stage_before: StepWord = was.stage if was else "waiting"
         if row.stage != "waiting":
             self._rows[row.id] = row
         elif was:

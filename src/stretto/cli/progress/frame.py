@@ -12,9 +12,10 @@ from typing import TypeAlias
 
 from stretto.cli.progress.board import Head, View
 from stretto.cli.progress.rows import Row, joined
-from stretto.cli.progress.stages import SIGNS, Stage
+from stretto.cli.progress.stages import SIGNS
 from stretto.text.short import columns, fit, fit_name
 from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.statuses import StepWord
 
 Span: TypeAlias = tuple[str, str]  # text, style
 Line: TypeAlias = tuple[Span, ...]
@@ -23,7 +24,7 @@ _HEADER_LINES = 2
 _FOOTER_LINES = 1
 _SHORTEST = 6  # a window with fewer lines has none to spare for a footer
 _NARROW, _WIDE = 60, 90
-_STYLES: Mapping[Stage, str] = {
+_STYLES: Mapping[StepWord, str] = {
     "awaiting approval": "bold magenta",
     "overdue": "bold magenta",
     "retrying": "yellow",
@@ -44,8 +45,8 @@ _RUN_STYLES = {
     "interrupted": "bold yellow",
     "waiting": "bold magenta",
 }
-_ENDED: tuple[Stage, ...] = ("succeeded", "failed", "skipped", "held", "cancelled")
-_OPEN: tuple[Stage, ...] = (
+_ENDED: tuple[StepWord, ...] = ("succeeded", "failed", "skipped", "held", "cancelled")
+_OPEN: tuple[StepWord, ...] = (
     "awaiting approval",
     "overdue",
     "retrying",
@@ -68,7 +69,7 @@ class Frame:
         self,
         width: int,
         height: int,
-        signs: Mapping[Stage, str] = SIGNS,
+        signs: Mapping[StepWord, str] = SIGNS,
         is_watching: bool = False,
     ) -> None:
         self._is_watching = is_watching
@@ -127,7 +128,7 @@ class Frame:
             spans.append((f" {fit(says, room)}", "red" if row.stage == "failed" else "dim"))
         return tuple(spans)
 
-    def _look(self, stage: Stage, stopped: str) -> tuple[str, str, str]:
+    def _look(self, stage: StepWord, stopped: str) -> tuple[str, str, str]:
         if stopped and stage in ("running", "retrying", "merging"):
             return "-", "stopped", "yellow"
         return self._signs[stage], stage, _STYLES[stage]
@@ -146,7 +147,7 @@ class Frame:
         return figures + " "
 
     def _counts(
-        self, hidden: Mapping[Stage, int], stages: Iterable[Stage], stopped: str
+        self, hidden: Mapping[StepWord, int], stages: Iterable[StepWord], stopped: str
     ) -> list[Line]:
         spans: list[Span] = []
         for stage in stages:

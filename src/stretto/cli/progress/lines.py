@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from stretto.cli.progress.rows import one_line
-from stretto.cli.progress.stages import ChangedSteps, Stage, signs_for, stage_of
+from stretto.cli.progress.stages import ChangedSteps, signs_for
 from stretto.cli.terminal import print_json_text, say
 from stretto.events.codec import encode_ascii
 from stretto.events.model import (
@@ -19,12 +19,14 @@ from stretto.events.model import (
 )
 from stretto.plan.model import Plan
 from stretto.schedule.state import RunState, StepState
+from stretto.schedule.status import word_of
 from stretto.schedule.tool_calls import fault_of
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import StepWord
 
 _MOST_WARNINGS = 5  # of one step; the report has them all
-_RETRYING: tuple[Stage, ...] = ("running", "retrying", "merging")
+_RETRYING: tuple[StepWord, ...] = ("running", "retrying", "merging")
 
 
 class JsonLines:
@@ -36,7 +38,7 @@ class Lines:
     def __init__(self, plan: Plan, say: Callable[[str], None] = say) -> None:
         self._write = say
         self._changes = ChangedSteps()
-        self._told: dict[StepId, Stage] = {}  # nobody needs to be told that a step waits
+        self._told: dict[StepId, StepWord] = {}  # nobody needs to be told that a step waits
         self._width = max((len(step.id) for step in plan.steps), default=0)
         self._encoding = sys.stdout.encoding or "ascii"
         self._signs = signs_for(self._encoding)
@@ -67,12 +69,12 @@ class Lines:
 
     def _resume(self, event: RunResumed, state: RunState) -> None:
         before = [s for s in state.order if s.ended_at is not None and s.ended_at < event.at]
-        self._told.update((step.id, stage_of(step)) for step in before)
+        self._told.update((step.id, word_of(step)) for step in before)
         ended = f"{len(before)} of {len(state.order)} steps had ended"
         self._say(f"run {one_line(state.run_id)} of {one_line(state.plan.name)} goes on: {ended}")
 
     def _tell(self, step: StepState) -> None:
-        stage, told = stage_of(step), self._told.get(step.id, "waiting")
+        stage, told = word_of(step), self._told.get(step.id, "waiting")
         self._told[step.id] = stage
         # That an attempt failed and that another began have lines of their own.
         if stage != told and not (stage in _RETRYING and told in _RETRYING):
@@ -82,7 +84,7 @@ class Lines:
             for text in islice(step.warnings, _MOST_WARNINGS):
                 self._say(f"  {step.id}: warning: {one_line(text)}")
 
-    def _line(self, step: StepState, stage: Stage) -> str:
+    def _line(self, step: StepState, stage: StepWord) -> str:
         line = f"{self._signs[stage]} {step.id.ljust(self._width)} {stage}"
         if stage == "succeeded" and step.started_at is not None:
             line += f" in {format_duration((step.ended_at or step.started_at) - step.started_at)}"

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from stretto.cli.progress.stages import Stage, stage_of
 from stretto.events.attempts import Part
 from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
 from stretto.schedule.state import AttemptState, Items, PartState, RunState, StepState
-from stretto.schedule.status import retry_due_at, why_waiting
+from stretto.schedule.status import retry_due_at, why_waiting, word_of
 from stretto.text import visible
 from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import StepWord
 
 # Longer than any line: what a model says may be a megabyte, and only its beginning is shown.
 _MOST_CHARACTERS = 400
@@ -55,7 +55,7 @@ NOTHING = Tally()
 class Row:
     id: StepId
     index: int
-    stage: Stage
+    stage: StepWord
     says: str = ""
     tally: Tally = NOTHING
     started_at: float | None = None
@@ -87,7 +87,7 @@ class Tallies:
 
 
 def row_of(state: RunState, step: StepState, tally: Tally = NOTHING) -> Row:
-    stage = stage_of(step)
+    stage = word_of(step)
     return Row(
         step.id,
         step.index,
@@ -138,7 +138,7 @@ def _retries(attempts: list[AttemptState]) -> int:
     )
 
 
-def _says(state: RunState, step: StepState, stage: Stage, tally: Tally) -> str:
+def _says(state: RunState, step: StepState, stage: StepWord, tally: Tally) -> str:
     match stage:
         case "waiting":
             return one_line(_why(state, step))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import islice, takewhile
-from typing import TypeAlias
 
 from stretto.events.model import (
     Approved,
@@ -20,7 +19,6 @@ from stretto.events.model import (
     ToolEnded,
 )
 from stretto.schedule.state import RunState, StepState
-from stretto.schedule.status import word_of
 from stretto.templates.scope import EndedStep
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepWord
@@ -38,11 +36,8 @@ _NAMES_A_STEP = (
     | MergeHeld
 )  # fmt: skip
 
-Stage: TypeAlias = StepWord
-stage_of = word_of
-
 # A word stands beside every sign: colour and shape alone tell nothing to a screen reader or a log.
-SIGNS: Mapping[Stage, str] = {
+SIGNS: Mapping[StepWord, str] = {
     "awaiting approval": "?",
     "overdue": "?",
     "retrying": "↻",
@@ -56,7 +51,7 @@ SIGNS: Mapping[Stage, str] = {
     "cancelled": "-",
     "waiting": "·",
 }
-ASCII_SIGNS: Mapping[Stage, str] = {
+ASCII_SIGNS: Mapping[StepWord, str] = {
     **SIGNS,
     "retrying": "~",
     "running": ">",
@@ -67,7 +62,7 @@ ASCII_SIGNS: Mapping[Stage, str] = {
 }
 
 
-def signs_for(encoding: str) -> Mapping[Stage, str]:
+def signs_for(encoding: str) -> Mapping[StepWord, str]:
     return SIGNS if encoding.lower().startswith("utf") else ASCII_SIGNS
 
 

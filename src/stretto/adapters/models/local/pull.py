@@ -22,7 +22,7 @@ from stretto.adapters.models.local.catalog import (
 )
 from stretto.adapters.models.local.download import PartialFile, PullProgress, SourceUnreachable
 from stretto.adapters.models.local.shelf import Shelf, missing
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.problems.errors import NotFound, StrettoError
 
 Ask = Callable[[str], bool]

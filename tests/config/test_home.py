@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import stretto
-from stretto.config.private import make_private
+from stretto.config.home import make_private
 from stretto.config.settings import load_settings
 
 FIRST = [
