@@ -1,11 +1,11 @@
-"""Workspaces on this machine. In: a WorkspaceCopy. Out: a copy for its writer, and the change merged back.
+"""Workspaces on this machine: copies for isolated writers, and their changes merged back.
 
 HOME/workspaces/RUN/STEP/copy-N/    the writer's copy, until what became of it is on record
 HOME/workspaces/RUN/STEP/kept-N/    a copy whose change could not be kept (a full disk, say)
 HOME/workspaces/RUN/STEP/change/    the change, for `stretto diff` and `stretto apply`
 HOME/workspaces/RUN/STEP/written.json    what a shared writer left in the workspace
 HOME/workspaces/trash/              what is being removed; a crash may leave some of it
-HOME/merges/                        what undoes a merge that a crash cut off
+HOME/merges/                        what undoes a merge that a crash interrupted
 """
 
 import asyncio
@@ -66,7 +66,7 @@ from stretto.workspaces.storage import Unreadable, write_durably
 from stretto.workspaces.transaction import merge_back
 
 _TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"
-_MOST_SAID = 20  # warnings of one step
+_MOST_WARNINGS = 20  # of one step
 # Of a change, in the journal and in prompts. All of it is in the artifact.
 _LONGEST_DIFF = 100_000
 _MOST_PATHS = 1_000
@@ -93,7 +93,7 @@ class LocalWorkspaces:
         self._carry = carry
         self._redactor = redactor
         self._opening: dict[WorkspaceCopy, asyncio.Lock] = {}
-        self._looks: dict[SharedWorkspace, StatSnapshot] = {}
+        self._snapshots: dict[SharedWorkspace, StatSnapshot] = {}
         self._surveys: dict[SharedWorkspace, Survey] = {}
 
     async def recover(self, workspace: Path) -> tuple[Undone, ...]:
@@ -103,22 +103,22 @@ class LocalWorkspaces:
         return await asyncio.to_thread(unfinished_merges, self._home)
 
     async def watch(self, shared: SharedWorkspace) -> None:
-        if shared not in self._looks:
-            self._looks[shared] = await asyncio.to_thread(snapshot_stats, shared.folder)
+        if shared not in self._snapshots:
+            self._snapshots[shared] = await asyncio.to_thread(snapshot_stats, shared.folder)
             self._surveys[shared] = await asyncio.to_thread(look_for_repositories, shared.folder)
 
     async def undeclared_changes(
         self, shared: SharedWorkspace, declared: Sequence[str]
     ) -> UndeclaredChanges:
-        before = self._looks.pop(shared, None)
-        if before is None:  # another process began it
+        before = self._snapshots.pop(shared, None)
+        if before is None:  # another process watched
             return UndeclaredChanges(())
         survey = self._surveys.pop(shared)
         made = await asyncio.to_thread(disarm_new, shared.folder, survey, self._home)
         after = await asyncio.to_thread(snapshot_stats, shared.folder)
-        # Our own folder may lie in the workspace, and we write all the time.
+        # Our own folder may lie in the workspace, and this process writes to it all the time.
         own = os.path.relpath(self._home.resolve(), shared.folder.resolve())
-        strays = find_undeclared_paths(before, after, declared)
+        undeclared = find_undeclared_paths(before, after, declared)
         elsewhere = set(find_undeclared_paths(before, after, shared.write_set))
         changed = [
             path for path in find_undeclared_paths(before, after, ()) if path not in elsewhere
@@ -132,17 +132,17 @@ class LocalWorkspaces:
             ]
             note = self._note(shared.run_id, shared.step)
             await asyncio.to_thread(note_written, note, shared.folder, written)
-        paths = tuple(escape_path(path) for path in strays if not path.startswith(f"{own}/"))
+        paths = tuple(escape_path(path) for path in undeclared if not path.startswith(f"{own}/"))
         written_here = tuple(map(escape_path, changed))
         return UndeclaredChanges(paths, is_unchanged, repositories=made, own=written_here)
 
     async def open(self, copy: WorkspaceCopy) -> Path:
-        # The parts of a fan start together and share one copy: the first makes it.
+        # The parts of a step start together and share one copy: the first makes it.
         async with self._opening.setdefault(copy, asyncio.Lock()):
             return await asyncio.to_thread(self._open, copy)
 
     async def collect(self, copy: WorkspaceCopy, terms: MergeTerms) -> Collected | NotMerged | Held:
-        # Shielded: whoever stops waiting does not stop a merge halfway.
+        # Shielded: cancelling the task must not stop a merge halfway.
         return await asyncio.shield(asyncio.to_thread(self._collect, copy, terms))
 
     async def can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
@@ -197,29 +197,31 @@ class LocalWorkspaces:
         artifact = str(changes.artifact)
         figures = summarize(changes)
         counts = (len(changes.changes), figures.added, figures.removed)
-        said = _said(changes)
+        warnings = _list_warnings(changes)
         half_done = terms.half_done if changes.changes else ""
         if refused := why_inadmissible(changes, terms.write_set, self._protected, self._redactor):
             return NotMerged(
                 artifact, refused.error, refused.paths, *counts, True,
-                is_whole=not half_done, warnings=said,
+                is_whole=not half_done, warnings=warnings,
             )  # fmt: skip
-        shows = _shown(changes)  # not of what was refused: it may hold a secret
+        shows = _show_change(changes)  # not of what was refused: it may hold a secret
         is_explained = terms.may_remove or changes.is_explained
         doubt = half_done or ("" if is_explained else doubt_about(changes))
         if not terms.is_merged:
-            return Collected(artifact, *counts, False, said, doubt, *shows, not half_done)
+            return Collected(artifact, *counts, False, warnings, doubt, *shows, not half_done)
         if doubt:
-            return Held(artifact, doubt, *counts, not half_done, said)
+            return Held(artifact, doubt, *counts, not half_done, warnings)
         merged = merge_back(changes, copy.workspace, self._home)
         if isinstance(merged, Conflict):
             clashes = "; ".join(
                 f"{escape_path(clash.path)}: {clash.why}" for clash in merged.clashes[:5]
             )
             error = f"its changes conflict with the workspace ({clashes}); all sides: {merged.kept}"
-            return NotMerged(artifact, error, merged.paths, *counts, False, *shows, warnings=said)
+            return NotMerged(
+                artifact, error, merged.paths, *counts, False, *shows, warnings=warnings
+            )
         kept = (f"{escape_path(each.path)} stays as it is: {each.why}" for each in merged.left[:10])
-        return Collected(artifact, *counts, True, (*said, *kept), "", *shows)
+        return Collected(artifact, *counts, True, (*warnings, *kept), "", *shows)
 
     def _can_reuse(self, copy: WorkspaceCopy, terms: MergeTerms) -> bool:
         earlier = self._earlier(copy, terms)
@@ -254,11 +256,11 @@ class LocalWorkspaces:
         return None
 
     def _changes(self, copy: WorkspaceCopy, terms: MergeTerms) -> ChangeSet | None:
-        """The artifact, once there is one: what is left of the copy then says nothing any more."""
+        """From the artifact, once there is one: the copy may have been removed in part by then."""
         artifact = self.artifact(copy.run_id, copy.step)
         with suppress(NotFound):
             return open_changes(artifact)
-        discard_tree(artifact, self._trash)  # one that is not whole, of an older Stretto
+        discard_tree(artifact, self._trash)  # one that is not whole
         if terms.reused_from is not None:
             earlier = self._earlier(copy, terms)
             if earlier is None:
@@ -327,7 +329,7 @@ class LocalWorkspaces:
         return self._home / "workspaces" / "trash"
 
 
-def _shown(changes: ChangeSet) -> tuple[str, tuple[str, ...]]:
+def _show_change(changes: ChangeSet) -> tuple[str, tuple[str, ...]]:
     """The change as a prompt may show it, and its paths. A binary file is only named."""
     paths = tuple(escape_path(change.path) for change in changes.changes[:_MOST_PATHS])
     patch = render_patch(changes, largest_binary=0).decode("utf-8", "replace")
@@ -338,7 +340,7 @@ def _shown(changes: ChangeSet) -> tuple[str, tuple[str, ...]]:
     return cut + left, paths
 
 
-def _said(changes: ChangeSet) -> tuple[str, ...]:
+def _list_warnings(changes: ChangeSet) -> tuple[str, ...]:
     lines = [
         *(
             f"{escape_path(each.path)} is no part of its change: {each.why}"
@@ -346,10 +348,10 @@ def _said(changes: ChangeSet) -> tuple[str, ...]:
         ),
         *(f"{escape_path(each.path)} was refused: {each.why}" for each in changes.refused),
     ]
-    more = len(lines) - _MOST_SAID
-    return (*lines[:_MOST_SAID], *((f"and {more:,} more paths",) if more > 0 else ()))
+    more = len(lines) - _MOST_WARNINGS
+    return (*lines[:_MOST_WARNINGS], *((f"and {more:,} more paths",) if more > 0 else ()))
 
 
 def _copies(run: Path) -> tuple[Path, ...]:
-    """Of writers, and of changes that were cut off before they were whole."""
+    """Copies of writers, and drafts of changes that were never finished."""
     return tuple(sorted((*run.glob("*/copy-*"), *run.glob(f"*/change{DRAFT}*"))))

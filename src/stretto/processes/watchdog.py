@@ -149,10 +149,10 @@ def measure_tree(root: int, most_tasks: int) -> TreeUsage:
 
 def proportional_bytes(root: int) -> int:
     """Memory with shared pages counted once: slower, so only asked when it matters."""
-    return sum(map(_proportional_of, descendants(root)))
+    return sum(map(_read_proportional, descendants(root)))
 
 
-def _proportional_of(pid: int) -> int:
+def _read_proportional(pid: int) -> int:
     with suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as file:
         for line in file:
             if line.startswith("Pss:"):

@@ -1,7 +1,4 @@
-"""Whether a change may be merged at all. In: Changes and a write-set. Out: why not, or nothing.
-
-The run and `stretto apply` ask here alike: what a step was not allowed to write is merged by nobody.
-"""
+"""Decide whether a change may be merged at all, in a run and by `stretto apply` alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +10,7 @@ from stretto.workspaces.change import ChangeSet, find_paths_outside
 from stretto.workspaces.content import Blobs, FileEntry
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
 
-# A step may remove this many files, or this share of them, without anybody being asked.
+# A step may remove this many files, or this share of them, without asking a person.
 FEW_REMOVED = 10
 SHARE_REMOVED = 0.1
 # Larger files are not looked through for secrets.
@@ -22,6 +19,8 @@ _MOST_SEARCHED = 16 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Inadmissible:
+    """Why nothing of a change may be merged, and the paths that are the reason."""
+
     error: str
     paths: tuple[str, ...]
 
@@ -32,36 +31,36 @@ def why_inadmissible(
     protected: Protected = NOTHING_PROTECTED,
     redactor: Redactor = NOTHING_SECRET,
 ) -> Inadmissible | None:
-    strays = find_paths_outside(changes, parse_globs(write_set))
-    if strays:
-        return Inadmissible(f"it changed files outside its write-set: {listed(strays)}", strays)
+    outside = find_paths_outside(changes, parse_globs(write_set))
+    if outside:
+        return Inadmissible(f"it changed files outside its write-set: {listed(outside)}", outside)
     touched = dict.fromkeys(path for change in changes.changes for path in change.touched)
     trusted = tuple(path for path in touched if protected.covers(path))
     if trusted:
         said = f"it changed what the user has trusted, and no step may: {listed(trusted)}"
         return Inadmissible(said, trusted)
-    if found := _new_secrets(changes, redactor):
+    if found := _find_new_secrets(changes, redactor):
         names = listed(dict.fromkeys(name for each in found.values() for name in each))
         said = f"it wrote the value of {names} into {listed(found)}"
         return Inadmissible(said, tuple(found))
     return None
 
 
-def _new_secrets(changes: ChangeSet, redactor: Redactor) -> dict[str, tuple[str, ...]]:
+def _find_new_secrets(changes: ChangeSet, redactor: Redactor) -> dict[str, tuple[str, ...]]:
     """By file: the variables whose values are in it and were not before."""
     if not redactor.has_secrets or not changes.changes:
         return {}
     blobs = Blobs(changes.objects)
 
-    def held(entry: FileEntry | None) -> tuple[str, ...]:
+    def find_secrets(entry: FileEntry | None) -> tuple[str, ...]:
         if entry is None or entry.size > _MOST_SEARCHED:
             return ()
         return redactor.named(blobs.read(entry.digest).decode("utf-8", "surrogateescape"))
 
     found: dict[str, tuple[str, ...]] = {}
     for change in changes.changes:
-        names = held(change.after)
-        if new := tuple(name for name in names if name not in held(change.before)):
+        names = find_secrets(change.after)
+        if new := tuple(name for name in names if name not in find_secrets(change.before)):
             found[change.path] = new
     return found
 

@@ -1,12 +1,12 @@
-"""Other names of the files that globs name. In: a workspace, globs. Out: further globs.
+"""Find other names of the files that globs name.
 
 `link/*.py` names the files of `src/*.py` where `link` leads to `src`. Every link that a glob runs
-through, or covers, is followed, and what is left of the glob behind it is said again from where the
-link leads to, until nothing new is found. So each file is claimed by its own path, and two sets
-that name one file overlap. Where case does not count, all is said folded as well.
+through, or covers, is followed, and what is left of the glob behind the link is written again from
+where the link leads to, until nothing new is found. So each file is claimed by its own path, and two
+sets that name one file overlap. Where case does not count, the folded spellings are added as well.
 
 Not seen: hard links, links in folders that are skipped unless a glob names the folder, and links
-that are made later. On the safe side, everything is claimed where there is too much to look at.
+that are made later. To be on the safe side, everything is claimed where there is too much to look at.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -65,7 +65,7 @@ def aliases(
 
 
 def aliases_by(links: Links, globs: Sequence[str], *, is_case_ignored: bool) -> tuple[str, ...]:
-    """The same with links that were found before: a plan asks for many sets."""
+    """The same with links that were found before, because a plan asks for many sets."""
     parsed = parse_globs(globs)
     written = [pattern for glob in parsed for pattern in glob.patterns]
     patterns = [fold_pattern(pattern) for pattern in written] if is_case_ignored else written
@@ -83,7 +83,7 @@ def aliases_by(links: Links, globs: Sequence[str], *, is_case_ignored: bool) -> 
 
 
 class _Search:
-    """Walks the folders with each pattern in hand, from link to link."""
+    """Follows each pattern through the folders, from link to link."""
 
     def __init__(self, links: Links, patterns: Sequence[Pattern]) -> None:
         self.found: dict[Pattern, None] = {}
@@ -115,7 +115,7 @@ class _Search:
             self._follow(led_to, pattern[len(stem) :])
 
     def _by_name(self, folder: PathNames, name: str, rest: Pattern) -> None:
-        there = self._links.named(folder, name)
+        there = self._links.find_name(folder, name)
         if isinstance(there, WorkspaceLink):
             self._through(there, rest)
         elif there:
@@ -158,9 +158,9 @@ class _Search:
             self.found[whole] = None
             if len(self.found) > MOST_ALIASES:
                 raise TooManyLinks
-        # What is known is walked by whoever knows it, unless that walk skips this folder.
+        # A known pattern is walked on its own account, unless that walk skips this folder.
         if not is_known or any(map(is_skipped, to)):
-            # From the top, as the author's own: where it leads to may be spelt otherwise on disk.
+            # From the top, like a pattern of the author: its names may be spelt differently on disk.
             self._visit((), whole)
 
     def _visit(self, folder: PathNames, rest: Pattern) -> None:

@@ -54,8 +54,8 @@ class WorkspaceLimits:
 
     @property
     def with_room(self) -> "WorkspaceLimits":
-        """For a copy that a step has worked in: what just fitted may have grown, and the model
-        is paid by then."""
+        """For a copy that a step has worked in: it may have grown beyond the limits, and by then
+        the model has been paid."""
         return WorkspaceLimits(2 * self.files, 2 * self.bytes, 2 * self.file_bytes)
 
 
@@ -113,7 +113,7 @@ def _format_bytes(size: int) -> str:
     return f"{size / MIB:,.1f} MiB" if size >= MIB else f"{size / 1024:.1f} KiB"
 
 
-# Made by tools, large, and never what a step is about. A tracked one is listed all the same.
+# Made by tools, large, and hardly ever what a step is about. A tracked one is listed all the same.
 SKIPPED_NAMES = frozenset(
     [
         ".hg",
@@ -226,7 +226,7 @@ class _Lister:
             folder, mode = waiting.pop()
             waiting.extend(reversed(self._enter(folder, mode)))
         for path, count in self.uncovered.items():
-            self.left.append(SkippedPath(path, _counted(_NOT_COVERED, count)))
+            self.left.append(SkippedPath(path, _add_count(_NOT_COVERED, count)))
         return Listing(
             tuple(self.files),
             tuple(self.folders),
@@ -333,7 +333,7 @@ class _Lister:
         with suppress(PathRefused):
             count = sum(1 for _ in islice(self.rooted.walk(path), MOST_COUNTED))
             if count:
-                self.left.append(SkippedPath(path, _counted(_IN_SKIPPED, count)))
+                self.left.append(SkippedPath(path, _add_count(_IN_SKIPPED, count)))
 
     def _mode(self, path: str, mode: _Mode, *, is_folder: bool) -> _Mode:
         if mode != "kept" or not self._is_ignored(path, is_folder=is_folder):
@@ -366,7 +366,7 @@ class _Lister:
         except PathRefused as refused:
             if refused.why == "limit":
                 raise
-            return  # a link, or not for us to read: git does not follow it either
+            return  # a link, or not readable: git does not follow it either
         self.rules[path.rpartition("/")[0]] = read_rules(text, path)
 
 
@@ -385,7 +385,7 @@ def covers_below(glob: Glob, folder: str) -> bool:
     return any_intersect((word_of((*folder.split("/"), ANY)),), glob.words)
 
 
-def _counted(why: str, files: int) -> str:
+def _add_count(why: str, files: int) -> str:
     many = f"{files:,}" if files < MOST_COUNTED else f"at least {files:,}"
     return f"{why} ({many} file{'' if files == 1 else 's'})"
 

@@ -1,4 +1,4 @@
-"""What git knows of a workspace, without trusting it. In: a folder. Out: the tracked paths.
+"""What git knows of a workspace, without trusting the repository.
 
 A repository's own config can name programs (fsmonitor, filters, hooks, includes), so it is never
 read: git works with a git directory of ours that holds our config, a copy of the index, and a
@@ -73,7 +73,7 @@ def make_git_dir(repository: Repository, where: Path) -> None:
 
 
 def list_tracked(repository: Repository, git_dir: Path, workspace: Path) -> frozenset[str]:
-    """Relative to the workspace. None are known where git is not installed."""
+    """Paths relative to the workspace. Empty where git is not installed."""
     writable = Writable((workspace, repository.top), own_places())
     git = find_program("git", writable=writable)
     if git is None or not (git_dir / "index").exists():
@@ -138,11 +138,11 @@ def _head(repository: Repository) -> str | None:
     branch = _BRANCH.fullmatch(line)
     if branch is not None and ".." not in branch[1]:
         loose = _first_line(repository.common_dir / branch[1])
-        line = loose or _packed(repository, branch[1])
+        line = loose or _find_packed(repository, branch[1])
     return line if _OBJECT.fullmatch(line) else None
 
 
-def _packed(repository: Repository, name: str) -> str:
+def _find_packed(repository: Repository, name: str) -> str:
     with suppress(OSError, UnicodeDecodeError):
         packed = read_start(repository.common_dir / "packed-refs", _MOST_PACKED)
         for line in packed.decode().splitlines():
@@ -157,7 +157,7 @@ def _first_line(file: Path) -> str | None:
 
 
 def _bounded_text(file: Path) -> str:
-    # A repository may come from anywhere: nothing in it is taken for small, or for a file.
+    # A repository may come from a stranger: a file in it may be huge, or a pipe.
     try:
         return read_start(file, _MOST_TEXT).decode("utf-8", "surrogateescape")
     except OSError:

@@ -175,7 +175,7 @@ def _read_line(rules: IgnoreRules, number: int, line: str) -> None:
     if not pattern or (pattern.endswith("\\") and not pattern.endswith("\\\\")):
         return
     if "/" in pattern:
-        names = _anchored(pattern.removeprefix("/"))
+        names = _compile_path(pattern.removeprefix("/"))
         rules.others.append(IgnoreRule(number, is_negated, is_for_folders, names))
         return
     rule = IgnoreRule(number, is_negated, is_for_folders, (None, compile_name(pattern)))
@@ -188,7 +188,7 @@ def _read_line(rules: IgnoreRules, number: int, line: str) -> None:
         rules.others.append(rule)
 
 
-def _anchored(pattern: str) -> tuple[_NameTest | None, ...]:
+def _compile_path(pattern: str) -> tuple[_NameTest | None, ...]:
     parts = pattern.split("/")
     # More than two stars are two, to git.
     names = [None if _ANY_DEPTH.fullmatch(part) else compile_name(part) for part in parts]

@@ -47,7 +47,7 @@ def find_shared_lines(
     first = [numbers.setdefault(line, len(numbers)) for line in a]
     second = [numbers.setdefault(line, len(numbers)) for line in b]
     found = sorted(_Search(first, second, effort).runs())
-    return list(_joined(found))
+    return list(_join_runs(found))
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return chosen[::-1]
 
 
-def _joined(runs: list[SharedLines]) -> Iterator[SharedLines]:
+def _join_runs(runs: list[SharedLines]) -> Iterator[SharedLines]:
     last: SharedLines | None = None
     for run in runs:
         if last is not None and (last.a + last.length, last.b + last.length) == run[:2]:

@@ -102,13 +102,13 @@ MOST_TRIED = 500_000
 
 
 class TooManyLinks(Exception):
-    """More than anybody wants to wait for. What it would have found is not known."""
+    """The search was given up because it took too long. What it would have found is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLink:
-    at: PathNames  # no link on the way
-    to: PathNames  # neither there
+    at: PathNames  # with no link on the way
+    to: PathNames  # with no link on the way either
     is_folder: bool  # what it leads to
 
 
@@ -126,7 +126,7 @@ class Links:
     ) -> None:
         self._root = os.path.realpath(workspace)
         self._is_case_ignored = is_case_ignored
-        self.spell: Callable[[str], str] = fold if is_case_ignored else _composed
+        self.spell: Callable[[str], str] = fold if is_case_ignored else _compose
         self._left_to_look_at = most_looked_at
         self._left_to_try = MOST_TRIED
         self._on_disk: dict[PathNames, str] = {(): self._root}
@@ -134,7 +134,7 @@ class Links:
         self._below: dict[PathNames, tuple[WorkspaceLink, ...]] = {}
         self._named: dict[PathNames, WorkspaceLink | bool] = {}
 
-    def named(self, folder: PathNames, name: str) -> WorkspaceLink | bool:
+    def find_name(self, folder: PathNames, name: str) -> WorkspaceLink | bool:
         """What a plain name stands for: a link, a folder (True), or nothing that leads further."""
         where = (*folder, name)
         if where not in self._named:
@@ -161,10 +161,10 @@ class Links:
 
     def resolve(self, names: PathNames) -> PathNames | None:
         """Where a path leads, every link on the way followed, also one that leads out and back."""
-        return self._led_to(os.path.join(self._root, *names))
+        return self._resolve_inside(os.path.join(self._root, *names))
 
     def try_one(self) -> None:
-        """Counts what is tried with what was found."""
+        """Count one comparison with what was found. Raises TooManyLinks."""
         self._left_to_try -= 1
         if self._left_to_try < 0:
             raise TooManyLinks
@@ -180,7 +180,7 @@ class Links:
         except (OSError, ValueError):
             return False
         if stat.S_ISLNK(mode):
-            to = self._led_to(path)
+            to = self._resolve_inside(path)
             return to is not None and WorkspaceLink((*folder, name), to, os.path.isdir(path))
         return stat.S_ISDIR(mode)
 
@@ -193,7 +193,7 @@ class Links:
                     self._look()
                     spelt = self.spell(entry.name)
                     if entry.is_symlink():
-                        to = self._led_to(entry.path)
+                        to = self._resolve_inside(entry.path)
                         if to is not None:
                             inside.links[spelt] = WorkspaceLink(
                                 (*folder, spelt), to, entry.is_dir()
@@ -202,7 +202,7 @@ class Links:
                         inside.folders[spelt] = entry.name
                         self._on_disk[(*folder, spelt)] = entry.path
         except OSError:
-            pass  # not there, no folder, or not for us: no step gets further either
+            pass  # not there, no folder, or not readable: no step gets further either
         return inside
 
     def _look(self) -> None:
@@ -210,7 +210,7 @@ class Links:
         if self._left_to_look_at < 0:
             raise TooManyLinks
 
-    def _led_to(self, path: str) -> PathNames | None:
+    def _resolve_inside(self, path: str) -> PathNames | None:
         try:
             os.stat(path)
         except OSError as error:
@@ -233,9 +233,9 @@ class Links:
 
 
 def is_skipped(name: str) -> bool:
-    """Made by tools, or git's own: not worth looking into."""
+    """Whether tools made it, or git owns it: such folders are not looked into."""
     return name in SKIPPED_NAMES or is_protected(name)
 
 
-def _composed(name: str) -> str:
+def _compose(name: str) -> str:
     return name if name.isascii() else normalize("NFC", name)

@@ -1,4 +1,4 @@
-"""Decide a merge. In: Changes, a workspace. Out: MergePlan, or Conflict. Nothing is written.
+"""Decide a merge. Nothing is written here.
 
 Three ways, file by file: as the writer was given it (base), as the writer left it (theirs), as the
 workspace has it now (ours). What only they changed is taken, what both changed alike is left, a
@@ -66,7 +66,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """How a person has settled clashes. What is settled the workspace's way stays as it is."""
+    """How a person has settled clashes. What is settled in favour of the workspace stays as it is."""
 
     resolved: frozenset[str] = frozenset()  # paths that the workspace holds as they should be
     otherwise: Literal["ours", "theirs"] | None = None  # which side is taken; None: neither
@@ -151,7 +151,7 @@ class _Planner:
         if self._stays(change.touched):
             self._leave(change.touched, f"it {error}")
             return
-        # What no merge may bring into a workspace is not brought by anybody's choice either.
+        # What no merge may bring into a workspace is not taken by choice either.
         if self.settlement.otherwise != "theirs" or not isinstance(error, _BothChanged):
             self.clashes.extend(self._sides(change, str(error)))
             return
@@ -182,7 +182,7 @@ class _Planner:
             self._decide_rename(change.renamed_from, change.path, base, theirs, ours)
         elif change.is_ignored and ours is not None and not ours.is_same(theirs):
             # The step was not shown this file. A compiler's output is not worth a failed step,
-            # and what nobody tracks must not be replaced by somebody who has not seen it.
+            # and an untracked file must not be replaced by a step that has not seen it.
             self.left.append(SkippedPath(change.path, _UNSEEN))
         elif not _are_same(ours, theirs):
             after = theirs
@@ -318,7 +318,7 @@ class _Clashing(Exception):
 
 
 class _BothChanged(_Clashing):
-    """Either side could be taken, if somebody said which."""
+    """Either side could be taken, once a person says which."""
 
 
 def stays_inside(path: str, target: str) -> bool:
@@ -339,7 +339,7 @@ def _are_same(a: FileEntry | None, b: FileEntry | None) -> bool:
 
 
 def _mode(base: FileEntry | None, ours: FileEntry | None, theirs: FileEntry) -> int:
-    """Ours, and executable if that is what they changed. A new file is never for all to write."""
+    """Ours, and executable if that is what they changed. A new file is never writable for all."""
     if theirs.kind == "link":
         return 0
     if base is None or ours is None or ours.kind == "link":
@@ -347,7 +347,7 @@ def _mode(base: FileEntry | None, ours: FileEntry | None, theirs: FileEntry) -> 
     decides = ours if theirs.is_executable == base.is_executable else theirs
     if decides.is_executable == ours.is_executable:
         return ours.mode
-    # Who may read it may then run it.
+    # Those who may read it may then run it.
     return ours.mode | (ours.mode & 0o444) >> 2 if decides.is_executable else ours.mode & ~0o111
 
 

@@ -174,9 +174,9 @@ class MergeStage:
 def make_stage(rooted: RootedDir, name: str) -> Iterator[MergeStage]:
     with rooted.folder() as root_fd:
         os.mkdir(name, 0o700, dir_fd=root_fd)
-        with _opened(name, root_fd) as fd:
+        with _open_folder(name, root_fd) as fd:
             os.mkdir("new", 0o700, dir_fd=fd)
-            with _opened("new", fd) as new_fd:
+            with _open_folder("new", fd) as new_fd:
                 yield MergeStage(fd, new_fd)
 
 
@@ -186,7 +186,7 @@ def open_for_writes(stage: MergeStage) -> Iterator[MergeStage]:
     _sync_files(stage.new_fd)
     os.mkdir("old", 0o700, dir_fd=stage.fd)
     os.fsync(stage.fd)
-    with _opened("old", stage.fd) as old_fd:
+    with _open_folder("old", stage.fd) as old_fd:
         yield MergeStage(stage.fd, stage.new_fd, old_fd)
 
 
@@ -196,9 +196,9 @@ def touched_stage(rooted: RootedDir, name: str) -> Iterator[MergeStage | None]:
     with ExitStack() as held, rooted.folder() as root_fd:
         stage: MergeStage | None = None
         with suppress(FileNotFoundError):
-            fd = held.enter_context(_opened(name, root_fd))
-            old_fd = held.enter_context(_opened("old", fd))
-            stage = MergeStage(fd, held.enter_context(_opened("new", fd)), old_fd)
+            fd = held.enter_context(_open_folder(name, root_fd))
+            old_fd = held.enter_context(_open_folder("old", fd))
+            stage = MergeStage(fd, held.enter_context(_open_folder("new", fd)), old_fd)
         yield stage
 
 
@@ -208,8 +208,8 @@ def remove_stage(rooted: RootedDir, name: str, at: Checkpoint = no_checkpoint) -
         # `old` first: it is empty when a merge was undone, and without it nothing is touched.
         for part in ("old", "new"):
             with ExitStack() as held, suppress(FileNotFoundError):
-                fd = held.enter_context(_opened(name, root_fd))
-                part_fd = held.enter_context(_opened(part, fd))
+                fd = held.enter_context(_open_folder(name, root_fd))
+                part_fd = held.enter_context(_open_folder(part, fd))
                 for file in os.listdir(part_fd):
                     at("cleaning")
                     os.unlink(file, dir_fd=part_fd)
@@ -260,7 +260,7 @@ def _sync_files(folder_fd: int) -> None:
 
 
 @contextmanager
-def _opened(name: str, folder_fd: int) -> Iterator[int]:
+def _open_folder(name: str, folder_fd: int) -> Iterator[int]:
     fd = os.open(name, _FOLDER_NOT_LINK, dir_fd=folder_fd)
     try:
         yield fd

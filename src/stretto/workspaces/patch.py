@@ -1,4 +1,4 @@
-"""Changes as a patch that `git apply` takes. In: Changes. Out: bytes, for lines may be in any code.
+"""A change set as a patch that `git apply` takes, in bytes because files may be in any encoding.
 
 Of modes a patch knows what git knows: executable or not, and links.
 """
@@ -59,7 +59,7 @@ def render_patch(changes: ChangeSet, largest_binary: int | None = None) -> bytes
 def summarize(changes: ChangeSet) -> Summary:
     added = removed = 0
     for old, new in _pairs(changes):
-        if _is_shown(old, new):
+        if _is_line_diff(old, new):
             a, b = split_lines(old.content), split_lines(new.content)
             shared = sum(run.length for run in find_shared_lines(a, b))
             added, removed = added + len(b) - shared, removed + len(a) - shared
@@ -86,25 +86,25 @@ def _sides(change: FileChange, blobs: Blobs) -> tuple[_Side, _Side]:
     return _Side(old_path, change.before, before), _Side(change.path, change.after, after)
 
 
-def _is_shown(old: _Side, new: _Side) -> bool:
+def _is_line_diff(old: _Side, new: _Side) -> bool:
     sides = (old.content, new.content)
     return all(is_text(content) and len(content) <= LARGEST_TEXT for content in sides)
 
 
 def _render(old: _Side, new: _Side, largest_binary: int | None) -> bytes:
-    names = _quoted(f"a/{old.path}"), _quoted(f"b/{new.path}")
+    names = _quote(f"a/{old.path}"), _quote(f"b/{new.path}")
     head = [f"diff --git {names[0]} {names[1]}", *_extended(old, new)]
     if old.content == new.content and old.entry and new.entry:
         return _text(head)
     # git wants full ids to apply a binary patch; the mode stands here only when it stays.
     mode = f" {old.mode}" if old.mode == new.mode else ""
     head.append(f"index {old.id}..{new.id}{mode}")
-    if not _is_shown(old, new):
+    if not _is_line_diff(old, new):
         return _text(head) + _binary(old, new, names, largest_binary)
     if not old.content and not new.content:
         return _text(head)
-    head.append(f"--- {_ended(names[0]) if old.entry else '/dev/null'}")
-    head.append(f"+++ {_ended(names[1]) if new.entry else '/dev/null'}")
+    head.append(f"--- {_mark_end(names[0]) if old.entry else '/dev/null'}")
+    head.append(f"+++ {_mark_end(names[1]) if new.entry else '/dev/null'}")
     return _text(head) + b"".join(_hunks(split_lines(old.content), split_lines(new.content)))
 
 
@@ -119,15 +119,15 @@ def _extended(old: _Side, new: _Side) -> Iterator[str]:
     if old.path != new.path:
         if old.content == new.content:
             yield "similarity index 100%"
-        yield f"rename from {_quoted(old.path)}"
-        yield f"rename to {_quoted(new.path)}"
+        yield f"rename from {_quote(old.path)}"
+        yield f"rename to {_quote(new.path)}"
 
 
 def _text(lines: Sequence[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("ascii")
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     """As git writes names: plain where it can, else in quotes, byte by byte."""
     raw = path.encode("utf-8", "surrogateescape")
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
@@ -141,7 +141,7 @@ def _letter(byte: int) -> str:
     return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
 
 
-def _ended(name: str) -> str:
+def _mark_end(name: str) -> str:
     # A tab tells where a name with blanks ends.
     return f"{name}\t" if " " in name and not name.startswith('"') else name
 
@@ -203,7 +203,7 @@ def _binary(old: _Side, new: _Side, names: tuple[str, str], largest: int | None)
         a = names[0] if old.entry else "/dev/null"
         b = names[1] if new.entry else "/dev/null"
         return f"Binary files {a} and {b} differ\n".encode("ascii")
-    # Forwards, then backwards, so that the patch can be taken back.
+    # Forwards, then backwards, so that the patch can be reverted.
     return b"GIT binary patch\n" + _literal(new.content) + _literal(old.content)
 
 

@@ -102,11 +102,11 @@ class Bubblewrap:
             options.add("--remount-ro", "/", "--chdir", str(task.confinement.workspace))
             filtered = seccomp.program(local_sockets=task.confinement.local_sockets)
             if filtered is not None:
-                options.add("--seccomp", options.sealed(filtered))
+                options.add("--seccomp", options.pass_bytes(filtered))
             command = make_shell_argv(
                 task.command, task.confinement.limits, counts_processes=os.geteuid() != 0
             )
-            argv = (self.program, "--args", options.written(), "--", *command)
+            argv = (self.program, "--args", options.write_all(), "--", *command)
             inherited = [fd for fd in (*fds, *options.fds) if fd >= 0]
             yield ProgramStart(argv, Path("/"), {}, keep_fds=tuple(inherited))
 
@@ -122,7 +122,7 @@ class _Options:
     def add(self, *words: str) -> None:
         self._words += words
 
-    def sealed(self, content: bytes) -> str:
+    def pass_bytes(self, content: bytes) -> str:
         """A descriptor to read this from. A file of memory has no size that could block us."""
         fd = os.memfd_create("stretto")
         self._closing.callback(os.close, fd)
@@ -131,8 +131,8 @@ class _Options:
         self.fds.append(fd)
         return str(fd)
 
-    def written(self) -> str:
-        return self.sealed(b"".join(os.fsencode(word) + b"\0" for word in self._words))
+    def write_all(self) -> str:
+        return self.pass_bytes(b"".join(os.fsencode(word) + b"\0" for word in self._words))
 
 
 def _add_namespaces(options: _Options, confinement: Confinement) -> None:
@@ -162,7 +162,7 @@ def _add_system(options: _Options, confinement: Confinement) -> None:
         elif target.exists():
             options.add("--ro-bind", str(target), str(setting))
     for path, text in _identity().items():
-        options.add("--ro-bind-data", options.sealed(text.encode()), path)
+        options.add("--ro-bind-data", options.pass_bytes(text.encode()), path)
     size = str(confinement.limits.scratch_bytes)
     # A user that is root outside may write to /proc/sys without any capability.
     options.add("--proc", "/proc", "--remount-ro", "/proc")

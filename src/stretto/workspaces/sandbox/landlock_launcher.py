@@ -1,13 +1,13 @@
-"""Start a command under Landlock and in namespaces of its own. In: an order. Out: its exit code.
+"""Start a command under Landlock and in namespaces of its own.
 
     python -I -S landlock_launcher.py FD
 
 It runs alone, so it imports nothing of Stretto, and of the standard library only what is quick to
 load: json, typing and signal would double the cost of a start. The order is what `landlock.py`
-has written for this one start, in a file of memory that nobody else has.
+has written for this one start, in a file of memory that no other process has.
 
 This process waits outside; its child is the first of a new process namespace, mounts, locks itself
-in and becomes the command. What fails is said on stderr, and the command is not started.
+in and becomes the command. What fails is printed on stderr, and the command is not started.
 """
 
 import ctypes
@@ -107,7 +107,7 @@ def open_checked(it: "MountOrder") -> int:
 
 
 def place_mount(it: "MountOrder", source: int) -> tuple[int, int]:
-    """Put it in its place. Out: a descriptor of that place, and what may be done there."""
+    """Mount it. Returns a descriptor of the place, and the rights of the command there."""
     target = it["target"]
     if it["access"] == "NONE":
         kind = ("tmpfs", "tmpfs") if it["is_directory"] else ("/dev/null", None)

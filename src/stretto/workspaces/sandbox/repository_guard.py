@@ -158,13 +158,13 @@ class TopGuard:
                 os.close(fd)
                 return  # a repository
             fcntl.flock(fd, fcntl.LOCK_SH)
-            self._fd = fd if self._is_still(fd) else self._dropped(fd)
+            self._fd = fd if self._is_still(fd) else self._close(fd)
 
     def close(self) -> None:
         if self._fd < 0:
             return
         _remove_ours(self._workspace_fd, self._fd)
-        self._fd = self._dropped(self._fd)
+        self._fd = self._close(self._fd)
 
     def _is_still(self, fd: int) -> bool:
         """Whether it is the one that is there: it may have been removed before we held it."""
@@ -173,7 +173,7 @@ class TopGuard:
             return os.path.samestat(there, os.fstat(fd))
         return False
 
-    def _dropped(self, fd: int) -> int:
+    def _close(self, fd: int) -> int:
         os.close(fd)
         return -1
 
@@ -207,7 +207,8 @@ def disarm(
     links: Mapping[PathNames, str],
     apart: Sequence[PathNames] = (),
 ) -> tuple[PathNames, ...]:
-    """Make all repositories below that were not known none. Out: where they were.
+    """Rename what makes a repository of every folder below that was not known as one. Returns where
+    they were.
 
     `links`: of those known, the links. Nothing can be mounted on a link, so a command may have put
     another thing there: then the link is put back. `apart`: our own folders, with git of our own.
@@ -241,15 +242,15 @@ def _rename(workspace_fd: int, names: PathNames) -> None:
 
 
 def look_for_repositories(workspace: Path) -> Survey:
-    with _opened(workspace) as fd:
+    with _open_workspace(workspace) as fd:
         return survey(fd)
 
 
 def disarm_new(workspace: Path, before: Survey, home: Path) -> tuple[str, ...]:
-    """Of the whole workspace, for those whom no sandbox holds. Out: where they were."""
+    """The same in the whole workspace, for a writer that no sandbox confined."""
     root, own = workspace.resolve(), home.resolve()
     apart = [own.relative_to(root).parts] if own.is_relative_to(root) else []
-    with _opened(workspace) as fd:
+    with _open_workspace(workspace) as fd:
         # A command beside it may be at work, with its guard in place.
         known = before.repositories | ({(".git",)} if _is_guarded(fd) else set())
         new = disarm(fd, [()], known, before.links, apart)
@@ -266,7 +267,7 @@ def _is_guarded(workspace_fd: int) -> bool:
 
 
 @contextmanager
-def _opened(workspace: Path) -> Iterator[int]:
+def _open_workspace(workspace: Path) -> Iterator[int]:
     fd = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield fd
