@@ -18,8 +18,7 @@ from stretto.events.model import (
     RunStarted,
 )
 from stretto.execution.driver import Driver
-from stretto.execution.journaling import RunJournal
-from stretto.execution.leases import Lease
+from stretto.execution.leases import Lease, RunJournal
 from stretto.execution.runs import Runs, Start
 from stretto.ports.journal import Fenced, JournalFull
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness

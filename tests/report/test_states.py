@@ -11,7 +11,7 @@ from stretto.events.attempts import AttemptId
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
 from stretto.report.html import as_html
 from stretto.report.report import report_of
-from stretto.schedule.status import run_word, word_of
+from stretto.schedule.status import run_word, step_word
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.statuses import RUN_WORDS, STEP_WORDS, RunStatus, StepStatus, StepWord
 from support.doc_pages import DOCS
@@ -59,7 +59,7 @@ def test_a_step_whose_changes_are_being_merged_is_not_retrying():
     run = Driven(plan_of(WRITER)).start()
     run.see(AttemptStarted(1, AttemptId(A, 1), AgentId("scribe"), "key"))
     run.see(AttemptSucceeded(2, AttemptId(A, 1), "Done."))
-    assert word_of(run.state.steps[A]) == "merging"
+    assert step_word(run.state.steps[A]) == "merging"
     assert report_of(run.state).steps[0].status == "merging"
 
 
@@ -67,7 +67,7 @@ def test_a_step_that_waits_for_its_next_attempt_is_retrying():
     run = Driven(plan_of(TIMED), {"a": Fail(retry_after=5)}).start()
     while not run.state.retrying:
         run.step()
-    assert word_of(run.state.steps[A]) == "retrying"
+    assert step_word(run.state.steps[A]) == "retrying"
 
 
 def test_a_run_that_nobody_drives_is_interrupted_in_its_report_too():

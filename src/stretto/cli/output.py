@@ -10,7 +10,7 @@ from stretto.cli.terminal import print_json, say
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound
 from stretto.schedule.outputs import lack_of_output, output_of
-from stretto.schedule.status import word_of
+from stretto.schedule.status import step_word
 from stretto.templates.render import as_text
 from stretto.vocabulary.values import Json
 
@@ -29,7 +29,7 @@ def command(run: str, step: str | None, as_json: bool) -> None:
         why = lack_of_output(state) if state.has_ended else "the run has not ended"
     else:
         known = history.step(step)
-        value, why = known.output, f"step '{step}' is {word_of(known)} and has no output"
+        value, why = known.output, f"step '{step}' is {step_word(known)} and has no output"
     if value is None:
         raise NotFound(why or "there is no output", hint=f"stretto report {run}")
     if as_json:

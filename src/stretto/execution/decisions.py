@@ -9,18 +9,18 @@ from stretto.events.model import Approved, Rejected, TimerFired
 from stretto.plan.model import briefs
 from stretto.problems.errors import InvalidUsage
 from stretto.report.text import moment
-from stretto.schedule.approvals import question_of, standing
+from stretto.schedule.approvals import decision_in_force, question_of
 from stretto.schedule.state import Decision, RunState, StepState
-from stretto.schedule.status import is_overdue, overdue
+from stretto.schedule.status import is_overdue, overdue_timers
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.values import Json
 
-Decided: TypeAlias = Approved | Rejected
+DecisionEvent: TypeAlias = Approved | Rejected
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DecisionRequest:
     """What a person says about a step that awaits approval."""
 
     is_approved: bool
@@ -30,7 +30,9 @@ class Verdict:
     key: str | None = None  # of what the person has seen; None: of what is asked now
 
 
-def decision_of(state: RunState, step: StepId, verdict: Verdict, now: float) -> Decided:
+def decision_of(
+    state: RunState, step: StepId, verdict: DecisionRequest, now: float
+) -> DecisionEvent:
     """Raises InvalidUsage where it cannot count, with what stands."""
     asking = _asking(state, step)
     if is_overdue(state, step, now):
@@ -50,11 +52,11 @@ def decision_of(state: RunState, step: StepId, verdict: Verdict, now: float) -> 
     return Approved(now, step, verdict.by, verdict.reason, key, prompts or None, token)
 
 
-def fired(state: RunState, now: float) -> list[TimerFired]:
-    return [TimerFired(now, timer) for timer in overdue(state, now)]
+def fire_overdue(state: RunState, now: float) -> list[TimerFired]:
+    return [TimerFired(now, timer) for timer in overdue_timers(state, now)]
 
 
-def recorded(state: RunState, event: Decided) -> Decision | None:
+def find_decision(state: RunState, event: DecisionEvent) -> Decision | None:
     step = state.steps[event.step]
     return next((d for d in step.decisions if d.event.decision == event.decision), None)
 
@@ -62,7 +64,7 @@ def recorded(state: RunState, event: Decided) -> Decision | None:
 def refusal(state: RunState, id: StepId, void: str) -> InvalidUsage:
     """Why a decision did not count, and what stands instead."""
     step = state.steps[id]
-    stands = standing(step)
+    stands = decision_in_force(step)
     if stands is None:
         said = f"step '{id}' does not await approval: it is {step.status.value}"
         return InvalidUsage(said if not step.awaits_approval else f"{said} ({void})")

@@ -26,12 +26,12 @@ from stretto.events.model import (
     RunEnded,
     TimerFired,
 )
-from stretto.execution.decisions import fired
-from stretto.execution.journaling import RunJournal
-from stretto.execution.ledger import Ledger
-from stretto.execution.reuse import NOTHING, Found, Reusable, Reuse, cache_key
-from stretto.execution.timers import Timers
-from stretto.execution.writer_copies import Answer, WriterCopies
+from stretto.execution.budget import BudgetLedger
+from stretto.execution.clock import Timers
+from stretto.execution.decisions import fire_overdue
+from stretto.execution.leases import RunJournal
+from stretto.execution.reuse import NOTHING, Reusable, Reuse, ReusedOutput, cache_key
+from stretto.execution.writer_copies import CollectionEvent, WriterCopies
 from stretto.ports.allowance import Allowance
 from stretto.ports.clock import Clock
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner, Success, Witness
@@ -49,7 +49,7 @@ from stretto.schedule.commands import (
     SetTimer,
     StartAttempt,
 )
-from stretto.schedule.outputs import put_away
+from stretto.schedule.outputs import release_output
 from stretto.schedule.places import Places
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.schedule.timers import deadline_of
@@ -81,9 +81,9 @@ class Driver:
         self._copies = WriterCopies(state, workspaces)
         budget = state.plan.budget
         is_bounded = budget.tokens is not None or budget.usd is not None
-        self._ledger = Ledger(budget, state.usage) if is_bounded else None
+        self._ledger = BudgetLedger(budget, state.usage) if is_bounded else None
         self._collecting: dict[StepId, asyncio.Task[None]] = {}
-        self._collected: list[Answer] = []  # whose copies go once they are on record
+        self._collected: list[CollectionEvent] = []  # whose copies go once they are on record
         self._discarding: set[asyncio.Task[None]] = set()
         self._places = Places(state)
         self._caches = any(step.is_cached for step in state.plan.steps)
@@ -131,7 +131,7 @@ class Driver:
     async def drive(self, first: Event) -> RunState:
         """Until the run has ended, is stopped, or waits for a person and nothing else."""
         try:
-            await self._turn([first, *fired(self._state, self._clock.now())])
+            await self._turn([first, *fire_overdue(self._state, self._clock.now())])
             self._take_over()
             while not (self._state.has_ended or self._is_stopped or self.is_waiting):
                 await self._arrived.wait()
@@ -140,7 +140,7 @@ class Driver:
                 awaiting, self._awaiting = self._awaiting, []
                 if any(isinstance(event, Approved) for event in events):
                     # A deadline that is past counts first, though its timer has yet to fire.
-                    events = [*fired(self._state, self._clock.now()), *events]
+                    events = [*fire_overdue(self._state, self._clock.now()), *events]
                 if events:
                     await self._turn(events)
                 for waiting in awaiting:
@@ -210,15 +210,15 @@ class Driver:
             if isinstance(command, StartAttempt):
                 if called_off and command.attempt in called_off:
                     continue
-                self._fold(_started(command, now), rows, decided)
+                self._fold(_start_event(command, now), rows, decided)
                 found = self._reuse.find(command)
                 if found is not None or self._caches:
-                    found = await self._usable(command, found)
+                    found = await self._find_usable(command, found)
                     now = self._clock.now()
                 if found is None:
                     commands.append(command)
                 else:
-                    follows = self._fold(_reused(command, found, now), rows, decided)
+                    follows = self._fold(_reuse_event(command, found, now), rows, decided)
                     # What is answered at once may call off others that have yet to start.
                     called_off.update(e.attempt for e in follows if isinstance(e, CancelAttempt))
             elif isinstance(command, AskApproval):
@@ -236,14 +236,14 @@ class Driver:
         for place, large in (await self._journal.append(rows)).items():
             kept = rows[place]
             assert isinstance(kept, AttemptSucceeded)
-            put_away(self._state, kept, large)
+            release_output(self._state, kept, large)
         if self._collected:
             self._discard_copies(rows)
         if self._listener is not None:
             for row in rows:
                 self._listener(row, self._state)
         if self._caches:
-            await self._keep(rows)
+            await self._fill_cache(rows)
 
     def _fold(
         self, event: Event, rows: list[Event], decided: deque[Command]
@@ -253,7 +253,7 @@ class Driver:
         decided.extend(commands)
         return commands
 
-    async def _keep(self, rows: Sequence[Event]) -> None:
+    async def _fill_cache(self, rows: Sequence[Event]) -> None:
         for row in rows:
             if isinstance(row, AttemptSucceeded) and row.reused_from is None:
                 id = row.attempt
@@ -263,7 +263,7 @@ class Driver:
                     if attempt.warnings:
                         continue  # whoever took it from the cache would not be warned
                     key = self._cache_key(id, attempt.key)
-                    await self._journal.keep(key, loaded(row.output))
+                    await self._journal.put(key, loaded(row.output))
 
     def _cache_key(self, attempt: AttemptId, key: str) -> str:
         """By content and by place: two votes that ask the same are two answers."""
@@ -272,15 +272,17 @@ class Driver:
     def _is_cached(self, command: StartAttempt) -> bool:
         return self._state.steps[command.step].planned.is_cached
 
-    async def _kept(self, command: StartAttempt) -> Found | None:
+    async def _read_cache(self, command: StartAttempt) -> ReusedOutput | None:
         key = self._cache_key(command.attempt, command.key)
-        kept = await self._journal.kept(key)
-        return Found(kept.output, kept.run_id) if kept else None
+        kept = await self._journal.get(key)
+        return ReusedOutput(kept.output, kept.run_id) if kept else None
 
-    async def _usable(self, command: StartAttempt, found: Found | None) -> Found | None:
+    async def _find_usable(
+        self, command: StartAttempt, found: ReusedOutput | None
+    ) -> ReusedOutput | None:
         """An answer of the earlier run, or else of the cache; of a writer, only with its files."""
         if found is None and self._is_cached(command):
-            found = await self._kept(command)
+            found = await self._read_cache(command)
         if found is None or await self._copies.can_reuse(command, found.run_id):
             return found
         return None
@@ -328,14 +330,14 @@ class Driver:
                 origin = "" if folder == request.workspace else request.workspace
                 request = structs.replace(request, workspace=folder, origin=origin)
             result = await self._runner.run(request, witness)
-            ended = self._ended(command, result)
+            ended = self._end_event(command, result)
         except asyncio.CancelledError:
             ended = AttemptCancelled(self._clock.now(), command.attempt, usage=witness.spent)
         except StrettoError as error:
-            ended = self._ended(command, Failure("error", error.with_hint, witness.spent))
+            ended = self._end_event(command, Failure("error", error.with_hint, witness.spent))
         except Exception as error:  # a bug in an adapter must not hang the run
             failure = Failure("error", f"{type(error).__name__}: {error}", witness.spent)
-            ended = self._ended(command, failure)
+            ended = self._end_event(command, failure)
         if account is not None:
             account.close(ended.usage)
         # Told from here and not by a callback: that would take the loop one round more.
@@ -365,7 +367,7 @@ class Driver:
         if self._attempts.pop(command.attempt, None):
             self.tell(AttemptCancelled(self._clock.now(), command.attempt))
 
-    def _ended(
+    def _end_event(
         self, command: StartAttempt, result: AttemptResult
     ) -> AttemptSucceeded | AttemptFailed:
         now = self._clock.now()
@@ -446,11 +448,11 @@ class _Witness:
         self.spent += usage
 
 
-def _started(command: StartAttempt, now: float) -> AttemptStarted:
+def _start_event(command: StartAttempt, now: float) -> AttemptStarted:
     return AttemptStarted(now, command.attempt, command.request.agent, command.key)
 
 
-def _reused(command: StartAttempt, found: Found, now: float) -> AttemptSucceeded:
+def _reuse_event(command: StartAttempt, found: ReusedOutput, now: float) -> AttemptSucceeded:
     return AttemptSucceeded(
         now,
         command.attempt,

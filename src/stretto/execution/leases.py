@@ -4,21 +4,24 @@ One for all of them: ten thousand runs cost one look at the store each quarter o
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import structs
 
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event, MessageDropped
-from stretto.ports.cache import Cache
+from stretto.ports.cache import Cache, CachedOutput
 from stretto.ports.clock import Clock
 from stretto.ports.journal import Fenced, Journal, Leased, LeaseOwner
 from stretto.ports.mailbox import ExternalEvent, Mailbox, Message
 from stretto.problems.errors import StrettoError
 from stretto.text.visible import one_line, visible_line
 from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.large import Large
+from stretto.vocabulary.values import Json
 
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.25
@@ -78,6 +81,23 @@ class Lease:
 
     async def release(self) -> None:
         await self._store.release(self.run_id, fence=self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class RunJournal:
+    """The store as the driver of one run sees it."""
+
+    store: Store
+    lease: Lease
+
+    async def append(self, events: Sequence[Event]) -> Mapping[int, Large]:
+        return await self.store.append(self.lease.run_id, events, fence=self.lease.fence)
+
+    async def put(self, key: str, output: Json) -> None:
+        await self.store.put(key, CachedOutput(output, self.lease.run_id))
+
+    async def get(self, key: str) -> CachedOutput | None:
+        return await self.store.get(key)
 
 
 async def take_lease(

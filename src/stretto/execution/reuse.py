@@ -13,7 +13,7 @@ from hashlib import sha256
 from stretto.events.model import Approved
 from stretto.plan.model import Plan
 from stretto.schedule.commands import StartAttempt
-from stretto.schedule.places import Place, Places, PlannedPlaces
+from stretto.schedule.places import AnswerPlace, Places, PlannedPlaces
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.large import Large
@@ -21,7 +21,7 @@ from stretto.vocabulary.values import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EarlierAnswer:
     key: str
     output: Json | Large
     warnings: tuple[str, ...] = ()
@@ -33,13 +33,13 @@ class Reusable:
 
     run_id: str = ""
     plan: Plan | None = None  # of that run
-    answers: Mapping[Place, Answer] = field(default_factory=dict)
+    answers: Mapping[AnswerPlace, EarlierAnswer] = field(default_factory=dict)
     anew: frozenset[StepId] = frozenset()  # steps that must run again, whatever their keys
     approved: Mapping[StepId, Approved] = field(default_factory=dict)  # by a person, for its key
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReusedOutput:
     output: Json | Large
     run_id: str
     warnings: tuple[str, ...] = ()
@@ -49,12 +49,12 @@ NOTHING = Reusable()
 
 
 def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable:
-    places, answers = Places(state), dict[Place, Answer]()
+    places, answers = Places(state), dict[AnswerPlace, EarlierAnswer]()
     for step in state.order:
         for part in () if step.is_in_vain else step.parts.values():
             for attempt in part.attempts:
                 if attempt.outcome == "succeeded":
-                    answer = Answer(attempt.key, part.kept_output, attempt.warnings)
+                    answer = EarlierAnswer(attempt.key, part.kept_output, attempt.warnings)
                     answers[places.of(step.id, part.id)] = answer
     approved = {
         step.id: step.approval
@@ -73,22 +73,22 @@ class Reuse:
         self._left = dict(earlier.answers)
         self._planned_then = PlannedPlaces(earlier.plan or state.plan)
         # Answers of places that the new plan does not have any more, by key.
-        self._homeless: dict[str, list[Place]] = {}
+        self._homeless: dict[str, list[AnswerPlace]] = {}
         planned_now = PlannedPlaces(state.plan)
         for place, answer in earlier.answers.items():
             if place not in planned_now:
                 self._homeless.setdefault(answer.key, []).append(place)
 
-    def find(self, command: StartAttempt) -> Found | None:
+    def find(self, command: StartAttempt) -> ReusedOutput | None:
         if not self._left or command.step in self._earlier.anew:
             return None
         source = self._source(self._places.of(command.step, command.attempt.part), command.key)
         if source is None:
             return None
         answer = self._left.pop(source)
-        return Found(answer.output, self._earlier.run_id, answer.warnings)
+        return ReusedOutput(answer.output, self._earlier.run_id, answer.warnings)
 
-    def _source(self, place: Place, key: str) -> Place | None:
+    def _source(self, place: AnswerPlace, key: str) -> AnswerPlace | None:
         own = self._left.get(place)
         if own is not None and own.key == key:
             return place
@@ -97,13 +97,13 @@ class Reuse:
         homeless = (other for other in self._homeless.get(key, ()) if other in self._left)
         return next((other for other in homeless if self._may_move(other, place)), None)
 
-    def _may_move(self, source: Place, place: Place) -> bool:
+    def _may_move(self, source: AnswerPlace, place: AnswerPlace) -> bool:
         """A step that was renamed keeps its parts: a branch takes the answer of its namesake."""
-        namesake = Place(source.step, place.part)
+        namesake = AnswerPlace(source.step, place.part)
         return source == namesake or namesake not in self._planned_then
 
 
-def cache_key(workflow: str, place: Place, key: str) -> str:
+def cache_key(workflow: str, place: AnswerPlace, key: str) -> str:
     """What the cache over all runs knows an answer by: the work, and the place that asked."""
     where = sha256(
         "\0".join((workflow, place.step, place.part.text)).encode("utf-8", "surrogatepass")

@@ -19,20 +19,27 @@ from stretto.events.model import (
     RunStarted,
 )
 from stretto.execution.clock import RunClock
-from stretto.execution.decisions import Decided, Verdict, decision_of, fired, recorded, refusal
+from stretto.execution.decisions import (
+    DecisionEvent,
+    DecisionRequest,
+    decision_of,
+    find_decision,
+    fire_overdue,
+    refusal,
+)
 from stretto.execution.driver import Driver, Listener, NoRunner
 from stretto.execution.history import History, load
-from stretto.execution.journaling import RunJournal
 from stretto.execution.leases import (
     LEASE_SECONDS,
     POLL_SECONDS,
     Lease,
     LeaseKeeper,
+    RunJournal,
     Store,
     take_lease,
 )
 from stretto.execution.reuse import NOTHING, Reusable
-from stretto.execution.seals import Seals, named
+from stretto.execution.seals import Seals, describe_decision
 from stretto.plan.codec import encode_plan
 from stretto.plan.model import Plan, briefs
 from stretto.ports.clock import Clock
@@ -132,15 +139,20 @@ class Runs:
             workspace=start.workspace,
             project=start.project,
             trusted=start.trusted,
-            setup=_setup_of(plan, runner),
+            setup=_identify_setup(plan, runner),
         )
         if self._seals is not None:
             started = self._seals.seal(started)
         lease = await self._lease(run_id)
         driver = self._driver(
-            lease, begin(plan), runner, self._clock, listener, self._carried(start.reusable, run_id)
+            lease,
+            begin(plan),
+            runner,
+            self._clock,
+            listener,
+            self._carry_approvals(start.reusable, run_id),
         )
-        _tell(driver, undone)
+        _tell_undone(driver, undone)
         return await self._drive(lease, driver, started)
 
     async def resume(
@@ -174,8 +186,8 @@ class Runs:
             raise
         clock = RunClock(self._clock, history.events[-1].at)
         driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
-        _tell(driver, undone)
-        setup = _setup_of(history.state.plan, runner)
+        _tell_undone(driver, undone)
+        setup = _identify_setup(history.state.plan, runner)
         first = RunResumed(clock.now(), permission, setup, not row.is_let_go, self._most_crashes)
         return await self._drive(lease, driver, first)
 
@@ -253,7 +265,7 @@ class Runs:
     ) -> None:
         """Returns when the decision is in the journal and counts. Raises InvalidUsage, with what
         stands, where it does not: another decision was first, or the step runs already."""
-        verdict = Verdict(is_approved, by, reason, prompts or {}, key)
+        verdict = DecisionRequest(is_approved, by, reason, prompts or {}, key)
         event = decision_of(
             (await load(self._store, run_id)).state, step, verdict, self._clock.now()
         )
@@ -261,7 +273,7 @@ class Runs:
             event = self._seals.seal_decision(run_id, event)
 
         def is_recorded(state: RunState) -> bool:
-            found = recorded(state, event)
+            found = find_decision(state, event)
             if found is not None and found.void:
                 raise refusal(state, step, found.void)
             if found is None and state.has_ended:
@@ -278,7 +290,7 @@ class Runs:
     async def _record(
         self,
         run_id: RunId,
-        event: Decided | ChangesApplied,
+        event: DecisionEvent | ChangesApplied,
         is_recorded: Callable[[RunState], bool],
     ) -> None:
         """Returns when the journal holds the event: whoever drives the run writes it down, or this
@@ -298,7 +310,9 @@ class Runs:
                 driver = await self._undriven(lease)
                 if not is_recorded(driver.state):
                     now = driver.now()
-                    past = fired(driver.state, now) if isinstance(event, Decided) else ()
+                    past = (
+                        fire_overdue(driver.state, now) if isinstance(event, DecisionEvent) else ()
+                    )
                     await driver.write(*past, structs.replace(event, at=now))
                     await self._release(driver.state)
             finally:
@@ -384,13 +398,13 @@ class Runs:
 
     def _why_dropped(self, run_id: RunId, event: ExternalEvent) -> str:
         """Why what was posted is not told to the run: a decision must be the user's own."""
-        if self._seals is None or not isinstance(event, Decided):
+        if self._seals is None or not isinstance(event, DecisionEvent):
             return ""
         if self._seals.is_given(run_id, event):
             return ""
-        return f"{named(event)} that you did not give"
+        return f"{describe_decision(event)} that you did not give"
 
-    def _carried(self, reusable: Reusable, run_id: RunId) -> Reusable:
+    def _carry_approvals(self, reusable: Reusable, run_id: RunId) -> Reusable:
         """Approvals of the run that this one repeats, as approvals of this one."""
         approved = {}
         for step, then in reusable.approved.items():
@@ -428,7 +442,7 @@ class Runs:
             await lease.release()
 
 
-def _tell(driver: Driver, undone: tuple[Undone, ...]) -> None:
+def _tell_undone(driver: Driver, undone: tuple[Undone, ...]) -> None:
     for each in undone:
         driver.tell(MergeUndone(driver.now(), each.paths, each.kept))
 
@@ -438,17 +452,20 @@ def _is_applied(state: RunState, step: StepId) -> bool:
     return changes is not None and changes.is_merged
 
 
-def _setup_of(plan: Plan, runner: Runner) -> Setup | None:
+def _identify_setup(plan: Plan, runner: Runner) -> Setup | None:
     """Who answers, asked of the runner that will: nobody else knows it."""
     if not isinstance(runner, Identified):
         return None
     agents = plan.agents.values()
     named = [brief.model for step in plan.steps for brief in briefs(step.work)]
-    models = {"", *(model or "" for model in (*named, *(agent.model for agent in agents)))}
+    models = {
+        "",
+        *(model or "" for model in (*named, *(agent.model for agent in agents))),
+    }
     models.update(name for agent in agents for name in agent.fallback_models)
     tools = {tool for agent in agents for tool in agent.tools}
     return runner.identify(sorted(models), sorted(tools))
 
 
-def _decisions(history: History) -> list[Decided]:
-    return [event for event in history.events if isinstance(event, Decided)]
+def _decisions(history: History) -> list[DecisionEvent]:
+    return [event for event in history.events if isinstance(event, DecisionEvent)]

@@ -16,13 +16,13 @@ from typing import TypeVar
 from msgspec import structs, to_builtins
 
 from stretto.events.model import Approved, RunStarted
-from stretto.execution.decisions import Decided
+from stretto.execution.decisions import DecisionEvent
 from stretto.problems.errors import PlanNotAccepted
 from stretto.vocabulary.names import listed
 
 _VERSION = "1"
 _FINGERPRINT_LETTERS = 16
-_Decided = TypeVar("_Decided", bound=Decided)
+_Decided = TypeVar("_Decided", bound=DecisionEvent)
 
 
 class Seals:
@@ -38,11 +38,11 @@ class Seals:
     def seal_decision(self, run_id: str, decided: _Decided) -> _Decided:
         return structs.replace(decided, seal=self._mac(_decision(run_id, decided)))
 
-    def is_given(self, run_id: str, decided: Decided) -> bool:
+    def is_given(self, run_id: str, decided: DecisionEvent) -> bool:
         """Whether this user gave the decision, for this run and as it stands."""
         return self._holds(decided.seal, _decision(run_id, decided))
 
-    def check(self, started: RunStarted, decisions: Iterable[Decided] = ()) -> None:
+    def check(self, started: RunStarted, decisions: Iterable[DecisionEvent] = ()) -> None:
         """Raises PlanNotAccepted."""
         is_sealed = self._holds(started.seal, _start(started))
         forged = self._forged(started, decisions)
@@ -52,12 +52,14 @@ class Seals:
         if mark not in self._accepted:
             raise _refusal(started, is_sealed, forged, mark)
 
-    def fingerprint(self, started: RunStarted, decisions: Iterable[Decided] = ()) -> str:
+    def fingerprint(self, started: RunStarted, decisions: Iterable[DecisionEvent] = ()) -> str:
         """Names exactly this beginning of a run, and the decisions that have no seal, for a person
         who accepts them."""
         return _fingerprint(started, self._forged(started, decisions))
 
-    def _forged(self, started: RunStarted, decisions: Iterable[Decided]) -> list[Decided]:
+    def _forged(
+        self, started: RunStarted, decisions: Iterable[DecisionEvent]
+    ) -> list[DecisionEvent]:
         return [each for each in decisions if not self.is_given(started.run_id, each)]
 
     def _holds(self, seal: str, covered: bytes) -> bool:
@@ -67,7 +69,7 @@ class Seals:
         return f"{_VERSION}:{hmac.new(self._secret(), covered, sha256).hexdigest()}"
 
 
-def _fingerprint(started: RunStarted, forged: Iterable[Decided]) -> str:
+def _fingerprint(started: RunStarted, forged: Iterable[DecisionEvent]) -> str:
     covered = [_start(started), *(_decision(started.run_id, each) for each in forged)]
     return sha256(b"\n".join(covered)).hexdigest()[:_FINGERPRINT_LETTERS]
 
@@ -78,7 +80,7 @@ def _start(started: RunStarted) -> bytes:
     return _canonical(head) + b"\n" + bytes(started.plan)
 
 
-def _decision(run_id: str, decided: Decided) -> bytes:
+def _decision(run_id: str, decided: DecisionEvent) -> bytes:
     # Without its time: whoever writes it down sets that. The type is what tells a rejection from
     # an approval; approvals were sealed before rejections were, and so without it.
     kind = {} if isinstance(decided, Approved) else {"type": decided.type}
@@ -89,12 +91,12 @@ def _canonical(value: Mapping[str, object]) -> bytes:
     return json.dumps(to_builtins(value), sort_keys=True).encode()
 
 
-def named(decided: Decided) -> str:
+def describe_decision(decided: DecisionEvent) -> str:
     verdict = "an approval" if isinstance(decided, Approved) else "a rejection"
     return f"{verdict} of {decided.step}"
 
 
-def _written(event: RunStarted | Decided, *besides: str) -> dict[str, object]:
+def _written(event: RunStarted | DecisionEvent, *besides: str) -> dict[str, object]:
     # A field at its default is left out: seals hold when a later Stretto adds another field.
     return {
         field.name: getattr(event, field.name)
@@ -105,11 +107,11 @@ def _written(event: RunStarted | Decided, *besides: str) -> dict[str, object]:
 
 
 def _refusal(
-    started: RunStarted, is_sealed: bool, forged: Sequence[Decided], mark: str
+    started: RunStarted, is_sealed: bool, forged: Sequence[DecisionEvent], mark: str
 ) -> PlanNotAccepted:
     run = started.run_id
     if is_sealed:
-        what = listed(dict.fromkeys(named(each) for each in forged))
+        what = listed(dict.fromkeys(describe_decision(each) for each in forged))
         said = f"the journal of run {run} holds {what} that you did not give"
     elif started.seal:
         said = f"what run {run} began with was changed since: its plan, its inputs or its folder"

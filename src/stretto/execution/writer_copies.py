@@ -29,7 +29,7 @@ from stretto.schedule.state import AttemptState, RunState, StepState
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.names import listed
 
-Answer: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
+CollectionEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
 
 
 _MOST_NAMED = 20
@@ -51,7 +51,7 @@ class WriterCopies:
         await self._port.watch(self._shared(command.step))
         return self._state.workspace
 
-    async def collect(self, command: CollectChanges, clock: Clock) -> Answer:
+    async def collect(self, command: CollectChanges, clock: Clock) -> CollectionEvent:
         step = self._state.steps[command.step]
         if not is_isolated(self._state, step):
             return await self._find_undeclared(step, clock)
@@ -69,11 +69,11 @@ class WriterCopies:
                 collected.artifact, held, (), collected.files,
                 is_whole=collected.is_whole, warnings=collected.warnings,
             )  # fmt: skip
-        return _answer(step.id, collected, clock.now())
+        return _event_of(step.id, collected, clock.now())
 
-    def _half_done(self, step: StepState) -> str:
+    def _describe_half_done(self, step: StepState) -> str:
         """Which parts of a step that has succeeded may have left half-done files, in words."""
-        if _is_one_delegation(step) or _misfortune(step):
+        if _is_one_delegation(step) or _how_it_fails(step):
             return ""
         left = [
             part.name
@@ -113,7 +113,7 @@ class WriterCopies:
     def _terms(self, step: StepState, command: CollectChanges) -> MergeTerms:
         last = max(step.attempts, key=lambda each: each.number, default=None)
         is_one = _is_one_delegation(step)
-        half_done = "" if command.is_allowed else self._half_done(step)
+        half_done = "" if command.is_allowed else self._describe_half_done(step)
         return MergeTerms(
             step.planned.write_set,
             command.is_merged,
@@ -124,7 +124,7 @@ class WriterCopies:
             f"its change may hold {half_done}" if half_done else "",
         )
 
-    async def discard(self, answer: Answer) -> None:
+    async def discard(self, answer: CollectionEvent) -> None:
         """The copy of a step whose answer is on record."""
         step = self._state.steps[answer.step]
         if is_isolated(self._state, step) and answer.artifact:
@@ -140,7 +140,7 @@ class WriterCopies:
         ]
         try:
             found = await self._port.undeclared_changes(self._shared(step.id), declared)
-            said = self._said_of(step, found)
+            said = self._describe(step, found)
         except (OSError, StrettoError) as error:
             found, said = UndeclaredChanges(()), [f"what it wrote could not be looked at: {error}"]
         is_unchanged = found.is_unchanged and not found.paths
@@ -149,7 +149,7 @@ class WriterCopies:
             is_merged=False, warnings=tuple(said), is_unchanged=is_unchanged,
         )  # fmt: skip
 
-    def _said_of(self, step: StepState, found: UndeclaredChanges) -> list[str]:
+    def _describe(self, step: StepState, found: UndeclaredChanges) -> list[str]:
         said = []
         if found.paths:
             paths = listed(found.paths)
@@ -158,9 +158,9 @@ class WriterCopies:
             made = listed(found.repositories)
             said.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
         own = listed(found.own, _MOST_NAMED)
-        if own and (misfortune := _misfortune(step)):
+        if own and (misfortune := _how_it_fails(step)):
             said.append(f"it {misfortune}, and what it had written stays in the workspace: {own}")
-        elif own and (half_done := self._half_done(step)):
+        elif own and (half_done := self._describe_half_done(step)):
             said.append(f"what it wrote in the workspace may hold {half_done}: {own}")
         return said
 
@@ -188,7 +188,7 @@ class WriterCopies:
         )
 
 
-def _misfortune(step: StepState) -> str:
+def _how_it_fails(step: StepState) -> str:
     """How the step is about to end, in words; empty: well."""
     if step.pending is None or step.pending.is_success:
         return ""
@@ -199,7 +199,7 @@ def _is_one_delegation(step: StepState) -> bool:
     return isinstance(step.planned.work, PlannedDelegation | PlannedCondition | PlannedSwitch)
 
 
-def _answer(step: StepId, collected: Collected | NotMerged | Held, now: float) -> Answer:
+def _event_of(step: StepId, collected: Collected | NotMerged | Held, now: float) -> CollectionEvent:
     figures = {
         "files": collected.files,
         "insertions": collected.insertions,

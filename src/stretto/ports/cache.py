@@ -7,12 +7,12 @@ from stretto.vocabulary.values import Json
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOutput:
+class CachedOutput:
     output: Json
     run_id: str  # the run that made it
 
 
 class Cache(Protocol):
-    async def keep(self, key: str, kept: KeptOutput) -> None: ...
+    async def put(self, key: str, kept: CachedOutput) -> None: ...
 
-    async def kept(self, key: str) -> KeptOutput | None: ...
+    async def get(self, key: str) -> CachedOutput | None: ...

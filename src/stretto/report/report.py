@@ -22,7 +22,7 @@ from stretto.report.model import (
 )
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import AttemptState, Changes, PartState, RunState, StepState
-from stretto.schedule.status import is_overdue, run_word, word_of
+from stretto.schedule.status import is_overdue, run_word, step_word
 from stretto.text.visible import visible
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
@@ -77,7 +77,7 @@ def _step(state: RunState, step: StepState, is_interrupted: bool, now: float | N
         type=step.planned.type,
         depends_on=step.planned.depends_on,
         agents=tuple(dict.fromkeys(asked or [each.agent for each in delegations])),
-        status=word_of(step, is_interrupted, is_overdue=is_overdue(state, step.id, now)),
+        status=step_word(step, is_interrupted, is_overdue=is_overdue(state, step.id, now)),
         kept_output=step.kept_output,
         kept_outputs=step.kept_outputs,
         validation=step.validation,

@@ -9,7 +9,7 @@ from stretto.events.model import (
     ToolStarted,
 )
 from stretto.schedule.state import AttemptState, HeldUp, RunState
-from stretto.schedule.tool_calls import MOST_FAULTS, ToolCalls, fault_of
+from stretto.schedule.tool_calls import MOST_FAULTS, ToolCallCounts, fault_of
 from stretto.vocabulary.durations import format_duration
 
 # Tools of ours that never remove a file. What any other call did to files, nobody can tell.
@@ -40,7 +40,7 @@ def observe(state: RunState, event: Happening) -> None:
             attempt.tool_calls += 1
             was_made = event.verdict != "refused"
             attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
-            step.calls = step.calls or ToolCalls()
+            step.calls = step.calls or ToolCallCounts()
             step.calls.count(event)
             if said := fault_of(event):
                 warn(attempt, said)

@@ -33,10 +33,10 @@ from stretto.schedule.activity import observe
 from stretto.schedule.approvals import ask_people, decide, hold_merge
 from stretto.schedule.attempts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
 from stretto.schedule.commands import Command
-from stretto.schedule.outcomes import end_unlooked, receive_applied, receive_changes, stop_run
+from stretto.schedule.outcomes import end_uncollected, receive_applied, receive_changes, stop_run
 from stretto.schedule.progress import finish, progress
 from stretto.schedule.recovery import doubt, resume
-from stretto.schedule.state import Failure, RunState
+from stretto.schedule.state import FailureReason, RunState
 from stretto.schedule.timers import fire
 from stretto.schedule.transition import Transition
 from stretto.vocabulary.names import listed
@@ -100,7 +100,7 @@ def _receive(transition: Transition, event: Event) -> None:
             if step := state.steps.get(event.step):
                 hold_merge(transition, step, event)
         case MergeUndone():
-            state.warn(_undone(event))
+            state.warn(_describe_undone(event))
         case ChangesApplied():
             if step := state.steps.get(event.step):
                 receive_applied(step, event)
@@ -123,14 +123,14 @@ def _receive(transition: Transition, event: Event) -> None:
             resume(transition, event)
         case RunEnded():
             state.is_recorded = True
-            end_unlooked(transition)
+            end_uncollected(transition)
         case RunStarted():
             pass
         case _:
             assert_never(event)
 
 
-def _undone(event: MergeUndone) -> str:
+def _describe_undone(event: MergeUndone) -> str:
     return (
         "a merge that a crash had cut off was undone; changed by somebody since, and left so: "
         f"{listed(event.paths)} (as they were before: {event.kept})"
@@ -159,7 +159,7 @@ def _receive_attempt(transition: Transition, event: AttemptEvent) -> None:
             attempt.model = event.model
             if event.warnings:
                 step.warn(*event.warnings)
-            failure = Failure(event.kind, event.error)
+            failure = FailureReason(event.kind, event.error)
             if event.kind == "in_doubt" and step.planned.recovery != "rerun":
                 doubt(transition, step, part, attempt, failure, event.usage)
                 return

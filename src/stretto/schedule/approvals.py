@@ -37,7 +37,7 @@ from stretto.schedule.prompt import command_for
 from stretto.schedule.state import (
     NO_LOCAL,
     Decision,
-    Failure,
+    FailureReason,
     PartState,
     RunState,
     StepState,
@@ -95,7 +95,7 @@ def question_of(state: RunState, step: StepState) -> Question:
         asking = (part for part in step.parts.values() if part.status == "asking")
         commands = tuple(command_for(state, blank, part) for part in asking)
         return Question("again", _digest("again", *_keys(commands)), commands)
-    commands = opening_commands(state, step)
+    commands = first_commands(state, step)
     return Question("start", _digest("start", *_keys(commands), *_rest(state, step)), commands)
 
 
@@ -133,7 +133,7 @@ def withdraw_approvals(state: RunState) -> None:
             step.approval = None
 
 
-def standing(step: StepState) -> Decision | None:
+def decision_in_force(step: StepState) -> Decision | None:
     """The decision that counts."""
     return next((each for each in reversed(step.decisions) if not each.void), None)
 
@@ -165,13 +165,13 @@ def _reject(transition: Transition, step: StepState, event: Rejected) -> None:
     reason = f": {event.reason}" if event.reason else ""
     said = f"rejected by {event.by or 'a person'}{reason}"
     if step.is_merge_held:
-        end_collected(transition, step, Failure("refused", f"its change was {said}"))
+        end_collected(transition, step, FailureReason("refused", f"its change was {said}"))
         return
     if step.status is StepStatus.WAITING:
-        fail(transition, step, Failure("refused", said), step.planned.on_failure)
+        fail(transition, step, FailureReason("refused", said), step.planned.on_failure)
     for part in list(step.parts.values()):
         if part.status == "asking":
-            give_up(transition, step, part, Failure("in_doubt", said))
+            give_up(transition, step, part, FailureReason("in_doubt", said))
 
 
 def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
@@ -191,9 +191,9 @@ def _digest(*texts: str) -> str:
     return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]
 
 
-def opening_commands(state: RunState, step: StepState) -> tuple[StartAttempt, ...]:
+def first_commands(state: RunState, step: StepState) -> tuple[StartAttempt, ...]:
     blank = blank_copy(step)
-    return tuple(command_for(state, blank, part) for part in _opening_parts(state, blank))
+    return tuple(command_for(state, blank, part) for part in _first_parts(state, blank))
 
 
 def blank_copy(step: StepState) -> StepState:
@@ -203,7 +203,7 @@ def blank_copy(step: StepState) -> StepState:
     return copy
 
 
-def _opening_parts(state: RunState, step: StepState) -> Iterator[PartState]:
+def _first_parts(state: RunState, step: StepState) -> Iterator[PartState]:
     work = step.planned.work
     match work:
         case PlannedDelegation():

@@ -19,7 +19,7 @@ from stretto.schedule.state import (
     NO_USAGE,
     AttemptOutcome,
     AttemptState,
-    Failure,
+    FailureReason,
     PartState,
     RunState,
     StepState,
@@ -55,12 +55,14 @@ def start_attempt(transition: Transition, step: StepState, part: PartState) -> N
     refused = _budget_refusal(state)
     if refused is not None:
         close_run(transition, RunStatus.FAILED, refused)
-        give_up(transition, step, part, part.failure or Failure("budget", refused))
+        give_up(transition, step, part, part.failure or FailureReason("budget", refused))
         return
     try:
         command = command_for(state, step, part)
     except TooLong as error:
-        give_up(transition, step, part, Failure("refused", f"its prompt cannot be made: {error}"))
+        give_up(
+            transition, step, part, FailureReason("refused", f"its prompt cannot be made: {error}")
+        )
         return
     part.attempts.append(AttemptState(command.attempt, part.agent, command.key, command))
     part.status = "running"
@@ -108,7 +110,7 @@ def fail_attempt(
     step: StepState,
     part: PartState,
     attempt: AttemptState,
-    failure: Failure,
+    failure: FailureReason,
     usage: Usage,
     retry_after_seconds: float | None,
 ) -> None:
@@ -122,7 +124,7 @@ def cancel_attempt(
 ) -> None:
     """It stopped. If nobody told it to, that is a failure like any other."""
     if close_attempt(transition, step, part, attempt, "cancelled", usage):
-        attempt.failure = Failure("error", "the attempt was cancelled")
+        attempt.failure = FailureReason("error", "the attempt was cancelled")
         fail_part(transition, step, part, attempt.failure)
 
 
@@ -130,7 +132,7 @@ def time_out_attempt(
     transition: Transition, step: StepState, part: PartState, attempt: AttemptState
 ) -> None:
     seconds = transition.state.plan.agents[attempt.agent].timeout_seconds or 0.0
-    attempt.failure = Failure("timeout", f"timed out after {format_duration(seconds)}")
+    attempt.failure = FailureReason("timeout", f"timed out after {format_duration(seconds)}")
     _call_off(transition, step, part, attempt, "failed")
     fail_part(transition, step, part, attempt.failure)
 
@@ -171,7 +173,7 @@ def fail_part(
     transition: Transition,
     step: StepState,
     part: PartState,
-    failure: Failure,
+    failure: FailureReason,
     retry_after_seconds: float | None = None,
 ) -> None:
     """An attempt failed: try again, let the fallback try, or give up."""
@@ -183,7 +185,7 @@ def fail_part(
     if asked > LONGEST_RETRY_AFTER_SECONDS:
         waits = f"the provider asks to wait {format_duration(asked)}"
         most = format_duration(LONGEST_RETRY_AFTER_SECONDS)
-        failure = Failure(failure.kind, f"{failure.error}; {waits}, and {most} is the most")
+        failure = FailureReason(failure.kind, f"{failure.error}; {waits}, and {most} is the most")
         part.failure = failure
     is_retried = failure.kind not in NOT_RETRIED and asked <= LONGEST_RETRY_AFTER_SECONDS
     may_retry = is_retried and not part.has_fallen_back
@@ -200,7 +202,9 @@ def fail_part(
         give_up(transition, step, part, failure)
 
 
-def give_up(transition: Transition, step: StepState, part: PartState, failure: Failure) -> None:
+def give_up(
+    transition: Transition, step: StepState, part: PartState, failure: FailureReason
+) -> None:
     """The part has failed, and nobody tries again: what that means is its step's affair."""
     part.status = "failed"
     part.failure = failure

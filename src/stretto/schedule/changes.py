@@ -23,7 +23,7 @@ def is_isolated(state: RunState, step: StepState) -> bool:
     return writes_here(state, step) and step.planned.is_isolated
 
 
-def must_wait(transition: Transition, step: StepState, pending: Pending) -> bool:
+def collect_before_ending(transition: Transition, step: StepState, pending: Pending) -> bool:
     """Whether the step ends only once its changes are collected."""
     state = transition.state
     if step.pending is not None:
@@ -55,7 +55,7 @@ def owed_collections(step: StepState) -> list[CollectChanges]:
     return [CollectChanges(step.id, is_merged, step.is_merge_allowed)]
 
 
-def must_wait_for_others(transition: Transition, step: StepState, output: Kept) -> bool:
+def merge_others_before_ending(transition: Transition, step: StepState, output: Kept) -> bool:
     """Whether the step, which has succeeded, ends only once the changes of others are merged."""
     merges, step.merges = step.merges, ()  # once
     for writer in merges:

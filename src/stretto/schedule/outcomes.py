@@ -7,9 +7,9 @@ from stretto.events.attempts import RUN_TIMER
 from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
 from stretto.recipe.model import Policy
 from stretto.schedule.attempts import stop_parts
-from stretto.schedule.changes import must_wait, must_wait_for_others, take_pending
-from stretto.schedule.state import Changes, Failure, PartState, Pending, RunState, StepState
-from stretto.schedule.tool_calls import ToolCalls
+from stretto.schedule.changes import collect_before_ending, merge_others_before_ending, take_pending
+from stretto.schedule.state import Changes, FailureReason, PartState, Pending, RunState, StepState
+from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.schedule.transition import Transition, close_run, end_step, stop_asking
 from stretto.vocabulary.large import Kept
 from stretto.vocabulary.statuses import RunStatus, StepStatus
@@ -19,19 +19,21 @@ from stretto.vocabulary.values import Json
 def succeed(transition: Transition, step: StepState, output: Kept) -> None:
     if len(step.parts) > 1:  # the only one has ended, or there were none
         stop_parts(transition, step)
-    if not must_wait(transition, step, Pending(output)):
+    if not collect_before_ending(transition, step, Pending(output)):
         if step.planned.is_writer and not transition.state.workspace and step.parts:
             step.warn("it is a writer, but this run has no workspace: no file changed")
         _conclude(transition, step, output)
 
 
-def fail(transition: Transition, step: StepState, failure: Failure, policy: Policy) -> None:
+def fail(transition: Transition, step: StepState, failure: FailureReason, policy: Policy) -> None:
     stop_parts(transition, step)
-    if not must_wait(transition, step, Pending(None, failure, policy)):
+    if not collect_before_ending(transition, step, Pending(None, failure, policy)):
         _fail(transition, step, failure, policy)
 
 
-def end_collected(transition: Transition, step: StepState, conflict: Failure | None = None) -> None:
+def end_collected(
+    transition: Transition, step: StepState, conflict: FailureReason | None = None
+) -> None:
     """Its changes are collected, or could not be merged: it ends as it was going to."""
     pending = take_pending(transition, step)
     if pending is None:
@@ -65,13 +67,13 @@ def receive_changes(
         step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
         if step.pending is not None and not step.pending.is_success and not event.artifact:
             step.warn(event.error)  # the step ends for another reason, which is its error
-        end_collected(transition, step, Failure("conflict", event.error))
+        end_collected(transition, step, FailureReason("conflict", event.error))
     end_merger(transition, step, event)
 
 
 def _conclude(transition: Transition, step: StepState, output: Kept) -> None:
     """Its own work and its own change are done: what waited for it is merged, then it ends."""
-    if not must_wait_for_others(transition, step, output):
+    if not merge_others_before_ending(transition, step, output):
         _succeed(transition, step, output)
 
 
@@ -90,7 +92,7 @@ def end_merger(
     if not isinstance(event, ChangesCollected):
         why = event.error if isinstance(event, MergeFailed) else event.question
         said = f"the change of step '{writer.id}' was not merged: {why}"
-        merger.merge_failure = Failure("conflict", said)
+        merger.merge_failure = FailureReason("conflict", said)
     if not merger.merging:
         end_collected(transition, merger)
 
@@ -117,7 +119,7 @@ def receive_applied(step: StepState, event: ChangesApplied) -> None:
 
 def doubt_writer(state: RunState, step: StepState) -> None:
     """It claims to have succeeded, and no file is different."""
-    calls = step.calls or ToolCalls()
+    calls = step.calls or ToolCallCounts()
     said = "it is a writer, but changed no file"
     if not calls.made:
         said = "it is a writer, but made no tool call and changed no file"
@@ -146,7 +148,7 @@ def skip(transition: Transition, step: StepState, reason: str) -> None:
     _free_dependents(transition, step, is_live=False)
 
 
-def _fail(transition: Transition, step: StepState, failure: Failure, policy: Policy) -> None:
+def _fail(transition: Transition, step: StepState, failure: FailureReason, policy: Policy) -> None:
     state = transition.state
     step.error = failure.error
     step.failure_kind = failure.kind
@@ -184,7 +186,9 @@ def inline_error(step: StepState, error: str) -> str:
     return f"Error: step '{step.id}' failed: {error}"
 
 
-def stand_in(policy: Policy | None, step: StepState, who: str, failure: Failure) -> StandIn | None:
+def stand_in(
+    policy: Policy | None, step: StepState, who: str, failure: FailureReason
+) -> StandIn | None:
     """What stands for the output of a branch or element that may fail, if it may."""
     match policy:
         case "inline":
@@ -208,11 +212,11 @@ def stop_run(transition: Transition, status: RunStatus, reason: str) -> None:
         stop_parts(transition, step)
         stop_asking(transition, step)
         # What the writer has written so far is kept, or named where it stays in the workspace.
-        if is_collected or not must_wait(transition, step, Pending(is_cancelled=True)):
+        if is_collected or not collect_before_ending(transition, step, Pending(is_cancelled=True)):
             end_step(transition, step, StepStatus.CANCELLED)
 
 
-def end_unlooked(transition: Transition) -> None:
+def end_uncollected(transition: Transition) -> None:
     """The run has ended: journals of before end without a look at what cancelled writers wrote."""
     for step in list(transition.state.running.values()):
         if step.pending is not None and step.pending.is_cancelled:

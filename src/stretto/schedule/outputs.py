@@ -23,11 +23,11 @@ def output_of(state: RunState) -> Json:
             return f"[{error}: read the outputs of the steps]"
         return None if value is MISSING else value
     if plan.dialect == "structural":
-        return {step.id: _given(step) for step in state.order}
+        return {step.id: _own_output(step) for step in state.order}
     if not state.has_ended:
         return None
     # Which steps a run takes is decided on the way: the last of the list may not be among them.
-    return next((step.output for step in reversed(state.order) if _gives(step)), None)
+    return next((step.output for step in reversed(state.order) if _has_output(step)), None)
 
 
 def lack_of_output(state: RunState) -> str:
@@ -40,18 +40,18 @@ def lack_of_output(state: RunState) -> str:
             return ""
         named = listed(dict.fromkeys(f"{{{{{each.text}}}}}" for each in references), 4)
         return f"the run has no output: nothing is there for {named}"
-    if any(_gives(step) for step in state.order):
+    if any(_has_output(step) for step in state.order):
         return ""
     return "the run has no output: none of its steps gave one"
 
 
-def _gives(step: StepState) -> bool:
+def _has_output(step: StepState) -> bool:
     # What a condition gives is the name of the step it chose: whose work counts is that step.
     has_output = step.status is StepStatus.SUCCEEDED and step.kept_output is not None
     return has_output and step.choice is None
 
 
-def _given(step: StepState) -> Json:
+def _own_output(step: StepState) -> Json:
     """An error that stands in for an output is for later prompts: no run gives it as its own."""
     return None if step.status is StepStatus.FAILED else step.output
 
@@ -67,7 +67,7 @@ def _scope(state: RunState) -> Scope:
     return replace(state.scope, steps=ChainMap(silenced, state.values))
 
 
-def put_away(state: RunState, event: AttemptSucceeded, large: Large) -> None:
+def release_output(state: RunState, event: AttemptSucceeded, large: Large) -> None:
     step = state.steps.get(event.attempt.step)
     part = step.parts.get(event.attempt.part) if step else None
     if step is None or part is None:

@@ -45,7 +45,7 @@ class ElementPart(Struct, frozen=True):
         return f"item.{self.element}.stage.{self.stage}"
 
 
-class Place(Struct, frozen=True):
+class AnswerPlace(Struct, frozen=True):
     step: StepId
     part: Part | ElementPart
 
@@ -57,10 +57,10 @@ class Places:
         self._state = state
         self._elements: dict[StepId, list[str]] = {}
 
-    def of(self, step: StepId, part: Part) -> Place:
+    def of(self, step: StepId, part: Part) -> AnswerPlace:
         if not isinstance(part, ItemPart):
-            return Place(step, part)
-        return Place(step, ElementPart(self._element(step, part.index), part.stage))
+            return AnswerPlace(step, part)
+        return AnswerPlace(step, ElementPart(self._element(step, part.index), part.stage))
 
     def _element(self, step: StepId, index: int) -> str:
         named = self._elements.get(step)
@@ -81,7 +81,7 @@ class PlannedPlaces:
     def __init__(self, plan: Plan) -> None:
         self._work = {step.id: step.work for step in plan.steps}
 
-    def __contains__(self, place: Place) -> bool:
+    def __contains__(self, place: AnswerPlace) -> bool:
         work = self._work.get(place.step)
         match place.part:
             case WholeStep():

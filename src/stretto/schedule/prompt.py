@@ -29,7 +29,7 @@ def with_new_key(state: RunState, command: StartAttempt) -> StartAttempt:
 
 def _request(state: RunState, step: StepState, part: PartState) -> AttemptRequest:
     agent, planned = state.plan.agents[part.agent], step.planned
-    prompt, instructions = _composed(state, step, part, agent)
+    prompt, instructions = _compose(state, step, part, agent)
     model = _model(state, part, agent)
     return AttemptRequest(
         run_id=state.run_id,
@@ -66,13 +66,13 @@ def _interrupted(part: PartState) -> int | None:
     return number
 
 
-def _composed(
+def _compose(
     state: RunState, step: StepState, part: PartState, agent: PlannedAgent
 ) -> tuple[str, str]:
     brief, scope = part.brief, state.scope_with(part.local)
-    own = _filled(state, step, agent.prompt, scope)
-    told = _filled(state, step, brief.instruction, scope) if brief.instruction is not None else None
-    given = _given(state, part, agent) if told is None else None
+    own = _fill(state, step, agent.prompt, scope)
+    told = _fill(state, step, brief.instruction, scope) if brief.instruction is not None else None
+    given = _default_input(state, part, agent) if told is None else None
 
     def results() -> str:
         return _results(state.steps[before] for before in step.planned.depends_on)
@@ -89,7 +89,7 @@ def _composed(
     return prompt, composed.instructions
 
 
-def _given(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
+def _default_input(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
     """The input of somebody to whom the step says nothing itself."""
     if part.brief.gets_all_prior:
         return _results(state.order)
@@ -105,17 +105,17 @@ def _results(steps: Iterable[StepState]) -> str:
     return under_headings((step.id, as_text(step.output)) for step in ended)
 
 
-def _filled(state: RunState, step: StepState, template: Template, scope: Scope) -> str:
+def _fill(state: RunState, step: StepState, template: Template, scope: Scope) -> str:
     if len(template.parts) == 1 and isinstance(template.parts[0], str):
         return template.parts[0]
     rendered = render(template, scope)
     for reference in rendered.missing:
-        if not _was_skipped(state, reference):
+        if not _is_skipped(state, reference):
             step.warn(f"{{{{{reference.text}}}}} is not there and was left empty")
     return rendered.text
 
 
-def _was_skipped(state: RunState, reference: Reference) -> bool:
+def _is_skipped(state: RunState, reference: Reference) -> bool:
     # A step that was routed away has nothing to give, and everybody knows it.
     step = reference.step or state.plan.stored.get(str(reference.path[0]))
     value = state.values.get(step) if step else None

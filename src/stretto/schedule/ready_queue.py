@@ -21,7 +21,7 @@ _MOST_PARTNERS = 64
 class ReadyQueue:
     def __init__(self, claims: Sequence[Claims], width: int) -> None:
         groups: dict[Claims, int] = {}
-        self._group_of = list(_grouped(claims, groups))
+        self._group_of = list(_group(claims, groups))
         self._claims = list(groups)
         self._index = ConflictIndex(self._claims)
         self._partners: dict[int, tuple[int, ...] | None] = {}
@@ -122,7 +122,7 @@ class ReadyQueue:
         return self._index.conflicts(a, b)
 
 
-def _grouped(claims: Sequence[Claims], groups: dict[Claims, int]) -> Iterator[int]:
+def _group(claims: Sequence[Claims], groups: dict[Claims, int]) -> Iterator[int]:
     last, group = None, 0
     for claim in claims:
         # Most steps share one value with their neighbours, and its hash is that of all its globs.

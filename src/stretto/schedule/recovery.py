@@ -14,7 +14,7 @@ from stretto.schedule.prompt import with_new_key
 from stretto.schedule.state import (
     NO_USAGE,
     AttemptState,
-    Failure,
+    FailureReason,
     PartState,
     Resumption,
     RunState,
@@ -24,7 +24,9 @@ from stretto.schedule.transition import Transition
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
 
-_INTERRUPTED = Failure("in_doubt", "the run was interrupted, and nobody knows what it had done")
+_INTERRUPTED = FailureReason(
+    "in_doubt", "the run was interrupted, and nobody knows what it had done"
+)
 
 
 def resume(transition: Transition, event: RunResumed) -> None:
@@ -77,7 +79,7 @@ def doubt(
     step: StepState,
     part: PartState,
     attempt: AttemptState,
-    failure: Failure,
+    failure: FailureReason,
     usage: Usage,
 ) -> None:
     """Nobody knows what the attempt has done: what now?"""
@@ -119,7 +121,7 @@ def _quarantine(
     """What kills its process would kill the next one too, and all that it drives."""
     said = f"the process died {step.crashes} times while this step was running"
     if close_attempt(transition, step, part, attempt, "in_doubt"):
-        attempt.failure = Failure("in_doubt", said)
+        attempt.failure = FailureReason("in_doubt", said)
         give_up(transition, step, part, attempt.failure)
 
 

@@ -18,7 +18,7 @@ from stretto.plan.model import Brief, Plan, PlannedCondition, PlannedStep, Plann
 from stretto.recipe.model import Policy
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.ready_queue import ReadyQueue
-from stretto.schedule.tool_calls import ToolCalls
+from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.templates.scope import MISSING, EndedStep, Missing, Scope, StepValue
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.large import Kept, Large, loaded
@@ -39,7 +39,7 @@ _DECIDING = (PlannedCondition, PlannedSwitch)
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureReason:
     kind: FailureKind
     error: str
 
@@ -62,7 +62,7 @@ class AttemptState:
     outcome: AttemptOutcome | None = None
     started_at: float | None = None
     ended_at: float | None = None
-    failure: Failure | None = None
+    failure: FailureReason | None = None
     usage: Usage = NO_USAGE
     model: str = ""
     reused_from: str | None = None
@@ -98,7 +98,7 @@ class PartState:
     has_fallen_back: bool = False
     not_accepted: str = ""  # why the last answer failed validation
     kept_output: Json | Large = None
-    failure: Failure | None = None  # the last one; None once it has succeeded
+    failure: FailureReason | None = None  # the last one; None once it has succeeded
 
     @property
     def name(self) -> str:
@@ -111,7 +111,7 @@ class PartState:
 
 
 @dataclass(slots=True, eq=False)
-class Items:
+class MapItems:
     """The elements of a map on their way."""
 
     values: list[Json]
@@ -120,7 +120,7 @@ class Items:
     ended: int = 0
     failures: dict[int, str] = field(default_factory=dict)  # by element
     excused: dict[int, Policy] = field(default_factory=dict)  # those of them that may fail
-    last_failure: Failure | None = None
+    last_failure: FailureReason | None = None
     repeats: int = 0  # how often the last failure came in a row
 
 
@@ -129,7 +129,7 @@ class Pending:
     """How a step will end, once its changes are collected."""
 
     output: Kept = None
-    failure: Failure | None = None
+    failure: FailureReason | None = None
     policy: Policy = "abort"
     is_cancelled: bool = False
 
@@ -180,11 +180,11 @@ class StepState:
     ended_at: float | None = None
     parts: dict[Part, PartState] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
-    calls: ToolCalls | None = None  # None: no tool was called
+    calls: ToolCallCounts | None = None  # None: no tool was called
     is_in_vain: bool = False  # it claims to have succeeded, but what it tried did not work
     activity: str = ""  # the last thing that was heard of an attempt under way
     iteration: int = 0
-    items: Items | None = None
+    items: MapItems | None = None
     awaits_approval: bool = False
     asked_key: str = ""  # of what a person is asked about; empty until that is on record
     is_approved: bool = False  # a person has let it start
@@ -202,7 +202,7 @@ class StepState:
     # Changes of others that are merged once this step has succeeded, and those under way.
     merges: tuple["StepState", ...] = field(default=(), repr=False)
     merging: frozenset[StepId] = frozenset()
-    merge_failure: Failure | None = None
+    merge_failure: FailureReason | None = None
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
     skipped: int = 0  # dependencies that were skipped, and took their need along

@@ -11,7 +11,9 @@ from stretto.vocabulary.names import listed
 from stretto.vocabulary.statuses import INTERRUPTED, StepStatus, StepWord
 
 
-def word_of(step: StepState, is_interrupted: bool = False, *, is_overdue: bool = False) -> StepWord:
+def step_word(
+    step: StepState, is_interrupted: bool = False, *, is_overdue: bool = False
+) -> StepWord:
     if step.awaits_approval:
         return "overdue" if is_overdue else "awaiting approval"
     if step.status is not StepStatus.RUNNING:
@@ -33,7 +35,7 @@ def run_word(state: RunState, is_driven: bool, now: float | None = None) -> str:
     return "waiting" if state.awaiting_approval else INTERRUPTED
 
 
-def overdue(state: RunState, now: float) -> list[RunTimer | StepTimer]:
+def overdue_timers(state: RunState, now: float) -> list[RunTimer | StepTimer]:
     """Deadlines of the run and of steps that are past: they count before anything else does."""
     late = (timer for timer, due_at in state.timers.items() if due_at <= now)
     return [timer for timer in late if isinstance(timer, RunTimer | StepTimer)]
@@ -41,7 +43,7 @@ def overdue(state: RunState, now: float) -> list[RunTimer | StepTimer]:
 
 def is_overdue(state: RunState, step: StepId, now: float | None) -> bool:
     """Whether a deadline that ends the step has passed, and nobody drives the run to see it."""
-    late = [] if now is None else overdue(state, now)
+    late = [] if now is None else overdue_timers(state, now)
     return any(isinstance(timer, RunTimer) or timer.step == step for timer in late)
 
 
@@ -66,7 +68,7 @@ def _why_paused(state: RunState, step: StepState) -> str:
     if any(part.status == "running" for part in step.parts.values()):
         return ""
     if step.queued:
-        return _no_place(state)
+        return _no_slot(state)
     due_at = retry_due_at(state, step)
     return "" if due_at is None else f"retries in {format_duration(max(0.0, due_at - state.now))}"
 
@@ -78,14 +80,14 @@ def retry_due_at(state: RunState, step: StepState) -> float | None:
     return min((at for timer, at in retries if timer.attempt.step == step.id), default=None)
 
 
-def _no_place(state: RunState) -> str:
+def _no_slot(state: RunState) -> str:
     """Empty when there is one."""
     running, width = state.ready.running, state.ready.width
     return f"waits for a free place ({running} of {width} running)" if running >= width else ""
 
 
 def _why_ready(state: RunState, step: StepState) -> str:
-    if said := _no_place(state):
+    if said := _no_slot(state):
         return said
     blocker = state.ready.blocker_of(step.index)
     if blocker is None:

@@ -13,7 +13,7 @@ from stretto.events.attempts import (
 )
 from stretto.schedule.attempts import retry_now, time_out_attempt
 from stretto.schedule.outcomes import fail, stop_run
-from stretto.schedule.state import Failure, PartState, RunState, StepState
+from stretto.schedule.state import FailureReason, PartState, RunState, StepState
 from stretto.schedule.transition import Transition
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.names import listed
@@ -48,7 +48,7 @@ def _time_out_step(transition: Transition, step: StepState) -> None:
     said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
     if step.awaits_approval:
         said += ", while it awaited approval"
-    failure = Failure("timeout", said + _waited_for(step))
+    failure = FailureReason("timeout", said + _waited_for(step))
     fail(transition, step, failure, step.planned.on_failure)
 
 

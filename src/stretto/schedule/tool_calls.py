@@ -7,7 +7,7 @@ from typing import TypeAlias
 from stretto.events.model import ToolEnded
 from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
 
-Fault: TypeAlias = tuple[str, str, str]  # tool, verdict, message
+CallFault: TypeAlias = tuple[str, str, str]  # tool, verdict, message
 # A map may call tools ten thousand times: beyond this many kinds of faults, they are counted.
 MOST_FAULTS = 20
 # A command may be a search as well as a change, so a failed one says nothing about files.
@@ -16,12 +16,12 @@ _VERBS = {"refused": "was refused", "error": "failed"}
 
 
 @dataclass(slots=True, eq=False)
-class ToolCalls:
+class ToolCallCounts:
     made: int = 0
     refused: int = 0
     failed: int = 0
     writes_not_done: int = 0  # of those that were refused or failed
-    faults: dict[Fault, int] = field(default_factory=dict)  # how often each
+    faults: dict[CallFault, int] = field(default_factory=dict)  # how often each
 
     def count(self, event: ToolEnded) -> None:
         self.made += 1

@@ -22,7 +22,7 @@ from stretto.plan.model import (
 )
 from stretto.schedule.attempts import start_part
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
-from stretto.schedule.state import Failure, Items, PartState, StepState
+from stretto.schedule.state import FailureReason, MapItems, PartState, StepState
 from stretto.schedule.transition import Transition, close_run
 from stretto.templates.evaluate import Undecided, decide, evaluate, truth
 from stretto.templates.json_text import find_json, kind_of
@@ -143,11 +143,11 @@ def _branch_outputs(step: StepState) -> dict[str, Json | Large]:
     return outputs
 
 
-def _branches_failure(step: StepState) -> Failure:
+def _branches_failure(step: StepState) -> FailureReason:
     failed = [part for part in step.parts.values() if part.failure and part.status == "failed"]
     errors = "; ".join(f"{part.name}: {part.failure.error}" for part in failed if part.failure)
     kind = failed[0].failure.kind if failed and failed[0].failure else "error"
-    return Failure(kind, f"{len(failed)} of {len(step.parts)} branches failed: {errors}")
+    return FailureReason(kind, f"{len(failed)} of {len(step.parts)} branches failed: {errors}")
 
 
 def _begin_condition(
@@ -298,7 +298,7 @@ def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> Non
     else:
         if not values:
             step.warn(f"{work.over.text} has no elements: nobody was asked")
-        step.items = Items(values, [None] * len(values))
+        step.items = MapItems(values, [None] * len(values))
         _continue_map(transition, step, work, step.items)
 
 
@@ -330,7 +330,9 @@ def _end_map_part(
         _continue_map(transition, step, work, items)
 
 
-def _continue_map(transition: Transition, step: StepState, work: PlannedMap, items: Items) -> None:
+def _continue_map(
+    transition: Transition, step: StepState, work: PlannedMap, items: MapItems
+) -> None:
     closing = transition.state.closing_reason
     while not closing and _has_room(items, work):
         index = items.entered
@@ -346,14 +348,14 @@ def _continue_map(transition: Transition, step: StepState, work: PlannedMap, ite
         _fail_map(transition, step, _item_failures(items))
     elif items.values and len(items.excused) == len(items.values):
         # Each element may fail, and with all of them the step has nothing to give.
-        fail(transition, step, Failure("error", _item_failures(items)), items.excused[0])
+        fail(transition, step, FailureReason("error", _item_failures(items)), items.excused[0])
     elif work.reducer is not None:
         start_part(transition, step, REDUCE, work.reducer, upstream=Gathered(items.results))
     else:
         succeed(transition, step, Gathered(items.results))
 
 
-def _has_room(items: Items, work: PlannedMap) -> bool:
+def _has_room(items: MapItems, work: PlannedMap) -> bool:
     is_left = items.entered < len(items.values)
     return is_left and items.entered - items.ended < work.batch_size
 
@@ -369,7 +371,7 @@ def _fail_item(
     transition: Transition,
     step: StepState,
     work: PlannedMap,
-    items: Items,
+    items: MapItems,
     part: PartState,
     index: int,
 ) -> None:
@@ -400,10 +402,10 @@ def _fail_item(
 def _fail_map(
     transition: Transition, step: StepState, error: str, kind: FailureKind = "error"
 ) -> None:
-    fail(transition, step, Failure(kind, error), step.planned.on_failure)
+    fail(transition, step, FailureReason(kind, error), step.planned.on_failure)
 
 
-def _item_failures(items: Items) -> str:
+def _item_failures(items: MapItems) -> str:
     # In the order of the elements: who failed first is chance.
     failed, most = sorted(items.failures), 5
     shown = "; ".join(f"item {index}: {items.failures[index]}" for index in failed[:most])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from stretto.events.codec import decode, encode
 from stretto.events.model import Event, ModelSpoke, RunEnded, RunResumed, RunStarted
-from stretto.ports.cache import KeptOutput
+from stretto.ports.cache import CachedOutput
 from stretto.ports.journal import Fenced, JournalFull, Leased, Loss, RunRow, StoredEvent
 from stretto.ports.mailbox import ExternalEvent, Message
 from stretto.vocabulary.ids import RunId
@@ -112,14 +112,14 @@ class MemoryJournal:
         for number in numbers:
             self._mailbox.pop(number, None)
 
-    async def keep(self, key: str, kept: KeptOutput) -> None:
+    async def put(self, key: str, kept: CachedOutput) -> None:
         self._check_open()
         self._kept[key] = (json.dumps(kept.output, allow_nan=False), kept.run_id)
 
-    async def kept(self, key: str) -> KeptOutput | None:
+    async def get(self, key: str) -> CachedOutput | None:
         self._check_open()
         found = self._kept.get(key)
-        return None if found is None else KeptOutput(json.loads(found[0]), found[1])
+        return None if found is None else CachedOutput(json.loads(found[0]), found[1])
 
     def losses(self) -> Sequence[Loss]:
         return ()

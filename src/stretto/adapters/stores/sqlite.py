@@ -21,7 +21,7 @@ from stretto.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
 from stretto.adapters.stores.sqlite_writer import Writer
 from stretto.events.codec import UnknownEvent, decode, encode, encode_apart
 from stretto.events.model import AttemptSucceeded, Event
-from stretto.ports.cache import KeptOutput
+from stretto.ports.cache import CachedOutput
 from stretto.ports.journal import Loss, RunRow, StoredEvent
 from stretto.ports.mailbox import ExternalEvent, Message
 from stretto.problems.errors import StrettoError
@@ -97,11 +97,11 @@ class SqliteJournal:
     async def acknowledge(self, numbers: Sequence[int]) -> None:
         await self._writer.submit(Ledger.acknowledge, numbers)
 
-    async def keep(self, key: str, kept: KeptOutput) -> None:
+    async def put(self, key: str, kept: CachedOutput) -> None:
         output = json.dumps(kept.output, separators=(",", ":"))
         await self._writer.submit(Ledger.keep, key, kept.run_id, output)
 
-    async def kept(self, key: str) -> KeptOutput | None:
+    async def get(self, key: str) -> CachedOutput | None:
         return await self._in_reader(lambda db: _kept(db, key))
 
     def losses(self) -> Sequence[Loss]:
@@ -179,7 +179,7 @@ def _pending(db: sqlite3.Connection) -> list[Message]:
     ]
 
 
-def _kept(db: sqlite3.Connection, key: str) -> KeptOutput | None:
+def _kept(db: sqlite3.Connection, key: str) -> CachedOutput | None:
     sql = "SELECT output, run_id FROM kept_outputs WHERE key = ?"
     row = db.execute(sql, (key,)).fetchone()
-    return KeptOutput(json.loads(row[0]), row[1]) if row else None
+    return CachedOutput(json.loads(row[0]), row[1]) if row else None

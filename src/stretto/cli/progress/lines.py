@@ -19,7 +19,7 @@ from stretto.events.model import (
 )
 from stretto.plan.model import Plan
 from stretto.schedule.state import RunState, StepState
-from stretto.schedule.status import word_of
+from stretto.schedule.status import step_word
 from stretto.schedule.tool_calls import fault_of
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import StepId
@@ -69,12 +69,12 @@ class Lines:
 
     def _resume(self, event: RunResumed, state: RunState) -> None:
         before = [s for s in state.order if s.ended_at is not None and s.ended_at < event.at]
-        self._told.update((step.id, word_of(step)) for step in before)
+        self._told.update((step.id, step_word(step)) for step in before)
         ended = f"{len(before)} of {len(state.order)} steps had ended"
         self._say(f"run {one_line(state.run_id)} of {one_line(state.plan.name)} goes on: {ended}")
 
     def _tell(self, step: StepState) -> None:
-        stage, told = word_of(step), self._told.get(step.id, "waiting")
+        stage, told = step_word(step), self._told.get(step.id, "waiting")
         self._told[step.id] = stage
         # That an attempt failed and that another began have lines of their own.
         if stage != told and not (stage in _RETRYING and told in _RETRYING):

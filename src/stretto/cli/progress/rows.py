@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from stretto.events.attempts import Part
 from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
-from stretto.schedule.state import AttemptState, Items, PartState, RunState, StepState
-from stretto.schedule.status import retry_due_at, why_waiting, word_of
+from stretto.schedule.state import AttemptState, MapItems, PartState, RunState, StepState
+from stretto.schedule.status import retry_due_at, step_word, why_waiting
 from stretto.text import visible
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepWord
@@ -87,7 +87,7 @@ class Tallies:
 
 
 def row_of(state: RunState, step: StepState, tally: Tally = NOTHING) -> Row:
-    stage = word_of(step)
+    stage = step_word(step)
     return Row(
         step.id,
         step.index,
@@ -193,7 +193,7 @@ def _agent(step: StepState) -> str:
     return one_line(last.agent) if last else ""
 
 
-def _elements(items: Items | None, tally: Tally, is_reducing: bool) -> str:
+def _elements(items: MapItems | None, tally: Tally, is_reducing: bool) -> str:
     if items is None:
         return ""
     failed = f"{tally.failed} failed" if tally.failed else ""

@@ -3,7 +3,7 @@
 import asyncio
 
 from stretto.events.attempts import StepTimer
-from stretto.execution.timers import Timers
+from stretto.execution.clock import Timers
 from stretto.testing.clock import VirtualClock
 
 

@@ -15,7 +15,7 @@ from stretto.vocabulary.usage import Usage
 _LEAST_OUTPUT_TOKENS = 16
 
 
-class Ledger:
+class BudgetLedger:
     def __init__(self, budget: Budget, spent: Usage) -> None:
         self._budget = budget
         self._tokens = spent.tokens
@@ -31,7 +31,7 @@ class Ledger:
             output = self._output_left(estimate)
             # What calls under way hold is more than most of them take: wait for the rest.
             if output >= estimate.output_tokens or not self._open:
-                return self._granted(estimate, output)
+                return self._grant(estimate, output)
             change = asyncio.get_running_loop().create_future()
             self._waiting.append(change)
             await change
@@ -54,7 +54,7 @@ class Ledger:
             return f"budget exhausted: ${self._usd + usd:.4f} of ${budget.usd:.4f} spent"
         return None
 
-    def _granted(self, estimate: CallEstimate, output: int) -> Reservation | NothingLeft:
+    def _grant(self, estimate: CallEstimate, output: int) -> Reservation | NothingLeft:
         granted = min(output, estimate.output_tokens)
         if granted < min(_LEAST_OUTPUT_TOKENS, estimate.output_tokens):
             return NothingLeft(self._refusal(estimate))
@@ -103,7 +103,7 @@ class Ledger:
 class Account:
     """One attempt's. Closed when the attempt ends, however it does."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: BudgetLedger) -> None:
         self._ledger = ledger
         self._open: set[Reservation] = set()
         self._settled_tokens = 0

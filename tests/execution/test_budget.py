@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from stretto.execution.ledger import Account, Ledger
+from stretto.execution.budget import Account, BudgetLedger
 from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
 from stretto.recipe.model import Budget
 from stretto.vocabulary.usage import Usage
@@ -35,7 +35,7 @@ async def granted(account: Account, estimate: CallEstimate) -> Reservation:
 
 def test_a_call_that_fits_is_granted_whole() -> None:
     async def play() -> Reservation:
-        return await granted(Ledger(Budget(tokens=10_000), Usage()).account(), size(100))
+        return await granted(BudgetLedger(Budget(tokens=10_000), Usage()).account(), size(100))
 
     reserved = do(play())
     assert (reserved.output_tokens, reserved.is_cut) == (4_096, False)
@@ -43,7 +43,7 @@ def test_a_call_that_fits_is_granted_whole() -> None:
 
 def test_the_last_call_is_held_to_what_is_left() -> None:
     async def play() -> Reservation:
-        return await granted(Ledger(Budget(tokens=1_000), Usage(600)).account(), size(100))
+        return await granted(BudgetLedger(Budget(tokens=1_000), Usage(600)).account(), size(100))
 
     reserved = do(play())
     assert (reserved.output_tokens, reserved.is_cut) == (300, True)
@@ -51,7 +51,7 @@ def test_the_last_call_is_held_to_what_is_left() -> None:
 
 def test_money_bounds_the_answer_as_tokens_do() -> None:
     async def play() -> Reservation:
-        ledger = Ledger(Budget(usd=2.0), Usage(usd=0.5))
+        ledger = BudgetLedger(Budget(usd=2.0), Usage(usd=0.5))
         return await granted(ledger.account(), size(500))
 
     assert do(play()).output_tokens == 100
@@ -66,7 +66,7 @@ def test_money_bounds_the_answer_as_tokens_do() -> None:
 )
 def test_a_call_that_does_not_fit_is_not_made(budget: Budget, says: str) -> None:
     async def play() -> Reservation | NothingLeft:
-        return await Ledger(budget, Usage(990, usd=9.9)).account().reserve(size(100))
+        return await BudgetLedger(budget, Usage(990, usd=9.9)).account().reserve(size(100))
 
     left = do(play())
     assert isinstance(left, NothingLeft)
@@ -74,7 +74,7 @@ def test_a_call_that_does_not_fit_is_not_made(budget: Budget, says: str) -> None
 
 
 def test_fifty_at_once_stay_within_one_budget() -> None:
-    async def call(ledger: Ledger) -> int:
+    async def call(ledger: BudgetLedger) -> int:
         account = ledger.account()
         reserved = await account.reserve(size(10))
         if isinstance(reserved, NothingLeft):
@@ -87,7 +87,7 @@ def test_fifty_at_once_stay_within_one_budget() -> None:
         return 10 + used
 
     async def play() -> list[int]:
-        ledger = Ledger(Budget(tokens=1_000), Usage())
+        ledger = BudgetLedger(Budget(tokens=1_000), Usage())
         return await asyncio.gather(*(call(ledger) for _ in range(50)))
 
     used = do(play())
@@ -97,7 +97,7 @@ def test_fifty_at_once_stay_within_one_budget() -> None:
 
 def test_a_cancelled_call_gives_back_what_it_held() -> None:
     async def play() -> Reservation:
-        ledger = Ledger(Budget(tokens=1_000), Usage())
+        ledger = BudgetLedger(Budget(tokens=1_000), Usage())
         first, second = ledger.account(), ledger.account()
         await granted(first, size(10))
         waiting = asyncio.ensure_future(granted(second, size(10)))
@@ -111,7 +111,7 @@ def test_a_cancelled_call_gives_back_what_it_held() -> None:
 
 def test_what_an_agent_used_unasked_is_counted_when_it_ends() -> None:
     async def play() -> str | None:
-        ledger = Ledger(Budget(tokens=1_000), Usage())
+        ledger = BudgetLedger(Budget(tokens=1_000), Usage())
         account, other = ledger.account(), ledger.account()
         await granted(account, size(10))
         assert account.overspent(Usage(900)) is None
