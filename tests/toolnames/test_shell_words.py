@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stretto.toolnames.shell_words import NotPlain, simple_commands
+from stretto.toolnames.shell_words import NotPlain, split_commands
 
 WORDS = st.text(st.sampled_from("abz '\"\\;&|#~*?{}!=-\t"), max_size=6)
 
@@ -18,7 +18,7 @@ WORDS = st.text(st.sampled_from("abz '\"\\;&|#~*?{}!=-\t"), max_size=6)
 @given(st.lists(WORDS, min_size=1, max_size=4))
 def test_words_are_what_a_shell_makes_of_them(words: list[str]) -> None:
     command = "printf '%s\\0' " + " ".join(map(shlex.quote, words))
-    (parsed,) = simple_commands(command)
+    (parsed,) = split_commands(command)
     ran = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=True)
     assert parsed[2:] == ran.stdout.decode().split("\0")[:-1] == words
 
@@ -33,7 +33,7 @@ HANDLER = "command_not_found_handle() { printf '%s\\0' \"$1\" >&9; }\n"
 @given(st.text(st.sampled_from("eco ab;&|\n\"'\\#>2&1 \t"), max_size=14))
 def test_no_text_makes_a_shell_start_what_was_not_seen(text: str) -> None:
     try:
-        commands = simple_commands(text)
+        commands = split_commands(text)
     except NotPlain:
         return
     read_end, write_end = os.pipe()

@@ -122,7 +122,7 @@ def _read_filter(name: str, text: str, written: str) -> ListedTool:
 
 
 def _read_command(name: str, text: str, written: str) -> ListedTool:
-    from stretto.toolnames.shell_words import NotPlain, simple_commands
+    from stretto.toolnames.shell_words import NotPlain, split_commands
 
     hint = "write a command such as Bash(git diff:*)"
     is_prefix = text.endswith((":*", " *")) or text == "*"
@@ -130,7 +130,7 @@ def _read_command(name: str, text: str, written: str) -> ListedTool:
     if is_prefix and not bare.strip():
         return ListedTool(name, (CommandFilter(text, (), True),))
     try:
-        commands = simple_commands(bare)
+        commands = split_commands(bare)
     except NotPlain as why:
         return _unusable(name, written, str(why), hint)
     if len(commands) > 1:

@@ -1,15 +1,14 @@
-"""Take a shell command apart. In: its text. Out: its simple commands, each a list of words.
+"""Split a shell command into its simple commands, each a list of words.
 
-Only what can be read without knowing what a shell would make of it: words, quotes and the
-operators between commands. Anything that expands, redirects or groups is NotPlain, for it could
-run or write what no filter has seen.
+Only words, quotes and the operators between commands are read. Anything that expands, redirects or
+groups is NotPlain, because it could run or write something that no filter has checked.
 """
 
 import re
 
 _BETWEEN = re.compile(r"&&|\|\||[;|&\n]")
 _STDERR_TOO = re.compile(r"2>&1(?=[\s;|&]|\Z)")
-# `HEAD@{1}` and `{}` are words. All else in braces can become several, options among them.
+# `HEAD@{1}` and `{}` are words. Other braces can expand to several words, also to options.
 _PLAIN_BRACES = re.compile(r"\{(?:(?!\.\.)[\w.+:/-])*\}")
 _QUOTED_ESCAPES = frozenset('"\\$`\n')
 _WHY = {
@@ -24,11 +23,11 @@ _MOST_CHARACTERS = 20_000
 
 
 class NotPlain(Exception):
-    """The command cannot be judged. The text says why."""
+    """The command cannot be checked. The text says why."""
 
 
-def simple_commands(text: str) -> list[list[str]]:
-    """What stands between `;`, `&&`, `||`, `|`, `&` and line ends. Raises NotPlain."""
+def split_commands(text: str) -> list[list[str]]:
+    """The commands between `;`, `&&`, `||`, `|`, `&` and line ends. Raises NotPlain."""
     if len(text) > _MOST_CHARACTERS:
         raise NotPlain(f"it has {len(text):,} characters; {_MOST_CHARACTERS:,} is the most")
     if any(ord(letter) < 32 and letter not in "\t\n" for letter in text):
@@ -65,10 +64,10 @@ class _Reader:
             elif self._text.startswith("\\\n", self._at):
                 self._at += 2  # a line that goes on: between words it begins none
             else:
-                self._add(self._piece(letter))
+                self._add(self._read_piece(letter))
         self._end_word()
 
-    def _piece(self, letter: str) -> str:
+    def _read_piece(self, letter: str) -> str:
         if letter in _WHY:
             raise NotPlain(_WHY[letter])
         if letter == "{" and not _PLAIN_BRACES.match(self._text, self._at):
@@ -80,13 +79,13 @@ class _Reader:
             piece, self._at = self._text[self._at + 1 : end], end + 1
             return piece
         if letter == '"':
-            return self._double_quoted()
+            return self._read_double_quoted()
         if letter == "\\":
-            return self._escaped()
+            return self._read_escaped()
         self._at += 1
         return letter
 
-    def _double_quoted(self) -> str:
+    def _read_double_quoted(self) -> str:
         self._at += 1
         piece: list[str] = []
         while self._at < len(self._text):
@@ -98,13 +97,13 @@ class _Reader:
                 raise NotPlain(_WHY[letter])
             follows = self._text[self._at + 1 : self._at + 2]
             if letter == "\\" and follows in _QUOTED_ESCAPES:
-                piece.append(self._escaped())
+                piece.append(self._read_escaped())
             else:
                 piece.append(letter)
                 self._at += 1
         raise NotPlain("a quote is not closed")
 
-    def _escaped(self) -> str:
+    def _read_escaped(self) -> str:
         follows = self._text[self._at + 1 : self._at + 2]
         if not follows:
             raise NotPlain("it ends with a backslash")

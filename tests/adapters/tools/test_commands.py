@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.adapters.tools.commands import forbidden_because
+from stretto.adapters.tools.commands import why_forbidden
 from stretto.toolnames.filters import CommandFilter, read_listed
 
 
@@ -33,14 +33,14 @@ GIT = filters("git diff:*", "git log:*", "npm run test:*", "ls")
     ],
 )
 def test_a_command_whose_parts_all_match_may_run(command: str) -> None:
-    assert forbidden_because(command, GIT) is None
+    assert why_forbidden(command, GIT) is None
 
 
 @pytest.mark.parametrize(
     "word", ["{--output=x,HEAD}", "{{a},--output=x}", "{'--output=a b',x}", "a{1..9}"]
 )
 def test_braces_that_become_several_words_are_not_plain(word: str) -> None:
-    assert "braces" in str(forbidden_because(f"git diff {word}", GIT))
+    assert "braces" in str(why_forbidden(f"git diff {word}", GIT))
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,13 @@ def test_braces_that_become_several_words_are_not_plain(word: str) -> None:
     ],
 )  # fmt: skip
 def test_everything_else_is_refused_with_what_may_run(command: str) -> None:
-    why = forbidden_because(command, GIT)
+    why = why_forbidden(command, GIT)
     assert why is not None
     assert "You may run: git diff:*, git log:*, npm run test:*, ls" in why
 
 
 def allowed(command: str, *written: str) -> bool:
-    return forbidden_because(command, filters(*written)) is None
+    return why_forbidden(command, filters(*written)) is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.adapters.tools.web_addresses import closed_because
+from stretto.adapters.tools.web_addresses import why_closed
 
 CLOSED = """
 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1
@@ -26,14 +26,14 @@ OPEN = """
 
 @pytest.mark.parametrize("address", CLOSED)
 def test_an_address_that_is_not_public_is_closed(address: str) -> None:
-    assert closed_because(address)
+    assert why_closed(address)
 
 
 @pytest.mark.parametrize("address", OPEN)
 def test_a_public_address_is_open(address: str) -> None:
-    assert closed_because(address) is None
+    assert why_closed(address) is None
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "1.2.3.4.5", "8.8.8.8/8", "::g"])
 def test_what_is_no_address_is_closed(text: str) -> None:
-    assert closed_because(text) == "not an address"
+    assert why_closed(text) == "not an address"

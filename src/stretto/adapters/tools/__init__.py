@@ -1,1 +1,1 @@
-"""The tools of subagents: files, Bash, the web, MCP servers."""
+"""The tools of subagents: files, Bash, the web, MCP servers, Python functions."""

@@ -149,10 +149,10 @@ def _fault(error: ErrorDetails, fields: Mapping[str, FieldInfo]) -> str:
         guess = closest(name, fields)
         hint = f"did you mean '{guess}'?" if guess else f"there are {listed(fields)}"
         return f"there is no argument '{name[:80]}'; {hint}"
-    said = _describe(error)
+    mistake = _describe(error)
     if kind == "missing" and not inside and name in fields and fields[name].description:
-        said = f"{said}: {fields[name].description}"
-    return f"the argument '{name}'{_place(error['loc'][1:])} {said}"
+        mistake = f"{mistake}: {fields[name].description}"
+    return f"the argument '{name}'{_place(error['loc'][1:])} {mistake}"
 
 
 def _place(inside: tuple[int | str, ...]) -> str:

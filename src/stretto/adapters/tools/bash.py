@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, WholeNumber
-from stretto.adapters.tools.commands import forbidden_because
+from stretto.adapters.tools.commands import why_forbidden
 from stretto.adapters.tools.outcomes import CallRefused, outcome
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.globs.glob import Glob, parse_glob
@@ -70,7 +70,7 @@ def bash(
     """Without filters every command may run."""
 
     async def work(given: BashArguments) -> ToolOutcome:
-        if filters and (why := forbidden_because(given.command, filters)):
+        if filters and (why := why_forbidden(given.command, filters)):
             raise CallRefused(why)
         # In a thread: the first call tries a sandbox out, which takes a while.
         shell = await asyncio.to_thread(settings.find_shell)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.toolnames.filters import CommandFilter
-from stretto.toolnames.shell_words import NotPlain, simple_commands
+from stretto.toolnames.shell_words import NotPlain, split_commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class _Options:
     long: tuple[str, ...] = ()  # abbreviated and with a value attached too
     short: str = ""  # letters, alone or among others behind one dash
     words: tuple[str, ...] = ()  # exactly these
-    fine: tuple[str, ...] = ()  # that look like an abbreviation and are not
+    fine: tuple[str, ...] = ()  # look like an abbreviation of one of `long`, and are harmless
 
 
 _GIT = _Options(
@@ -36,7 +36,7 @@ _GIT_LETTERS = {"grep": "O", "archive": "o", "format-patch": "o", "rebase": "x",
                 "difftool": "x", "init": "c", "ls-remote": "u"}  # fmt: skip
 _GIT_STARTS_OTHERS = frozenset(("bisect run", "submodule foreach", "hook run", "config",
                                 "filter-branch", "difftool", "mergetool", "send-email"))  # fmt: skip
-# Before the subcommand all but these choose another config, and so other programs.
+# Every other option before the subcommand chooses another config, and so other programs.
 _GIT_FIRST = frozenset(
     ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version", "--help")
 )
@@ -74,25 +74,25 @@ _OF: Mapping[str, _Options] = {
     "perl": _Options((), "i"),
     "ruby": _Options((), "i"),
 }  # fmt: skip
-# They start the program that is named behind their options, values and variables.
+# Programs that start the program named behind their options, values and variables.
 _WRAPPERS = frozenset(("env", "nice", "nohup", "timeout", "stdbuf", "time", "ionice", "setsid",
                        "command", "exec", "builtin", "busybox", "xargs", "chrt", "taskset"))  # fmt: skip
 _OF_A_WRAPPER = re.compile(r"-.*|\d+(\.\d+)?[smhd]?|[A-Za-z_]\w*=.*", re.DOTALL)
-# Of sed's language what only prints: addresses, s///, and commands without a file or a program.
+# What only prints, in the language of sed: addresses, s///, commands without a file or program.
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/I?)"
 _SED = re.compile(
     rf"\s*(?:{_ADDRESS}(?:,[+~]?{_ADDRESS})?\s*!?\s*)?"
     r"(?:[pdqnNDPlhHgGx=]|(?:s|y)([/|#,])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*)?\s*"
 )
-# Of awk's: starts a program, writes a file, or takes code from one.
+# What starts a program, writes a file or reads code from one, in the language of awk.
 _AWK = re.compile(r"system|getline|[|>]|@load|@include|close\s*\(")
 
 
-def forbidden_because(command: str, filters: Sequence[CommandFilter]) -> str | None:
+def why_forbidden(command: str, filters: Sequence[CommandFilter]) -> str | None:
     """Why none of the filters lets this command through."""
     may = ", ".join(one.text for one in filters)
     try:
-        simple = simple_commands(command)
+        simple = split_commands(command)
     except NotPlain as why:
         return f"the command cannot be checked, because {why}. You may run: {may}"
     for words in simple:
@@ -100,39 +100,39 @@ def forbidden_because(command: str, filters: Sequence[CommandFilter]) -> str | N
         if not matching:
             return f"you may not run '{' '.join(words)[:200]}'. You may run: {may}"
         # One filter that names the option, or allows everything, is enough.
-        faults = [_overreaching(words, len(one.words)) for one in matching]
+        faults = [_find_overreach(words, len(one.words)) for one in matching]
         if all(faults):
-            said = f"'{faults[0]}' makes '{words[0]}' write files or start programs"
-            return f"{said}, which its filter does not name. You may run: {may}"
+            fault = f"'{faults[0]}' makes '{words[0]}' write files or start programs"
+            return f"{fault}, which its filter does not name. You may run: {may}"
     return None
 
 
-def _overreaching(words: Sequence[str], allowed: int) -> str | None:
-    """The word by which this command does more than show something; the first `allowed` words
-    are those of the filter, which may say what they like."""
+def _find_overreach(words: Sequence[str], allowed: int) -> str | None:
+    """The word by which this command does more than show something. The first `allowed` words are
+    in the filter and are not judged."""
     if len(words) <= allowed or not allowed:
         return None
-    at = _behind_wrappers(words)
+    at = _index_behind_wrappers(words)
     if 0 < at < len(words):
-        return _overreaching(words[at:], allowed - at) if at < allowed else words[at]
+        return _find_overreach(words[at:], allowed - at) if at < allowed else words[at]
     program, rest = words[0].rpartition("/")[2], words[allowed:]
     match program:
         case "git":
-            return _of_git(words, allowed)
+            return _find_in_git(words, allowed)
         case "sed" | "gsed":
-            return _of_sed(rest)
+            return _find_in_sed(rest)
         case "awk" | "gawk" | "mawk" | "nawk":
-            return _of_awk(rest)
+            return _find_in_awk(rest)
         case "uniq" | "xxd":
-            return _second_operand(words[1:])
+            return _find_second_operand(words[1:])
         case "dd":
             return next((word for word in rest if word.startswith("of=")), None)
         case _:
-            return _refused(rest, _OF.get(program, _Options()))
+            return _find_option(rest, _OF.get(program, _Options()))
 
 
-def _behind_wrappers(words: Sequence[str]) -> int:
-    """Where the program stands that `timeout 60 git diff` or `env LANG=C sort` starts."""
+def _index_behind_wrappers(words: Sequence[str]) -> int:
+    """The index of the program that `timeout 60 git diff` or `env LANG=C sort` starts."""
     at = 0
     while at < len(words) and words[at].rpartition("/")[2] in _WRAPPERS:
         at += 1
@@ -141,7 +141,7 @@ def _behind_wrappers(words: Sequence[str]) -> int:
     return at
 
 
-def _of_git(words: Sequence[str], allowed: int) -> str | None:
+def _find_in_git(words: Sequence[str], allowed: int) -> str | None:
     at = 1
     while at < len(words) and words[at].startswith("-"):
         if at >= allowed and words[at] not in _GIT_FIRST:
@@ -154,21 +154,21 @@ def _of_git(words: Sequence[str], allowed: int) -> str | None:
     if at + 1 >= allowed and pair in _GIT_STARTS_OTHERS:
         return pair
     letters = _Options(_GIT.long, _GIT_LETTERS.get(command, ""), fine=_GIT.fine)
-    return _refused(words[max(allowed, at + 1) :], letters)
+    return _find_option(words[max(allowed, at + 1) :], letters)
 
 
-def _of_sed(rest: Sequence[str]) -> str | None:
-    refused = _refused(rest, _Options(("--in-place", "--file"), "if"))
+def _find_in_sed(rest: Sequence[str]) -> str | None:
+    refused = _find_option(rest, _Options(("--in-place", "--file"), "if"))
     if refused is not None:
         return refused
-    for script in _scripts(rest):
+    for script in _sed_scripts(rest):
         if not all(_SED.fullmatch(part) for part in re.split(r"[;\n]", script)):
             return script
     return None
 
 
-def _scripts(rest: Sequence[str]) -> Iterator[str]:
-    """What sed takes for code: behind -e, or else the first word that is no option."""
+def _sed_scripts(rest: Sequence[str]) -> Iterator[str]:
+    """What sed reads as code: the values of -e, or else the first word that is not an option."""
     words = iter(rest)
     named, bare = list[str](), list[str]()
     for word in words:
@@ -182,19 +182,19 @@ def _scripts(rest: Sequence[str]) -> Iterator[str]:
     yield from named or bare[:1]
 
 
-def _of_awk(rest: Sequence[str]) -> str | None:
+def _find_in_awk(rest: Sequence[str]) -> str | None:
     options = _Options(("--file", "--include", "--load", "--exec", "--dump-variables", "--debug",
                         "--profile", "--pretty-print"), "filEDdop")  # fmt: skip
-    refused = _refused([word for word in rest if word[:2] not in ("-F", "-v")], options)
+    refused = _find_option([word for word in rest if word[:2] not in ("-F", "-v")], options)
     return refused or next((word for word in rest if _AWK.search(word)), None)
 
 
-def _second_operand(words: Sequence[str]) -> str | None:
+def _find_second_operand(words: Sequence[str]) -> str | None:
     operands = [word for word in words if not word.startswith("-") or word == "-"]
     return operands[1] if len(operands) > 1 else None
 
 
-def _refused(words: Sequence[str], options: _Options) -> str | None:
+def _find_option(words: Sequence[str], options: _Options) -> str | None:
     is_ended = False
     for word in words:
         if word in options.words:  # of `find` and `go`, whose expressions go on behind `--`

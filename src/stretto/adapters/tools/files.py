@@ -161,7 +161,7 @@ class Files:
         return where
 
     def _why_lost(self, origin: Path, where: str) -> str | None:
-        """Why a file of this name would be no part of the step's change."""
+        """Why a file of this name would not be part of the step's change."""
         for path in self._carried:
             if f"{where}/".startswith(f"{path}/"):
                 return f"is in {quote_path(path)}, which is carried into this copy to be read only"

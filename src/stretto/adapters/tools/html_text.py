@@ -1,8 +1,8 @@
-"""Make text of a web page. In: HTML, however broken. Out: what a reader would see, with links.
+"""Turn a web page, however broken, into the text that a reader would see, with its links.
 
-Run as a program it does so from stdin to stdout: some pages keep a decoder or the parser busy for
-minutes, and a process can be stopped. So it imports nothing of ours. stdin: a line of JSON (the
-charset, whether the page is HTML), then the page's bytes. stdout: its text in UTF-8.
+This runs as a program of its own, because some pages keep a decoder or the parser busy for minutes
+and only a process can be stopped. So it imports nothing of this package. It reads from stdin a line
+of JSON (the charset, whether the page is HTML) and the bytes of the page, and writes UTF-8 to stdout.
 """
 
 import json
@@ -87,9 +87,9 @@ class _Page(HTMLParser):
 
 
 def main() -> None:
-    told = json.loads(sys.stdin.buffer.readline())
-    page = sys.stdin.buffer.read().decode(told["charset"], "replace")
-    text = text_of(page) if told["is_html"] else page
+    request = json.loads(sys.stdin.buffer.readline())
+    page = sys.stdin.buffer.read().decode(request["charset"], "replace")
+    text = text_of(page) if request["is_html"] else page
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 

@@ -43,13 +43,14 @@ class McpTool:
     async def call(self, arguments: Mapping[str, Json], key: str) -> ToolOutcome:
         if has_surrogates(json.dumps(arguments, ensure_ascii=False)):
             return outcome(
-                "Error: an argument holds a lone surrogate: no such text exists", "error"
+                "Error: an argument holds a lone surrogate, which cannot be written as UTF-8",
+                "error",
             )
         try:
             result = await self.connection.call(self.remote_name, arguments, self.timeout_seconds)
         except McpFailed as failed:
             return outcome(f"Error: {failed}", "error")
-        # A server may answer with a hundred thousand blocks.
+        # In a thread: a server may answer with a hundred thousand blocks.
         text = await asyncio.to_thread(_text_of, result)
         return outcome(text, "error" if result.is_error else "ok")
 

@@ -284,18 +284,18 @@ class _Search:
 
     def _with_context(self, path: str, text: bytes, hits: list[int]) -> list[str]:
         lines = text.split(b"\n")
-        hit, told, last = set(hits), list[str](), -1
+        hit, output, last = set(hits), list[str](), -1
         for number in hits:
             first = max(number - self._context, last + 1)
             for near in range(first, min(number + self._context + 1, len(lines))):
-                if self._context and told and near > last + 1:
-                    told.append("--")
+                if self._context and output and near > last + 1:
+                    output.append("--")
                 mark = ":" if near in hit else "-"
-                told.append(f"{path}{mark}{near + 1}{mark}{_shorten(lines[near])}")
+                output.append(f"{path}{mark}{near + 1}{mark}{_shorten(lines[near])}")
                 last = near
-            if len(told) > self._limit:
+            if len(output) > self._limit:
                 break
-        return told
+        return output
 
 
 def _shorten(line: bytes) -> str:

@@ -37,7 +37,7 @@ def hosts_search(model: str | None, environ: Mapping[str, str]) -> bool:
 def search_fault(
     model: str | None, endpoint: SearchEndpoint | None, environ: Mapping[str, str]
 ) -> str | None:
-    """Why an agent with this model cannot have WebSearch, said when the recipe is checked."""
+    """Why an agent with this model cannot use WebSearch. Asked when the recipe is checked."""
     if hosts_search(model, environ):
         return None
     if endpoint is None:

@@ -143,13 +143,13 @@ _SIX_TO_FOUR = IPv6Network("2002::/16")
 _TEREDO = IPv6Network("2001::/32")
 
 
-def closed_because(text: str) -> str | None:
+def why_closed(text: str) -> str | None:
     """Why this address may not be dialled, or None when it is public."""
     try:
         address = ip_address(text)
     except ValueError:
         return "not an address"
-    return next(filter(None, map(_closed, _unwrap(address))), None)
+    return next(filter(None, map(_why_closed, _unwrap(address))), None)
 
 
 def _unwrap(address: Address) -> tuple[Address, ...]:
@@ -171,7 +171,7 @@ def _unwrap(address: Address) -> tuple[Address, ...]:
     return (address,)
 
 
-def _closed(address: Address) -> str | None:
+def _why_closed(address: Address) -> str | None:
     if isinstance(address, IPv4Address):
         return next((what for net, what in _CLOSED_V4.items() if address in net), None)
     if address.scope_id is not None:

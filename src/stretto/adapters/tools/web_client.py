@@ -15,7 +15,7 @@ from typing import TypeAlias
 import httpcore2
 
 from stretto.adapters.tools.outcomes import CallFailed, CallRefused
-from stretto.adapters.tools.web_addresses import Url, closed_because
+from stretto.adapters.tools.web_addresses import Url, why_closed
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
@@ -79,23 +79,16 @@ class WebClient:
 
     async def fetch(self, url: Url, most_bytes: int) -> Page:
         """Raises CallRefused, CallFailed. Follows no redirect."""
-        backend = _PinnedBackend(await self._checked_addresses(url))
+        backend = _PinnedBackend(await self._resolve_checked(url))
         target = httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target)
         headers = [("Host", _host_header(url)), *_HEADERS]
         try:
-            async with (
-                httpcore2.AsyncConnectionPool(self.trust, network_backend=backend) as pool,
-                pool.stream("GET", target, headers=headers) as response,
-            ):
-                body, is_whole = await _read(response, most_bytes)
-        except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as no:
-            raise CallFailed(
-                f"{url} could not be fetched: {str(no) or type(no).__name__}"
-            ) from None
-        named = {name.decode().lower(): v.decode("latin-1") for name, v in response.headers}
-        return Page(response.status, named, body, is_whole)
+            async with httpcore2.AsyncConnectionPool(self.trust, network_backend=backend) as pool:
+                return await exchange(pool, "GET", target, headers, most_bytes=most_bytes)
+        except ExchangeFailed as failed:
+            raise CallFailed(f"{url} could not be fetched: {failed}") from None
 
-    async def _checked_addresses(self, url: Url) -> Sequence[str]:
+    async def _resolve_checked(self, url: Url) -> Sequence[str]:
         try:
             addresses = await self.resolve(url.host, url.port)
         except (OSError, UnicodeError):
@@ -105,7 +98,7 @@ class WebClient:
         if url.place not in self.allow_private:
             # All of them: a name that also has a private address is likely an attack.
             for address in addresses:
-                if why := closed_because(address):
+                if why := why_closed(address):
                     raise CallRefused(
                         f"{url.host} is {address}, which is {why}; only public addresses can be"
                         f" fetched (the user may list {url.place} under web.allow_private)"
