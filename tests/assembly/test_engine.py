@@ -1,6 +1,8 @@
 """What a Stretto and its runs share: one store, the runs that are driven, the end of both."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,11 @@ from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
 from stretto.assembly.stretto import Stretto
+from stretto.ports.runner import Runner
 from stretto.problems.errors import InvalidUsage
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.models import ModelSelection
 from support.assembled import in_memory, settings_of
 
 SLOW = "name: s\nsteps: [{id: a, subagent: writer, prompt: x}]\n"
@@ -81,6 +85,52 @@ def test_whoever_is_cancelled_while_starting_leaves_no_task_behind(tmp_path: Pat
                 await starting
             await asyncio.sleep(1)
             assert not w.engine.tasks
+
+    clock.run(main())
+
+
+class _SlowPorts(Ports):
+    """Whose runner takes an hour to close, as one whose MCP servers do not end."""
+
+    @asynccontextmanager
+    async def open_runner(  # type: ignore[override]
+        self, project: Project, chosen: ModelSelection
+    ) -> AsyncIterator[Runner]:
+        async with super().open_runner(project, chosen) as runner:
+            yield runner
+            await asyncio.sleep(3600)
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "resume"])
+def test_a_run_whose_task_is_still_closing_its_tools_goes_on_all_the_same(verb: str) -> None:
+    clock = VirtualClock()
+
+    async def main() -> None:
+        async with in_memory(clock) as w:
+            ports = w.engine.ports
+            w.engine.ports = _SlowPorts(ports.store, ports.clock, ports.runner, False)
+            run = await w.start(SLOW.replace("prompt: x", "prompt: x, gate: human"))
+            await asyncio.sleep(60)  # by now it waits for a person, and its runner is closing
+            assert run.is_driven_here
+            if verb == "resume":
+                await run.resume()
+                assert await run.wait() == "waiting"
+                return
+            await (run.approve("a") if verb == "approve" else run.reject("a"))
+            assert await run.wait() in ("complete", "failed")
+
+    clock.run(main())
+
+
+def test_a_run_that_waits_and_that_nobody_drives_can_be_cancelled() -> None:
+    clock = VirtualClock()
+
+    async def main() -> None:
+        async with in_memory(clock) as w:
+            run = await w.start(SLOW.replace("prompt: x", "prompt: x, gate: human"))
+            assert await run.wait() == "waiting"
+            await run.cancel("enough")
+            assert await run.status() == "cancelled"
 
     clock.run(main())
 

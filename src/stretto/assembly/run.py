@@ -251,6 +251,7 @@ class Run:
 
         `accepted`: the fingerprint of a stored plan that you have read (PlanNotAccepted names it).
         """
+        await self._finish_task()
         if not self.is_driven_here:
             marks = frozenset([accepted] if accepted else [])
             request = RunRequest(
@@ -337,6 +338,12 @@ class Run:
         self._engine.tasks.discard(task)
         self._tell()
 
+    async def _finish_task(self) -> None:
+        """A task that has let its run go may still be closing tools and models: wait for it, since
+        until then the run looks as if it was driven here."""
+        if self._task is not None and self._runs and not self._runs.is_driving(self._id):
+            await asyncio.wait([self._task])
+
     def _raise_error(self) -> None:
         """What kept this process from driving the run on: a full disk, another process."""
         if self._task is not None and not self._task.cancelled():
@@ -382,6 +389,7 @@ class Run:
         runs = await self._open()
         who = user_name() if by is None else by
         await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
+        await self._finish_task()
         if self._prepared is not None and not await self.is_driven():
             await self.drive(self._prepared.resumed())
 

@@ -214,6 +214,10 @@ class Runs:
     async def is_known(self, run_id: RunId) -> bool:
         return await self._store.run(run_id) is not None
 
+    def is_driving(self, run_id: RunId) -> bool:
+        """Whether a driver of these runs is at work on it."""
+        return run_id in self._drivers
+
     async def is_driven(self, run_id: RunId) -> bool:
         row = await self._store.run(run_id)
         return row is not None and self._is_held(row)
