@@ -53,8 +53,8 @@ from stretto.processes.identity import is_dead, name_of_this_process
 from stretto.recipe.read import read_recipe
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import RunStatus, StepStatus
-from stretto.vocabulary.values import Json
 
 AT_ONCE = 6  # runs that one child drives together
 LEASE_SKIP_SECONDS = 60.0  # the store's clock goes on by this with each child: leases have run out

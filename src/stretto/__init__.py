@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     )
     from stretto.problems.problem import Place, Problem
     from stretto.report.model import AttemptReport, ChangesReport, Issue, StepReport
+    from stretto.vocabulary.json_value import Json
     from stretto.vocabulary.usage import Usage
-    from stretto.vocabulary.values import Json
 
 __version__ = VERSION
 

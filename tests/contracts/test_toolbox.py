@@ -18,7 +18,7 @@ from stretto.adapters.tools.functions import tool
 from stretto.adapters.tools.outcomes import MOST_CHARACTERS
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.ports.tool import Tool, Toolbox, ToolOutcome
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 T = TypeVar("T")
 Call = tuple[str, dict[str, Json]]  # a tool, and what it is given

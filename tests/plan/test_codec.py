@@ -16,7 +16,7 @@ from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.templates.template import Template
 from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RECIPES = [

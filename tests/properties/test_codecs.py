@@ -18,8 +18,8 @@ from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe
 from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 json_values: st.SearchStrategy[Json] = st.recursive(

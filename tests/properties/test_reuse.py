@@ -34,8 +34,8 @@ from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
-from stretto.vocabulary.values import Json
 from support.recipes import plan_of
 
 WORLDS = 100

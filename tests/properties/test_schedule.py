@@ -39,9 +39,9 @@ from stretto.schedule.commands import (
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 from support.random_plans import CALM_POLICIES, plans
 
 MOST_EVENTS = 3_000

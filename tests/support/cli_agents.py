@@ -13,8 +13,8 @@ from stretto.events.attempts import AttemptId
 from stretto.events.model import Happening, ModelSpoke, ToolEnded
 from stretto.ports.runner import AttemptRequest, AttemptResult
 from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 READING = ("Read", "Glob", "Grep")
 WRITING = ("Read", "Glob", "Grep", "Write", "Edit", "Bash")

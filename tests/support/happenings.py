@@ -21,7 +21,7 @@ from stretto.report.model import Report
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
 from stretto.testing.openai_server import OpenAIServer
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.cli import environment, write
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from stretto.adapters.tools.files import Files
 from stretto.ports.tool import Reach, Tool, ToolOutcome
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from stretto.workspaces.isolated_copy import isolate
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from stretto.text.short import (
     shorten_arguments,
     show_json,
 )
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 def test_anything_becomes_one_printable_line():

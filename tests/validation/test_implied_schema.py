@@ -4,7 +4,7 @@ import pytest
 
 from stretto.validation.answer import Accepted, check_value
 from stretto.validation.implied_schema import implied_schema
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 CASES: list[tuple[list[str], Json]] = [
     (["Output must include company_overview field"], {"company_overview": "x"}),

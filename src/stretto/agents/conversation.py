@@ -33,9 +33,9 @@ from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 DEFAULT_TURNS = 25
 # A model that says nothing for so long will not; slow ones think for minutes.

@@ -58,12 +58,12 @@ from stretto.ports.runner import (
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Agent
+from stretto.text.names import listed
 from stretto.vocabulary.ids import AgentId, is_id
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import FUNCTION_MODEL, is_function
-from stretto.vocabulary.names import listed
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 _LOCAL = ("item", "index", "feedback", "iteration")
 _NOT_JSON = "it returned a {}, which is neither text nor JSON"

@@ -14,8 +14,8 @@ from stretto.ports.model import Models
 from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.validation.judge import VERDICT_SCHEMA, judge_prompt, read_verdicts
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 
 def model_judge(

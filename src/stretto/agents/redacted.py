@@ -16,9 +16,9 @@ from stretto.ports.runner import AttemptRequest, AttemptResult, Identified, Runn
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import MASK, Redactor
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 # Names of steps, runs and files: the engine finds its way by them.
 _STRUCTURE = frozenset({"run_id", "attempt", "agent", "workspace", "at", "kind"})

@@ -32,11 +32,11 @@ from stretto.ports.tool import Toolbox
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.validation.implied_schema import implied_schema
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import CLI_MODEL, ModelSelection
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 # Warnings that a report shows for an attempt whatever its result, such as a missing sandbox.
 AttemptWarnings: TypeAlias = Callable[[AttemptRequest, str], Iterable[str]]

@@ -13,11 +13,11 @@ from stretto.events.model import ToolEnded, ToolStarted
 from stretto.ports.model import RequestedCall
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.ports.tool import Tool, ToolOutcome
+from stretto.text.names import listed
 from stretto.text.redaction import Redactor
 from stretto.text.short import shorten, shorten_arguments
-from stretto.vocabulary.names import listed
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS
-from stretto.vocabulary.values import Json
 
 _LONGEST_MESSAGE = 500
 _LONGEST_RESULT = 1_000  # in the journal; the model is told all of it

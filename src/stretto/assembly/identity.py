@@ -13,7 +13,7 @@ from stretto.assembly.functions import Functions
 from stretto.config.settings import Settings
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_command
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 # Variables from which the libraries of other providers take the address of their server.
 _PLACES = ("_BASE_URL", "_ENDPOINT", "_HOST", "_REGION", "_API_VERSION", "_PROJECT", "_LOCATION")

@@ -9,8 +9,8 @@ from stretto.assembly.project import Project
 from stretto.assembly.subagents import Ask
 from stretto.ports.model import Model, ModelFailed, ModelQuestion, ModelReply, UserMessage
 from stretto.validation.schema import schema_errors
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection
-from stretto.vocabulary.values import Json
 
 _SCHEMA: dict[str, Json] = {
     "type": "object",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 from stretto.assembly.plugins import BUILT_IN_STORES
 from stretto.problems.errors import InvalidUsage
+from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.models import ModelSelection
-from stretto.vocabulary.names import did_you_mean, listed
 
 if TYPE_CHECKING:
     from stretto.adapters.workspaces import LocalWorkspaces

@@ -26,8 +26,8 @@ from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
-from stretto.vocabulary.names import did_you_mean, listed
-from stretto.vocabulary.values import Json
+from stretto.text.names import did_you_mean, listed
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool

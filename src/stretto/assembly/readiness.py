@@ -22,10 +22,10 @@ from stretto.plan.model import Plan, PlannedAgent, briefs
 from stretto.plan.postures import tools_of
 from stretto.problems import Problem
 from stretto.recipe.model import Agent
+from stretto.text.names import did_you_mean, listed
 from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.models import ModelSelection, is_function
-from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:

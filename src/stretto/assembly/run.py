@@ -15,8 +15,7 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.large import loaded
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json, loaded
 
 if TYPE_CHECKING:
     from stretto.assembly.changes import AppliedChange, ApplyOptions, StepChange

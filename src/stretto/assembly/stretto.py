@@ -35,7 +35,7 @@ from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.recipe.model import Budget
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from stretto.assembly.views import DryRun, RunReport

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stretto.plan.model import Plan
 from stretto.problems import Problem
 from stretto.report.model import Report
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from stretto.execution.history import History

@@ -16,8 +16,8 @@ from stretto.problems.errors import InvalidRecipe, NotFound, StrettoError
 from stretto.problems.render import as_json as problem_as_json
 from stretto.problems.render import count, error_as_json
 from stretto.recipe.model import Agent
+from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.names import did_you_mean, listed
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:

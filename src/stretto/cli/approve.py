@@ -17,8 +17,8 @@ from stretto.problems.errors import InvalidUsage
 from stretto.report.gate import gate_as_json, gate_as_text, gate_of
 from stretto.schedule.state import RunState
 from stretto.templates.render import MOST_CHARACTERS
+from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.names import did_you_mean, listed
 
 no_resume_option = click.option(
     "--no-resume", "is_left", is_flag=True, help="Only decide; stretto resume goes on."

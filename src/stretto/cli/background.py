@@ -17,7 +17,7 @@ from stretto.cli.terminal import print_json, say
 from stretto.config.home import make_private
 from stretto.problems.errors import StrettoError
 from stretto.processes import python
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.05

@@ -15,7 +15,7 @@ from stretto.plan.check import Problems
 from stretto.plan.inputs import Misfit, convert, missing
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Input, Recipe
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 

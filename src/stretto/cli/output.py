@@ -12,7 +12,7 @@ from stretto.problems.errors import NotFound
 from stretto.schedule.outputs import lack_of_output, output_of
 from stretto.schedule.status import step_word
 from stretto.templates.render import as_text
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 @click.command("output")

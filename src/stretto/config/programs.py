@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stretto.config.trust import digest_of, files_below
 from stretto.text.short import relative_path
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 # Larger programs cannot be trusted: each start would read all of them.
 MOST_PROGRAM_BYTES = 64 * 2**20

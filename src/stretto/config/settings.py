@@ -22,8 +22,8 @@ from stretto.processes.programs import NOWHERE, Writable, find_command
 from stretto.processes.python import own_places
 from stretto.recipe.model import Budget
 from stretto.text.short import relative_path
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
-from stretto.vocabulary.values import Json
 
 CONFIG_FILE = "stretto.yaml"
 _PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before

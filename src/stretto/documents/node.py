@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from stretto.problems import Place, Problem
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 Path: TypeAlias = tuple[str | int, ...]
 

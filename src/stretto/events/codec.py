@@ -14,8 +14,7 @@ from typing import cast
 import msgspec
 
 from stretto.events.model import AttemptSucceeded, Event
-from stretto.vocabulary.large import LARGE_BYTES, Large, loaded
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import LARGE_BYTES, Json, Large, loaded
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

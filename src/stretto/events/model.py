@@ -13,10 +13,9 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from stretto.events.attempts import AttemptId, Timer
 from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.large import Large
+from stretto.vocabulary.json_value import Json, Large
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 FailureKind: TypeAlias = Literal[
     "error", "timeout", "empty", "truncated", "validation", "refused", "in_doubt", "unavailable",

@@ -13,8 +13,7 @@ from stretto.schedule.approvals import decision_in_force, question_of
 from stretto.schedule.state import Decision, RunState, StepState
 from stretto.schedule.status import is_overdue, overdue_timers
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.names import did_you_mean, listed
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 DecisionEvent: TypeAlias = Approved | Rejected
 

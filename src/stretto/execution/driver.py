@@ -54,7 +54,7 @@ from stretto.schedule.places import Places
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.schedule.timers import deadline_of
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.large import loaded
+from stretto.vocabulary.json_value import loaded
 from stretto.vocabulary.usage import Usage
 
 Listener = Callable[[Event, RunState], None]

@@ -10,8 +10,8 @@ from stretto.ports.journal import Journal, StoredEvent
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.schedule.advance import advance
 from stretto.schedule.state import RunState, StepState, begin
+from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.names import did_you_mean, listed
 
 
 # Without a repr: asyncio.run() makes one of whatever it returns, and this holds a whole run.

@@ -20,8 +20,7 @@ from stretto.ports.mailbox import ExternalEvent, Mailbox, Message
 from stretto.problems.errors import StrettoError
 from stretto.text.visible import one_line, visible_line
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.large import Large
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json, Large
 
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.25

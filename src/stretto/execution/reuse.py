@@ -16,8 +16,7 @@ from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import AnswerPlace, Places, PlannedPlaces
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.large import Large
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json, Large
 
 
 @dataclass(frozen=True, slots=True)

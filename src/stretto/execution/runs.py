@@ -50,9 +50,9 @@ from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.values import Json
 
 _LOOK_SECONDS = 0.05
 

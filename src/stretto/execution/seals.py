@@ -18,7 +18,7 @@ from msgspec import structs, to_builtins
 from stretto.events.model import Approved, RunStarted
 from stretto.execution.decisions import DecisionEvent
 from stretto.problems.errors import PlanNotAccepted
-from stretto.vocabulary.names import listed
+from stretto.text.names import listed
 
 _VERSION = "1"
 _FINGERPRINT_LETTERS = 16

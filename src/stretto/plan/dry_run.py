@@ -20,7 +20,7 @@ from stretto.problems.render import as_json
 from stretto.templates.render import render_known
 from stretto.templates.scope import Scope
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 # What those get to whom the step itself says nothing.
 _HANDED = {

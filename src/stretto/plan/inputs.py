@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from stretto.problems import Problem
 from stretto.recipe.model import Input
+from stretto.text.names import did_you_mean, listed
 from stretto.text.short import show_json
-from stretto.vocabulary.names import did_you_mean, listed
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _LARGEST = 10**300
 _BOOLEANS = {"true": True, "false": False}

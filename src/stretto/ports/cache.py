@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)

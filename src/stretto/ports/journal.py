@@ -19,7 +19,7 @@ from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.large import Large
+from stretto.vocabulary.json_value import Large
 
 
 @dataclass(frozen=True, slots=True)

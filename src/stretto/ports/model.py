@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from stretto.events.model import FailureKind
 from stretto.ports.tool import ToolSpec
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_call", "content_filter", "error"]
 

@@ -9,9 +9,9 @@ from stretto.events.attempts import AttemptId
 from stretto.events.model import FailureKind, Happening
 from stretto.ports.allowance import Allowance
 from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 
 class FunctionArguments(Struct, frozen=True):

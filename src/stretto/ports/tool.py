@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from stretto.ports.runner import AttemptRequest
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 # idempotent: again does no harm. keyed: the key makes it one effect. in_doubt: neither.
 ToolRecovery: TypeAlias = Literal["idempotent", "keyed", "in_doubt"]

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from stretto.documents.node import Node, Path, Source
 from stretto.problems import Problem
 from stretto.vocabulary.ids import AgentId, InputName, StepId
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 InputType: TypeAlias = Literal["string", "number", "boolean", "json", "file_path"]
 Policy: TypeAlias = Literal["inline", "skip", "block", "abort"]

@@ -34,9 +34,9 @@ from stretto.recipe.model import (
     Wait,
     Work,
 )
+from stretto.text.names import closest
 from stretto.vocabulary.ids import AgentId, InputName, StepId
-from stretto.vocabulary.names import closest
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 INPUT_TYPES = ("string", "number", "boolean", "json", "file_path")
 STEP_TYPES = ("sequential", "parallel", "conditional", "loop", "map")

@@ -15,9 +15,9 @@ from stretto.report.model import Delegated, Report, StepReport
 from stretto.report.report import report_of
 from stretto.report.text import cost, length, show, tokens
 from stretto.schedule.state import RunState
+from stretto.text.names import listed
 from stretto.text.visible import one_line, visible
-from stretto.vocabulary.names import listed
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 ComparedRun: TypeAlias = Report | RunState
 

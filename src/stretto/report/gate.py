@@ -14,7 +14,7 @@ from stretto.schedule.commands import StartAttempt
 from stretto.schedule.key import answerers
 from stretto.schedule.state import RunState, StepState
 from stretto.text.visible import visible
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 # A person needs no more of a script's or a file's digest; the JSON form has all of it.
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{20,}")

@@ -27,8 +27,8 @@ from stretto.report.text import (
 from stretto.report.timeline import chart
 from stretto.report.transcript import Excerpt
 from stretto.text.visible import one_line, visible
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import UNFINISHED, StepStatus
-from stretto.vocabulary.values import Json
 
 Transcripts: TypeAlias = Mapping[tuple[str, str, int], Sequence[Excerpt]]
 # A page must open in any browser; `stretto logs` has the rest.

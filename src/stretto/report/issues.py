@@ -9,11 +9,11 @@ from stretto.report.model import ChangesReport, Issue, StepReport
 from stretto.report.text import moment
 from stretto.schedule.state import RunState
 from stretto.schedule.status import why_waiting
+from stretto.text.names import listed
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.names import listed
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import RunStatus, StepStatus
-from stretto.vocabulary.values import Json
 
 _LONGEST_EDIT = 300
 _NOT_RUN = (StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)

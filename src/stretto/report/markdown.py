@@ -15,8 +15,8 @@ from stretto.report.text import (
     tokens,
 )
 from stretto.text.visible import one_line
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import UNFINISHED, StepStatus
-from stretto.vocabulary.values import Json
 
 # What a reader of the whole report would see as something else than text. Underscores within a
 # word are none of it, so `identify_pains` stays as it is.

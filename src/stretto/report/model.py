@@ -11,10 +11,9 @@ from itertools import pairwise
 from typing import Literal, SupportsIndex, TypeAlias, overload
 
 from stretto.problems import Problem
-from stretto.vocabulary.large import Kept, Large, loaded
+from stretto.vocabulary.json_value import Json, Kept, Large, loaded
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 IssueKind: TypeAlias = Literal[
     "failed",  # a step failed

@@ -16,8 +16,8 @@ from stretto.plan.model import (
     Target,
 )
 from stretto.templates.template import Template
+from stretto.text.names import listed
 from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.names import listed
 
 _POLICIES = {
     "inline": "its error text stands in for its output and the run goes on",

@@ -8,8 +8,8 @@ from stretto.report.model import CallsReport
 from stretto.templates.render import as_text
 from stretto.text.visible import visible
 from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 _WORDS = {"succeeded": "SUCCESS"}
 

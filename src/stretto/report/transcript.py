@@ -27,7 +27,7 @@ from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import begin
 from stretto.schedule.tool_calls import fault_of
 from stretto.templates.render import as_text
-from stretto.vocabulary.large import loaded
+from stretto.vocabulary.json_value import loaded
 
 TranscriptKind: TypeAlias = Literal[
     "instructions", "prompt", "words", "tool", "model", "answer", "rejected", "failed", "cancelled"

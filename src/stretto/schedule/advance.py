@@ -39,7 +39,7 @@ from stretto.schedule.recovery import doubt, resume
 from stretto.schedule.state import FailureReason, RunState
 from stretto.schedule.timers import fire
 from stretto.schedule.transition import Transition
-from stretto.vocabulary.names import listed
+from stretto.text.names import listed
 from stretto.vocabulary.statuses import RunStatus
 
 AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled

@@ -45,8 +45,8 @@ from stretto.schedule.state import (
 from stretto.schedule.transition import Transition, stop_asking
 from stretto.schedule.work import elements_of, target_of
 from stretto.templates.scope import MISSING, Missing
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import StepStatus
-from stretto.vocabulary.values import Json
 
 _LENGTH = 32
 

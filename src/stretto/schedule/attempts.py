@@ -28,10 +28,9 @@ from stretto.schedule.transition import Transition, close_run
 from stretto.templates.render import TooLong
 from stretto.templates.scope import MISSING, Missing
 from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.large import Kept, Large
+from stretto.vocabulary.json_value import Json, Kept, Large
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 
 def start_part(

@@ -10,7 +10,7 @@ from stretto.schedule.commands import CollectChanges
 from stretto.schedule.state import NO_LOCAL, Pending, RunState, StepState
 from stretto.schedule.transition import Transition
 from stretto.templates.evaluate import Undecided, decide
-from stretto.vocabulary.large import Kept, loaded
+from stretto.vocabulary.json_value import Kept, loaded
 from stretto.vocabulary.statuses import StepStatus
 
 

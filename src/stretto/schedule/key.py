@@ -10,9 +10,9 @@ from json.encoder import encode_basestring_ascii as quoted
 
 from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.state import Digest, RunState
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.tools import tool_name
-from stretto.vocabulary.values import Json
 
 _LENGTH = 32
 _MOST_FRAMES = 100

@@ -11,9 +11,8 @@ from stretto.schedule.changes import collect_before_ending, merge_others_before_
 from stretto.schedule.state import Changes, FailureReason, PartState, Pending, RunState, StepState
 from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.schedule.transition import Transition, close_run, end_step, stop_asking
-from stretto.vocabulary.large import Kept
+from stretto.vocabulary.json_value import Json, Kept
 from stretto.vocabulary.statuses import RunStatus, StepStatus
-from stretto.vocabulary.values import Json
 
 
 def succeed(transition: Transition, step: StepState, output: Kept) -> None:

@@ -12,7 +12,7 @@ from stretto.schedule.state import PartState, RunState, StepState
 from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope
 from stretto.templates.template import Reference, Template
-from stretto.vocabulary.large import loaded
+from stretto.vocabulary.json_value import loaded
 from stretto.vocabulary.models import is_function
 from stretto.vocabulary.statuses import StepStatus
 

@@ -21,11 +21,10 @@ from stretto.schedule.ready_queue import ReadyQueue
 from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.templates.scope import MISSING, EndedStep, Missing, Scope, StepValue
 from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.large import Kept, Large, loaded
+from stretto.vocabulary.json_value import Json, Kept, Large, loaded
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 # planned: the command was given, and nobody said yet that it was begun
 # stopping: it was told to stop, or took too long; only its cost is still awaited

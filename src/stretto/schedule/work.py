@@ -29,10 +29,9 @@ from stretto.templates.json_text import find_json, kind_of
 from stretto.templates.render import as_text, whole_value
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import PathPart, Reference
-from stretto.vocabulary.large import Gathered, Large
-from stretto.vocabulary.names import listed
+from stretto.text.names import listed
+from stretto.vocabulary.json_value import Gathered, Json, Large
 from stretto.vocabulary.statuses import RunStatus
-from stretto.vocabulary.values import Json
 
 
 def begin_work(transition: Transition, step: StepState) -> None:

@@ -33,8 +33,7 @@ from stretto.processes import python
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import begin
-from stretto.vocabulary.large import loaded
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json, loaded
 
 _PATIENCE_SECONDS = 60
 

@@ -24,7 +24,7 @@ from stretto.problems.errors import InvalidRecipe
 from stretto.problems.render import count
 from stretto.recipe.read import read_recipe
 from stretto.text.redaction import NOTHING_SECRET
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 READERS = ("north", "south", "east")
 RIVALS = ("first", "second")  # writers whose write-sets overlap

@@ -11,7 +11,7 @@ from stretto.events.codec import UnknownEvent
 from stretto.events.model import RunEnded, RunStarted, ToolEnded
 from stretto.ports.journal import StoredEvent
 from stretto.smoke.journal import StepSpan, events_of, prompts_of, spans_of
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 Rows = Sequence[StoredEvent]
 _LONGEST_QUOTE = 200

@@ -23,7 +23,7 @@ from stretto.templates.expression import (
 from stretto.templates.json_text import kind_of
 from stretto.templates.scope import MISSING, Scope, resolve
 from stretto.templates.template import Reference
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 LONGEST_TEXT = 1_000_000
 LARGEST_NUMBER = 10**300

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, NoReturn
 
 from stretto.text.short import show_json
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 class Missing(Enum):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import Reference, Template
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 # Four million tokens or so: more than any model reads. A template may name a value a thousand times,
 # so the length is known before the text is made.

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from stretto.templates.json_text import MISSING, Missing, find_json
 from stretto.templates.template import PathPart, Reference
-from stretto.vocabulary.values import Json as Json
+from stretto.vocabulary.json_value import Json as Json
 
 __all__ = ["MISSING", "EndedStep", "Missing", "Scope", "StepValue", "resolve"]
 

@@ -14,7 +14,7 @@ from email.utils import formatdate
 from time import time
 from typing import TypeAlias
 
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)

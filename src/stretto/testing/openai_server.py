@@ -21,7 +21,7 @@ from stretto.testing import http_wire, openai_wire
 from stretto.testing.http_wire import BadRequest, HttpRequest, read_request
 from stretto.testing.openai_script import OK, Asked, Said, ServerScript, Status, answer_of
 from stretto.testing.openai_wire import JSON, Connection, Gone, fail, perform
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _NO_KEY = Status(401, "the API key is missing or wrong")
 

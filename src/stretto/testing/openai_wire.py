@@ -23,7 +23,7 @@ from stretto.testing.openai_script import (
     WrongType,
     text_of,
 )
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 DONE = b"data: [DONE]\n\n"
 JSON = {"Content-Type": "application/json"}

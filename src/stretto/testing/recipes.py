@@ -21,7 +21,7 @@ from stretto.config.settings import Settings
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _NOWHERE = Path("/nonexistent")  # the user's own folder, which a test must not depend on
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
 from stretto.text.secrets import is_telling, secret_values
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 MASK = "[redacted]"
 _MASKS = re.compile(rf"{re.escape(MASK)}(?:\s*{re.escape(MASK)})+")

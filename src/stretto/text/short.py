@@ -10,7 +10,7 @@ from pathlib import Path
 from unicodedata import category, east_asian_width
 
 from stretto.text.visible import one_line
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _LONGEST_TEXT = 2_000
 _LONGEST_KEY = 200

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from stretto.templates.json_text import NoJson, read_json
 from stretto.validation.rule_decisions import decide
 from stretto.validation.schema import BadSchema, schema_errors
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 # What a model thinks aloud before it answers; some stop before the answer, or in the middle.
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)

@@ -20,7 +20,7 @@ from stretto.validation.rules import (
     RuleRange,
     understand,
 )
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _NUMBERS = frozenset({"score", "rating", "count", "total", "percent", "confidence", "probability"})
 _TEXT: Mapping[str, Json] = {"type": "string", "minLength": 1}

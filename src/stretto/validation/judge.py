@@ -12,7 +12,7 @@ from typing import Final
 
 from stretto.templates.json_text import NoJson, read_json
 from stretto.text.short import show_json
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 LONGEST_CANDIDATE = 200_000  # characters that a judge is shown
 

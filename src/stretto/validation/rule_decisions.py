@@ -15,7 +15,7 @@ from unicodedata import category
 from stretto.templates.json_text import kind_of, read_json
 from stretto.text.short import list_names, show_json
 from stretto.validation import rules as r
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _BRACKETED = re.compile(r"(?s)\s*[\[{].*[\]}]\s*")
 _MOST_VALUES = 20_000  # of an answer that are looked at

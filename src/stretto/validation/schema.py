@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from stretto.text.patterns import PatternError, compile_pattern
 from stretto.validation.schema_keywords import TooMuchWork, bound_keywords, limit_work
 from stretto.validation.schema_messages import describe_error, explain_error, spell_path
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

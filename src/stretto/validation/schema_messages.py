@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.templates.json_text import kind_of
 from stretto.text.short import list_names, show_json
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import SchemaError, ValidationError

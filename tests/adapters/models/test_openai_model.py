@@ -26,7 +26,7 @@ from stretto.ports.tool import ToolSpec
 from stretto.testing.openai_script import Asked, Said, TokenUsage, ToolCall, WrongType
 from stretto.testing.openai_server import OpenAIServer
 from stretto.testing.openai_wire import completion
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.model_questions import HELLO, KEY, ask, asked_once, model_at
 
 SCHEMA: dict[str, Json] = {

@@ -21,8 +21,7 @@ from stretto.ports.runner import AttemptRequest, AttemptResult, Success, Witness
 from stretto.problems.errors import StrettoError
 from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.large import LARGE_BYTES, Large, loaded
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import LARGE_BYTES, Json, Large, loaded
 from support.scheduling import plan_of
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from stretto.adapters.tools.arguments import (
     check,
     standard_schema,
 )
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 class Edit(Arguments):

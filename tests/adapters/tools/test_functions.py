@@ -28,8 +28,8 @@ from stretto.ports.tool import Tool, ToolOutcome
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.read import read_recipe
 from stretto.testing.openai_script import Said, ToolCall
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
-from stretto.vocabulary.values import Json
 from support.subagents import play
 from support.subagents import request as subagent_request
 

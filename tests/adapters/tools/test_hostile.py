@@ -18,7 +18,7 @@ from stretto.adapters.tools.web_client import WebClient
 from stretto.adapters.tools.web_fetch import web_fetch
 from stretto.adapters.tools.write import edit, multi_edit, write
 from stretto.ports.tool import Tool, ToolOutcome
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.toolbench import reach_of, tree
 from support.web_server import names
 

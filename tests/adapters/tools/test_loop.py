@@ -18,7 +18,7 @@ from stretto.adapters.tools.web_client import WebClient
 from stretto.adapters.tools.web_fetch import codec_of, web_fetch
 from stretto.adapters.tools.write import edit, multi_edit
 from stretto.ports.tool import ToolOutcome
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.toolbench import longest_pause, opened, reach_of
 from support.web_server import page, serving
 

@@ -3,7 +3,7 @@
 import pytest
 
 from stretto.adapters.tools.mcp_config import McpServer, fill_variables, read_servers
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 def test_a_program_and_an_address_are_read() -> None:

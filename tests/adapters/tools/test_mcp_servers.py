@@ -17,7 +17,7 @@ import pytest
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.mcp_servers import McpServers
 from stretto.ports.tool import Tool, ToolOutcome
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 HERE = Path(__file__).parents[2] / "support"
 ENVIRON = {"PATH": os.environ["PATH"], "SECRET": "s3cret", "TOKEN": "t0ken"}

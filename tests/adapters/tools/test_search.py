@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.search import MOST_PATHS, glob, grep
 from stretto.ports.tool import Tool
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.toolbench import called, opened, reach_of
 
 

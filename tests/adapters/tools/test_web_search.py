@@ -14,7 +14,7 @@ from stretto.adapters.tools.search_endpoint import (
 )
 from stretto.adapters.tools.web_search import web_search
 from stretto.ports.tool import ToolOutcome
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.web_server import Answer, Site, page, serving
 
 

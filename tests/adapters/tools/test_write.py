@@ -10,7 +10,7 @@ from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.notebook import notebook_edit
 from stretto.adapters.tools.write import edit, multi_edit, write
 from stretto.ports.tool import Tool
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.toolbench import called, copy_of, reach_of, tree
 
 

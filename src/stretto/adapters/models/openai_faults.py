@@ -20,7 +20,7 @@ import httpcore2
 from stretto.adapters.models.endpoint import Endpoint
 from stretto.events.model import FailureKind
 from stretto.ports.model import ModelFailed, ModelFault
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 LONGEST_FAULT = 1_000
 _EXCERPT_LETTERS = 600

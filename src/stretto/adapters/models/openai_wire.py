@@ -23,7 +23,7 @@ from stretto.ports.model import (
     UserMessage,
 )
 from stretto.ports.tool import ToolSpec
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64

@@ -24,8 +24,8 @@ from urllib.parse import quote
 
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
+from stretto.text.names import listed
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.names import listed
 
 _SLOT = struct.Struct("<q56s")  # the last seq, and the run's id
 _FEW = 8  # slots that are written one by one; more are written in one piece

@@ -8,7 +8,7 @@ from pathlib import Path
 from stretto.adapters.stores.sqlite_file import connect
 from stretto.events.codec import decode_value
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _HINT = "its run can be retried: what is missing is made again"
 

@@ -15,7 +15,7 @@ from stretto.ports.cache import CachedOutput
 from stretto.ports.journal import Fenced, JournalFull, Leased, Loss, RunRow, StoredEvent
 from stretto.ports.mailbox import ExternalEvent, Message
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.large import Large
+from stretto.vocabulary.json_value import Large
 from stretto.vocabulary.statuses import RunStatus
 
 

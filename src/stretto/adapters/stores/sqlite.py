@@ -26,7 +26,7 @@ from stretto.ports.journal import Loss, RunRow, StoredEvent
 from stretto.ports.mailbox import ExternalEvent, Message
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.large import Large
+from stretto.vocabulary.json_value import Large
 
 _T = TypeVar("_T")
 _SPEECH = '{"type":"model_spoke"'  # how such a row begins

@@ -18,8 +18,8 @@ from pydantic_core import CoreSchema, ErrorDetails
 from pydantic_core.core_schema import NullableSchema, StringSchema, WithDefaultSchema
 
 from stretto.templates.json_text import kind_of
-from stretto.vocabulary.names import closest, listed
-from stretto.vocabulary.values import Json
+from stretto.text.names import closest, listed
+from stretto.vocabulary.json_value import Json
 
 _MOST_FAULTS = 8
 _MOST_VALUE = 60

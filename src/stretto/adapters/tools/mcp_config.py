@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.ids import is_id
-from stretto.vocabulary.names import did_you_mean, listed
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _STDIO_KEYS = ("command", "args", "env", "cwd")
 _HTTP_KEYS = ("url", "headers")

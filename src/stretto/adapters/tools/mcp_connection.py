@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from stretto.adapters.tools.mcp_config import McpServer, fill_variables
 from stretto.processes.programs import NOWHERE, ProgramStart, Writable, find_command, with_safe_path
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:  # takes a second to import, and most runs have no MCP server
     from mcp import Client

@@ -18,8 +18,8 @@ from stretto.adapters.tools.mcp_connection import START_SECONDS, McpConnection, 
 from stretto.adapters.tools.outcomes import cut, outcome, unusable
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.processes.programs import NOWHERE, Writable
-from stretto.vocabulary.names import listed
-from stretto.vocabulary.values import Json
+from stretto.text.names import listed
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

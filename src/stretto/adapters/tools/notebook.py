@@ -12,7 +12,7 @@ from stretto.adapters.tools.file_text import has_surrogates
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.outcomes import CallFailed
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 MOST_BYTES = 10_000_000
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stretto.ports.tool import ToolOutcome, ToolSpec, Verdict
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 MOST_CHARACTERS = 30_000
 _ANY_OBJECT: Mapping[str, Json] = {"type": "object"}

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import CallFailed, CallRefused, outcome
 from stretto.ports.tool import ToolOutcome, ToolRecovery, ToolSpec
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
 

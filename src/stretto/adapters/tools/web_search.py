@@ -19,7 +19,7 @@ from stretto.adapters.tools.outcomes import CallFailed
 from stretto.adapters.tools.search_endpoint import SearchEndpoint, SearchKind
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.adapters.tools.web_client import ExchangeFailed, exchange
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 TIMEOUT_SECONDS = 20.0
 _MOST_BYTES = 2_000_000

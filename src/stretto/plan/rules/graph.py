@@ -7,8 +7,8 @@ from stretto.plan.draft import Draft
 from stretto.plan.edges import Cause, Edges, cause_of
 from stretto.recipe.model import Condition, Step, Switch
 from stretto.templates.template import Fault
+from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.names import did_you_mean, listed
 
 
 def check_dependencies(draft: Draft) -> None:

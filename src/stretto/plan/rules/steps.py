@@ -7,9 +7,9 @@ from stretto.documents.node import ListNode, Path, find
 from stretto.plan.draft import Draft, DraftStep
 from stretto.plan.postures import has_means_to_write
 from stretto.recipe.model import Agent, Map, Parallel
+from stretto.text.names import listed
 from stretto.validation.schema import SCHEMA_EXAMPLE, schema_faults
-from stretto.vocabulary.names import listed
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 def check_waits(draft: Draft) -> None:

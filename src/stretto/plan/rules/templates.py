@@ -13,7 +13,7 @@ from stretto.recipe.model import Delegation, Loop, Map, Parallel
 from stretto.templates.check import Known, KnownStep, check_reference
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.vocabulary.ids import AgentId, StepId
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 
 def check_references(draft: Draft) -> None:

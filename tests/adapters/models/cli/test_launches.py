@@ -9,7 +9,7 @@ import pytest
 from stretto.adapters.models.cli.cli_spec import CliLaunch, LaunchRefused, LaunchRequest, for_cli
 from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.ports.runner import AttemptRequest, Failure
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.cli_agents import READING, WRITING, attempt, run
 
 STRICT: dict[str, Json] = {

@@ -21,7 +21,7 @@ from stretto.adapters.models.local.process import close_all, process_for
 from stretto.ports.model import ModelFailed, ModelQuestion, ModelReply, UserMessage
 from stretto.ports.tool import ToolSpec
 from stretto.problems.errors import StrettoError
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 from support.weights import model, smollm2
 
 ASSISTANT = "You are a helpful assistant."

@@ -16,7 +16,7 @@ from stretto.adapters.models.local.chat import (
 from stretto.adapters.models.local.schemas import any_object, ladder
 from stretto.ports.model import ChatMessage, ModelReply, RequestedCall, ToolResult, UserMessage
 from stretto.ports.tool import ToolSpec
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 TINY = SMOLLM2.traits
 TEXT: dict[str, Json] = {"type": "string"}

@@ -39,8 +39,8 @@ from stretto.adapters.models.cli.transcript import (
     failure,
 )
 from stretto.ports.runner import AttemptRequest
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 _LOGIN = "run `claude` and then /login, or set ANTHROPIC_API_KEY"
 # One word of a command line holds 128 KB on Linux.

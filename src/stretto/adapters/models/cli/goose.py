@@ -28,8 +28,8 @@ from stretto.adapters.models.cli.transcript import (
     UsageTotal,
     failure,
 )
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 _LOGIN = "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and its key"
 _FAILED = "Ran into this error: "

@@ -7,7 +7,7 @@ import json
 import math
 import re
 
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _MOST = 10**12  # tokens or bytes; a larger number is an error
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from stretto.adapters.models.cli.cli_spec import Cli
 from stretto.processes.programs import NOWHERE, Writable, find_command, find_program
+from stretto.text.names import did_you_mean
 from stretto.vocabulary.models import CLI_MODEL
-from stretto.vocabulary.names import did_you_mean
 
 CLI_NAMES = ("claude", "codex", "gemini", "opencode", "goose")
 _ACP = "acp:"

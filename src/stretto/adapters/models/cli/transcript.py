@@ -16,8 +16,8 @@ from stretto.events.model import ToolEnded
 from stretto.ports.runner import AttemptRequest, Failure, Success, Witness
 from stretto.text.redaction import Redactor
 from stretto.text.short import shorten, shorten_arguments
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
-from stretto.vocabulary.values import Json
 
 MOST_ANSWER_CHARACTERS = 4 * 1024 * 1024
 _LONGEST_MESSAGE = 500

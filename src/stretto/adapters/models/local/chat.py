@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from stretto.ports.model import ChatMessage, ModelReply, RequestedCall, ToolResult, UserMessage
 from stretto.ports.tool import ToolSpec
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 FINAL = "final_answer"
 _RULES = """\

@@ -38,7 +38,7 @@ from stretto.ports.model import (
     RequestedCall,
     TokenCounts,
 )
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _BEAT_SECONDS = 5.0
 # Low, and with a fixed seed: the same question to the same weights gets the same answer.

@@ -25,7 +25,7 @@ from stretto.adapters.models.local.catalog import Loadable
 from stretto.problems.errors import StrettoError
 from stretto.processes import python
 from stretto.processes.worker import LineWorker
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _PROGRAM = Path(__file__).with_name("llama_server.py")
 # What native code needs to start, without keys and tokens.

@@ -8,7 +8,7 @@ for the schema checks the answer against all of it.
 from collections.abc import Callable, Mapping
 
 from stretto.adapters.models.local.catalog import Traits
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 _DEEPEST = 24
 _LISTS_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")

@@ -14,7 +14,7 @@ from typing import Literal
 
 from stretto.adapters.models.local.catalog import Loadable, Weights
 from stretto.problems.errors import NotFound, StrettoError
-from stretto.vocabulary.values import Json
+from stretto.vocabulary.json_value import Json
 
 State = Literal["absent", "unchecked", "verified"]
 Progress = Callable[[int], None]  # how many bytes have been dealt with

@@ -1,4 +1,4 @@
-"""A large value, by reference. In: its digest, and who reads it. Out: the value, when it is used.
+"""JSON values: what inputs, outputs and the journal hold; and large ones, by reference.
 
 The outputs of thousands of steps do not fit into memory together, and few of them are looked at
 again. So a state holds where a large one lies, and reads it for a prompt or a report that shows it.
@@ -6,9 +6,13 @@ again. So a state holds where a large one lies, and reads it for a prompt or a r
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from stretto.vocabulary.values import Json
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+else:
+    Json = Any  # msgspec knows no recursive types
+
 
 LARGE_BYTES = 64 * 1024  # of JSON; what is smaller is kept as it is
 
