@@ -12,6 +12,7 @@ from stretto.report.text import moment
 from stretto.schedule.approvals import decision_in_force, question_of
 from stretto.schedule.state import Decision, RunState, StepState
 from stretto.schedule.status import is_overdue, overdue_timers
+from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
 
