@@ -50,7 +50,7 @@ class Acceptance:
     async def check(
         self, answer: Answer, request: AttemptRequest, witness: Witness
     ) -> AttemptResult:
-        checked = await self._checked(answer.output, request)
+        checked = await self._check(answer.output, request)
         if isinstance(checked, NotAccepted):
             # If no answer could pass, the model is not asked again.
             kind = checked.kind if checked.can_retry else "refused"
@@ -62,7 +62,7 @@ class Acceptance:
         warnings = (*answer.warnings, *judgement.warnings)
         return Success(checked.output, usage, warnings, answer.model)
 
-    async def _checked(self, output: Json, request: AttemptRequest) -> AnswerCheck:
+    async def _check(self, output: Json, request: AttemptRequest) -> AnswerCheck:
         is_small = isinstance(output, str) and len(output) <= _SMALL_ANSWER
         if not self._may_use_threads or (is_small and not request.schema):
             return _check(output, request)

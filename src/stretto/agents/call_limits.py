@@ -15,7 +15,7 @@ from stretto.ports.allowance import CallEstimate
 from stretto.ports.model import ChatMessage, ModelFault, ModelReply, Models, TokenCounts
 from stretto.ports.tool import Tool
 
-# A long answer. One that is longer is not cut, unless the budget has less left than this.
+# The answer that a budget reserves for. A longer one is not cut, unless the budget has less left.
 LONG_ANSWER_TOKENS = 4_096
 _BYTES_A_TOKEN = 3
 _TOKENS_A_MESSAGE = 8  # roles and separators
@@ -33,10 +33,10 @@ def estimate_call(
     instructions: str,
     tools: Iterable[Tool],
 ) -> CallEstimate:
-    counted, new = _counted(messages)
+    counted, new = _split_counted(messages)
     texts = [_text(message) for message in new]
     if not counted:
-        texts += [instructions, *(_told_of(tool) for tool in tools)]
+        texts += [instructions, *(_description_of(tool) for tool in tools)]
     tokens = counted + tokens_in(*texts) + _TOKENS_A_MESSAGE * len(new)
     return estimate_of(models, name, tokens)
 
@@ -48,7 +48,7 @@ def estimate_of(models: Models, name: str, input_tokens: int) -> CallEstimate:
     return CallEstimate(input_tokens, LONG_ANSWER_TOKENS, usd)
 
 
-def _counted(messages: Sequence[ChatMessage]) -> tuple[int, Sequence[ChatMessage]]:
+def _split_counted(messages: Sequence[ChatMessage]) -> tuple[int, Sequence[ChatMessage]]:
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         tokens = message.tokens if isinstance(message, ModelReply) else None
@@ -63,15 +63,15 @@ def _text(message: ChatMessage) -> str:
     return message.text + "".join(call.text for call in message.calls)
 
 
-def _told_of(tool: Tool) -> str:
+def _description_of(tool: Tool) -> str:
     spec = tool.spec
     return f"{spec.name} {spec.description} {dumps(dict(spec.parameters))}"
 
 
 DEFAULT_RETRIES = 3
-# A provider that asks for more has no moment's trouble: the step's own `retry` may wait so long.
+# A longer wait is left to the `retry` of the step.
 _LONGEST_SECONDS = 60.0
-# Another model, where there is one, answers sooner than this one comes back.
+# Where another model can take over, it answers sooner than this one comes back.
 _LONGEST_BEFORE_ANOTHER_SECONDS = 10.0
 _FIRST_SECONDS = 1.0
 
@@ -83,13 +83,13 @@ def delay_before_retry(
     seconds_left: float | None,
     has_another: bool = False,
 ) -> float | None:
-    """Seconds; None: it is not sent again. Doubles each time, with jitter, and is never shorter
-    than the provider asked for."""
+    """Seconds to wait; None: the request is not sent again. The delay doubles each time, with jitter,
+    and is never shorter than the provider asked for."""
     if fault.kind != "unavailable" or retried >= most:
         return None
     own = _FIRST_SECONDS * 2.0**retried * random.uniform(0.5, 1.0)
     delay = max(own, fault.retry_after_seconds or 0.0)
     if delay > (_LONGEST_BEFORE_ANOTHER_SECONDS if has_another else _LONGEST_SECONDS):
         return None
-    # Who would time out while it waits says now why.
+    # An attempt that would time out while it waits fails now, with the real reason.
     return delay if seconds_left is None or delay < seconds_left else None

@@ -1,8 +1,7 @@
-"""One subagent at work: ask the model, carry out its calls, ask again. In: AttemptRequest.
-Out: Answer, or why there is none.
+"""The loop of one subagent: ask the model, carry out its tool calls, ask again.
 
 The loop is our own and not pydantic-ai's, which costs 3 ms of CPU a run, against 0.3 for all of
-this, and lets nobody put a record before an effect (docs/decisions/0006).
+this, and has no place where a record could be made before an effect (docs/decisions/0006).
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from json import dumps
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
 from stretto.agents.speech_buffer import SpeechBuffer
-from stretto.agents.tool_calls import CallOutcome, ToolCalls
+from stretto.agents.tool_calls import CallOutcome, ToolCaller
 from stretto.events.model import ModelFailedOver, ModelRetried
 from stretto.ports.allowance import NothingLeft, Reservation
 from stretto.ports.model import (
@@ -38,37 +37,37 @@ from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
 
 DEFAULT_TURNS = 25
-# A model that says nothing for so long will not; slow ones think for minutes.
+# A model that is silent for so long will not answer; slow models think for minutes.
 _SILENCE_SECONDS = 300.0
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedForm:
     """The form that the answer should have."""
 
     is_json: bool = False
     schema: Mapping[str, Json] | None = None
-    implied: Mapping[str, Json] | None = None  # by the rules; for models that must be led
+    implied: Mapping[str, Json] | None = None  # what the rules imply; only for local models
 
 
 @dataclass(slots=True)
 class Conversation:
-    """One attempt's. It goes on with the next model where one cannot answer."""
+    """The conversation of one attempt. The next model goes on with it where one cannot answer."""
 
     request: AttemptRequest
     witness: Witness
     models: Models
-    names: Sequence[str]  # who is asked; each where those before it could not answer
+    names: Sequence[str]  # of models; each is asked where those before it could not answer
     tools: Mapping[str, Tool]
-    tool_calls: ToolCalls
-    wanted: Wanted
+    tool_calls: ToolCaller
+    wanted: WantedForm
     instructions: str
     redactor: Redactor
     retries: int = DEFAULT_RETRIES  # of one request, where its provider fails for a moment
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     usage: Usage = Usage()
-    asked: int = 0  # index into names
+    asked: int = 0  # the index in `names` of the model that is asked
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     messages: list[ChatMessage] = field(default_factory=list)
     is_tiny: bool = False  # the model that was asked last
@@ -100,7 +99,7 @@ class Conversation:
         while True:
             name = self.names[self.asked]
             response = await self._ask_patiently(name)
-            fault = response if isinstance(response, ModelFault) else self._unfinished(response)
+            fault = response if isinstance(response, ModelFault) else self._cut_fault(response)
             if fault is None:
                 assert isinstance(response, ModelReply)
                 return response
@@ -112,8 +111,8 @@ class Conversation:
             self.asked += 1
             fail_over(self.request, self.witness, name, self.names[self.asked], fault.message)
 
-    def _unfinished(self, response: ModelReply) -> ModelFault | None:
-        """Why the reply is not whole, if it is not. Half a call is never carried out."""
+    def _cut_fault(self, response: ModelReply) -> ModelFault | None:
+        """Why the reply is incomplete; None: it is complete. Half a call is never carried out."""
         if response.finish == "error":
             return ModelFault("error", "its answer ended with an error")
         if response.finish != "length":
@@ -125,17 +124,17 @@ class Conversation:
         spoken = response.tokens.output_tokens if response.tokens else 0
         said = f"the answer was cut off at {why}, after {spoken:,} tokens"
         is_text = not (self.wanted.is_json or self.wanted.schema)
-        # A tiny model talks until it is stopped, and shows the machinery rather than an answer.
+        # A tiny model talks until it is stopped; its text is kept, since it only demonstrates a run.
         if self.is_tiny and is_text and response.text.strip():
-            self.warnings[f"{said}, and what there is of it was kept"] = None
+            self.warnings[f"{said}, and the part that came was kept"] = None
             return None
         return ModelFault("truncated", f"{said}; raise max_output_tokens, or ask for less")
 
     async def _ask_patiently(self, name: str) -> ModelReply | ModelFault:
-        """One model, and again where its provider failed for a moment."""
+        """Ask one model, and again if its provider failed for a moment."""
         try:
             model = await self.models.model(name)
-        except StrettoError as error:  # no key, no such model, no weights: nobody waits for those
+        except StrettoError as error:  # no key, no such model, no weights: retrying would not help
             return ModelFault("permanent", error.with_hint)
         retried = 0
         while True:
@@ -148,7 +147,7 @@ class Conversation:
                 response, retried, self.retries, self._seconds_left(), has_another
             )
             if delay is None:
-                return _after_retries(response, retried)
+                return _with_retry_count(response, retried)
             retried += 1
             retry_later(self.request, self.witness, name, response, (retried, self.retries), delay)
             await self.sleep(delay)
@@ -210,18 +209,18 @@ class Conversation:
             speech.flush()
 
     def _question(self, model: Model, most_tokens: int | None) -> ModelQuestion:
-        schema = self._held_to(model)
+        schema = self._enforced_schema(model)
         return ModelQuestion(
             tuple(self.messages),
             self.instructions,
-            tuple(tool.spec for tool in self._offered(model)),
+            tuple(tool.spec for tool in self._tools_for(model)),
             schema,
             is_json=schema is None and self.wanted.is_json and model.traits.is_local,
             max_tokens=most_tokens,
             searches=self._searches_itself(model),
         )
 
-    def _offered(self, model: Model) -> Sequence[Tool]:
+    def _tools_for(self, model: Model) -> Sequence[Tool]:
         if model.traits.takes_tools:
             return tuple(self.tools.values())
         if self.tools:
@@ -229,21 +228,20 @@ class Conversation:
             self.warnings[said] = None
         return ()
 
-    def _held_to(self, model: Model) -> Mapping[str, Json] | None:
+    def _enforced_schema(self, model: Model) -> Mapping[str, Json] | None:
         """The schema that the provider enforces while the model speaks."""
         if not model.traits.takes_schema:
             return None
         if model.traits.is_local:
             return self.wanted.schema or self.wanted.implied
-        # Others take no other kind at the top.
+        # Other providers enforce only schemas whose top level is an object.
         schema = self.wanted.schema
         return schema if schema and schema.get("type") == "object" else None
 
     def _searches_itself(self, model: Model) -> bool:
-        """An agent that lists WebSearch and was given no such tool has a provider that searches."""
+        """An agent that lists WebSearch but was given no such tool relies on its provider."""
         is_listed = any(tool_name(tool) == "WebSearch" for tool in self.request.tools)
-        is_ours = not is_listed or "WebSearch" in self.tools
-        return not is_ours and model.traits.can_search
+        return is_listed and "WebSearch" not in self.tools and model.traits.can_search
 
     def _count(self, name: str, response: ModelReply, reserved: Reservation | None = None) -> None:
         used = response.tokens or TokenCounts()
@@ -258,8 +256,8 @@ class Conversation:
         self.usage += usage
         self.witness.spend(usage)
 
-    def _tell(self, told: Sequence[CallOutcome]) -> None:
-        for each in told:
+    def _tell(self, outcomes: Sequence[CallOutcome]) -> None:
+        for each in outcomes:
             tool = self.redactor.text(each.call.tool)
             self.messages.append(ToolResult(each.call.id, tool, each.outcome.text))
 
@@ -267,12 +265,12 @@ class Conversation:
         return Answer(text, self.usage, self.names[self.asked], (*self.warnings, *warnings))
 
     def _cut_off(self, calls: Sequence[RequestedCall], turns: int) -> Answer | Failure:
-        """The partial text is kept, and marked."""
+        """The text so far is the answer, with a warning."""
         said = f"max turns ({turns}) reached"
         self.tool_calls.refuse(calls, said)
         replies = (each.text for each in self.messages if isinstance(each, ModelReply))
         if text := "\n\n".join(text for text in replies if text.strip()):
-            return self._answer(text, f"{said}; the answer is what had been said until then")
+            return self._answer(text, f"{said}; the answer is what had been said by then")
         return Failure(
             "empty", f"{said} before a word was said", self.usage, model=self.names[self.asked]
         )
@@ -295,22 +293,22 @@ def retry_later(
     witness.note(ModelRetried(at, request.attempt, name, fault.message, *count, delay))
 
 
-def _after_retries(fault: ModelFault, retried: int) -> ModelFault:
+def _with_retry_count(fault: ModelFault, retried: int) -> ModelFault:
     if not retried:
         return fault
     times = "1 retry" if retried == 1 else f"{retried} retries"
     return replace(fault, message=f"{fault.message} (after {times})")
 
 
-def json_words(wanted: Wanted) -> str:
-    """What a model is told of the form; one that is held to a schema is told too: it helps."""
+def form_instruction(wanted: WantedForm) -> str:
+    """Told to every model, also where the schema is enforced: it makes the answers better."""
     if wanted.schema is not None:
         return f"{_JSON_ONLY} It must match this JSON schema:\n{dumps(wanted.schema)}"
     return _JSON_ONLY if wanted.is_json else ""
 
 
 def _without_secrets(reply: ModelReply, redactor: Redactor) -> ModelReply:
-    """As it is sent again with the next question, perhaps to another provider."""
+    """The reply is sent again with the next question, perhaps to another provider."""
     if not redactor.has_secrets:
         return reply
     calls = tuple(

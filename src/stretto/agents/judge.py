@@ -7,8 +7,8 @@ from msgspec import structs
 
 from stretto.agents.acceptance import Judge, Judgement
 from stretto.agents.call_limits import DEFAULT_RETRIES
-from stretto.agents.conversation import Conversation, Wanted
-from stretto.agents.tool_calls import ToolCalls
+from stretto.agents.conversation import Conversation, WantedForm
+from stretto.agents.tool_calls import ToolCaller
 from stretto.events.model import Happening, ModelSpoke
 from stretto.ports.model import Models
 from stretto.ports.runner import AttemptRequest, Failure, Witness
@@ -37,8 +37,8 @@ def model_judge(
             models=models,
             names=(name,),
             tools={},
-            tool_calls=ToolCalls(asked, quiet, {}, NOTHING_SECRET),
-            wanted=Wanted(is_json=True, schema=VERDICT_SCHEMA),
+            tool_calls=ToolCaller(asked, quiet, {}, NOTHING_SECRET),
+            wanted=WantedForm(is_json=True, schema=VERDICT_SCHEMA),
             instructions="",
             redactor=NOTHING_SECRET,
             retries=retries,

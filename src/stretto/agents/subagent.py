@@ -1,4 +1,4 @@
-"""The one function through which all work goes. In: AttemptRequest. Out: AttemptResult.
+"""The one function through which all work goes.
 
     request ─→ a model, with tools ─┐
             ─→ or another agent ────┴→ Answer ─→ validation, judge ─→ Success | Failure
@@ -16,14 +16,14 @@ from stretto.agents.acceptance import Acceptance, Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_of, tokens_in
 from stretto.agents.conversation import (
     Conversation,
-    Wanted,
+    WantedForm,
     fail_over,
-    json_words,
+    form_instruction,
     retry_later,
 )
 from stretto.agents.judge import model_judge
 from stretto.agents.redacted import redacted_tools
-from stretto.agents.tool_calls import ToolCalls
+from stretto.agents.tool_calls import ToolCaller
 from stretto.events.model import Happening, ToolEnded, ToolStarted
 from stretto.ports.allowance import NothingLeft
 from stretto.ports.model import ModelFault, Models
@@ -116,22 +116,22 @@ class Subagents:
 
     async def _answer(self, request: AttemptRequest, witness: Witness) -> Answer | Failure:
         spent = Usage()
-        asked = _asked_together(self._selection.names_for(request.model, request.fallback_models))
+        asked = _group_models(self._selection.names_for(request.model, request.fallback_models))
         for names, then in zip(asked, (*asked[1:], ()), strict=True):
-            answer = await self._asked(names, request, witness)
+            answer = await self._ask_models(names, request, witness)
             answer = structs.replace(answer, usage=spent + answer.usage)
             if isinstance(answer, Answer) or not then or answer.kind in ("empty", "budget"):
                 return answer
             spent = answer.usage
             fail_over(request, witness, names[-1], then[0], self._redactor.text(answer.error))
-        raise AssertionError("somebody is always asked")
+        raise AssertionError("at least one model is asked")
 
-    async def _asked(
+    async def _ask_models(
         self, names: Sequence[str], request: AttemptRequest, witness: Witness
     ) -> Answer | Failure:
         if names[0].startswith(CLI_MODEL):
-            return await self._asked_elsewhere(names[0], request, witness)
-        wanted = _wanted(request)
+            return await self._ask_program(names[0], request, witness)
+        wanted = _wanted_form(request)
         try:
             async with self._toolbox.open(structs.replace(request, model=names[0])) as made:
                 tools = redacted_tools(made, self._redactor)
@@ -150,7 +150,7 @@ class Subagents:
                     models=self._models,
                     names=names,
                     tools=tools,
-                    tool_calls=ToolCalls(request, witness, tools, self._redactor),
+                    tool_calls=ToolCaller(request, witness, tools, self._redactor),
                     wanted=wanted,
                     instructions=request.instructions,
                     redactor=self._redactor,
@@ -161,13 +161,13 @@ class Subagents:
         except StrettoError as error:
             return Failure("error", error.with_hint, model=names[0])
 
-    async def _asked_elsewhere(
+    async def _ask_program(
         self, name: str, request: AttemptRequest, witness: Witness
     ) -> Answer | Failure:
         """Another tool's agent, which has a loop and tools of its own."""
         if self._cli is None:
             return Failure("error", f"{name}: no CLI agents here", model=name)
-        prompt = _prompt(request, _wanted(request))
+        prompt = _prompt(request, _wanted_form(request))
         asked = structs.replace(request, model=name, prompt=prompt)
         result = await self._run_patiently(self._cli, asked, witness)
         if isinstance(result, Failure):
@@ -240,22 +240,22 @@ class _Watched:
         self.has_effects |= isinstance(event, ToolStarted | ToolEnded)
 
 
-def _wanted(request: AttemptRequest) -> Wanted:
+def _wanted_form(request: AttemptRequest) -> WantedForm:
     implied = implied_schema(request.rules) if request.rules else None
     if implied is None and request.is_verdict:
         implied = _VERDICT
-    return Wanted(request.format == "json", request.schema, implied)
+    return WantedForm(request.format == "json", request.schema, implied)
 
 
-def _prompt(request: AttemptRequest, wanted: Wanted) -> str:
+def _prompt(request: AttemptRequest, wanted: WantedForm) -> str:
     """What was rendered, byte for byte; where JSON is wanted, that is said after it."""
-    hint = json_words(wanted)
+    hint = form_instruction(wanted)
     if not hint:
         return request.prompt
     return f"{request.prompt}\n\n{hint}" if request.prompt.strip() else hint
 
 
-def _asked_together(names: Sequence[str]) -> list[tuple[str, ...]]:
+def _group_models(names: Sequence[str]) -> list[tuple[str, ...]]:
     """Models that take over from each other share one conversation; other tools' agents cannot."""
     groups: list[tuple[str, ...]] = []
     for name in names:

@@ -32,7 +32,7 @@ class CallOutcome:
     outcome: ToolOutcome
 
 
-class ToolCalls:
+class ToolCaller:
     """The calls of one attempt, numbered through."""
 
     def __init__(

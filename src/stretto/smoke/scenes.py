@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.agents.agent_files import load_catalog
-from stretto.agents.tool_calls import ToolCalls
+from stretto.agents.tool_calls import ToolCaller
 from stretto.plan.build import Problems, build
 from stretto.plan.catalog import Catalog
 from stretto.plan.model import Plan
@@ -185,7 +185,7 @@ class Player:
     ) -> AttemptResult:
         given: Mapping[str, Json] = arguments
         async with self._toolbox.open(request) as tools:
-            calling = ToolCalls(request, witness, tools, NOTHING_SECRET)
+            calling = ToolCaller(request, witness, tools, NOTHING_SECRET)
             (result,) = await calling.carry_out([RequestedCall("1", tool, dumps(given))])
         if result.outcome.verdict != "ok":
             return Failure("error", f"{tool}: {result.outcome.text}", model=MODEL)

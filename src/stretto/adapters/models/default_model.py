@@ -71,7 +71,7 @@ async def _by_listing(provider: Provider, environ: Mapping[str, str]) -> ModelSe
             endpoint, endpoint.target("models"), "data", "id", _LISTING_SECONDS
         )
     except (TimeoutError, OSError, ValueError, *_HTTP) as error:
-        models, trouble = [], f": {endpoint.redacted(str(error))}" if str(error) else ""
+        models, trouble = [], f": {endpoint.redact(str(error))}" if str(error) else ""
     else:
         trouble = ""
     if not models:

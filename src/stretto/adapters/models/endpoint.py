@@ -64,7 +64,7 @@ class Endpoint:
             headers.append((b"Authorization", b"Bearer " + self.api_key.encode()))
         return headers
 
-    def redacted(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """A server may quote the key that it refuses."""
         return text.replace(self.api_key, "***") if self.api_key else text
 

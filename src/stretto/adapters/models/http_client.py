@@ -32,7 +32,7 @@ _STALE = (httpcore2.RemoteProtocolError, httpcore2.ReadError, httpcore2.WriteErr
 logging.getLogger("httpcore2.http11").setLevel(logging.INFO)
 
 
-class Connection(asyncio.Protocol, httpcore2.AsyncNetworkStream):
+class HttpConnection(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     """One connection. Who reads from it is one task at a time."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class ConnectionMaker(httpcore2.AsyncNetworkBackend):
         try:
             async with asyncio.timeout(timeout):
                 _, wire = await loop.create_connection(
-                    Connection, host, port, happy_eyeballs_delay=0.25
+                    HttpConnection, host, port, happy_eyeballs_delay=0.25
                 )
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout("connecting took too long") from error
@@ -183,7 +183,7 @@ class HttpClient:
 
     def __init__(self, origin: httpcore2.Origin, proxy: str | None = None) -> None:
         self._origin = origin
-        self._idle: list[tuple[httpcore2.AsyncHTTPConnection, Connection]] = []
+        self._idle: list[tuple[httpcore2.AsyncHTTPConnection, HttpConnection]] = []
         self._wires = ConnectionMaker()
         self._tls = httpcore2.default_ssl_context() if origin.scheme == b"https" else None
         self._proxy = _proxy(proxy, self._tls, self._wires) if proxy else None
@@ -215,13 +215,13 @@ class HttpClient:
             response = await self._proxy.handle_async_request(request)
             connection = None
         else:
-            connection, response = await self._sent(request)
+            connection, response = await self._send_over(request)
         try:
             yield response
         finally:
             await self._put_back(connection, response)
 
-    async def _sent(
+    async def _send_over(
         self, request: httpcore2.Request
     ) -> tuple[httpcore2.AsyncHTTPConnection, httpcore2.Response]:
         while (idle := self._idle_connection()) is not None:
@@ -254,7 +254,7 @@ class HttpClient:
         finally:
             if connection is not None and is_reusable and len(self._idle) < _IDLE_MOST:
                 self._idle.append((connection, wire))
-            elif not is_reusable and isinstance(wire, Connection):
+            elif not is_reusable and isinstance(wire, HttpConnection):
                 wire.abort()
 
     @property

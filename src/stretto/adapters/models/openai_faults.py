@@ -64,7 +64,7 @@ def status_failure(
 ) -> ModelFailed:
     message, code = _message(body)
     kind = kind_of_status(status)
-    said = excerpt(endpoint.redacted(message))
+    said = excerpt(endpoint.redact(message))
     hint = ""
     if 300 <= status < 400:
         hint = f"{endpoint.origin} redirects, which is not followed: name the final address"
@@ -91,7 +91,7 @@ def stream_failure(error: Json, endpoint: Endpoint) -> ModelFailed:
 
 
 def unexpected(what: str, text: bytes, endpoint: Endpoint) -> ModelFailed:
-    shown = excerpt(endpoint.redacted(text[: 4 * _EXCERPT_LETTERS].decode("utf-8", "replace")))
+    shown = excerpt(endpoint.redact(text[: 4 * _EXCERPT_LETTERS].decode("utf-8", "replace")))
     return failure("error", f"{endpoint.origin} {what}" + (f": {shown}" if shown else ""))
 
 
@@ -105,7 +105,7 @@ def transport_failures(endpoint: Endpoint) -> Iterator[None]:
     try:
         yield
     except (httpcore2.ConnectTimeout, httpcore2.ConnectError, httpcore2.ProxyError) as error:
-        message = f"cannot connect to {endpoint.origin}: {endpoint.redacted(str(error))}"
+        message = f"cannot connect to {endpoint.origin}: {endpoint.redact(str(error))}"
         if is_unreachable_for_good(error):
             message += " (check the address: the base URL, or the proxy)"
             raise failure("permanent", message) from error
@@ -113,7 +113,7 @@ def transport_failures(endpoint: Endpoint) -> Iterator[None]:
     except httpcore2.TimeoutException as error:
         raise failure("timeout", f"{endpoint.origin} went silent: {error}") from error
     except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-        message = f"the connection to {endpoint.origin} broke: {endpoint.redacted(str(error))}"
+        message = f"the connection to {endpoint.origin} broke: {endpoint.redact(str(error))}"
         raise failure("unavailable", message) from error
 
 

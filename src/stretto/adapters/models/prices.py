@@ -48,7 +48,7 @@ def price(name: str, usage: _Tokens) -> float | None:
     counted = Usage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        cache_read_tokens=_cached(usage),
+        cache_read_tokens=_cached_count(usage),
     )
     try:
         cost = calc_price(counted, model, provider_id=provider.price_id or provider.name)
@@ -79,7 +79,7 @@ class PriceList:
             return self._look_up(name, tokens, self._rates)
         if not rates:
             return None
-        cached = _cached(tokens)
+        cached = _cached_count(tokens)
         counts = (tokens.input_tokens - cached, cached, tokens.output_tokens)
         return sum(rate * count for rate, count in zip(rates, counts, strict=True))
 
@@ -142,7 +142,7 @@ def _flat_rates(name: str) -> Sequence[float] | None:
     return [(price(name, tokens) or 0.0) / _MILLION for tokens in samples]
 
 
-def _cached(tokens: _Tokens) -> int:
+def _cached_count(tokens: _Tokens) -> int:
     return min(int(getattr(tokens, "cache_read_tokens", 0)), tokens.input_tokens)
 
 

@@ -79,7 +79,7 @@ class LocalModel:
     ) -> ModelReply:
         written, ended = "", LlamaEnded("stop", 0, 0)
         beat_at = time.monotonic()
-        async with aclosing(self._heard(question)) as heard:
+        async with aclosing(self._stream(question)) as heard:
             async for each in heard:
                 if isinstance(each, LlamaEnded):
                     ended = each
@@ -116,7 +116,7 @@ class LocalModel:
                 says = f"{self.name} did not finish its reply within {tokens} tokens"
                 raise ModelFailed(ModelFault("error", f"{says}: {reply.text[:500]}"))
 
-    async def _heard(self, question: ModelQuestion) -> AsyncGenerator[LlamaEvent]:
+    async def _stream(self, question: ModelQuestion) -> AsyncGenerator[LlamaEvent]:
         """Tries one schema after the other until llama.cpp takes one: it refuses before a word."""
         schemas = self._schemas(question)
         words = tool_words(question.tools) if question.tools else ""

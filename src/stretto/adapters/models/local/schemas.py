@@ -20,19 +20,19 @@ _OPEN: dict[str, Json] = {"type": "object"}
 
 def ladder(schema: Mapping[str, Json], traits: Traits) -> tuple[dict[str, Json], ...]:
     bare = _bare(schema, schema, 0)
-    rungs = [_bounded(each, traits, 0) for each in (dict(schema), bare, _OPEN)]
+    rungs = [_add_bounds(each, traits, 0) for each in (dict(schema), bare, _OPEN)]
     return tuple(rung for n, rung in enumerate(rungs) if rung not in rungs[:n])
 
 
 def any_object(traits: Traits) -> dict[str, Json]:
-    return _bounded(_OPEN, traits, 0)
+    return _add_bounds(_OPEN, traits, 0)
 
 
-def _bounded(schema: Mapping[str, Json], traits: Traits, depth: int) -> dict[str, Json]:
+def _add_bounds(schema: Mapping[str, Json], traits: Traits, depth: int) -> dict[str, Json]:
     """The same with an end to every list and text, so that a tiny model comes to one."""
     if depth > _DEEPEST:
         return {"type": "string", "maxLength": 1}
-    made = _mapped(schema, lambda each: _bounded(each, traits, depth + 1))
+    made = _map_inner(schema, lambda each: _add_bounds(each, traits, depth + 1))
     kind = made.get("type")
     is_chosen = any(key in made for key in ("enum", "const", "$ref", *_LISTS_OF_SCHEMAS))
     if is_chosen:
@@ -74,7 +74,7 @@ def _bare(schema: Mapping[str, Json], root: Mapping[str, Json], depth: int) -> d
     if kind := _kind(schema.get("type")):
         kept["type"] = kind
     shapes = {k: schema[k] for k in ("properties", "items", "$defs", "definitions") if k in schema}
-    kept |= _mapped(shapes, lambda each: _bare(each, root, depth + 1))
+    kept |= _map_inner(shapes, lambda each: _bare(each, root, depth + 1))
     if "additionalProperties" in schema:
         extra = schema["additionalProperties"]
         bare = _bare(extra, root, depth + 1) if isinstance(extra, dict) else extra
@@ -99,7 +99,7 @@ def _is_there(ref: str, root: Mapping[str, Json]) -> bool:
     return isinstance(shapes, dict) and parts[2] in shapes
 
 
-def _mapped(
+def _map_inner(
     schema: Mapping[str, Json], change: Callable[[dict[str, Json]], dict[str, Json]]
 ) -> dict[str, Json]:
     """A copy in which every schema directly inside is changed."""
@@ -108,15 +108,15 @@ def _mapped(
         if key in _MAPS_OF_SCHEMAS and isinstance(value, dict):
             # `false` means never: a grammar that does not have the name says the same.
             some = {name: each for name, each in value.items() if each is not False}
-            made[key] = {name: _changed(each, change) for name, each in some.items()}
+            made[key] = {name: _change(each, change) for name, each in some.items()}
         elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
-            made[key] = [_changed(each, change) for each in value]
+            made[key] = [_change(each, change) for each in value]
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             made[key] = change(value)
     return made
 
 
-def _changed(each: Json, change: Callable[[dict[str, Json]], dict[str, Json]]) -> Json:
+def _change(each: Json, change: Callable[[dict[str, Json]], dict[str, Json]]) -> Json:
     if isinstance(each, dict):
         return change(each)
     return change({}) if each is True else each  # `true` means anything
