@@ -51,7 +51,7 @@ def _start(words: list[str], folder: str, life: int) -> int:
         return program
     try:
         os.setpgid(0, 0)
-        # Should somebody kill the guard itself.
+        # In case the guard itself is killed.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         for number in (*_STOPPING, signal.SIGCHLD, signal.SIGPIPE):

@@ -169,7 +169,7 @@ async def _open_stream() -> _Stream:
 
 @contextmanager
 def _open_stdin(text: str | None) -> Iterator[int]:
-    """A file and not a pipe: a program that never reads it holds up nobody."""
+    """A file and not a pipe: a program that never reads it does not make us wait."""
     if text is None:
         yield asyncio.subprocess.PIPE
         return

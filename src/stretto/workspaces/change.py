@@ -126,7 +126,7 @@ def find_changes(
         )
         _publish(changes, draft)
     except Exception:
-        remove_tree(draft)  # the disk may be full, and half a draft serves nobody
+        remove_tree(draft)  # the disk may be full, and half a draft is of no use
         raise
     return changes
 

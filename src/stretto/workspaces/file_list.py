@@ -1,7 +1,7 @@
 """List the files that belong to a workspace, and those that copies of it leave out.
 
 Left out: what `.gitignore` files say, unless it is tracked or a glob of the step's sets names it; a
-list of folders that nobody edits; git's own; and repositories inside that are no submodules and
+list of folders that tools make; git's own; and repositories inside that are no submodules and
 that no glob names. Links are listed as links, linked folders are not entered.
 
 In a copy that a writer has worked in, an ignored file is something that the writer made. It is
@@ -406,7 +406,7 @@ class LeftOut:
     repositories: tuple[str, ...]
 
     def covered_by(self, sets: Sequence[Glob]) -> tuple[str, ...]:
-        """What these sets cover, and a copy for them leaves out. Caches are nobody's loss."""
+        """What these sets cover, and a copy for them leaves out. Caches are not named."""
         meant = [glob for glob in sets if _says_where(glob)]
         return tuple(
             path

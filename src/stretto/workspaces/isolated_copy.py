@@ -149,7 +149,7 @@ def open_isolated(home: Path) -> IsolatedCopy:
 
 def discard_tree(folder: Path, trash: Path) -> None:
     """Remove a folder of ours that is no longer needed. It goes at once, by one rename: a folder
-    that is half removed must not be taken for a whole one by whoever finds it after a crash."""
+    that is half removed must not be taken for a whole one after a crash."""
     make_private(trash)
     going = trash / secrets.token_hex(8)
     try:

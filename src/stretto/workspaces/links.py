@@ -147,7 +147,7 @@ class Links:
         return self._inside[folder]
 
     def below(self, folder: PathNames) -> tuple[WorkspaceLink, ...]:
-        """All links in a folder and the folders in it, but for those that nobody edits."""
+        """All links in a folder and the folders in it, except in folders that tools make."""
         if folder not in self._below:
             if len(folder) > MOST_DEPTH:
                 raise TooManyLinks

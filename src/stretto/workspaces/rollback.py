@@ -1,7 +1,7 @@
 """Roll back a merge that did not end: the workspace is as it was before it.
 
 A rollback works from what it finds, so it may be begun again at any point: the names in the stage
-tell the state of every put. A file that somebody changed since is left to them, and named.
+tell the state of every put. A file that another process or a person changed since is left as it is, and named.
 """
 
 import os
@@ -48,7 +48,7 @@ def recover_merges(
 
 
 def unfinished_merges(home: Path) -> tuple[Path, ...]:
-    """Workspaces that wait for `recover_merges`, whoever merged into them."""
+    """Workspaces with an unfinished merge, of any run."""
     logs = map(MergeLog, sorted((home / "merges").glob("*")))
     return tuple(
         dict.fromkeys(
@@ -148,39 +148,39 @@ class _Rollback:
     at: Checkpoint
 
     def run(self) -> tuple[str, ...]:
-        return (*self.written_files(), *self.folders(), *self.removed_files())
+        return (*self.undo_writes(), *self.undo_folders(), *self.restore_removed())
 
-    def written_files(self) -> list[str]:
+    def undo_writes(self) -> list[str]:
         disturbed = list[str]()
         for number, put in reversed(list(enumerate(self.intent.puts))):
             if put.after is None:
                 continue
             with suppress(PathRefused), self.rooted.place(put.path, follow=False) as target:
-                undo_one = self._created if put.before is None else self._replaced
+                undo_one = self._undo_create if put.before is None else self._undo_replace
                 if not undo_one(number, put.after, target):
                     disturbed.append(put.path)
                 self.at("put undone")
         return disturbed
 
-    def _created(self, number: int, after: FileEntry, target: PathAt) -> bool:
+    def _undo_create(self, number: int, after: FileEntry, target: PathAt) -> bool:
         new = self.stage.new(number)
         if target.status() is None:
             return True
         if new.status() is not None and not is_same_file(new, target):
-            return True  # never made: what is there is somebody else's
+            return True  # never created by us: another process made what is there
         if not holds_entry(target, after):
             return False
         os.unlink(target.name, dir_fd=target.folder_fd)
         return True
 
-    def _replaced(self, number: int, after: FileEntry, target: PathAt) -> bool:
+    def _undo_replace(self, number: int, after: FileEntry, target: PathAt) -> bool:
         new, old = self.stage.new(number), self.stage.old(number)
         if old.status() is None:
             return True  # not touched yet, or undone already
         if target.status() is None:
             rename_at(old, target)
         elif new.status() is not None:
-            # Kept but not replaced; or moved away, and somebody made another one.
+            # The old file was kept but not replaced; or moved away, and another one was made there.
             if not is_same_file(old, target):
                 return False
             os.unlink(old.name, dir_fd=old.folder_fd)
@@ -190,7 +190,7 @@ class _Rollback:
             return False
         return True
 
-    def folders(self) -> list[str]:
+    def undo_folders(self) -> list[str]:
         for path in reversed(self.intent.made):
             with suppress(PathRefused, OSError), self.rooted.place(path, follow=False) as place:
                 os.rmdir(place.name, dir_fd=place.folder_fd)
@@ -210,7 +210,7 @@ class _Rollback:
                 os.chmod(place.name, mode, dir_fd=place.folder_fd)
                 self.at("folder restored")
 
-    def removed_files(self) -> list[str]:
+    def restore_removed(self) -> list[str]:
         disturbed = list[str]()
         for number, put in reversed(list(enumerate(self.intent.puts))):
             if put.after is not None:

@@ -39,7 +39,7 @@ class StatSnapshot:
 def snapshot_stats(
     workspace: Path, *, most: int = MOST_LOOKED_AT, is_case_ignored: bool | None = None
 ) -> StatSnapshot:
-    """Folders that nobody edits are left out. What cannot be read is as if it were not there."""
+    """Folders that tools make are left out. What cannot be read counts as not there."""
     if is_case_ignored is None:
         is_case_ignored = ignores_case(workspace)
     stamps: dict[str, FileStamp] = {}
@@ -70,7 +70,7 @@ def find_undeclared_paths(
 ) -> tuple[str, ...]:
     """Paths that changed and that no glob covers, by name.
 
-    `declared`: the write-sets and write-aliases of all who were at work between the two looks.
+    `declared`: the write-sets and write-aliases of all steps that were at work between the two snapshots.
     Of a workspace that was not seen whole, only what both looks saw can be compared.
     """
     paths: Iterable[str] = before.stamps.keys() & after.stamps.keys()

@@ -163,7 +163,7 @@ class _Writer:
                 with _detect_moves(put), self.rooted.place(put.path, follow=False) as target:
                     rename_at(target, self.stage.old(number))
                 self.at("removed")
-                # Looked at after the move: nobody can change it in between.
+                # Verified after the move: from then on no other process can change it.
                 self._verify(number, put)
 
     def change_folders(self) -> None:
@@ -304,7 +304,7 @@ def is_merged(changes: ChangeSet, workspace: Path, home: Path) -> bool:
 
 
 def keep_sides(conflict: Conflict) -> Conflict:
-    """Write down all three sides of every clash, for whoever has to settle it."""
+    """Write all three sides of every clash to files, for the person who settles it."""
     kept = conflict.changes.artifact / "conflicts"
     remove_tree(kept)
     for side in ("base", "ours", "theirs"):

@@ -76,7 +76,7 @@ def enter_namespaces(order: "LaunchOrder") -> None:
 def become(order: "LaunchOrder") -> None:
     libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
     mount(None, "/", None, MS_REC | MS_PRIVATE)
-    # Opened before /tmp is covered, for the workspace may lie in it.
+    # Opened before /tmp is covered, because the workspace may lie in it.
     sources = [open_checked(it) if it["access"] != "NONE" else -1 for it in order["mounts"]]
     readable = [os.open(path, os.O_PATH) for path in order["readable"] if os.path.exists(path)]
     # Landlock knows nothing of modes, times, owners and attributes: what is read-only keeps them.

@@ -179,7 +179,7 @@ class TopGuard:
 
 
 def remove_left_guard(workspace: Path) -> None:
-    """The empty `.git` that a killed process has left, if nobody works there now."""
+    """Remove the empty `.git` that a killed process has left, unless a command works there now."""
     with suppress(OSError):
         workspace_fd = os.open(workspace, _DIRECTORY)
         try:
@@ -193,7 +193,7 @@ def remove_left_guard(workspace: Path) -> None:
 
 
 def _remove_ours(workspace_fd: int, fd: int) -> None:
-    """Not where another holds it, or where somebody has made a repository of it."""
+    """Not where another process holds it, and not where it has become a repository."""
     if os.fstat(fd).st_mode & stat.S_ISVTX:
         with suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

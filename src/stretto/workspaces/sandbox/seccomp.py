@@ -152,7 +152,7 @@ def _sockets(abi: Abi, local_sockets: bool) -> Iterator[bytes]:
 
 
 def _set_id(abi: Abi) -> Iterator[bytes]:
-    """A file that is left behind must not lend its owner's rights to who runs it."""
+    """A file that is left behind must not give its owner's rights to whoever runs it."""
     for name, at in {"chmod": 1, "fchmod": 1, "fchmodat": 2, "creat": 1}.items():
         yield from _when(abi, name, _argument(at), _any_bit(_SET_ID, errno.EPERM))
     for name, at in {"mknod": 1, "mknodat": 2}.items():

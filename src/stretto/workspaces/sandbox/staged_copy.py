@@ -70,7 +70,7 @@ def _copy_directory(stage: StagedCopy, workspace_fd: int, names: PathNames, copy
     with open_directory(workspace_fd, names) as fd, os.scandir(fd) as entries:
         for name, status in read_statuses(entries):
             below = (*names, name)
-            with suppress(FileNotFoundError):  # somebody removes it just now
+            with suppress(FileNotFoundError):  # it is being removed just now
                 if stat.S_ISDIR(status.st_mode):
                     _add_directory(stage, workspace_fd, below, copy / name)
                 else:

@@ -37,7 +37,8 @@ from stretto.workspaces.sandbox.write_layout import (
 from stretto.workspaces.secret_files import is_secret_by_folder
 
 MOST_MOUNTS = 256  # each costs more than the one before
-# Not the command's to read, should somebody take a home for a workspace. Keys are found by name.
+# Folders of a home that a command must not read, if a home is used as the workspace. Files of keys are
+# found by their names anyway.
 _PRIVATE = (".stretto", ".docker", ".config", ".local")
 
 
@@ -121,7 +122,7 @@ class WorkspaceView:
 
     def _pin(self, places: set[PathNames]) -> None:
         """Keep the directories above from being renamed, which would move a place away and let
-        another be put there: nobody can rename what something is mounted on."""
+        another be put there: the kernel refuses to rename a directory that something is mounted on."""
         pins = set[PathNames]()
         for names in places:
             whole = self._whole_above(names)
