@@ -1,6 +1,7 @@
 """Runs through the public API: start, watch, decide, stop, go on, run again."""
 
 import asyncio
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -295,5 +296,57 @@ def test_events_hold_large_outputs_as_values(open_stretto: Open) -> None:
             events = [event async for event in run.events()]
             assert [e.output for e in events if isinstance(e, stretto.AttemptSucceeded)] == [long]
             assert (await run.report()).output == long
+
+    asyncio.run(main())
+
+
+def test_a_run_that_is_driven_cannot_be_taken_by_another_instance(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: {reply: x, delay: 1h}") as one, open_stretto() as other:
+            run = await one.start(BRIEF, {"topic": "looms"})
+            with pytest.raises(stretto.Leased, match="is driven by"):
+                await other.open(run.id).resume()
+            assert await run.status() == "running"
+            await run.stop()
+
+    asyncio.run(main())
+
+
+def test_a_stored_plan_that_is_not_surely_the_same_must_be_accepted(
+    open_stretto: Open, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start(GATED)
+            await run.wait()
+            await run.approve("send")
+            await run.wait()
+        (tmp_path / "home" / "secret").unlink()  # then no seal holds any more
+        async with open_stretto() as w:
+            with pytest.raises(stretto.PlanNotAccepted, match=run.id) as caught:
+                await w.open(run.id).retry()
+            mark = re.search(r"--accept-plan (\w+)", caught.value.hint)
+            assert mark is not None
+            again = await w.open(run.id).retry(accepted=mark[1])
+            assert await again.wait() in ("waiting", "complete")
+            # A recipe that you name yourself needs nothing of what is stored.
+            other = await w.open(run.id).retry(recipe=GATED)
+            assert "are not used" in other.notices[0]
+
+    asyncio.run(main())
+
+
+def test_a_run_goes_on_only_with_what_its_folder_brought_while_that_is_trusted(
+    open_stretto: Open, project: Path
+) -> None:
+    (project / "stretto.yaml").write_text("subagents: {max_concurrency: 2}\n")
+
+    async def main() -> None:
+        async with open_stretto(trust=True) as w:
+            run = await w.start(GATED)
+            await run.wait()
+        async with open_stretto() as w:
+            with pytest.raises(stretto.NotTrusted, match="changed since you trusted them"):
+                await w.open(run.id).resume()
 
     asyncio.run(main())

@@ -20,7 +20,7 @@ from typing import Self
 from stretto.testing import http_wire, openai_wire
 from stretto.testing.http_wire import BadRequest, HttpRequest, read_request
 from stretto.testing.openai_script import OK, Asked, Said, ServerScript, Status, answer_of
-from stretto.testing.openai_wire import JSON, Connection, Gone, fail, perform
+from stretto.testing.openai_wire import JSON, Gone, ServedConnection, fail, perform
 from stretto.vocabulary.json_value import Json
 
 _NO_KEY = Status(401, "the API key is missing or wrong")
@@ -89,7 +89,7 @@ class OpenAIServer:
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while (request := await read_request(reader, writer)) is not None:
-                is_open = await self._answer(request, Connection(reader, writer))
+                is_open = await self._answer(request, ServedConnection(reader, writer))
                 if not (is_open and request.keeps_alive):
                     return
         except BadRequest as error:
@@ -104,7 +104,7 @@ class OpenAIServer:
             with suppress(ConnectionError, TimeoutError):
                 await writer.wait_closed()
 
-    async def _answer(self, request: HttpRequest, connection: Connection) -> bool:
+    async def _answer(self, request: HttpRequest, connection: ServedConnection) -> bool:
         """Whether the connection may be used again."""
         is_chat = (request.method, request.path) == ("POST", "/v1/chat/completions")
         self.asked_times += is_chat
@@ -128,7 +128,7 @@ class OpenAIServer:
         finally:
             self.in_flight -= 1
 
-    async def _answer_other(self, asked: Asked, connection: Connection) -> bool:
+    async def _answer_other(self, asked: Asked, connection: ServedConnection) -> bool:
         listings: Mapping[str, Callable[[tuple[str, ...]], bytes]] = {
             "/v1/models": openai_wire.models,
             "/api/tags": openai_wire.tags,

@@ -145,7 +145,7 @@ class Gone(Exception):
     """The client closed the connection while it was being answered."""
 
 
-class Connection:
+class ServedConnection:
     """One connection, while one request is answered."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -170,7 +170,7 @@ class Connection:
             seconds -= _LOOK_SECONDS
 
 
-async def perform(answer: ServerAnswer, asked: Asked, connection: Connection) -> bool:
+async def perform(answer: ServerAnswer, asked: Asked, connection: ServedConnection) -> bool:
     match answer:
         case Said():
             return await _say(answer, asked, connection)
@@ -202,7 +202,7 @@ async def perform(answer: ServerAnswer, asked: Asked, connection: Connection) ->
     assert_never(answer)
 
 
-async def _say(said: Said, asked: Asked, connection: Connection) -> bool:
+async def _say(said: Said, asked: Asked, connection: ServedConnection) -> bool:
     if not asked.is_stream:
         await connection.wait(said.delay_seconds)
         return await connection.write(http_wire.whole(200, completion(said, asked), JSON))
@@ -210,7 +210,7 @@ async def _say(said: Said, asked: Asked, connection: Connection) -> bool:
     return await connection.write(http_wire.chunk(DONE) + http_wire.LAST_CHUNK)
 
 
-async def _begin(said: Said, most: int | None, asked: Asked, connection: Connection) -> None:
+async def _begin(said: Said, most: int | None, asked: Asked, connection: ServedConnection) -> None:
     """The first chunks of a stream, all of them for None; or half of a body."""
     await connection.wait(said.delay_seconds)
     if not asked.is_stream:
@@ -225,7 +225,7 @@ async def _begin(said: Said, most: int | None, asked: Asked, connection: Connect
 
 
 async def _fail_in_stream(
-    message: str, code: int, said: Said, after: int, asked: Asked, connection: Connection
+    message: str, code: int, said: Said, after: int, asked: Asked, connection: ServedConnection
 ) -> bool:
     body = error_body(message, code)
     if not asked.is_stream:
@@ -235,17 +235,17 @@ async def _fail_in_stream(
     return await connection.write(failed + http_wire.LAST_CHUNK)
 
 
-async def fail(status: Status, connection: Connection) -> bool:
+async def fail(status: Status, connection: ServedConnection) -> bool:
     written = status.body
     body = error_body(status.message, status.code) if written is None else written.encode()
     return await connection.write(http_wire.whole(status.code, body, {**JSON, **status.headers}))
 
 
-async def _raw(text: str, connection: Connection) -> bool:
+async def _raw(text: str, connection: ServedConnection) -> bool:
     return await connection.write(http_wire.whole(200, text.encode(), JSON))
 
 
-async def _raw_events(texts: list[str], connection: Connection) -> bool:
+async def _raw_events(texts: list[str], connection: ServedConnection) -> bool:
     await connection.write(http_wire.head(200, _EVENTS))
     for text in texts:
         await connection.write(http_wire.chunk(event(text)))
