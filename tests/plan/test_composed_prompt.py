@@ -1,4 +1,4 @@
-from stretto.plan.composed_prompt import compose, joined, under_headings
+from stretto.plan.composed_prompt import append_section, compose, under_headings
 
 
 def nothing() -> str:
@@ -34,5 +34,5 @@ def test_a_task_is_followed_by_what_was_found_before_it():
 
 
 def test_a_section_stands_apart_from_what_is_before_it():
-    assert joined("a\n", "b") == "a\n\nb"
-    assert joined(" ", "b") == "b"
+    assert append_section("a\n", "b") == "a\n\nb"
+    assert append_section(" ", "b") == "b"

@@ -1,4 +1,4 @@
-"""Bytes into nodes, within limits. In: a file or a text. Out: Document, its problems inside.
+"""Read a file or a text into nodes, within limits.
 
 Nothing here raises for bad input: a document that could not be read has problems and no root.
 """
@@ -29,7 +29,7 @@ def read_file(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: str = "
 
 
 def read_bytes(raw: bytes, file: str = "", limits: Limits = DEFAULT_LIMITS) -> Document:
-    source = _decoded(raw, file, limits)
+    source = _decode(raw, file, limits)
     return source if isinstance(source, Document) else compose(source, limits)
 
 
@@ -49,11 +49,11 @@ def load(path: FilePath, limits: Limits = DEFAULT_LIMITS, shown_as: str = "") ->
     except TooLarge as error:
         return _too_large(file, error.size, limits)
     except NotRegular:
-        return _refused(file, "RCP001", f"{file} is not a regular file", _NAME_A_FILE)
+        return _refusal(file, "RCP001", f"{file} is not a regular file", _NAME_A_FILE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return _refused(file, "RCP001", f"{file} cannot be read: {reason}", _NAME_A_FILE)
-    return _decoded(raw, file, limits)
+        return _refusal(file, "RCP001", f"{file} cannot be read: {reason}", _NAME_A_FILE)
+    return _decode(raw, file, limits)
 
 
 def compose(source: Source, limits: Limits = DEFAULT_LIMITS) -> Document:
@@ -66,7 +66,7 @@ def compose(source: Source, limits: Limits = DEFAULT_LIMITS) -> Document:
     return Document(source, root, tuple(problems))
 
 
-def _decoded(raw: bytes, file: str, limits: Limits) -> Source | Document:
+def _decode(raw: bytes, file: str, limits: Limits) -> Source | Document:
     if len(raw) > limits.text_bytes:
         return _too_large(file, len(raw), limits)
     raw = raw.removeprefix(codecs.BOM_UTF8)
@@ -99,9 +99,9 @@ def _is_json(source: Source) -> bool:
 
 def _too_large(file: str, size: int, limits: Limits) -> Document:
     message = f"the text has {size:,} bytes; at most {limits.text_bytes:,} are read"
-    return _refused(file, "RCP002", message, "move long material into files that agents read")
+    return _refusal(file, "RCP002", message, "move long material into files that agents read")
 
 
-def _refused(file: str, code: str, message: str, hint: str = "") -> Document:
+def _refusal(file: str, code: str, message: str, hint: str = "") -> Document:
     source = Source("", file)
     return Document(source, None, (source.problem(code, None, message, hint),))

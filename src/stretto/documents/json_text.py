@@ -1,4 +1,4 @@
-"""JSON into nodes with places. In: Source. Out: the root node (None when it cannot be read), problems.
+"""Read JSON into nodes that know their places; the root is None if the text cannot be read.
 
 The standard decoder keeps no positions, and YAML's reader refuses some valid JSON (surrogate
 pairs, keys past 1,024 characters), so JSON has this small reader of its own.
@@ -81,7 +81,7 @@ class _Composer:
     def _map(self, depth: int) -> MapNode:
         node = MapNode(self.at, self.at, *self._position(self.at))
         self._take("{")
-        while not self._ended("}", bool(node.keys)):
+        while not self._is_past("}", bool(node.keys)):
             if self.text[self.at : self.at + 1] != '"':
                 message = "not JSON: a key in double quotes is expected here"
                 self._refuse("RCP007", message, self._after_comma())
@@ -103,12 +103,12 @@ class _Composer:
     def _list(self, depth: int) -> ListNode:
         node = ListNode(self.at, self.at, *self._position(self.at))
         self._take("[")
-        while not self._ended("]", bool(node.items)):
+        while not self._is_past("]", bool(node.items)):
             node.items.append(self._value(depth + 1))
         node.end = self.at
         return node
 
-    def _ended(self, closing: str, needs_comma: bool) -> bool:
+    def _is_past(self, closing: str, needs_comma: bool) -> bool:
         """Step over what stands between two elements; True past the closing bracket."""
         self._skip()
         if self.text.startswith(closing, self.at):

@@ -1,4 +1,4 @@
-"""The kinds of values a key can have. In: a node. Out: the value, or a problem and None."""
+"""The kinds of values that a key can have. Each reads a node, or reports a problem and gives None."""
 
 import re
 import sys
@@ -28,7 +28,7 @@ class Text(Kind[str]):
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
         if not isinstance(node, ScalarNode) or node.value is None or isinstance(node.value, bool):
             is_word = isinstance(node, ScalarNode) and node.value is not None
-            return self.mistyped(node, at, reading, "put it in quotes" if is_word else "")
+            return self.report_mistyped(node, at, reading, "put it in quotes" if is_word else "")
         if not self.may_be_blank and not node.written.strip():
             reading.problem_at("RCP103", node, at, f"'{at[-1]}' is empty", f"write {self.called}")
             return None
@@ -48,7 +48,7 @@ class Identifier(Kind[str]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
         if not isinstance(node, ScalarNode) or node.value is None or isinstance(node.value, bool):
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         if is_id(node.written):
             # One object a name: an id is named in every depends_on, and looked up again and again.
             return sys.intern(node.written)
@@ -68,7 +68,7 @@ class Flag(Kind[bool]):
     def read(self, node: Node, at: Path, reading: Reading) -> bool | None:
         if isinstance(node, ScalarNode) and isinstance(node.value, bool):
             return node.value
-        return self.mistyped(node, at, reading, "write true or false, without quotes")
+        return self.report_mistyped(node, at, reading, "write true or false, without quotes")
 
     def schema(self) -> JsonSchema:
         return {"type": "boolean"}
@@ -83,7 +83,7 @@ class Count(Kind[int]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> int | None:
         if not isinstance(node, ScalarNode) or type(node.value) is not int:
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         if self.least <= node.value <= self.most:
             return node.value
         message = f"'{at[-1]}' is {node.written[:40]}, which is out of range"
@@ -99,7 +99,7 @@ class Amount(Kind[float]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> float | None:
         if not isinstance(node, ScalarNode) or type(node.value) not in (int, float):
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         assert isinstance(node.value, int | float)
         if node.value > 0:
             return float(node.value)
@@ -167,7 +167,7 @@ class Choice(Kind[str]):
         if isinstance(node, RefusedNode):
             return None
         if not isinstance(node, ScalarNode) or node.value is None:
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         written = self.same.get(node.written, node.written)
         is_known = written in self.choices or node.written in self.same
         if is_known and not isinstance(node.value, bool):
@@ -191,9 +191,9 @@ class Version(Kind[str]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
         if not isinstance(node, ScalarNode) or isinstance(node.value, bool):
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         if not re.fullmatch(self._PATTERN, node.written) or node.written.endswith("\n"):
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         return node.written
 
     def schema(self) -> JsonSchema:
@@ -216,7 +216,7 @@ class AnyMap(Kind[Mapping[str, Json]]):
     def read(self, node: Node, at: Path, reading: Reading) -> Mapping[str, Json] | None:
         if isinstance(node, MapNode):
             return {key: plain(value) for key, value in node.entries.items()}
-        return self.mistyped(node, at, reading)
+        return self.report_mistyped(node, at, reading)
 
     def schema(self) -> JsonSchema:
         return {"type": "object"}
@@ -244,7 +244,7 @@ class ListOf(Kind[tuple[T, ...]], Generic[T]):
             one = self.item.read(node, at, reading)
             return () if one is None else (one,)
         else:
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         read = self.item.read
         values = [read(piece, (*at, i), reading) for i, piece in enumerate(pieces)]
         return tuple([value for value in values if value is not None])
@@ -281,7 +281,7 @@ class MapOf(Kind[Mapping[str, T]], Generic[T]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> Mapping[str, T] | None:
         if not isinstance(node, MapNode):
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         values: dict[str, T] = {}
         for name, entry in node.entries.items():
             if self.keys_are_ids and not is_id(name):
@@ -312,7 +312,7 @@ class Either(Kind[T]):
             case MapNode():
                 return self.mapped.read(node, at, reading)
             case _:
-                return self.mistyped(node, at, reading)
+                return self.report_mistyped(node, at, reading)
 
     def schema(self) -> JsonSchema:
         return {"anyOf": [self.many.schema(), self.mapped.schema()]}

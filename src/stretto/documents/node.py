@@ -67,10 +67,10 @@ def describe(node: Node) -> str:
         case int() | float():
             return f"the number {node.written[:40]}"
         case _:
-            return f"the text {_shortened(node.value)}"
+            return f"the text {_quote(node.value)}"
 
 
-def _shortened(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 

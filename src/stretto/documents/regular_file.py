@@ -1,7 +1,7 @@
-"""Read a file that may be a stranger's. In: a path and a limit. Out: its bytes, or an OSError.
+"""Read a file that somebody else may have put there.
 
-Neither a pipe nor a device is read, for reading one might never end, and nothing larger than the
-limit: its size is asked before the first byte.
+Pipes and devices are refused, because reading one might never end. A file larger than the limit is
+refused before its first byte is read.
 """
 
 import os
@@ -23,7 +23,7 @@ class TooLarge(OSError):
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
-    with _opened(path) as stream:
+    with _open(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > most_bytes:
             raise TooLarge(size, most_bytes)
@@ -35,12 +35,12 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 
 def read_start(path: Path, most_bytes: int) -> bytes:
     """No more than the limit, however large it is."""
-    with _opened(path) as stream:
+    with _open(path) as stream:
         return stream.read(most_bytes)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open(path: Path) -> Iterator[BinaryIO]:
     # Without O_NONBLOCK a pipe without a writer would hold us at the door; its kind is asked of
     # what was opened, since the name may mean something else by then.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)

@@ -1,7 +1,7 @@
-"""Mappings with known keys. In: a MapNode. Out: typed fields, and a problem for whatever is off.
+"""Mappings with known keys: read into typed fields, with a problem for each mistake.
 
-A Shape is written once and used three times: to read a file, to print its JSON Schema, and to
-make the reference in the docs.
+One Shape serves three purposes: it reads a file, it prints a JSON Schema, and the reference in the
+docs is made from it.
 """
 
 from abc import ABC, abstractmethod
@@ -45,7 +45,7 @@ class Kind(ABC, Generic[T]):
     @abstractmethod
     def schema(self) -> JsonSchema: ...
 
-    def mistyped(self, node: Node, at: Path, reading: Reading, hint: str = "") -> T | None:
+    def report_mistyped(self, node: Node, at: Path, reading: Reading, hint: str = "") -> T | None:
         if isinstance(node, RefusedNode):
             return None
         name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else "this"
@@ -113,7 +113,7 @@ class Shape:
                 message = f"{name} must be a mapping, not {describe(node)}"
                 reading.problem_at("RCP103", node, at, message, f"its keys: {self._names()}")
             return None
-        node, known = self._mended(node, at, reading), self._known
+        node, known = self._correct_keys(node, at, reading), self._known
         values: dict[str, object] = {}
         for name, value in node.entries.items():
             key = known[name]
@@ -130,7 +130,7 @@ class Shape:
                 )
         return Fields(node, at, values)
 
-    def _mended(self, node: MapNode, at: Path, reading: Reading) -> MapNode:
+    def _correct_keys(self, node: MapNode, at: Path, reading: Reading) -> MapNode:
         """Unknown keys are told and left out; a misspelt one is read as what was meant, so that
         one slip is one problem and does not hide or cause others."""
         known = self._known.keys()

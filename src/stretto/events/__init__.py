@@ -1,1 +1,1 @@
-"""What happened in a run: typed events, their JSON, their versions."""
+"""What happened in a run: typed events and their JSON."""

@@ -1,4 +1,4 @@
-"""Globs of read and write sets (RECIPES §9). In: text. Out: Glob, or GlobFault; do two overlap?"""
+"""Globs of read and write sets (RECIPES §9): parse them, write them, and see whether two overlap."""
 
 import re
 import sys
@@ -68,7 +68,7 @@ class Glob:
 
 def parse_glob(text: str) -> Glob | GlobFault:
     try:
-        patterns = map(_parse_path, _expand_braces(_checked(text)))
+        patterns = map(_parse_path, _expand_braces(_check_text(text)))
         return Glob(text, tuple(dict.fromkeys(filter(_covers_anything, patterns))))
     except _Refused as refused:
         return refused.fault
@@ -103,7 +103,7 @@ def _no_glob(message: str, hint: str) -> _Refused:
     return _Refused("RCP122", message, hint)
 
 
-def _checked(text: str) -> str:
+def _check_text(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
         raise _no_glob(f"this glob has {len(text)} characters", f"{MOST_CHARACTERS} is the most")
     if _CONTROL.search(text):

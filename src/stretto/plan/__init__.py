@@ -1,1 +1,1 @@
-"""A recipe and a catalog into a plan, or all its problems. One file a rule."""
+"""Check a recipe against a catalog of agents, and make a plan of it. Pure: nothing is read."""

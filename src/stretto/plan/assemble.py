@@ -80,7 +80,7 @@ def assemble(draft: Draft, edges: Edges, width: int) -> Plan:
 
 
 def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
-    agent = _defined(draft, id)
+    agent = _find_agent(draft, id)
     # A registered agent's prompt is plain text: `{{` in it is nobody's reference.
     prompt = draft.prompts.get(id) or Template.verbatim(agent.prompt)
     return PlannedAgent(
@@ -98,7 +98,7 @@ def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
     )
 
 
-def _defined(draft: Draft, id: AgentId) -> Agent:
+def _find_agent(draft: Draft, id: AgentId) -> Agent:
     agent = draft.agent(id)
     assert agent is not None, "the agents rule found every agent"
     return agent
@@ -240,14 +240,14 @@ class _Assembly:
         """Told its own words, else the step's: a branch or stage without any shares them."""
         if text is None:
             text, at = self.written.instruction, self.written.instruction_at
-        return self._instructed(agent, text, at)
+        return self._brief_of(agent, text, at)
 
     def _bare_brief(self, agent: AgentId) -> Brief:
         """A validator or reducer: what it gets is the work of others."""
-        return self._instructed(agent, None, ())
+        return self._brief_of(agent, None, ())
 
-    def _instructed(self, agent: AgentId, text: str | None, at: Path) -> Brief:
-        defined = _defined(self.draft, agent)
+    def _brief_of(self, agent: AgentId, text: str | None, at: Path) -> Brief:
+        defined = _find_agent(self.draft, agent)
         gets_all = text is not None and text.strip() == ALL_PRIOR_CONTEXT
         instruction = None if text is None or gets_all else self.draft.parsed[at]
         step_retry, agent_retry = self.written.retry, defined.retry

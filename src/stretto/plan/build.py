@@ -1,4 +1,4 @@
-"""Check a recipe and say what it means. In: Recipe and Catalog. Out: Plan, or all Problems."""
+"""Make a plan of a recipe, or list everything that is wrong with it."""
 
 from stretto.plan.assemble import assemble
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog

@@ -1,6 +1,6 @@
-"""Check a recipe. In: Recipe and Catalog. Out: Checked, or all Problems.
+"""Check a recipe and collect every problem of it.
 
-Kept apart from `build`, which needs all that a plan is made of: most checks want no plan.
+Kept apart from `build`: checking imports neither the classes of a plan nor msgspec.
 """
 
 from dataclasses import dataclass

@@ -29,9 +29,11 @@ def compose(
         text = step_text if step_text is not None else default_input
         if text is None or not text.strip():
             return ComposedPrompt("", agent_prompt)
-        return ComposedPrompt("", joined(agent_prompt, f"## Input\n\n{text}"))
+        return ComposedPrompt("", append_section(agent_prompt, f"## Input\n\n{text}"))
     if style == "task" and (found := results()):
-        return ComposedPrompt(agent_prompt, joined(step_text, f"## Results so far\n\n{found}"))
+        return ComposedPrompt(
+            agent_prompt, append_section(step_text, f"## Results so far\n\n{found}")
+        )
     return ComposedPrompt(agent_prompt, step_text)
 
 
@@ -40,6 +42,6 @@ def under_headings(sections: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join(f"### {id}\n{text}" for id, text in sections)
 
 
-def joined(text: str, section: str) -> str:
+def append_section(text: str, section: str) -> str:
     before = text.rstrip("\n")
     return f"{before}\n\n{section}" if before.strip() else section

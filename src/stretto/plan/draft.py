@@ -1,7 +1,7 @@
-"""A recipe on its way to a plan. In: Recipe and Catalog. Out: Draft, which the rules read.
+"""A recipe on its way to a plan: the draft that the rules read.
 
-Here everything is parsed and looked up once. What cannot be is a problem, and the rest of the
-draft goes on without it, so that one mistake does not hide another.
+Templates, expressions and agents are parsed and looked up once, here. What cannot be parsed is a
+problem, and the draft goes on without it, so that one mistake does not hide another.
 """
 
 from collections.abc import Iterator
@@ -274,13 +274,15 @@ def _uses(draft: Draft, step: Step) -> Iterator[Use]:
 def _sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
     at, work = step.at, step.work
     local = IN_LOOP if isinstance(work, Loop) else IN_MAP if isinstance(work, Map) else NOWHERE
-    yield from _told(draft, step.instruction, step.instruction_at, local)
+    yield from _instruction_site(draft, step.instruction, step.instruction_at, local)
     for expression in _expression(draft, (*at, "when"), step.when):
         yield TemplateSite((*at, "when"), expression)
     match work:
         case Parallel(branches):
             for branch in branches:
-                yield from _told(draft, branch.instruction, branch.instruction_at, NOWHERE)
+                yield from _instruction_site(
+                    draft, branch.instruction, branch.instruction_at, NOWHERE
+                )
         case Condition():
             yield from _decisions(draft, (*at, "condition", "eval"), work.eval)
         case Switch():
@@ -296,16 +298,16 @@ def _sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
             over = (*at, "map", "over")
             if work.over is not None:
                 yield TemplateSite(over, _template(draft, over, work.over))
-            yield from _told(draft, work.instruction, work.instruction_at, IN_MAP)
+            yield from _instruction_site(draft, work.instruction, work.instruction_at, IN_MAP)
             for stage in work.stages:
-                yield from _told(draft, stage.instruction, stage.instruction_at, IN_MAP)
+                yield from _instruction_site(draft, stage.instruction, stage.instruction_at, IN_MAP)
 
 
 def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[TemplateSite]:
     return (TemplateSite(at, expression) for expression in _expression(draft, at, text))
 
 
-def _told(
+def _instruction_site(
     draft: Draft, text: str | None, at: Path, local: frozenset[str]
 ) -> Iterator[TemplateSite]:
     if text is not None and text.strip() != ALL_PRIOR_CONTEXT:

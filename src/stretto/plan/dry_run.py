@@ -1,4 +1,4 @@
-"""A run without running. In: Plan and inputs. Out: the JSON of a dry run, its prompts as far as known."""
+"""What a run would do, as JSON: its waves, its prompts as far as they are known, its cost."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -90,7 +90,7 @@ def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Sco
     """All that it would be told; what only a run can know stays `{{…}}`."""
     agent = plan.agents[brief.agent]
     told = render_known(brief.instruction, scope) if brief.instruction is not None else None
-    given = _given(plan, step, role, brief)
+    given = _default_input(plan, step, role, brief)
 
     def results() -> str:
         return _known_only_later(step.depends_on)
@@ -99,7 +99,7 @@ def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Sco
     return compose(brief.style, own, told, given, results).prompt
 
 
-def _given(plan: Plan, step: PlannedStep, role: str, brief: Brief) -> str | None:
+def _default_input(plan: Plan, step: PlannedStep, role: str, brief: Brief) -> str | None:
     if brief.gets_all_prior:
         return _known_only_later([earlier.id for earlier in plan.steps[: step.index]])
     return _HANDED.get(role)

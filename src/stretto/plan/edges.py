@@ -1,4 +1,4 @@
-"""Who waits for whom: every step's edges, written and implied (RECIPES §1, §4)."""
+"""Which step waits for which: every step's edges, written and implied (RECIPES §1, §4)."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -36,7 +36,7 @@ def connect(draft: Draft) -> Edges:
         # A route outranks other reasons: `depends_on: [route]` does not unroute a step.
         into.update(dict.fromkeys(routed.get(step.id, ()), "routed"))
         _add(into, _context(draft, index), "context")
-        _add(into, _referred(step, stored, draft), "reference")
+        _add(into, _referenced_steps(step, stored, draft), "reference")
         _add(into, _listed_before(draft, index), "listed before")  # order is the weakest reason
     return edges
 
@@ -79,7 +79,7 @@ def _listed_before(draft: Draft, index: int) -> list[StepId]:
     return [draft.steps[index - 1].id] if draft.steps[index].step.depends_on is None else []
 
 
-def _referred(step: DraftStep, stored: dict[str, StepId], draft: Draft) -> Iterator[StepId]:
+def _referenced_steps(step: DraftStep, stored: dict[str, StepId], draft: Draft) -> Iterator[StepId]:
     for site in step.sites:
         for reference in site.references:
             before = referred_step(reference, stored, site)

@@ -48,14 +48,14 @@ FindFile: TypeAlias = Callable[[Input, str], str | Misfit]
 
 
 def convert(declared: Input, value: Json, find_file: FindFile | None = None) -> Json | Misfit:
-    converted = _converted(declared, value)
+    converted = _convert_type(declared, value)
     if isinstance(converted, Misfit):
         return converted
     if not _can_be_journaled(converted):
         message = f"input '{declared.name}' holds a number or a character that JSON does not have"
         return Misfit("RCP303", message, "use finite numbers, and text in UTF-8")
     # `enum: [1, 2]` of a string means the texts: its options are values of this type too.
-    options = [_converted(declared, option) for option in declared.enum]
+    options = [_convert_type(declared, option) for option in declared.enum]
     if options and not any(_same(converted, option) for option in options):
         allowed = listed([show_json(option, 60) for option in declared.enum])
         hint = did_you_mean(str(value), [str(o) for o in declared.enum]) or f"one of {allowed}"
@@ -65,7 +65,7 @@ def convert(declared: Input, value: Json, find_file: FindFile | None = None) -> 
     return converted
 
 
-def _converted(declared: Input, value: Json) -> Json | Misfit:
+def _convert_type(declared: Input, value: Json) -> Json | Misfit:
     match declared.type, value:
         case "string" | "file_path", str():
             return value
@@ -158,7 +158,7 @@ def bind(
     declared: tuple[Input, ...], given: Mapping[str, Json], find_file: FindFile | None = None
 ) -> tuple[dict[str, Json], tuple[Problem, ...]]:
     """Every declared input with its value, and a problem for each that does not fit."""
-    problems = list(_misnamed(declared, given))
+    problems = list(_unknown_names(declared, given))
     absent = {each.name for each in missing(declared, given)}
     if absent:
         names = ", ".join(each.name for each in declared if each.name in absent)
@@ -186,7 +186,7 @@ def bind(
     return values, tuple(problems)
 
 
-def _misnamed(declared: tuple[Input, ...], given: Mapping[str, Json]) -> Iterator[Problem]:
+def _unknown_names(declared: tuple[Input, ...], given: Mapping[str, Json]) -> Iterator[Problem]:
     names = [each.name for each in declared]
     for name in given:
         if name not in names:

@@ -123,7 +123,7 @@ class PlannedSwitch(_Part, frozen=True, tag_field="kind", tag="switch"):
 
 
 class PlannedLoop(_Part, frozen=True, tag_field="kind", tag="loop"):
-    """A loop: produce, judge, produce again with the feedback."""
+    """Produce, validate, and produce again with the feedback."""
 
     producer: Brief
     validator: Brief | None
@@ -134,7 +134,7 @@ class PlannedLoop(_Part, frozen=True, tag_field="kind", tag="loop"):
 
 
 class PlannedMap(_Part, frozen=True, tag_field="kind", tag="map"):
-    """A map: every element through the stages, then the reducer."""
+    """Send every element through the stages, then all results to the reducer."""
 
     over: Template
     stages: tuple[Brief, ...]

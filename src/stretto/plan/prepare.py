@@ -67,12 +67,12 @@ def _refuse_writers(plan: Plan) -> None:
     names = listed([step.id for step in writers])
     raise PermissionDenied(
         f"{plan.name} has writer steps ({names}), and this run may only read",
-        [_denied(step, plan) for step in writers],
+        [_denial(step, plan) for step in writers],
         "--permission ask lets you allow each of them, --permission auto all",
     )
 
 
-def _denied(step: PlannedStep, plan: Plan) -> Problem:
+def _denial(step: PlannedStep, plan: Plan) -> Problem:
     writes = ", ".join(step.write_set)
     return Problem("PRM001", f"step '{step.id}' writes ({writes})", file=plan.file, path=step.id)
 

@@ -1,4 +1,4 @@
-"""What a dry run shows. In: Plan. Out: waves, and an upper bound of model calls.
+"""Which steps could run together, and how many model calls a plan needs at most.
 
 The waves are those that result when every step takes equally long and every route is taken;
 at run time there are no waves and no barriers (RECIPES §9).

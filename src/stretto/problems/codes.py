@@ -1,4 +1,4 @@
-"""The single list of problem codes. In: a code. Out: its short title.
+"""All problem codes, each with its short title.
 
 RCP0 reading · RCP1 the recipe · RCP2 templates and expressions · RCP3 inputs · RCP4 saved recipes ·
 RCP9 warnings · CFG settings · PRM permission · RUN what a run needs and does not have here. A code is

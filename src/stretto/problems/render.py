@@ -1,4 +1,4 @@
-"""Show problems. In: Problem or StrettoError. Out: text with a caret, or JSON."""
+"""Show problems as text with a caret, or as JSON."""
 
 from collections.abc import Iterable
 

@@ -1,1 +1,1 @@
-"""Text into a Recipe: what the author wrote, with its places. One file a dialect."""
+"""Read the text of a recipe into a Recipe: what the author wrote, and where it stands."""

@@ -1,4 +1,4 @@
-"""What an author wrote. In: nothing. Out: Recipe and its parts.
+"""What an author wrote: a Recipe and its parts.
 
 Values stand as they were written: templates are text, ids may be unknown, a policy that was
 not written is None. `plan` decides what it all means. `at` is a part's path in the file.

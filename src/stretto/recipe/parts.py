@@ -1,4 +1,4 @@
-"""The parts of a recipe, made from their fields. In: Fields. Out: the classes of `model`."""
+"""Make the parts of a recipe (the classes of `model`) from the fields that were read."""
 
 import sys
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class OnFailureKind(Kind[OnFailure]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> OnFailure | None:
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         if node.value in POLICIES:
             return OnFailure(policy=cast(Policy, sys.intern(node.written)))
         if node.value.startswith("fallback:"):
@@ -84,7 +84,7 @@ class MergeBackKind(Kind[MergeChoice]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> MergeChoice | None:
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
-            return self.mistyped(node, at, reading)
+            return self.report_mistyped(node, at, reading)
         if node.value in ("auto", "manual", "never"):
             return MergeChoice(cast(MergeBack, sys.intern(node.value)))
         word, _, after = node.value.strip().partition(" ")

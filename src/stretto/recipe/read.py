@@ -1,4 +1,4 @@
-"""Read a recipe. In: a file, bytes or text. Out: Recipe, always; what is off is in `problems`."""
+"""Read a recipe from a file, bytes or text. There always is one; what is wrong is in `problems`."""
 
 from pathlib import Path as FilePath
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""Files in a folder, as they are now. In: a folder. Out: its files, in a stable order."""
+"""The files of a folder as they are now, in a stable order."""
 
 import os
 from collections.abc import Sequence

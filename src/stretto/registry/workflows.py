@@ -1,4 +1,4 @@
-"""Saved recipes by name. In: folders and a catalog. Out: entries, good and broken ones alike.
+"""Saved recipes by name, good and broken ones alike.
 
     bundled < user (~/.stretto/workflows) < project (workflows.dir)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from stretto.events.attempts import AttemptId, CheckPart
-from stretto.plan.composed_prompt import compose, joined, under_headings
+from stretto.plan.composed_prompt import append_section, compose, under_headings
 from stretto.plan.model import PlannedAgent
 from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
@@ -83,9 +83,11 @@ def _compose(
         prompt = step.edited_prompts[part.name]
     feedback = part.local.get("feedback")
     if feedback is not None and part.upstream is MISSING and not _names_feedback(agent, part):
-        prompt = joined(prompt, f"## Feedback\n\n{as_text(feedback)}")
+        prompt = append_section(prompt, f"## Feedback\n\n{as_text(feedback)}")
     if part.not_accepted:
-        prompt = joined(prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}")
+        prompt = append_section(
+            prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}"
+        )
     return prompt, composed.instructions
 
 

@@ -141,7 +141,7 @@ def _all(said: Iterable[_Verdict]) -> _Verdict:
     """All of them hold: one that knows the field outweighs those that do not name it."""
     said = list(said)
     found = [verdict.schema for verdict in said if isinstance(verdict, _Found)]
-    return _Found(_joined("allOf", found)) if found else _merged(said)
+    return _Found(_join_schemas("allOf", found)) if found else _merge(said)
 
 
 def _either(said: Sequence[_Verdict]) -> _Verdict:
@@ -149,10 +149,10 @@ def _either(said: Sequence[_Verdict]) -> _Verdict:
     found = [verdict.schema for verdict in said if isinstance(verdict, _Found)]
     if None in said:
         return _ANYTHING if found else None
-    return _Found(_joined("anyOf", found)) if found else _merged(said)
+    return _Found(_join_schemas("anyOf", found)) if found else _merge(said)
 
 
-def _merged(said: Iterable[_Verdict]) -> Closed | None:
+def _merge(said: Iterable[_Verdict]) -> Closed | None:
     closed = [verdict for verdict in said if isinstance(verdict, Closed)]
     if not closed:
         return None
@@ -161,7 +161,7 @@ def _merged(said: Iterable[_Verdict]) -> Closed | None:
     return Closed(kind, tuple(names))
 
 
-def _joined(word: str, schemas: Sequence[object]) -> object:
+def _join_schemas(word: str, schemas: Sequence[object]) -> object:
     distinct = list({id(schema): schema for schema in schemas}.values())
     return distinct[0] if len(distinct) == 1 else {word: distinct}
 

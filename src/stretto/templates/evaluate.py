@@ -58,13 +58,13 @@ def apply(operator: Comparison | Calculation, left: Json, right: Json) -> Json |
             same = _equal(left, right)
             return same if isinstance(same, Undecided) else not same
         case "<" | "<=" | ">" | ">=":
-            return _ordered(operator, left, right)
+            return _compare(operator, left, right)
         case "in":
             return _is_in(left, right)
         case "contains":
             return _is_in(right, left)
         case "+" | "-" | "*" | "/" | "%":
-            return _calculated(operator, left, right)
+            return _calculate(operator, left, right)
         case _:
             assert_never(operator)
 
@@ -82,7 +82,7 @@ def _equal(left: Json, right: Json) -> bool | Undecided:
     return _same(left, right)
 
 
-def _calculated(operator: Calculation, left: Json, right: Json) -> Json | Undecided:
+def _calculate(operator: Calculation, left: Json, right: Json) -> Json | Undecided:
     if operator == "+" and isinstance(left, str) and isinstance(right, str):
         if len(left) + len(right) > LONGEST_TEXT:
             return Undecided(f"the text is longer than {LONGEST_TEXT:,} characters")
@@ -124,13 +124,13 @@ def _reckon(operator: Calculation, left: int | float, right: int | float) -> int
 def _alike(left: Json, right: Json) -> tuple[Json, Json]:
     """Text beside a number or a boolean gives way to the one it spells, if it spells one."""
     if isinstance(left, str) and not isinstance(right, str):
-        return _spelled(left, right), right
+        return _as_kind_of(left, right), right
     if isinstance(right, str) and not isinstance(left, str):
-        return left, _spelled(right, left)
+        return left, _as_kind_of(right, left)
     return left, right
 
 
-def _spelled(text: str, beside: Json) -> Json:
+def _as_kind_of(text: str, beside: Json) -> Json:
     if isinstance(beside, bool):
         return _TRUTHS.get(text.strip().lower(), text)
     if not _is_number(beside) or len(text) > _LONGEST_NUMBER:
@@ -164,7 +164,7 @@ def _same(left: Json, right: Json) -> bool | Undecided:
     return Undecided("the values are too large to compare")
 
 
-def _ordered(operator: Ordering, left: Json, right: Json) -> bool | Undecided:
+def _compare(operator: Ordering, left: Json, right: Json) -> bool | Undecided:
     left, right = _alike(left, right)
     if kind_of(left) != kind_of(right) or not (isinstance(left, str) or _is_number(left)):
         return Undecided(f"{kind_of(left)} and {kind_of(right)} have no order")
@@ -218,14 +218,14 @@ def _value(node: ExpressionNode, scope: Scope) -> Json | Undecided:
 def _present(node: ExpressionNode, scope: Scope) -> Json | Undecided:
     """The value where an operator needs one: null is none."""
     value = _value(node, scope)
-    return Undecided(f"{_said(node)} is null") if value is None else value
+    return Undecided(f"{_spell(node)} is null") if value is None else value
 
 
 def _truth(node: ExpressionNode, scope: Scope) -> bool | Undecided:
     value = _present(node, scope)
     if isinstance(value, Undecided):
         return value
-    return _named(truth(value), node)
+    return _name_operands(truth(value), node)
 
 
 def _items(node: ListLiteral, scope: Scope) -> Json | Undecided:
@@ -258,7 +258,7 @@ def _unary(node: Unary, scope: Scope) -> Json | Undecided:
     if isinstance(value, Undecided):
         return value
     result = size(value) if node.operator == "size" else apply("-", 0, value)
-    return _named(result, node)
+    return _name_operands(result, node)
 
 
 def _binary(node: Binary, scope: Scope) -> Json | Undecided:
@@ -270,7 +270,7 @@ def _binary(node: Binary, scope: Scope) -> Json | Undecided:
         return left
     if isinstance(right, Undecided):
         return right
-    return _named(apply(node.operator, left, right), node)
+    return _name_operands(apply(node.operator, left, right), node)
 
 
 def _is_null(node: ExpressionNode, scope: Scope, wanted: bool) -> bool | Undecided:
@@ -281,13 +281,13 @@ def _is_null(node: ExpressionNode, scope: Scope, wanted: bool) -> bool | Undecid
     return value if isinstance(value, Undecided) else (value is None) is wanted
 
 
-def _named(result: _T | Undecided, node: ExpressionNode) -> _T | Undecided:
+def _name_operands(result: _T | Undecided, node: ExpressionNode) -> _T | Undecided:
     """The reason, told of the very piece that the author wrote."""
     if isinstance(result, Undecided):
-        return Undecided(f"{_said(node)}: {result.reason}")
+        return Undecided(f"{_spell(node)}: {result.reason}")
     return result
 
 
-def _said(node: ExpressionNode) -> str:
+def _spell(node: ExpressionNode) -> str:
     text = written(node)
     return text if len(text) <= _LONGEST_PIECE else f"{text[:_LONGEST_PIECE]}…"

@@ -313,7 +313,7 @@ class _Parser:
             raise NotAnExpression("the expression is empty", "write a condition or a path", 0)
         tree = self.operation(_OR, depth=1)
         if self.token.mark != END:
-            raise self.unexpected("an operator")
+            raise self.unexpected_fault("an operator")
         # Chains such as 1 + 1 + 1 lean to the left without nesting in the text.
         if height(tree) > DEEPEST_EXPRESSION:
             raise _too_deep(0)
@@ -324,7 +324,7 @@ class _Parser:
         start = self.token.offset
         left = self.operand(depth)
         while _LEVELS.get(operator := self.operator(), 0) >= floor:
-            left = self.joined(left, operator, start, depth)
+            left = self.join(left, operator, start, depth)
         return left
 
     def operator(self) -> str:
@@ -332,7 +332,7 @@ class _Parser:
             return "not in"
         return self.token.mark
 
-    def joined(self, left: ExpressionNode, operator: str, start: int, depth: int) -> ExpressionNode:
+    def join(self, left: ExpressionNode, operator: str, start: int, depth: int) -> ExpressionNode:
         level = _LEVELS[operator]
         if operator in ("and", "or"):
             operands = [left]
@@ -344,7 +344,7 @@ class _Parser:
         middle = self.token.offset
         right = self.operation(level + 1, depth + 1)
         if level == _COMPARE and _LEVELS.get(self.operator()) == _COMPARE:
-            raise self.chained(start, middle, depth)
+            raise self.chain_fault(start, middle, depth)
         if operator == "not in":
             return Unary("not", Binary("in", left, right))
         return Binary(cast(Comparison | Calculation, operator), left, right)
@@ -367,11 +367,11 @@ class _Parser:
                 return Unary("-", self.operand(depth + 1))
             case "(":
                 self.take()
-                return self.closed(self.operation(_OR, depth + 1))
+                return self.close(self.operation(_OR, depth + 1))
             case "[":
                 return ListLiteral(self.items(depth))
             case _:
-                raise self.unexpected("a value")
+                raise self.unexpected_fault("a value")
 
     def is_call(self) -> bool:
         return (
@@ -386,7 +386,7 @@ class _Parser:
             message = f"'{name.text}' cannot be called: only size() can be called"
             raise NotAnExpression(message, "compute it in a step", name.offset, len(name.text))
         self.take()
-        return Unary("size", self.closed(self.operation(_OR, depth + 1)))
+        return Unary("size", self.close(self.operation(_OR, depth + 1)))
 
     def items(self, depth: int) -> tuple[ExpressionNode, ...]:
         self.take()
@@ -398,16 +398,16 @@ class _Parser:
         self.take()
         return tuple(items)
 
-    def closed(self, inside: ExpressionNode) -> ExpressionNode:
+    def close(self, inside: ExpressionNode) -> ExpressionNode:
         self.expect(")", "')'")
         return inside
 
     def expect(self, mark: str, said: str) -> None:
         if self.token.mark != mark:
-            raise self.unexpected(said)
+            raise self.unexpected_fault(said)
         self.take()
 
-    def unexpected(self, expected: str) -> NotAnExpression:
+    def unexpected_fault(self, expected: str) -> NotAnExpression:
         token = self.token
         found = f"'{token.text}'" if token.text else "the end"
         message = f"expected {expected}, found {found}"
@@ -423,7 +423,7 @@ class _Parser:
         is_over = self.token.mark == END
         return "something is missing at its end" if is_over else "an operator or bracket is missing"
 
-    def chained(self, start: int, middle: int, depth: int) -> NotAnExpression:
+    def chain_fault(self, start: int, middle: int, depth: int) -> NotAnExpression:
         second = self.token
         shared = self.text[middle : self.tokens[self.at - 1].end]
         first = self.text[start : self.tokens[self.at - 1].end]

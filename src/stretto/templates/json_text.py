@@ -110,7 +110,7 @@ def _in_prose(text: str) -> Json | NoJson:
         elif text[start] == "{" or beginning[0][-1] in '[{"':
             # A set {"a", "b"} that someone mentions is passed over; what never closes is the answer.
             broken.append(value)
-            end = _closing(text, start)
+            end = _find_closing(text, start)
             if end < 0:
                 break
         else:
@@ -127,7 +127,7 @@ def _numbers_in(text: str, numbers: Json | None) -> Json | NoJson:
     return NoJson(f"it is prose in which only {shown} could be JSON: answer with JSON alone")
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing(text: str, start: int) -> int:
     """Behind the bracket that closes the one here, as far as brackets alone tell; -1: none does."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):

@@ -1,4 +1,4 @@
-"""Fill a template. In: a Template and a Scope. Out: text, with what was missing from it."""
+"""Fill a template with the values of a scope, and note which references had no value."""
 
 import json
 from typing import Any, NamedTuple
@@ -62,7 +62,7 @@ def render(template: Template, scope: Scope) -> Rendered:
 def render_known(template: Template, scope: Scope) -> str:
     """For dry runs: what cannot be known yet stays as it was written."""
     return "".join(
-        part if isinstance(part, str) else _known(part, scope) for part in template.parts
+        part if isinstance(part, str) else _render_known(part, scope) for part in template.parts
     )
 
 
@@ -88,7 +88,7 @@ def as_text(value: Json) -> str:
         return _compact(json.loads(json.dumps(value), parse_constant=lambda _: None))
 
 
-def _known(reference: Reference, scope: Scope) -> str:
+def _render_known(reference: Reference, scope: Scope) -> str:
     value = resolve(reference, scope)
     if value is MISSING:
         return f"{{{{{reference.text}}}}}"

@@ -1,4 +1,4 @@
-"""Guess which name was meant. In: a name and the known ones. Out: the closest, if close."""
+"""Guess which name was meant, and list names for a hint."""
 
 from collections.abc import Iterable
 

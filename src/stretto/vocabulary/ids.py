@@ -1,4 +1,4 @@
-"""The names things go by. In: text. Out: typed ids."""
+"""Typed ids of recipes, steps, agents, inputs and runs."""
 
 import re
 from typing import NewType

@@ -24,7 +24,7 @@ class Large:
     read: Callable[[str], Json]
 
     def value(self) -> Json:
-        """Not kept here: who needs it for long holds it."""
+        """Read anew each time: a caller that needs the value for long must keep it."""
         return self.read(self.digest)
 
 

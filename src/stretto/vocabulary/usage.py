@@ -1,4 +1,4 @@
-"""What work cost. In: figures of one attempt. Out: sums."""
+"""What work cost: tokens, dollars and model calls, which add up."""
 
 from msgspec import Struct
 

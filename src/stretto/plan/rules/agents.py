@@ -146,7 +146,7 @@ def check_instructions(draft: Draft) -> None:
             is_plain = isinstance(drafted.step.work, Delegation)
             must_be_told = is_plain and draft.recipe.dialect.needs_instruction
             if must_be_told or not _has_prompt(draft, listener.agent):
-                _check_told(draft, listener)
+                _check_instruction(draft, listener)
 
 
 def _listeners(draft: Draft, drafted: DraftStep) -> list[_Listener]:
@@ -181,7 +181,7 @@ def _has_prompt(draft: Draft, id: AgentId | None) -> bool:
     return agent is None or not agent.is_local or bool(agent.prompt.strip())
 
 
-def _check_told(draft: Draft, listener: _Listener) -> None:
+def _check_instruction(draft: Draft, listener: _Listener) -> None:
     at, text = listener.at, listener.text
     if text is not None and text.strip():
         return
