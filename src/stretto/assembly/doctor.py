@@ -26,7 +26,7 @@ from stretto.assembly.local_models import LocalModels
 from stretto.assembly.project import Project
 from stretto.assembly.readiness import Machine
 from stretto.config.settings import Settings
-from stretto.config.trust import told
+from stretto.config.trust import describe_files
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import find_program
 from stretto.vocabulary.models import ModelSelection
@@ -136,7 +136,7 @@ def _broken_journal(says: str, fix: str = "") -> Finding:
 def _folder(settings: Settings) -> Finding:
     if not settings.steering:
         return Finding("folder", "ok", f"{settings.project} brings nothing to trust")
-    brings = told(settings.steering, settings.project)
+    brings = describe_files(settings.steering, settings.project)
     if settings.is_trusted:
         return Finding("folder", "ok", f"{settings.project} is trusted: {brings}")
     return Finding("folder", "warning", f"{brings} of {settings.project} not used", "stretto trust")

@@ -46,7 +46,7 @@ class LocalModels:
             for weights in CATALOG.values()
         ]
 
-    def named(self, name: str) -> Weights:
+    def find(self, name: str) -> Weights:
         """Raises NotFound with the nearest name."""
         return weights_named(name)
 

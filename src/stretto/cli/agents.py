@@ -69,7 +69,7 @@ def list_agents(as_json: bool) -> None:
 def show(name: str, as_json: bool) -> int:
     """Show one agent with its prompt."""
     agents = open_project().agents()
-    found = _named(agents, name)[-1]
+    found = _find_files(agents, name)[-1]
     agent = found.read.agent
     if agent is None:
         said = f"{found.read.file} has {count(found.read.problems)}"
@@ -78,7 +78,7 @@ def show(name: str, as_json: bool) -> int:
         print_json({"ok": True, "agent": {**_row(found, agents), "prompt": agent.prompt}})
         return 0
     say("\n".join(columns(_lines(found, agent))))
-    _print_shadows(_named(agents, name))
+    _print_shadows(_find_files(agents, name))
     say(f"\n{agent.prompt}" if agent.prompt else "\nIt has no prompt.")
     return 0
 
@@ -95,7 +95,7 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
 
     project = open_project()
     agents = project.agents()
-    chosen = [each for name in names for each in _named(agents, name)] if names else agents
+    chosen = [each for name in names for each in _find_files(agents, name)] if names else agents
     machine = asyncio.run(_machine(project))
     lacks = [
         machine.agent_problems(each.read.agent) if each.read.agent is not None else ()
@@ -103,10 +103,10 @@ def check(names: tuple[str, ...], as_json: bool) -> int:
     ]
     problems = [problem for each in chosen for problem in each.read.problems]
     if as_json:
-        _print_checked_json(chosen, agents, lacks)
+        _print_checks_json(chosen, agents, lacks)
     else:
         for each, missing in zip(chosen, lacks, strict=True):
-            _print_checked(each, missing)
+            _print_check(each, missing)
         broken = sum(bool(each.read.problems) for each in chosen)
         files = "1 file" if len(chosen) == 1 else f"{len(chosen)} files"
         say(f"{files}; broken: {broken}; warnings: {sum(map(len, lacks))}")
@@ -125,7 +125,7 @@ async def _machine(project: Project) -> "Machine":
     return Machine(project, ModelSelection(default))
 
 
-def _named(agents: Iterable[ListedAgent], name: str) -> list[ListedAgent]:
+def _find_files(agents: Iterable[ListedAgent], name: str) -> list[ListedAgent]:
     """All files of that name; the last one counts."""
     found = [each for each in agents if each.name == name]
     if not found:
@@ -145,7 +145,7 @@ def _print_shadows(agents: Iterable[ListedAgent]) -> None:
         say("\n" + "\n".join(said))
 
 
-def _print_checked(each: ListedAgent, lacks: Sequence[Problem]) -> None:
+def _print_check(each: ListedAgent, lacks: Sequence[Problem]) -> None:
     where = f"{each.name} ({each.layer}: {each.read.file})"
     if each.read.problems:
         say(where, mark="broken", colour="red")
@@ -161,7 +161,7 @@ def _print_checked(each: ListedAgent, lacks: Sequence[Problem]) -> None:
             say(f"    = {lack.hint}")
 
 
-def _print_checked_json(
+def _print_checks_json(
     chosen: Sequence[ListedAgent], agents: Sequence[ListedAgent], lacks: Sequence[Sequence[Problem]]
 ) -> None:
     rows = [

@@ -1,4 +1,4 @@
-"""Write recipes and their schema. Nothing that is there is overwritten unless asked."""
+"""Write recipes and their schema. A file that exists is overwritten only with --force."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def make_folder(folder: Path) -> None:
 
 
 def make_home(folder: Path) -> None:
-    """Of the user alone."""
+    """Make a folder that only the user can read."""
     try:
         make_private(folder)
     except OSError as error:
@@ -44,11 +44,11 @@ def make_home(folder: Path) -> None:
 
 def refuse_overwriting(file: Path, force: bool) -> None:
     if file.exists() and not force:
-        raise RefusedToOverwrite(f"{file} is there already", hint="--force overwrites it")
+        raise RefusedToOverwrite(f"{file} exists already", hint="--force overwrites it")
 
 
 def write_new(file: Path, text: str, force: bool = False) -> None:
-    """All of it or nothing: a crash leaves the old file or the new one."""
+    """Write the whole file or nothing: a crash leaves the old file or the new one."""
     refuse_overwriting(file, force)
     draft = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
@@ -60,9 +60,7 @@ def write_new(file: Path, text: str, force: bool = False) -> None:
             draft.unlink()
     except FileExistsError as error:
         draft.unlink(missing_ok=True)
-        raise RefusedToOverwrite(
-            f"{file} is there already", hint="--force overwrites it"
-        ) from error
+        raise RefusedToOverwrite(f"{file} exists already", hint="--force overwrites it") from error
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise InvalidUsage(f"cannot write {file}: {error.strerror}") from error

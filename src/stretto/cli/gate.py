@@ -109,7 +109,7 @@ def _edit(gate: Gate, prompts: dict[str, str]) -> None:
         say("there is no prompt to edit here")
         return
     before = prompts.get(part, next(each.prompt for each in gate.parts if each.part == part))
-    after = _edited(before)
+    after = _edit_text(before)
     if after is None or after == before:
         say("the prompt is unchanged")
     elif not after.strip():
@@ -128,7 +128,7 @@ def _which(gate: Gate) -> str | None:
     return typed if typed in parts else None
 
 
-def _edited(text: str) -> str | None:
+def _edit_text(text: str) -> str | None:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if editor and find_program(editor.split()[0]):
         # An editor ends a file with a line break; the prompt had none.

@@ -16,7 +16,7 @@ def main(argv: "Sequence[str] | None" = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     streams.make_safe()
     if arguments in (["--version"], ["-V"]):
-        # Answered before anything is imported: scripts ask this more often than anything.
+        # Answered before anything else is imported, because scripts ask for it often.
         from stretto.vocabulary.version import VERSION
 
         print(f"stretto {VERSION}")
@@ -30,10 +30,10 @@ def main(argv: "Sequence[str] | None" = None) -> None:
 
 
 def _run(arguments: list[str]) -> int | None:
-    """None: all that it does is print."""
+    """The exit code; None for a command that only prints."""
     import gc
 
-    # A start makes many objects and drops few: looking for rubbish among them finds none.
+    # Imports make many objects and drop few, so collecting garbage among them is wasted time.
     gc.set_threshold(50_000)
     import click
 
@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int | None:
     sys.excepthook = print_traceback
     wants_json = "--json" in arguments
     if "--trust" in arguments:
-        # For every command, and for the processes it starts.
+        # It counts for every command, and for the processes that it starts.
         os.environ["STRETTO_TRUST"] = "1"
         arguments = [word for word in arguments if word != "--trust"]
     try:
@@ -63,7 +63,7 @@ def _run(arguments: list[str]) -> int | None:
 
 
 def _say_interrupted(error: BaseException | None) -> int:
-    # Nothing is loaded for it: loading may be what was interrupted.
+    # Nothing is imported for this message: an import may be what was interrupted.
     said = f"ended by {error}" if isinstance(error, streams.Terminated) else "interrupted"
     print(said, file=sys.stderr)
     return 130
@@ -75,7 +75,7 @@ def _flags_last(arguments: list[str]) -> list[str]:
 
     known = [i for i, word in enumerate(arguments) if word in COMMANDS]
     words = [i for i, word in enumerate(arguments) if not word.startswith("-")]
-    # The first word is the command; behind a flag that takes a value, the first that is one.
+    # The first word is the command; after a flag that takes a value, the first word that names one.
     at = next(iter(words if words[:1] == known[:1] or words[:1] == [0] else known or words), None)
     if at is None or any(word in ("--help", "-h", "--version") for word in arguments[:at]):
         return arguments

@@ -32,7 +32,7 @@ def command(name: str, source: str, as_json: bool) -> None:
     What is cut off goes on where it stopped. Nothing gets its name before its hash is right.
     """
     models = LocalModels(Project())
-    weights = models.named(name)
+    weights = models.find(name)
     with _open_watch(as_json) as watch:
         pulled = models.pull(weights, watch, source)
     if as_json:
@@ -63,7 +63,7 @@ def pull_missing(project: Project, error: NotReady) -> bool:
             return False
         models = LocalModels(project)
         with _open_watch(as_json=False) as watch:
-            models.pull(models.named(problem.path), watch)
+            models.pull(models.find(problem.path), watch)
     return True
 
 

@@ -125,7 +125,7 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
         model = f", model {each['model']}" if each["model"] else ""
         tools = f", tools {' '.join(each['tools'])}" if each["tools"] else ""
         lines.append(f"   {each['role']}: {each['agent']}{model}{tools}")
-        lines += [f"     │ {line}" for line in _shortened(each["prompt"], full)]
+        lines += [f"     │ {line}" for line in _prompt_lines(each["prompt"], full)]
     return [*lines, ""]
 
 
@@ -145,7 +145,7 @@ def _decision(decides: dict | None) -> str:  # type: ignore[type-arg]
     return f"{decides.get('eval') or decides.get('value')}: {spelt}"
 
 
-def _shortened(prompt: str, full: bool) -> list[str]:
+def _prompt_lines(prompt: str, full: bool) -> list[str]:
     lines = [piece for line in prompt.splitlines() for piece in textwrap.wrap(line, 92) or [""]]
     if full or len(lines) <= _PROMPT_LINES:
         return lines

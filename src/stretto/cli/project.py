@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stretto.assembly.project import Project
 from stretto.cli.terminal import confirm, say
-from stretto.config.trust import TrustStore, told
+from stretto.config.trust import TrustStore, describe_files
 from stretto.recipe.model import Recipe
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def open_project(folder: Path | None = None) -> Project:
     settings = project.settings
     if settings.is_trusted:
         return project
-    brings = told(settings.steering, settings.project)
+    brings = describe_files(settings.steering, settings.project)
     store = TrustStore(settings.home)
     is_known = store.was_trusted(settings.project)
     what = "not used: changed since you trusted it" if is_known else "not used until you trust it"

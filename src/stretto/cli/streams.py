@@ -1,10 +1,9 @@
-"""The streams of this process. In: stdin, stdout and stderr, however they were left to us.
-Out: streams that can always be written: a run does not depend on who listens.
+"""Make stdin, stdout and stderr safe to use: a run does not depend on who reads its output.
 
-A stream that was closed (`>&-`) is led nowhere: its number would be given to the next file that is
-opened, the journal say, and what is printed would end up in it. One that cannot take more (a reader
-that has left, a full disk, a terminal that is gone) loses what is printed from then on; `fault`
-says why.
+A stream that was closed (`>&-`) is opened on /dev/null. Otherwise the next file that is opened, such
+as the journal, would get its number, and what is printed would end up in that file. When a stream
+cannot be written any more (its reader has left, the disk is full, the terminal is gone), what is
+printed from then on is dropped; `fault` says why.
 """
 
 import errno
@@ -32,13 +31,13 @@ def make_safe() -> None:
 
 
 def end_on_signals() -> None:
-    """SIGTERM and SIGHUP unwind like Ctrl-C, so that whoever waits can say how to go on. What is
-    ignored stays so, as SIGHUP under `nohup`."""
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that a command can still say how to
+    continue. A signal that is ignored stays ignored, as SIGHUP under `nohup`."""
     import signal  # not for `--version`
 
     def end(number: int, frame: object) -> None:
         if number == signal.SIGINT:
-            # asyncio's own handler would only wake the loop, which is deaf while a question waits.
+            # asyncio's own handler only wakes the loop, which does not run while a question waits.
             raise KeyboardInterrupt
         raise Terminated(signal.Signals(number).name)
 
@@ -48,18 +47,18 @@ def end_on_signals() -> None:
 
 
 def fault() -> OSError | None:
-    """Why what is printed on stdout does not arrive any more."""
+    """Why stdout cannot be written any more; None while it can."""
     return _faults.get(1)
 
 
 def has_reader() -> bool:
-    """Whether to go on printing: for those who do nothing else."""
+    """Whether anybody still reads stdout. A command that only prints stops when nobody does."""
     return 1 not in _faults
 
 
 def finish(code: int | None) -> int:
-    """The exit code, after all that was printed is out. `code` is None for a command that only
-    prints: that it could not is its failure, unless its reader has seen enough."""
+    """Flush what was printed and give the exit code. `code` is None for a command that only prints:
+    it has failed if it could not print, unless its reader closed the pipe."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     lost = fault()

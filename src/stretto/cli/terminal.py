@@ -1,7 +1,7 @@
-"""What commands print. In: values. Out: text on stdout, one JSON object with --json.
+"""Print and ask on the terminal, for all commands.
 
-The one place that prints: whatever a command says passes here, without secrets and without
-characters that a terminal would obey. Only the live view draws by itself.
+Whatever a command prints passes through here, so that no secret is shown and no character that a
+terminal would obey. Only the live view draws by itself.
 """
 
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def say(text: str = "", err: bool = False, mark: str = "", colour: str = "") -> None:
-    """`mark`: a word of ours in front of it, in a colour."""
+    """`mark`: a word in front of the text, in a colour."""
     shown = for_terminal(text, err)
     if mark:
         # click drops the colours when the output is not a terminal.
@@ -41,27 +41,27 @@ def confirm(question: str, default: bool = False, err: bool = False) -> bool:
 
 
 def prompt(name: str, check: Callable[[str], str]) -> str:
-    """`check` raises click.UsageError for what cannot be taken, and is asked again."""
+    """Ask until `check` accepts the answer; it raises click.UsageError for one that it rejects."""
 
-    def checked(answer: str) -> str:
+    def check_answer(answer: str) -> str:
         try:
             return check(answer)
         except click.UsageError as error:
             raise click.UsageError(for_terminal(error.message, err=True)) from None
 
-    answer = click.prompt(visible_line(name), value_proc=checked, err=True)
+    answer = click.prompt(visible_line(name), value_proc=check_answer, err=True)
     assert isinstance(answer, str)
     return answer
 
 
 def ask(question: str, suffix: str = ": ") -> str:
-    """What the person types, perhaps nothing. Raises click.Abort at Ctrl-C and Ctrl-D."""
+    """The answer as it is typed, perhaps empty. Raises click.Abort at Ctrl-C and Ctrl-D."""
     shown = visible_line(_redactor().text(question))
     return str(click.prompt(shown, default="", show_default=False, prompt_suffix=suffix)).strip()
 
 
 def page(text: str) -> None:
-    """A screenful at a time."""
+    """Show text one screen at a time."""
     click.echo_via_pager(for_terminal(text) + "\n")
 
 
@@ -70,12 +70,12 @@ def print_json(value: object) -> None:
 
 
 def print_json_text(text: str) -> None:
-    """JSON that somebody else has written, such as an event."""
+    """Print text that is JSON already, such as an event."""
     print(_safe_json(text), flush=True)
 
 
 def print_report_json(report: "Report") -> None:
-    """On one line, and never all of it in memory."""
+    """Print the report on one line, piece by piece, so that it is never all in memory."""
     from stretto.report.json_form import report_as_json_text
 
     for piece in report_as_json_text(report, ensure_ascii=_wants_ascii()):
@@ -88,12 +88,12 @@ def _safe_json(text: str) -> str:
 
 
 def _wants_ascii() -> bool:
-    """When the terminal cannot show more: JSON says the same either way."""
+    """Whether the terminal can show only ASCII; JSON can escape everything else."""
     return (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
 
 
 def print_bytes(content: bytes) -> None:
-    """For another program, byte for byte; a terminal gets what it can be trusted with."""
+    """Print bytes unchanged for another program; on a terminal, as text that it can show safely."""
     if sys.stdout.isatty():
         say(content.decode("utf-8", "replace").rstrip("\n"))
     else:
@@ -104,7 +104,7 @@ def print_bytes(content: bytes) -> None:
 def print_traceback(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """A bug of ours still shows words from outside."""
+    """Print the traceback of a bug; it may hold text from outside, so it is made safe as well."""
     from traceback import format_exception
 
     say("".join(format_exception(kind, error, traceback)).rstrip("\n"), err=True)

@@ -174,7 +174,7 @@ def _with_project(
     steering = [*steering, *(file for file in programs.files if file not in steering)]
     if not is_trusted:
         used = replace(
-            _narrowed(users_own, settings),
+            _narrow(users_own, settings),
             mcp_servers=_without(users_own.mcp_servers, programs),
         )
         return replace(used, steering=tuple(steering), digest=digest, is_trusted=False,
@@ -192,7 +192,7 @@ def _with_project(
     )
 
 
-def _narrowed(users_own: Settings, project: Settings) -> Settings:
+def _narrow(users_own: Settings, project: Settings) -> Settings:
     """The user's own settings, and what a folder's file only narrows: that needs no trust."""
     ours, theirs = users_own.workspace, project.workspace
     return replace(
@@ -239,10 +239,10 @@ def _with_file(
         reading.problem_at("CFG001", written.key("limits"), ("limits",), "a project cannot set limits",
                     f"move them to your own {settings.home / CONFIG_FILE}")  # fmt: skip
     problems.extend(reading.problems)
-    return settings if written is None else _applied(settings, written, file.parent)
+    return settings if written is None else _apply_file(settings, written, file.parent)
 
 
-def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
+def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
     workflows = written.get("workflows", Fields)
     subagents = written.get("subagents", Fields)
     agents = written.get("agents", Fields)
@@ -268,8 +268,8 @@ def _applied(settings: Settings, written: Fields, folder: Path) -> Settings:
         bash=_bash(written.get("bash", Fields)) or settings.bash,
         workspace=_workspace(settings.workspace, written.get("workspace", Fields)),
         cli_commands=(*settings.cli_commands, *(written.many("cli_commands") or ())),
-        web_allow_private=_allowed(written.get("web", Fields)) or settings.web_allow_private,
-        limits=_raised(settings.limits, limits) if limits else settings.limits,
+        web_allow_private=_read_allowed(written.get("web", Fields)) or settings.web_allow_private,
+        limits=_raise_limits(settings.limits, limits) if limits else settings.limits,
     )
 
 
@@ -302,11 +302,11 @@ def _workspace(settings: WorkspaceSettings, written: Fields | None) -> Workspace
     return replace(settings, carry=tuple(dict.fromkeys(carry)), **given)
 
 
-def _allowed(written: Fields | None) -> tuple[str, ...]:
+def _read_allowed(written: Fields | None) -> tuple[str, ...]:
     return tuple(map(str, (written.many("allow_private") if written else None) or ()))
 
 
-def _raised(limits: Limits, written: Fields) -> Limits:
+def _raise_limits(limits: Limits, written: Fields) -> Limits:
     names = [field.name for field in fields(Limits)]
     return replace(limits, **{n: v for n in names if (v := written.get(n, int)) is not None})
 

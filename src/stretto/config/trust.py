@@ -118,7 +118,7 @@ class TrustStore:
             raise StrettoError(f"{self._file} cannot be written: {error.strerror}") from error
 
 
-def told(files: Sequence[Path], project: Path) -> str:
+def describe_files(files: Sequence[Path], project: Path) -> str:
     """`stretto.yaml and 2 agents`, for a person who is asked."""
     names = [relative_path(file, project) for file in files]
     agents = [name for name in names if name != "stretto.yaml"]

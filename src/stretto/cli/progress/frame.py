@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from stretto.cli.progress.board import Head, View
-from stretto.cli.progress.rows import Row, joined
+from stretto.cli.progress.rows import Row, join_pieces
 from stretto.cli.progress.stages import SIGNS
 from stretto.text.short import columns, fit, fit_name
 from stretto.vocabulary.durations import format_duration
@@ -116,7 +116,7 @@ class Frame:
         sign, word, style = self._look(row.stage, stopped)
         says = row.says
         if row.retries_at is not None and not stopped:
-            says = joined(f"retries in {_seconds(row.retries_at - now)}", says)
+            says = join_pieces(f"retries in {_seconds(row.retries_at - now)}", says)
         spans: list[Span] = [
             (f"{sign} ", style),
             (f"{fit_name(row.id, ids).ljust(ids)} ", "dim" if style == "dim" else ""),

@@ -112,7 +112,7 @@ def one_line(text: str) -> str:
     return visible.one_line(text[:_MOST_CHARACTERS])
 
 
-def joined(*pieces: str) -> str:
+def join_pieces(*pieces: str) -> str:
     """Those that say something."""
     return ", ".join(piece for piece in pieces if piece)
 
@@ -149,16 +149,18 @@ def _says(state: RunState, step: StepState, stage: StepWord, tally: Tally) -> st
         case "running" | "retrying" | "interrupted":
             error = _held_up(step) or _last_error(step)
             progress = _progress(step, tally) or ("" if error else _agent(step))
-            return joined(progress, retries_of(tally.retries), error or one_line(step.activity))
+            return join_pieces(
+                progress, retries_of(tally.retries), error or one_line(step.activity)
+            )
         case "succeeded":
-            return joined(_summary(step, tally), retries_of(tally.retries), _warned(step))
+            return join_pieces(_summary(step, tally), retries_of(tally.retries), _warning_of(step))
         case "failed":
-            return joined(retries_of(tally.retries), one_line(step.error or ""))
+            return join_pieces(retries_of(tally.retries), one_line(step.error or ""))
         case "skipped" | "held" | "cancelled":
             return one_line(step.reason)
 
 
-def _warned(step: StepState) -> str:
+def _warning_of(step: StepState) -> str:
     """The first of the warnings in full: a green row must not hide that nothing was done."""
     warnings = step.all_warnings
     if not warnings:
@@ -199,7 +201,7 @@ def _elements(items: MapItems | None, tally: Tally, is_reducing: bool) -> str:
     failed = f"{tally.failed} failed" if tally.failed else ""
     retrying = f"{tally.retrying} retrying" if tally.retrying else ""
     count = f"{items.ended:,} of {len(items.values):,} elements"
-    return joined(count, failed, retrying, "reducing" if is_reducing else "")
+    return join_pieces(count, failed, retrying, "reducing" if is_reducing else "")
 
 
 def _summary(step: StepState, tally: Tally) -> str:
@@ -207,7 +209,7 @@ def _summary(step: StepState, tally: Tally) -> str:
     if isinstance(work, PlannedMap) and step.items is not None:
         count = len(step.items.values)
         failed = f"{tally.failed} failed" if tally.failed else ""
-        return joined(f"{count:,} element{'' if count == 1 else 's'}", failed)
+        return join_pieces(f"{count:,} element{'' if count == 1 else 's'}", failed)
     if isinstance(work, PlannedParallel):
         succeeded = sum(part.status == "succeeded" for part in step.parts.values())
         return f"{succeeded} of {len(work.branches)} branches"

@@ -89,7 +89,7 @@ class ChangedSteps:
         self._running.update(started)
         asking = _unknown(state.awaiting_approval, self._asking)
         self._asking.update(asking)
-        ids = dict.fromkeys([*ended, *started, *asking, *_named(event, state)])
+        ids = dict.fromkeys([*ended, *started, *asking, *_named_steps(event, state)])
         changed = [state.steps[id] for id in ids if id in state.steps]
         self._asking.difference_update(s.id for s in changed if not s.awaits_approval)
         return changed
@@ -103,7 +103,7 @@ def _unknown(now: dict[StepId, StepState], known: set[StepId]) -> list[StepId]:
     return list(takewhile(lambda id: id not in known, reversed(now)))[::-1]
 
 
-def _named(event: Event, state: RunState) -> list[StepId]:
+def _named_steps(event: Event, state: RunState) -> list[StepId]:
     if isinstance(event, _NAMES_A_STEP):
         return [event.step]
     # A timer may change any step at work, and so may the loss of the process that drove them.

@@ -93,7 +93,7 @@ class LiveView:
         try:
             # Whoever drove the run has let it go.
             left = INTERRUPTED if self._word == INTERRUPTED else ""
-            self._draw(stopped=_stopped(kind) or left, is_last=True)
+            self._draw(stopped=_stop_word(kind) or left, is_last=True)
         finally:
             self._screen.stop()
 
@@ -125,7 +125,7 @@ class LiveView:
         self._console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
-def _stopped(kind: type[BaseException] | None) -> str:
+def _stop_word(kind: type[BaseException] | None) -> str:
     if kind is None:
         return ""
     # Ctrl-C reaches a coroutine as its cancellation.
