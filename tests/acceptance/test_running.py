@@ -179,10 +179,10 @@ def test_reject_ends_the_step_by_its_policy(tmp_path: Path) -> None:
 
 
 def test_resume_without_a_run_takes_up_those_that_can_go_on(tmp_path: Path) -> None:
-    assert "no run was cut off" in stretto(tmp_path, "resume", *MODEL).err
+    assert "no run was interrupted" in stretto(tmp_path, "resume", *MODEL).err
     ran(tmp_path, GATED)
     # One that waits for a person was not cut off, and nobody has decided yet.
-    assert "no run was cut off" in stretto(tmp_path, "resume", *MODEL).err
+    assert "no run was interrupted" in stretto(tmp_path, "resume", *MODEL).err
 
 
 def test_a_fork_runs_from_a_step_on(tmp_path: Path) -> None:

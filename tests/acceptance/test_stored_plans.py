@@ -75,7 +75,7 @@ def test_without_a_run_those_that_were_changed_are_left_alone_and_it_says_so(
     edit_start(tmp_path, NO_GATE)
     said = stretto(tmp_path, "resume")
     assert said.code == 2
-    assert f"run {run} is left alone" in said.err
+    assert f"run {run} is not resumed" in said.err
 
 
 def test_a_journal_without_a_seal_goes_on_once_its_plan_was_read_and_accepted(

@@ -96,7 +96,7 @@ def test_a_signal_ends_watching_with_a_word_and_not_the_run(
             watching.send_signal(number)
             _, err = watching.communicate(timeout=30)
         assert watching.returncode == 130
-        assert f"it goes on: stretto {words[0]} {run_id}" in err
+        assert f"the run continues: stretto {words[0]} {run_id}" in err
         assert f"ended by {number.name}" in err
         assert child.poll() is None
 

@@ -66,4 +66,4 @@ def test_a_run_that_goes_on_tells_only_what_is_new():
     driven.see(RunResumed(9.0))
     said: list[str] = []
     Lines(driven.plan, said.append)(driven.journal[-1], driven.state)
-    assert said == ["run run-1 of test goes on: 1 of 2 steps had ended", "▶ b running"]
+    assert said == ["run run-1 of test continues: 1 of 2 steps had ended", "▶ b running"]

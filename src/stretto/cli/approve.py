@@ -1,4 +1,4 @@
-"""`stretto approve`: let a step go on that awaits approval, and go on with its run."""
+"""`stretto approve`: approve a step that awaits approval, and continue its run."""
 
 import asyncio
 import shutil
@@ -21,7 +21,7 @@ from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.ids import RunId, StepId
 
 no_resume_option = click.option(
-    "--no-resume", "is_left", is_flag=True, help="Only decide; stretto resume goes on."
+    "--no-resume", "is_left", is_flag=True, help="Only decide; stretto resume continues the run."
 )
 
 
@@ -54,7 +54,7 @@ def command(
     accepted: str | None,
     as_json: bool,
 ) -> int:
-    """Let a step go on that awaits approval, and go on with its run.
+    """Approve a step that awaits approval, and continue its run.
 
     The approval holds for what would run now: prompts, agents, models, tools and sets. If any of
     that changes before the step starts, it is asked about again.
@@ -94,7 +94,7 @@ async def _approve(
 
 
 async def go_on(stretto: OpenStretto, decision: GateDecision) -> int:
-    """Go on with a run at once: in the process that drives it, or else here."""
+    """Continue the run at once: in the process that drives it, or else here."""
     as_json = decision.as_json
     if as_json:
         said = {"run_id": decision.run, "step": decision.step, "decision": decision.verdict}
@@ -106,7 +106,7 @@ async def go_on(stretto: OpenStretto, decision: GateDecision) -> int:
         return 0
     if decision.is_left:
         if not as_json and not (await run.state()).has_ended:
-            say(f"nobody drives this run now; it goes on with: stretto resume {decision.run}")
+            say(f"no process drives this run; continue it with: stretto resume {decision.run}")
         return 0
     request = RunRequest(
         of=RunId(decision.run),

@@ -19,7 +19,7 @@ def command(run: str, reason: str, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "run_id": run})
     else:
-        say(f"asked {run} to stop; stretto report {run} shows what it had done")
+        say(f"asked run {run} to stop; stretto report {run} shows what it has done")
 
 
 async def _cancel(run: str, reason: str) -> None:

@@ -19,13 +19,13 @@ from stretto.events.codec import UnknownEvent, encode_ascii
 def command(run: str, follow: bool, after: int, as_json: bool) -> int | None:
     """Print a run's journal, one JSON line an event.
 
-    With --follow, until the run ends, or until nobody drives it: where a step awaits approval the
-    exit code is 3, and 1 where the run was interrupted.
+    With --follow, until the run ends or no process drives it. The exit code is then 3 where a step
+    awaits approval, and 1 where the run was interrupted.
     """
     try:
         return asyncio.run(_print(run, follow, after))
     except KeyboardInterrupt:
-        say(f"no longer followed; it goes on: stretto events {run} --follow", err=True)
+        say(f"no longer followed; the run continues: stretto events {run} --follow", err=True)
         raise
 
 

@@ -156,15 +156,15 @@ def explain_left(state: RunState, now: float) -> int:
     """Why nothing more will come from a run that was followed, on stderr; and the exit code."""
     if state.has_ended:
         return 0
+    resume = f"stretto resume {state.run_id}"
     for step in state.awaiting_approval:
         if is_overdue(state, step, now):
-            go_on = f"stretto resume {state.run_id} goes on"
-            say(f"the deadline of {step} has passed: {go_on}", err=True)
+            say(f"the deadline of {step} has passed: {resume} continues without it", err=True)
         else:
             say(f"{step} awaits approval: stretto approve {state.run_id} {step} --show", err=True)
     if state.awaiting_approval:
         return WAITING
-    say(f"nobody drives this run: stretto resume {state.run_id} goes on", err=True)
+    say(f"no process drives this run; continue it with: {resume}", err=True)
     return FAILED
 
 
@@ -176,4 +176,4 @@ def _print_next(state: RunState, was_stopped: bool) -> None:
             say(f"  stretto approve {place} --show", err=True)
             say(f"  stretto approve {place}     (or stretto reject {place})", err=True)
     if was_stopped:
-        say(f"\nstopped; it goes on with: stretto resume {state.run_id}", err=True)
+        say(f"\nstopped; continue it with: stretto resume {state.run_id}", err=True)

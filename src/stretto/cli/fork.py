@@ -14,7 +14,9 @@ from stretto.vocabulary.ids import RunId
 
 @click.command("fork")
 @click.argument("run")
-@click.option("--from", "step", metavar="STEP", required=True, help="Where the two part ways.")
+@click.option(
+    "--from", "step", metavar="STEP", required=True, help="The first step that is done anew."
+)
 @input_options
 @model_option
 @accept_option
@@ -28,7 +30,7 @@ def command(
     accepted: str | None,
     as_json: bool,
 ) -> int:
-    """A new run that shares everything before a step, and does that step and the rest anew.
+    """Start a new run that shares everything before a step, and does that step and the rest anew.
 
     New inputs (-i) may be given; what they change is done anew as well.
     """

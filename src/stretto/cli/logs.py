@@ -25,8 +25,8 @@ def command(run: str, step: str | None, follow: bool, as_json: bool) -> int | No
 
     With a STEP: of that step alone. Long results are shortened in the journal already.
 
-    With --follow, until the run ends, or until nobody drives it: where a step awaits approval the
-    exit code is 3, and 1 where the run was interrupted.
+    With --follow, until the run ends or no process drives it. The exit code is then 3 where a step
+    awaits approval, and 1 where the run was interrupted.
     """
     return asyncio.run(_print(run, step, follow, as_json))
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 def command(name: str, source: str, as_json: bool) -> None:
     """Fetch a local model's weights: smollm2 or qwen2.5-coder.
 
-    What is cut off goes on where it stopped. Nothing gets its name before its hash is right.
+    A download that was interrupted continues where it stopped. A file gets its name only after its
+    hash was checked.
     """
     models = LocalModels(Project())
     weights = models.find(name)

@@ -29,10 +29,10 @@ class _Pruned:
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @json_option
 def command(dry_run: bool, as_json: bool) -> None:
-    """Remove what crashes have left of writers' copies, and finish or undo merges they cut off.
+    """Remove copies that crashes left behind, and finish or undo merges that were interrupted.
 
-    Each run does this too when it starts. Kept are changes (for stretto diff and stretto apply), copies whose
-    change could not be kept, and all that a run needs which has not ended.
+    Each run does this too when it starts. Changes (for stretto diff and stretto apply), copies whose
+    change could not be stored, and whatever an unfinished run needs are kept.
     """
     pruned = asyncio.run(_prune(dry_run))
     if as_json:

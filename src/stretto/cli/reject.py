@@ -1,4 +1,4 @@
-"""`stretto reject`: refuse a step that awaits approval, and go on with its run."""
+"""`stretto reject`: reject a step that awaits approval, and continue its run."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ def command(
     accepted: str | None,
     as_json: bool,
 ) -> int:
-    """Refuse a step that awaits approval; its failure policy decides what follows, at once."""
+    """Reject a step that awaits approval. Its failure policy decides what follows, at once."""
     decision = GateDecision(run, step, "rejected", reason, is_left, model, accepted, as_json)
     return asyncio.run(_reject(decision))
 

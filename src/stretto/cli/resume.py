@@ -1,4 +1,4 @@
-"""`stretto resume`: go on with runs that were cut off."""
+"""`stretto resume`: continue runs that were interrupted."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ from stretto.vocabulary.ids import RunId
 @accept_option
 @json_option
 def command(run: str | None, model: str | None, accepted: str | None, as_json: bool) -> int:
-    """Go on with a run that was cut off. Without a RUN: with every one, oldest first.
+    """Continue a run that was interrupted. Without a RUN: every one of them, oldest first.
 
     What had ended is never run again; an attempt that was under way follows its step's recovery.
     The settings of the run's own folder count, with the permission and the trust of today.
@@ -32,7 +32,7 @@ async def _resume(
     run: str | None, model: str | None, accepted: frozenset[str], as_json: bool
 ) -> int:
     async with OpenStretto() as stretto:
-        run_ids = [RunId(run)] if run else await _cut_off(stretto)
+        run_ids = [RunId(run)] if run else await _interrupted(stretto)
         code = 0
         for run_id in run_ids:
             request = RunRequest(of=run_id, is_resumed=True, model=model, accepted=accepted)
@@ -44,11 +44,11 @@ async def _resume(
         return code
 
 
-async def _cut_off(stretto: Stretto) -> list[RunId]:
-    """The runs that nobody drives and that can go on, oldest first."""
+async def _interrupted(stretto: Stretto) -> list[RunId]:
+    """The runs that no process drives and that can be continued, oldest first."""
     runs = await stretto.engine.runs_of()
     rows = [row for row in await runs.recent(500) if runs.is_interrupted(row)]
-    # A run that waits for a person was not cut off: it can go on once somebody has decided.
+    # A run that waits for a person was not interrupted: it continues once somebody has decided.
     decided = await runs.addressed()
     found = []
     for row in reversed(rows):
@@ -56,10 +56,10 @@ async def _cut_off(stretto: Stretto) -> list[RunId]:
             history = await runs.history(row.run_id)
             runs.check(history)
         except StrettoError as error:
-            say(f"run {row.run_id} is left alone: {error.with_hint}", err=True)
+            say(f"run {row.run_id} is not resumed: {error.with_hint}", err=True)
             continue
         if not history.state.awaiting_approval or row.run_id in decided:
             found.append(row.run_id)
     if not found:
-        raise InvalidUsage("no run was cut off", hint="stretto runs lists all of them")
+        raise InvalidUsage("no run was interrupted", hint="stretto runs lists all of them")
     return found

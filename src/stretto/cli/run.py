@@ -40,7 +40,7 @@ def command(
     """Run a recipe to its report.
 
     Every event is kept in the journal before anything follows from it, so a run that is cut
-    off goes on with stretto resume.
+    off continues with stretto resume.
     """
     if dry_run:
         show_dry_run(recipe, pairs, input_json, as_json, full=False)

@@ -1,4 +1,4 @@
-"""`stretto runs`: what ran, what runs, what was cut off."""
+"""`stretto runs`: list the runs and how each of them stands."""
 
 import asyncio
 import time

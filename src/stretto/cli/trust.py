@@ -22,7 +22,7 @@ from stretto.text.short import relative_path
 def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
     """Trust a folder's own stretto.yaml, agents and MCP servers, as they are now.
 
-    Until then they are not used, and once one of them changes you are asked again.
+    They are not used before you trust them, and you are asked again when one of them changes.
     """
     settings = Project(folder).settings
     if forget:

@@ -21,15 +21,16 @@ from stretto.vocabulary.ids import RunId
 @click.argument("run")
 @json_option
 def command(run: str, as_json: bool) -> int:
-    """Watch a run from its start until it ends, or until nobody drives it: where a step awaits
-    approval the exit code is 3, and 1 where the run was interrupted.
+    """Watch a run from its start until it ends, or until no process drives it.
+
+    The exit code is 3 where a step awaits approval, and 1 where the run was interrupted.
 
     Ctrl-C stops watching, not the run.
     """
     try:
         return asyncio.run(_watch(run, as_json))
     except KeyboardInterrupt:
-        say(f"\nno longer watched; it goes on: stretto watch {run}", err=True)
+        say(f"\nno longer watched; the run continues: stretto watch {run}", err=True)
         raise
 
 

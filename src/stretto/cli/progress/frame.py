@@ -78,7 +78,7 @@ class Frame:
         self._signs = signs
 
     def lines(self, view: View, now: float, id_columns: int, stopped: str = "") -> list[Line]:
-        """`stopped` says why nothing goes on: what was at work no longer is."""
+        """`stopped`: why the run is not driven any more; no step is at work then."""
         head = view.head
         ids = min(id_columns, 28 if self._width >= _WIDE else 20 if self._width >= _NARROW else 14)
         lines = [self._title(head, stopped), self._sums(head, now, stopped)]

@@ -71,7 +71,7 @@ class Lines:
         before = [s for s in state.order if s.ended_at is not None and s.ended_at < event.at]
         self._told.update((step.id, step_word(step)) for step in before)
         ended = f"{len(before)} of {len(state.order)} steps had ended"
-        self._say(f"run {one_line(state.run_id)} of {one_line(state.plan.name)} goes on: {ended}")
+        self._say(f"run {one_line(state.run_id)} of {one_line(state.plan.name)} continues: {ended}")
 
     def _tell(self, step: StepState) -> None:
         stage, told = step_word(step), self._told.get(step.id, "waiting")
