@@ -79,7 +79,7 @@ def test_a_retry_does_anew_what_was_done_in_vain(
     ("recipe", "script", "model", "says"),
     [
         (FAILOVER % "", failing_over, (), "openai:x could not answer"),
-        (RULED % "", unjudged, MODEL, "nobody checked the rule"),
+        (RULED % "", unjudged, MODEL, "was not checked"),
     ],
     ids=["another model answered", "a rule that nobody checked"],
 )

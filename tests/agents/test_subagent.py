@@ -157,7 +157,7 @@ def test_rules_are_decided_by_code() -> None:
 def test_without_a_judge_a_rule_that_code_cannot_decide_is_a_warning() -> None:
     done = play(Said("Buy now!"), request(rules=("must be persuasive",)))
     assert done.output == "Buy now!"
-    assert done.result.warnings == ("nobody checked the rule 'must be persuasive'",)
+    assert done.result.warnings == ("the rule 'must be persuasive' was not checked",)
 
 
 def test_a_judge_decides_what_code_cannot_and_its_cost_counts() -> None:
@@ -174,7 +174,7 @@ def test_a_judge_that_cannot_be_read_passes_nothing_in_silence() -> None:
     done = play([Said("Buy."), Said("Looks good!")], request(rules=("must be persuasive",)),
                 judge="openai:judge")  # fmt: skip
     assert done.output == "Buy."
-    assert "nobody checked the rule" in done.result.warnings[0]
+    assert "was not checked" in done.result.warnings[0]
 
 
 def test_the_next_model_goes_on_where_one_cannot(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ KINDS = (
     _http("an answer that ended with an error", _one(), Said("Some", finish_reason="error"), "ended with an error"),
     _http("another model answered", MODELS, [Status(404), Said("By another.")], "could not answer", model=None),
     _script("an answer that does not fit its schema", _one(", output: {schema: {type: object}}, on_failure: skip"), "default: words", "must be JSON"),
-    _script("a rule that nobody checked", RULED, "default: words", "nobody checked the rule"),
+    _script("a rule that nobody checked", RULED, "default: words", "was not checked"),
     _script("a fallback answered", FALLBACK, "replies: {a: [{fail: broke}, fine]}", "took over"),
     _script("a retry was needed", _one(", retry: {max_attempts: 2}"), "replies: {a: [{fail: broke}, fine]}", "1 retry"),
     # shapes

@@ -105,7 +105,7 @@ def test_a_raw_answer_is_given_as_it_is():
 def test_a_rule_that_only_a_judge_could_decide_is_a_warning():
     recipe = HELD.replace("Must include score field", "Be kind to the reader")
     report = run_recipe(recipe, script="default: {reply: {score: 1}}")
-    assert report.warnings == ("a: nobody checked the rule 'Be kind to the reader'",)
+    assert report.warnings == ("a: the rule 'Be kind to the reader' was not checked",)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Decide whether an answer is accepted, whoever gave it: a model, a program or a Python function.
+"""Decide whether an answer is accepted: of a model, a program, a script or a Python function.
 
     Answer ─→ not empty, format, schema, rules ─→ the judge, for rules that code cannot decide
            ─→ Success | Failure
@@ -76,7 +76,7 @@ class Acceptance:
         if not rules:
             return Judgement()
         if self._judge is None:
-            return Judgement(warnings=tuple(f"nobody checked the rule '{rule}'" for rule in rules))
+            return Judgement(warnings=tuple(f"the rule '{rule}' was not checked" for rule in rules))
         return await self._judge(rules, checked.output, request, witness)
 
 

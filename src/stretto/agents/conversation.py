@@ -183,7 +183,7 @@ class Conversation:
             fault = replace(error.fault, message=self.redactor.text(error.fault.message))
         except StrettoError as error:
             fault = ModelFault("error", error.with_hint)
-        self._spend(Usage(model_calls=1))  # a call that failed was made all the same
+        self._spend(Usage(model_calls=1))  # a failed call counts as a call
         return fault
 
     def _seconds_left(self) -> float | None:

@@ -209,7 +209,7 @@ class FunctionRunner:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled this attempt: something inside the function was cancelled.
+            # The attempt was not cancelled: something inside the function was.
             return Failure("error", f"CancelledError: {error}", model=model)
         except (Exception, SystemExit) as error:
             return Failure("error", f"{type(error).__name__}: {error}", model=model)

@@ -56,7 +56,7 @@ def model_judge(
 
 
 def _not_checked(rules: Sequence[str], why: str) -> tuple[str, ...]:
-    return tuple(f"nobody checked the rule '{rule}': {why}" for rule in rules)
+    return tuple(f"the rule '{rule}' was not checked: {why}" for rule in rules)
 
 
 class _Quiet:

@@ -1,7 +1,7 @@
-"""Keep secrets on this machine and out of the journal. In: a Runner, tools. Out: the same, hidden.
+"""Keep secrets on this machine and out of the journal.
 
-Whatever does the work, its events and its result pass here, so the journal, the report and the live
-view never see a secret; and what a provider is told of a tool passes here too.
+The events and the result of every runner pass here, so that the journal, the report and the live view
+never see a secret. The descriptions of tools pass here too, before a provider sees them.
 """
 
 import asyncio
@@ -20,11 +20,10 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
 
-# Names of steps, runs and files: the engine finds its way by them.
+# Names of steps, runs and files, which the engine needs as they are.
 _STRUCTURE = frozenset({"run_id", "attempt", "agent", "workspace", "at", "kind"})
-_LARGE = (
-    100_000  # characters; how long it takes depends on the answer, and others wait for the loop
-)
+# Characters; a larger result is redacted in a thread, because other attempts wait for the loop.
+_LARGE = 100_000
 
 _T = TypeVar("_T", bound=Struct)
 
@@ -43,10 +42,10 @@ class RedactedRunner:
         try:
             result = await self._runner.run(request, _RedactedWitness(witness, self._redactor))
         except StrettoError as error:
-            raise _hidden_error(error.with_hint, error, self._redactor) from None
+            raise _redact_error(error.with_hint, error, self._redactor) from None
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
-            raise _hidden_error(said, error, self._redactor) from None
+            raise _redact_error(said, error, self._redactor) from None
         if len(str(getattr(result, "output", ""))) < _LARGE:
             return without_secrets(result, self._redactor)
         return await asyncio.to_thread(without_secrets, result, self._redactor)
@@ -74,31 +73,31 @@ class _RedactedWitness:
 
 
 def without_secrets(value: _T, redactor: Redactor) -> _T:
-    """A struct with every text in it redacted, but for those that are names of ours."""
+    """The value with every text in it redacted, except for names that the engine needs."""
     changed: dict[str, Any] = {}
     for name in value.__struct_fields__:
         if name in _STRUCTURE:
             continue
         was = getattr(value, name)
-        now = _hidden(was, redactor)
+        now = _redact(was, redactor)
         if now is not was and now != was:
             changed[name] = now
     return structs.replace(value, **changed) if changed else value
 
 
-def _hidden(value: Any, redactor: Redactor) -> Any:
+def _redact(value: Any, redactor: Redactor) -> Any:
     match value:
         case str():
             return redactor.text(value)
         case dict() | list():
             return redactor.json(value)
         case tuple():
-            return tuple(_hidden(each, redactor) for each in value)
+            return tuple(_redact(each, redactor) for each in value)
         case _:
             return value
 
 
-def _hidden_error(said: str, error: Exception, redactor: Redactor) -> Exception:
+def _redact_error(said: str, error: Exception, redactor: Redactor) -> Exception:
     return StrettoError(redactor.text(said)) if redactor.named(said) else error
 
 
@@ -112,11 +111,13 @@ class _RedactedTool:
 
 
 def redacted_tools(tools: Mapping[str, Tool], redactor: Redactor) -> dict[str, Tool]:
-    """As a provider may see them: names, descriptions and schemas are a server's own words."""
-    return {hidden.spec.name: hidden for hidden in (_redacted(t, redactor) for t in tools.values())}
+    """The tools as a provider may see them: MCP servers write names, descriptions and schemas."""
+    return {
+        hidden.spec.name: hidden for hidden in (_redact_tool(t, redactor) for t in tools.values())
+    }
 
 
-def _redacted(tool: Tool, redactor: Redactor) -> Tool:
+def _redact_tool(tool: Tool, redactor: Redactor) -> Tool:
     spec = without_secrets(tool.spec, redactor)
     if spec is tool.spec:
         return tool

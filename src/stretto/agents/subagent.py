@@ -49,7 +49,7 @@ _VERDICT: dict[str, Json] = {
 
 
 class Identities(Protocol):
-    """Who is behind a name here, and how a tool is configured: for what makes work equal."""
+    """Which model a name means here and how a tool is configured, to tell equal work from other work."""
 
     def of_model(self, name: str) -> str: ...
 
@@ -102,7 +102,7 @@ class Subagents:
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         result = await self._run(request, witness)
-        # The toolbox and the machine may both tell of one tool: it is said once.
+        # The toolbox and the machine may both warn about one tool: say it once.
         warnings = dict.fromkeys((*result.warnings, *self._attempt_warnings(request, result.model)))
         return structs.replace(result, warnings=tuple(warnings))
 

@@ -57,7 +57,7 @@ def _resolve_bare_name(name: str, environ: Mapping[str, str]) -> ModelName | Nam
     if name.lower() in TIERS:
         return _resolve_tier(name.lower(), environ)
     if environ.get("OPENAI_BASE_URL"):
-        # Whoever serves models of their own names them as they like.
+        # A server of one's own may name its models in any way.
         return ModelName(f"openai:{name}")
     for prefix, provider in PREFIXES.items():
         if name.startswith(prefix):

@@ -1,7 +1,7 @@
 """What went wrong with a chat completion: an HTTP status, an error among the chunks, the network.
 
 unavailable   it cannot answer now, and the same request may be answered soon: limits, outages,
-              no connection, one that broke off
+              no connection, or a connection that broke off
 permanent     no request to it will be answered until somebody does something: a key, a credit, the
               model's name, its address
 timeout       it did not answer in time
@@ -118,7 +118,7 @@ def transport_failures(endpoint: Endpoint) -> Iterator[None]:
 
 
 def is_unreachable_for_good(error: BaseException) -> bool:
-    """A host that does not exist, or whose certificate nobody vouches for. The exception of a
+    """A host that does not exist, or whose certificate is not trusted. The exception of a
     library has that of the system as its cause."""
     cause: BaseException | None = error
     for _ in range(8):

@@ -19,7 +19,7 @@ from stretto.ports.model import ModelQuestion, ModelReply, ModelTraits
 _PATH = "chat/completions"
 _MOST_BYTES = 64 * 1024 * 1024  # of one answer
 _MOST_EVENT_BYTES = 8 * 1024 * 1024
-# After [DONE] the body ends at once. Who does not end it loses the connection, not our time.
+# After [DONE] the body should end at once. If it does not, the connection is given up.
 _DRAIN_SECONDS = 0.2
 _DONE = b"[DONE]"
 

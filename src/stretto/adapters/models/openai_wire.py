@@ -35,7 +35,7 @@ _FINISH: Mapping[str, FinishReason] = {
     "content_filter": "content_filter",
     "error": "error",
 }
-# Whoever thinks aloud does so under one of these names, or between these tags.
+# Servers send the thoughts of a model under one of these names, or between these tags.
 _THINKING_FIELDS = ("reasoning_content", "reasoning")
 _OPENING, _CLOSING = "<think>", "</think>"
 # What the strict mode of OpenAI does not take.
@@ -112,7 +112,7 @@ def _assistant_message(reply: ModelReply, provider: str) -> Json:
     written: dict[str, Json] = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
         written["tool_calls"] = [_call(call) for call in reply.calls]
-        # Who thinks aloud between tool calls wants to see its own thoughts again.
+        # A model that thinks between tool calls wants to see its own thoughts again.
         if reply.provider == provider and isinstance(reply.own, dict):
             written.update(reply.own)
     return written

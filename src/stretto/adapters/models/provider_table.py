@@ -83,7 +83,7 @@ PROVIDERS = (
     Provider(
         "vllm", ("VLLM_API_KEY",), "http://127.0.0.1:8000/v1", ("VLLM_BASE_URL",), is_free=True,
     ),
-    # Named by whoever uses them. Their keys come in too many ways to ask for one.
+    # These are used only when they are named. Their keys come in too many ways to ask for one.
     Provider("azure", ("AZURE_OPENAI_API_KEY",), module="openai", extra="openai"),
     Provider("bedrock", module="boto3", extra="bedrock", price_id="aws"),
     Provider("cohere", ("CO_API_KEY",), module="cohere", extra="cohere"),

