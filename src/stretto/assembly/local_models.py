@@ -1,4 +1,4 @@
-"""The models that run on this machine, and which model is used where nobody names one."""
+"""The models that run on this machine, and the model of agents that name none."""
 
 import asyncio
 from collections.abc import Sequence

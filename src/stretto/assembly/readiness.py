@@ -204,7 +204,7 @@ def first_models(
 
 
 def needs_default(plan: Plan, environ: Mapping[str, str]) -> bool:
-    """Whether somebody names no model of his own."""
+    """Whether some agent names no model of its own."""
     for agent in plan.agents.values():
         for name in (*named_models(plan, agent), *agent.fallback_models):
             meant = resolve_name(name, environ) if name else ModelName(None)
@@ -265,7 +265,7 @@ def _has_known_price(model: str) -> bool:
 def _home_problems(
     agent: PlannedAgent, models: Sequence[str], settings: Settings
 ) -> Iterator[Problem]:
-    """Whoever touches files must not be let loose on all that a user owns."""
+    """An agent that touches files must not work on the whole home folder of the user."""
     touches = _FILE_TOOLS.intersection(map(tool_name, agent.tools))
     if not touches and not any(model.startswith("cli:") for model in models):
         return

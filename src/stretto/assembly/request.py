@@ -1,4 +1,4 @@
-"""From what somebody wants to run to a run that may start.
+"""From a request to a run that may start.
 
     RunRequest ─prepare→ PreparedRun ─Stretto.launch→ Run
 
@@ -164,7 +164,7 @@ def _run_again(start: Start, request: RunRequest, plan: "Plan", recorded: Record
     step = request.from_step
     anew = downstream(plan, StepId(step)) if step else frozenset()
     before = reusable(history.state, anew)
-    if recorded.doubt:  # then what somebody seems to have approved does not count either
+    if recorded.doubt:  # then its approvals do not count either
         before = replace(before, approved={})
     return replace(start, parent=history.started.run_id, reusable=before)
 

@@ -73,11 +73,11 @@ class Run:
         """What happened, from the beginning, then as it happens.
 
         It ends when the run has ended, was stopped, or waits for a person; the event that says so
-        (ApprovalRequested) is given first. Whoever approves the step inside the loop stays in it.
+        (ApprovalRequested) is given first. A loop that approves the step goes on with the run.
         """
         async for row in self.rows(after=after):
             if isinstance(row.event, AttemptSucceeded):
-                # The store keeps large outputs apart; whoever reads events wants the value.
+                # The store keeps large outputs apart from their events; a user wants the value.
                 yield structs.replace(row.event, output=loaded(row.event.output))
             elif not isinstance(row.event, UnknownEvent):
                 yield row.event
@@ -92,7 +92,7 @@ class Run:
         if not await runs.is_known(self._id):
             await runs.history(self._id)  # raises NotFound, and names runs that were meant perhaps
         while True:
-            # Both asked first: whoever lets the run go has written all that there is to read.
+            # Both are asked before reading: a driver that has let the run go has written all its events.
             is_driven, news = is_followed and await self.is_driven(), self._news
             for row in await runs.events(self._id, after):
                 after = row.seq
@@ -331,7 +331,7 @@ class Run:
             return await runs.drive(prepared.beginning, runner, listener)
 
     def _on_done(self, task: "asyncio.Task[RunState]") -> None:
-        # `wait` raises its error; asyncio need not complain that nobody asked.
+        # Asking for the error keeps asyncio from logging it: `wait` and `events` raise it.
         if task.cancelled() or task.exception() is not None or task.result().has_ended:
             self._engine.driven.pop(self._id, None)
         self._engine.tasks.discard(task)

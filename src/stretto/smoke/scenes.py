@@ -128,7 +128,7 @@ def _bundled() -> Catalog:
 
 
 MODEL = "played"
-_WORK_SECONDS = 0.06  # so long that whoever should not overlap would be seen to
+_WORK_SECONDS = 0.06  # long enough that an overlap which must not be would show
 _PATIENCE_SECONDS = 20.0
 
 

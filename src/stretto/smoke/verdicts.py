@@ -19,7 +19,7 @@ _LONGEST_QUOTE = 200
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise, and whether the journal bears it out."""
+    """One promise, and whether the journal proves it."""
 
     name: str
     is_proven: bool
@@ -89,7 +89,9 @@ def check_handover(name: str, rows: Rows, giver: str, taker: str, is_strict: boo
         return Check(name, False, f"'{taker}' began before '{giver}' had ended", evidence)
     prompt = prompts.get(taker)
     if prompt is None or not prompt.is_on_record:
-        return Check(name, False, f"the journal does not bear out what '{taker}' got", evidence)
+        return Check(
+            name, False, f"the journal does not prove which prompt '{taker}' got", evidence
+        )
     evidence["prompt_characters"] = len(prompt.prompt)
     if not gave or gave not in prompt.prompt:
         return Check(name, False, f"the output of '{giver}' did not reach '{taker}'", evidence)

@@ -1,14 +1,13 @@
-"""A clock that nobody waits for. In: coroutines that sleep. Out: the same, in no time at all.
+"""A virtual clock: under it, coroutines sleep without waiting.
 
     clock = VirtualClock()
-    state = clock.run(Runs(MemoryJournal(clock.now), clock).start(start, runner))
+    clock.run(main())  # as asyncio.run(main()), and an hour of `asyncio.sleep` takes milliseconds
 
-It brings its own event loop. That loop runs everything that can run; when nothing can, it would
-wait for its next timer, and here it moves the clock there instead. So time passes only when
-nothing else can happen, an hour of backoff takes milliseconds, and two drives of one run see the
-same times. All timers of the loop obey it: `asyncio.sleep` and `asyncio.timeout` of whatever runs
-inside, not only `sleep_until`. What a thread or another process does is outside: the loop cannot
-know that it is being waited for, and time goes on meanwhile. So use a MemoryJournal with it.
+The clock brings its own event loop. Where a usual loop would wait for its next timer, this one moves
+the clock to that timer. So time passes only when nothing else can happen, and two drives of one run
+see the same times. All timers of the loop obey the clock: `asyncio.sleep` and `asyncio.timeout`, not
+only `sleep_until`. The loop cannot know that a thread or another process is being waited for, so time
+goes on meanwhile: use a MemoryJournal with this clock.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""What a scripted OpenAI server says. In: what it was asked. Out: an answer, or a fault.
+"""The script of an OpenAI server: for each request an answer, or a fault.
 
-A script is one answer for everyone, a list that is used up in order, or a function:
+A script is one answer for all requests, a list that is used up in order, or a function:
 
     [Said("Three sources."), rate_limited(2), Said("", tool_calls=(ToolCall("read", {"n": 1}),))]
     lambda asked: Said("yes" if "?" in asked.prompt else "no")
@@ -60,7 +60,7 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        """The text of the last message, whoever sent it."""
+        """The text of the last message, of whatever role."""
         return text_of(self.messages[-1].get("content")) if self.messages else ""
 
     @property

@@ -1,4 +1,4 @@
-"""A loopback server that speaks OpenAI's chat completions. In: a script. Out: real HTTP.
+"""A loopback server that answers OpenAI's chat completions from a script, over real HTTP.
 
     async with OpenAIServer([Said("Hello."), rate_limited(2)]) as server:
         …  # server.url is http://127.0.0.1:PORT/v1; server.requests holds what was asked
