@@ -60,7 +60,7 @@ def test_a_change_that_is_not_approved_is_kept_and_can_be_applied(tmp_path: Path
     report, _ = reviewed(tmp_path, '{"approved": false, "reason": "no"}')
     assert report["steps"]["announce"]["status"] == "skipped"
     assert report["steps"]["propose"]["changes"]["merged"] is False
-    assert any("steps.review.output.approved == true is not so" in w for w in report["warnings"])
+    assert any("steps.review.output.approved == true is false" in w for w in report["warnings"])
     assert not (tmp_path / "src/new.py").exists()
     assert stretto(tmp_path, "apply", report["run_id"], "propose").code == 0
     assert (tmp_path / "src/new.py").exists()

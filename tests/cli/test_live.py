@@ -117,7 +117,7 @@ def test_an_allowed_step_without_a_place_waits_again():
     recipe = steps(step("a", more=", gate: human"), step("b"))
     watched = Watched(recipe, {"a": Hang(), "b": Hang()}, at_once=1)
     watched.see(Approved(1.0, StepId("a")))
-    assert watched.line("a") == "· a waiting           waits for a free place (1 of 1 running)"
+    assert watched.line("a") == "· a waiting           waits for a free slot (1 of 1 running)"
 
 
 def test_a_step_waits_for_files_and_says_whose():

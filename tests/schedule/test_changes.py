@@ -10,7 +10,6 @@ from stretto.events.model import (
     MergeFailed,
     MergeHeld,
     Rejected,
-    RunEnded,
     RunResumed,
 )
 from stretto.schedule.commands import AskApproval, CollectChanges, EndRun, StartAttempt
@@ -146,16 +145,6 @@ def test_what_a_cancelled_isolated_writer_wrote_is_kept_and_never_merged() -> No
     changes = run.state.steps[A].changes
     assert changes is not None
     assert (changes.artifact, changes.is_merged, changes.is_whole) == ("kept", False, False)
-
-
-def test_a_journal_from_before_ends_without_a_look_at_a_cancelled_writer() -> None:
-    run = cancelled()
-    (part,) = run.state.steps[A].parts
-    run.see(AttemptCancelled(4, AttemptId(A, 1, part)))
-    run.see(RunEnded(5, RunStatus.CANCELLED))
-    assert run.statuses() == {"a": "cancelled", "b": "cancelled"}
-    assert (run.status, run.state.has_ended) == (RunStatus.CANCELLED, True)
-    assert run.state.collecting == 0
 
 
 def test_a_steps_timeout_does_not_reach_into_its_merge() -> None:

@@ -113,7 +113,7 @@ steps:
 
 def test_a_step_says_that_all_places_are_taken() -> None:
     run = Driven(plan_of(TWO, width=1)).start()
-    assert why_waiting(run.state, StepId("b")) == "waits for a free place (1 of 1 running)"
+    assert why_waiting(run.state, StepId("b")) == "waits for a free slot (1 of 1 running)"
 
 
 def test_a_step_says_when_it_retries() -> None:

@@ -212,7 +212,7 @@ def test_a_step_that_waits_to_retry_gives_its_place_to_another() -> None:
     assert run.state.ready.running == 1
     run.run()
     assert run.started == ["a", "b"]
-    assert why_waiting(run.state, StepId("a")) == "waits for a free place (1 of 1 running)"
+    assert why_waiting(run.state, StepId("a")) == "waits for a free slot (1 of 1 running)"
     run.see(AttemptSucceeded(run.now, AttemptId(StepId("b"), 1), "done"))
     run.run()
     assert run.started == ["a", "b", "a"]

@@ -1,4 +1,7 @@
-"""What an attempt does while it is under way. It changes no step; a report and a resume need it."""
+"""Note what an attempt does while it is under way, for reports and for a later resume.
+
+These events start and end no step.
+"""
 
 from stretto.events.model import (
     Happening,
@@ -12,7 +15,7 @@ from stretto.schedule.state import AttemptState, HeldUp, RunState
 from stretto.schedule.tool_calls import MOST_FAULTS, ToolCallCounts, fault_of
 from stretto.vocabulary.durations import format_duration
 
-# Tools of ours that never remove a file. What any other call did to files, nobody can tell.
+# Built-in tools that never remove a file. Any other call may have removed some.
 _REMOVES_NOTHING = frozenset(
     ("Read", "Glob", "Grep", "Write", "Edit", "MultiEdit", "NotebookEdit", "WebFetch", "WebSearch")
 )
@@ -29,7 +32,7 @@ def observe(state: RunState, event: Happening) -> None:
         return
     attempt = part.attempts[id.number - 1]
     if step.held_up is not None and step.held_up.attempt is attempt:
-        step.held_up = None  # whatever it does now, it no longer waits for its provider
+        step.held_up = None  # the attempt goes on, so it no longer waits for its provider
     match event:
         case ToolStarted():
             step.activity = f"calls {event.tool}"

@@ -33,15 +33,16 @@ from stretto.schedule.activity import observe
 from stretto.schedule.approvals import ask_people, decide, hold_merge
 from stretto.schedule.attempts import begin_attempt, cancel_attempt, fail_attempt, succeed_attempt
 from stretto.schedule.commands import Command
-from stretto.schedule.outcomes import end_uncollected, receive_applied, receive_changes, stop_run
+from stretto.schedule.outcomes import receive_applied, receive_changes, stop_run
 from stretto.schedule.progress import finish, progress
 from stretto.schedule.recovery import doubt, resume
-from stretto.schedule.state import FailureReason, RunState
+from stretto.schedule.state import FailureReason, RunState, StepState
 from stretto.schedule.timers import fire
 from stretto.schedule.transition import Transition
 from stretto.text.names import listed
 from stretto.vocabulary.statuses import RunStatus
 
+ChangesEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld | ChangesApplied
 AttemptEvent: TypeAlias = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
 # These free nobody and end nothing; the first is half of all events.
 _CHANGES_NO_STEP = (
@@ -93,17 +94,11 @@ def _receive(transition: Transition, event: Event) -> None:
             _receive_attempt(transition, event)
         case ModelSpoke() | ModelFailedOver() | ModelRetried() | ToolStarted() | ToolEnded():
             observe(state, event)
-        case ChangesCollected() | MergeFailed():
+        case ChangesCollected() | MergeFailed() | MergeHeld() | ChangesApplied():
             if step := state.steps.get(event.step):
-                receive_changes(transition, step, event)
-        case MergeHeld():
-            if step := state.steps.get(event.step):
-                hold_merge(transition, step, event)
+                _receive_changes(transition, step, event)
         case MergeUndone():
             state.warn(_describe_undone(event))
-        case ChangesApplied():
-            if step := state.steps.get(event.step):
-                receive_applied(step, event)
         case TimerFired():
             fire(transition, event.timer)
         case ApprovalRequested():
@@ -123,9 +118,20 @@ def _receive(transition: Transition, event: Event) -> None:
             resume(transition, event)
         case RunEnded():
             state.is_recorded = True
-            end_uncollected(transition)
         case RunStarted():
             pass
+        case _:
+            assert_never(event)
+
+
+def _receive_changes(transition: Transition, step: StepState, event: ChangesEvent) -> None:
+    match event:
+        case ChangesCollected() | MergeFailed():
+            receive_changes(transition, step, event)
+        case MergeHeld():
+            hold_merge(transition, step, event)
+        case ChangesApplied():
+            receive_applied(step, event)
         case _:
             assert_never(event)
 

@@ -69,11 +69,11 @@ def needs_person(transition: Transition, step: StepState) -> bool:
 
 
 def ask(transition: Transition, step: StepState) -> None:
-    """Which key the question has is known at the end of the transition: more of the step may be in doubt."""
+    """Ask a person. The question is made at the end of the transition: more may be in doubt then."""
     step.awaits_approval = True
     transition.state.awaiting_approval[step.id] = step
     transition.asking[step.id] = None
-    # The work of a step whose change is held is done: its time has stopped.
+    # A step whose change is held has done its work, so its timeout no longer runs.
     seconds = None if step.is_merge_held else step.planned.timeout_seconds
     if seconds is not None and StepTimer(step.id) not in transition.state.timers:
         transition.set_timer(StepTimer(step.id), transition.at + seconds)
@@ -113,7 +113,7 @@ def hold_merge(transition: Transition, step: StepState, event: MergeHeld) -> Non
 
 def decide(transition: Transition, step: StepState, event: Approved | Rejected) -> None:
     if event.decision and any(each.event.decision == event.decision for each in step.decisions):
-        return  # it was left twice, as after a crash of whoever took it
+        return  # it was sent twice, as after a crash of the process that read it
     void = _why_void(step, event)
     step.decisions += (Decision(event, void),)
     if void:
@@ -126,7 +126,7 @@ def decide(transition: Transition, step: StepState, event: Approved | Rejected) 
 
 
 def withdraw_approvals(state: RunState) -> None:
-    """Others would answer now than those whom a person has allowed: they are asked again."""
+    """Other models would answer now than a person has approved, so the person is asked again."""
     for step in state.order:
         if step.is_approved and step.ended_at is None:
             step.is_approved = False
@@ -141,7 +141,6 @@ def decision_in_force(step: StepState) -> Decision | None:
 def _why_void(step: StepState, event: Approved | Rejected) -> str:
     if not step.awaits_approval:
         return "nothing was asked any more" if step.decisions else "nothing was asked"
-    # A journal from before questions had keys has none on record.
     return "" if event.key == step.asked_key else "it was given for something else"
 
 
@@ -179,7 +178,7 @@ def _keys(commands: tuple[StartAttempt, ...]) -> list[str]:
 
 
 def _rest(state: RunState, step: StepState) -> list[str]:
-    """What comes later in the step: stages, validators, fallbacks, as far as it is known now."""
+    """What may run later in the step: stages, validators, fallbacks, as far as is known now."""
     named = [
         agent for brief in briefs(step.planned.work) for agent in (brief.agent, brief.fallback)
     ]
@@ -197,7 +196,7 @@ def first_commands(state: RunState, step: StepState) -> tuple[StartAttempt, ...]
 
 
 def blank_copy(step: StepState) -> StepState:
-    """To try out on: the warnings of a trial are nobody's."""
+    """A copy to render prompts with: warnings about a mere preview are dropped."""
     copy = StepState(step.planned, step.id, step.index)
     copy.edited_prompts = step.edited_prompts
     return copy

@@ -46,7 +46,8 @@ def start_part(
 
 
 def start_attempt(transition: Transition, step: StepState, part: PartState) -> None:
-    """Or end the part, if the run cannot afford it, or nobody could read its prompt."""
+    """Start the next attempt of a part. If the budget is spent or the prompt is too long, the part
+    fails instead."""
     state = transition.state
     if step.is_resting:
         _queue(transition, step, part)
@@ -75,9 +76,9 @@ def start_attempt(transition: Transition, step: StepState, part: PartState) -> N
 def begin_attempt(
     transition: Transition, step: StepState, part: PartState, attempt: AttemptState, key: str
 ) -> None:
-    """The driver says that it has started."""
+    """The driver has started the attempt: set its timer."""
     if attempt.stage == "ended" and attempt.outcome == "cancelled" and attempt.started_at is None:
-        _call_back(transition, step, part, attempt)
+        _call_back(transition, step, attempt)
     if attempt.stage != "planned":
         return
     attempt.stage = "running"
@@ -97,7 +98,7 @@ def succeed_attempt(
     output: Json | Large,
     usage: Usage,
 ) -> None:
-    if close_attempt(transition, step, part, attempt, "succeeded", usage):
+    if close_attempt(transition, step, attempt, "succeeded", usage):
         part.status = "succeeded"
         part.kept_output = output
         part.failure = None
@@ -113,7 +114,7 @@ def fail_attempt(
     usage: Usage,
     retry_after_seconds: float | None,
 ) -> None:
-    if close_attempt(transition, step, part, attempt, "failed", usage):
+    if close_attempt(transition, step, attempt, "failed", usage):
         attempt.failure = failure
         fail_part(transition, step, part, failure, retry_after_seconds)
 
@@ -121,8 +122,8 @@ def fail_attempt(
 def cancel_attempt(
     transition: Transition, step: StepState, part: PartState, attempt: AttemptState, usage: Usage
 ) -> None:
-    """It stopped. If nobody told it to, that is a failure like any other."""
-    if close_attempt(transition, step, part, attempt, "cancelled", usage):
+    """The attempt has stopped. Unless the scheduler asked for that, it is a failure like any other."""
+    if close_attempt(transition, step, attempt, "cancelled", usage):
         attempt.failure = FailureReason("error", "the attempt was cancelled")
         fail_part(transition, step, part, attempt.failure)
 
@@ -132,19 +133,19 @@ def time_out_attempt(
 ) -> None:
     seconds = transition.state.plan.agents[attempt.agent].timeout_seconds or 0.0
     attempt.failure = FailureReason("timeout", f"timed out after {format_duration(seconds)}")
-    _call_off(transition, step, part, attempt, "failed")
+    _call_off(transition, step, attempt, "failed")
     fail_part(transition, step, part, attempt.failure)
 
 
 def close_attempt(
     transition: Transition,
     step: StepState,
-    part: PartState,
     attempt: AttemptState,
     outcome: AttemptOutcome,
     usage: Usage = NO_USAGE,
 ) -> bool:
-    """Count what it cost. Whether the outcome matters: not once the attempt was told to stop."""
+    """Count what the attempt cost. Returns whether its outcome still matters: it does not once the
+    attempt was told to stop."""
     state = transition.state
     was, attempt.stage = attempt.stage, "ended"
     attempt.command = None
@@ -204,7 +205,7 @@ def fail_part(
 def give_up(
     transition: Transition, step: StepState, part: PartState, failure: FailureReason
 ) -> None:
-    """The part has failed, and nobody tries again: what that means is its step's affair."""
+    """The part has failed for good. What that means for the step is decided by its kind of work."""
     part.status = "failed"
     part.failure = failure
     transition.state.ended_parts.append((step, part))
@@ -216,7 +217,7 @@ def retry_now(transition: Transition, step: StepState, part: PartState) -> None:
 
 
 def rest(transition: Transition, step: StepState) -> None:
-    """Give the place away, if nothing of the step is under way and some of it waits to retry."""
+    """Release the slot of a step that only waits to retry, so that another step can run."""
     is_at_work = step.open_attempts or step.awaits_approval or step.pending is not None
     if is_at_work or step.is_resting:
         return
@@ -226,7 +227,7 @@ def rest(transition: Transition, step: StepState) -> None:
 
 
 def return_to_work(transition: Transition, step: StepState) -> None:
-    """It has a place again."""
+    """The step has a slot again: start the attempts that waited for it."""
     step.is_resting = False
     queued, step.queued = step.queued, ()
     for part in queued:
@@ -236,18 +237,18 @@ def return_to_work(transition: Transition, step: StepState) -> None:
 
 
 def start_again(transition: Transition, step: StepState, part: PartState) -> None:
-    """After an interruption, which costs the part none of its attempts."""
+    """Start an attempt again after an interruption, which does not count as one of its attempts."""
     part.tries -= 1
     start_attempt(transition, step, part)
 
 
 def stop_part(transition: Transition, step: StepState, part: PartState) -> None:
-    """Whatever it is doing, its step does not want it any more."""
+    """Stop a part that its step no longer needs."""
     if part.status == "retrying":
         transition.state.retrying -= 1
         transition.clear_timer(RetryTimer(part.attempts[-1].id))
     elif part.status == "running":
-        _call_off(transition, step, part, part.attempts[-1], "cancelled")
+        _call_off(transition, step, part.attempts[-1], "cancelled")
     elif part.status != "asking":
         return
     part.status = "cancelled"
@@ -269,7 +270,7 @@ def _retry(transition: Transition, step: StepState, part: PartState, delay_secon
 
 
 def _queue(transition: Transition, step: StepState, part: PartState) -> None:
-    """Its time has come, and its step must get a place first."""
+    """The retry is due, but the step has released its slot and must get one first."""
     part.status = "retrying"
     transition.state.retrying += 1
     if not step.queued:
@@ -280,13 +281,12 @@ def _queue(transition: Transition, step: StepState, part: PartState) -> None:
 def _call_off(
     transition: Transition,
     step: StepState,
-    part: PartState,
     attempt: AttemptState,
     outcome: AttemptOutcome,
 ) -> None:
     transition.emit(CancelAttempt(attempt.id))
     if attempt.stage == "planned":
-        close_attempt(transition, step, part, attempt, outcome)
+        close_attempt(transition, step, attempt, outcome)
         return
     attempt.stage = "stopping"
     attempt.outcome = outcome
@@ -294,10 +294,9 @@ def _call_off(
     transition.clear_timer(AttemptTimer(attempt.id))
 
 
-def _call_back(
-    transition: Transition, step: StepState, part: PartState, attempt: AttemptState
-) -> None:
-    """It was called off before it began, and began all the same: its cost counts too."""
+def _call_back(transition: Transition, step: StepState, attempt: AttemptState) -> None:
+    """The attempt was cancelled while queued but had already started: cancel it again, and keep
+    counting its usage."""
     transition.emit(CancelAttempt(attempt.id))
     attempt.started_at = transition.at
     if not transition.state.has_ended:
@@ -307,7 +306,7 @@ def _call_back(
 
 
 LONGEST_DELAY_SECONDS = 60.0
-# A provider that asks for more is not waited for: the attempt has failed.
+# If a provider asks for more, the attempt has failed.
 LONGEST_RETRY_AFTER_SECONDS = 300.0
 _CENTURY_SECONDS = 100 * 365 * 86_400.0
 _LINEAR_SECONDS = 5.0
@@ -324,7 +323,7 @@ def retry_delay(
 
 
 def wait_asked_for(retry_after_seconds: float | None) -> float:
-    """What a provider asks for, as far as it makes sense: it may send any number."""
+    """The wait that a provider asked for, as a number that can be used: it may send anything."""
     if retry_after_seconds is None or not retry_after_seconds > 0:  # NaN is not greater either
         return 0.0
     return min(retry_after_seconds, _CENTURY_SECONDS)

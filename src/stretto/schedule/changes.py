@@ -24,7 +24,10 @@ def is_isolated(state: RunState, step: StepState) -> bool:
 
 
 def collect_before_ending(transition: Transition, step: StepState, pending: Pending) -> bool:
-    """Whether the step ends only once its changes are collected."""
+    """Have the changes of a step collected that is about to end, if it may have some.
+
+    Returns whether the step must wait for that.
+    """
     state = transition.state
     if step.pending is not None:
         return True
@@ -56,7 +59,10 @@ def owed_collections(step: StepState) -> list[CollectChanges]:
 
 
 def merge_others_before_ending(transition: Transition, step: StepState, output: Kept) -> bool:
-    """Whether the step, which has succeeded, ends only once the changes of others are merged."""
+    """Have the changes merged that were kept until this step had succeeded.
+
+    Returns whether the step must wait for that.
+    """
     merges, step.merges = step.merges, ()  # once
     for writer in merges:
         changes = writer.changes
@@ -87,7 +93,7 @@ def _is_wanted(transition: Transition, writer: StepState, step: StepState, outpu
         writer.warn(said)
         return False
     if not claim:
-        writer.warn(f"its change was not merged: {condition.text} is not so")
+        writer.warn(f"its change was not merged: {condition.text} is false")
     return claim
 
 

@@ -33,7 +33,7 @@ def fail(transition: Transition, step: StepState, failure: FailureReason, policy
 def end_collected(
     transition: Transition, step: StepState, conflict: FailureReason | None = None
 ) -> None:
-    """Its changes are collected, or could not be merged: it ends as it was going to."""
+    """The changes of the step are collected, or could not be merged: the step ends as planned."""
     pending = take_pending(transition, step)
     if pending is None:
         return
@@ -71,7 +71,7 @@ def receive_changes(
 
 
 def _conclude(transition: Transition, step: StepState, output: Kept) -> None:
-    """Its own work and its own change are done: what waited for it is merged, then it ends."""
+    """The step's own work and change are done: merge what waited for it, then end it."""
     if not merge_others_before_ending(transition, step, output):
         _succeed(transition, step, output)
 
@@ -97,7 +97,7 @@ def end_merger(
 
 
 def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHeld) -> Changes:
-    """As they are kept, and not merged."""
+    """The changes as they are kept, before any merge."""
     is_success = step.pending is None or step.pending.is_success
     return Changes(
         event.artifact,
@@ -117,7 +117,7 @@ def receive_applied(step: StepState, event: ChangesApplied) -> None:
 
 
 def doubt_writer(state: RunState, step: StepState) -> None:
-    """It claims to have succeeded, and no file is different."""
+    """Warn about a writer that claims to have succeeded though no file has changed."""
     calls = step.calls or ToolCallCounts()
     said = "it is a writer, but changed no file"
     if not calls.made:
@@ -125,13 +125,13 @@ def doubt_writer(state: RunState, step: StepState) -> None:
     elif calls.not_done:
         said += f" ({calls.not_done} of its {calls.made} tool calls were refused or failed)"
     step.warn(said)
-    # It tried to write and could not: whatever it says, that is not done.
+    # The step tried to write and could not, so its work is not done, whatever it claims.
     if calls.writes_not_done:
         step.is_in_vain = state.is_partial = True
 
 
 def _succeed(transition: Transition, step: StepState, output: Kept) -> None:
-    # A command that ends with another code than 0 may have done its work: files that changed say so.
+    # A command with an exit code other than 0 may have done its work, which changed files show.
     has_changed_files = step.changes is not None and step.changes.files > 0
     if step.calls is not None and step.calls.all_in_vain and not has_changed_files:
         step.warn(f"none of its tool calls worked ({step.calls.made} made)")
@@ -153,8 +153,8 @@ def _fail(transition: Transition, step: StepState, failure: FailureReason, polic
     step.failure_kind = failure.kind
     step.output = inline_error(step, failure.error) if policy == "inline" else None
     if state.closed_as is not None:
-        # A run that is closing has no dependents left to think of, and what never began has
-        # not failed: it was called off.
+        # In a run that is closing, no dependent starts any more; and a step that never began has
+        # not failed, it was cancelled.
         has_begun = any(step.attempts)
         end_step(transition, step, StepStatus.FAILED if has_begun else StepStatus.CANCELLED)
         return
@@ -181,7 +181,7 @@ class StandIn:
 
 
 def inline_error(step: StepState, error: str) -> str:
-    """What later prompts read in place of an output: nobody should take it for an answer."""
+    """What later prompts read in place of an output. It must not look like an answer."""
     return f"Error: step '{step.id}' failed: {error}"
 
 
@@ -204,7 +204,7 @@ def stop_run(transition: Transition, status: RunStatus, reason: str) -> None:
     transition.clear_timer(RUN_TIMER)
     for step in list(transition.state.running.values()):
         if step.pending is not None and not step.is_merge_held:
-            continue  # its work is done, and a merge is not stopped halfway
+            continue  # the work of this step is done, and a merge is not stopped halfway
         is_collected = step.is_merge_held
         take_pending(transition, step)
         step.reason = reason
@@ -215,13 +215,6 @@ def stop_run(transition: Transition, status: RunStatus, reason: str) -> None:
             end_step(transition, step, StepStatus.CANCELLED)
 
 
-def end_uncollected(transition: Transition) -> None:
-    """The run has ended: journals of before end without a look at what cancelled writers wrote."""
-    for step in list(transition.state.running.values()):
-        if step.pending is not None and step.pending.is_cancelled:
-            end_collected(transition, step)
-
-
 def _free_dependents(transition: Transition, step: StepState, is_live: bool) -> None:
     if step.choice is not None:
         transition.state.steps[step.choice].is_chosen = True
@@ -230,8 +223,8 @@ def _free_dependents(transition: Transition, step: StepState, is_live: bool) -> 
         dependent.unmet -= 1
         if not is_live and not _only_follows(dependent, step):
             dependent.skipped += 1
-        # A target that nobody chose waits for all the rest too: whether it is skipped or held
-        # must not depend on who was quick.
+        # A target that was not chosen waits for its other dependencies too: whether it is skipped
+        # or held must not depend on which of them ended first.
         if not dependent.unmet:
             heappush(arrived, dependent.index)
 

@@ -25,7 +25,7 @@ def output_of(state: RunState) -> Json:
         return {step.id: _own_output(step) for step in state.order}
     if not state.has_ended:
         return None
-    # Which steps a run takes is decided on the way: the last of the list may not be among them.
+    # Conditions decide which steps run, so the last listed step may not be among them.
     return next((step.output for step in reversed(state.order) if _has_output(step)), None)
 
 
@@ -45,13 +45,13 @@ def lack_of_output(state: RunState) -> str:
 
 
 def _has_output(step: StepState) -> bool:
-    # What a condition gives is the name of the step it chose: whose work counts is that step.
+    # The output of a condition is only the name of the step that it chose.
     has_output = step.status is StepStatus.SUCCEEDED and step.kept_output is not None
     return has_output and step.choice is None
 
 
 def _own_output(step: StepState) -> Json:
-    """An error that stands in for an output is for later prompts: no run gives it as its own."""
+    """An inlined error is meant for later prompts, and is no output of the run."""
     return None if step.status is StepStatus.FAILED else step.output
 
 

@@ -42,7 +42,8 @@ def progress(transition: Transition) -> None:
 
 
 def _arrive(transition: Transition, step: StepState) -> None:
-    """Nothing before the step is left to wait for: is it to run at all, and who must agree?"""
+    """All dependencies have ended: decide whether the step runs at all, and whether a person must
+    approve it first."""
     if step.status is not StepStatus.WAITING:
         return
     planned = step.planned
@@ -78,7 +79,7 @@ def _start(transition: Transition, step: StepState) -> None:
     step.status = StepStatus.RUNNING
     step.started_at = transition.at
     transition.state.running[step.id] = step
-    # Of a step that a person was asked about, it runs already.
+    # The timeout of a step that awaited approval runs already.
     if (
         step.planned.timeout_seconds is not None
         and StepTimer(step.id) not in transition.state.timers
@@ -88,8 +89,8 @@ def _start(transition: Transition, step: StepState) -> None:
 
 
 def _may_start(transition: Transition, step: StepState) -> bool:
-    """Not if its time ran out in the queue, nor if a person must be asked again: the run was
-    resumed with a narrower permission, or with other models than the person had allowed."""
+    """Not if the step timed out in the queue, nor if a person must be asked again because the run
+    was resumed with a narrower permission or with other models than were approved."""
     if step.status is not StepStatus.WAITING:
         return False
     if needs_person(transition, step):

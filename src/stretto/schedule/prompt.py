@@ -92,17 +92,17 @@ def _compose(
 
 
 def _default_input(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
-    """The input of somebody to whom the step says nothing itself."""
+    """The input of an agent for which the step has no instruction of its own."""
     if part.brief.gets_all_prior:
         return _results(state.order)
-    # An agent whose own prompt names the item has it already.
+    # An agent whose own prompt names the item needs no input heading.
     if part.upstream is MISSING or ("item" in part.local and _uses(agent.prompt, "item")):
         return None
     return as_text(loaded(part.upstream))
 
 
 def _results(steps: Iterable[StepState]) -> str:
-    """The outputs of those that have ended and have one."""
+    """The outputs of the steps that have ended and have one, under headings."""
     ended = (step for step in steps if step.ended_at is not None and step.kept_output is not None)
     return under_headings((step.id, as_text(step.output)) for step in ended)
 
@@ -118,7 +118,7 @@ def _fill(state: RunState, step: StepState, template: Template, scope: Scope) ->
 
 
 def _is_skipped(state: RunState, reference: Reference) -> bool:
-    # A step that was routed away has nothing to give, and everybody knows it.
+    # A step that was routed away has no output, which is no reason for a warning.
     step = reference.step or state.plan.stored.get(str(reference.path[0]))
     value = state.values.get(step) if step else None
     return value is not None and value.status == StepStatus.SKIPPED

@@ -5,8 +5,8 @@ fits under the width and conflicts with nothing that holds its files. The cost i
 the same claims form a group, only the first of a group is ever looked at, and a group that is
 blocked is looked at again when the step that blocks it lets go.
 
-A step that only waits to retry gives its place away and keeps its files. It comes back for a place
-in listing order too, and nothing can stand against it but the width.
+A step that only waits to retry releases its slot and keeps its files. It gets a slot again in
+listing order too; since it holds its files already, only the width can delay it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,11 +26,11 @@ class ReadyQueue:
         self._index = ConflictIndex(self._claims)
         self._partners: dict[int, tuple[int, ...] | None] = {}
         self._queues: list[list[int]] = [[] for _ in groups]
-        self._heads: list[int] = []  # a heap of first steps; those that are no more are passed over
+        self._heads: list[int] = []  # a heap of first steps; outdated ones are skipped
         self._parked: dict[int, int] = {}  # group → the step that blocks it
         self._parked_on: dict[int, list[int]] = {}
         self._holders: dict[int, dict[int, None]] = {}  # group with rivals → steps that hold files
-        self._returning: list[int] = []  # a heap of steps that began, and want a place again
+        self._returning: list[int] = []  # a heap of steps that have begun, and want a slot again
         self.width = width
         self.running = 0
 
@@ -42,11 +42,11 @@ class ReadyQueue:
             heappush(self._heads, step)
 
     def requeue(self, step: int) -> None:
-        """It gave its place away with `leave`, and has its files."""
+        """A step that had called `release_slot`, and still holds its files, wants a slot again."""
         heappush(self._returning, step)
 
     def pop(self) -> int | None:
-        """The step to start; from now on it has a place, and holds its files if others want them."""
+        """The step to start. From now on it has a slot, and holds its files if other steps want them."""
         while self.running < self.width and (self._heads or self._returning):
             if self._returning and (not self._heads or self._returning[0] < self._heads[0]):
                 self.running += 1
@@ -72,11 +72,11 @@ class ReadyQueue:
         return None
 
     def release_slot(self) -> None:
-        """A step ended, or only waits to retry: its place is free."""
+        """A step has ended, or only waits to retry: another one may run."""
         self.running -= 1
 
     def release_files(self, step: int) -> None:
-        """Nothing works on the step's files any more."""
+        """Nobody works on the step's files any more: steps that conflict with it may start."""
         group = self._group_of[step]
         holders = self._holders.get(group)
         if holders is None or step not in holders:
@@ -96,7 +96,7 @@ class ReadyQueue:
             queue.clear()
 
     def blocker_of(self, step: int) -> int | None:
-        """The step whose files this one waits for, as far as anybody has looked."""
+        """The step whose files this one waits for, if that is known already."""
         return self._parked.get(self._group_of[step])
 
     def _blocker(self, group: int, rivals: tuple[int, ...] | None) -> int | None:

@@ -82,8 +82,8 @@ def doubt(
     failure: FailureReason,
     usage: Usage,
 ) -> None:
-    """Nobody knows what the attempt has done: what now?"""
-    if not close_attempt(transition, step, part, attempt, "in_doubt", usage):
+    """Nobody knows what the attempt has done: rerun it, ask a person, or give up."""
+    if not close_attempt(transition, step, attempt, "in_doubt", usage):
         return
     attempt.failure = failure
     recovery: Recovery = "ask" if _is_narrowed(transition, step) else _recovery(step, attempt)
@@ -98,13 +98,13 @@ def doubt(
 
 
 def _is_narrowed(transition: Transition, step: StepState) -> bool:
-    """It began with leave, or when none was needed, and would begin again now without."""
+    """Whether the step could not start again now without the approval of a person."""
     return needs_person(transition, step)
 
 
 def _recovery(step: StepState, attempt: AttemptState) -> Recovery:
-    """What was not written is guessed from the tools at planning; a call that was really made and
-    must not be made twice knows better."""
+    """If the recipe does not say it, planning guesses `recovery` from the tools. A call that was made
+    and must not be repeated overrides that guess."""
     planned = step.planned
     if (
         attempt.has_doubtful_calls
@@ -118,9 +118,10 @@ def _recovery(step: StepState, attempt: AttemptState) -> Recovery:
 def _quarantine(
     transition: Transition, step: StepState, part: PartState, attempt: AttemptState
 ) -> None:
-    """What kills its process would kill the next one too, and all that it drives."""
+    """Fail a step that was running each time the process died: it would take down the next process
+    and all other runs in it as well."""
     said = f"the process died {step.crashes} times while this step was running"
-    if close_attempt(transition, step, part, attempt, "in_doubt"):
+    if close_attempt(transition, step, attempt, "in_doubt"):
         attempt.failure = FailureReason("in_doubt", said)
         give_up(transition, step, part, attempt.failure)
 
@@ -133,7 +134,7 @@ def _take_up(transition: Transition, step: StepState, is_quarantined: bool) -> N
             elif attempt.stage == "running":
                 doubt(transition, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.stage == "stopping":
-                close_attempt(transition, step, part, attempt, "cancelled")
+                close_attempt(transition, step, attempt, "cancelled")
             elif attempt.command is not None and _is_narrowed(transition, step):
                 doubt(transition, step, part, attempt, _INTERRUPTED, NO_USAGE)
             elif attempt.command is not None:

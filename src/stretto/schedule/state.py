@@ -3,7 +3,7 @@
     RunState ── steps: StepState ── parts: PartState ── attempts: AttemptState
 
 One driver owns a RunState, and `advance` changes it in place; whoever else wants one folds the
-journal for himself. Nothing outside this room may change it.
+journal anew. Nothing outside this room may change it.
 """
 
 from collections import ChainMap, deque
@@ -67,7 +67,7 @@ class AttemptState:
     reused_from: str | None = None
     tool_calls: int = 0
     provider_retries: tuple[str, ...] = ()  # why a request was sent again
-    warnings: tuple[str, ...] = ()  # they go where the answer goes
+    warnings: tuple[str, ...] = ()  # kept with the answer, also when another run reuses it
     has_doubtful_calls: bool = False  # calls that must not be repeated unasked
     may_have_removed: bool = False  # a call that can remove files was made
 
@@ -88,9 +88,9 @@ class PartState:
 
     id: Part
     brief: Brief
-    agent: AgentId  # who is in charge: the brief's agent, later perhaps its fallback
+    agent: AgentId  # the agent at work: the brief's, later perhaps its fallback
     local: Mapping[str, Json]  # item, index, feedback, iteration
-    upstream: Kept | Missing = MISSING  # work of others that stands under its "Input" heading
+    upstream: Kept | Missing = MISSING  # output of earlier parts, shown under its "Input" heading
     status: PartStatus = "running"
     attempts: list[AttemptState] = field(default_factory=list)
     tries: int = 0  # attempts that count against max_attempts: a crash costs none
@@ -181,7 +181,7 @@ class StepState:
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     calls: ToolCallCounts | None = None  # None: no tool was called
     is_in_vain: bool = False  # it claims to have succeeded, but what it tried did not work
-    activity: str = ""  # the last thing that was heard of an attempt under way
+    activity: str = ""  # the last event of an attempt under way, in words
     iteration: int = 0
     items: MapItems | None = None
     awaits_approval: bool = False
@@ -192,8 +192,8 @@ class StepState:
     decisions: tuple["Decision", ...] = ()
     held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
     open_attempts: int = 0  # planned, running or stopping
-    is_resting: bool = False  # it only waits to retry: it has its files, and no place
-    queued: tuple[PartState, ...] = ()  # to be tried once it has a place again
+    is_resting: bool = False  # it only waits to retry: it holds its files, but no slot
+    queued: tuple[PartState, ...] = ()  # to be retried once the step has a slot again
     pending: Pending | None = None  # its work is done, and its changes are being collected
     changes: Changes | None = None
     question: str = ""  # about its change, which a person must allow before it is merged

@@ -27,7 +27,7 @@ def step_word(
 
 
 def run_word(state: RunState, is_driven: bool, now: float | None = None) -> str:
-    """A run that has not ended and that nobody drives was cut off, unless it waits for a person."""
+    """A run that has not ended and that no process drives is interrupted, or waits for a person."""
     if state.has_ended or is_driven:
         return state.status.value
     if any(is_overdue(state, step, now) for step in state.awaiting_approval):
@@ -42,7 +42,7 @@ def overdue_timers(state: RunState, now: float) -> list[RunTimer | StepTimer]:
 
 
 def is_overdue(state: RunState, step: StepId, now: float | None) -> bool:
-    """Whether a deadline that ends the step has passed, and nobody drives the run to see it."""
+    """Whether a deadline that ends the step has passed while no process drove the run."""
     late = [] if now is None else overdue_timers(state, now)
     return any(isinstance(timer, RunTimer) or timer.step == step for timer in late)
 
@@ -81,9 +81,9 @@ def retry_due_at(state: RunState, step: StepState) -> float | None:
 
 
 def _no_slot(state: RunState) -> str:
-    """Empty when there is one."""
+    """Why the step has no slot; empty when one is free."""
     running, width = state.ready.running, state.ready.width
-    return f"waits for a free place ({running} of {width} running)" if running >= width else ""
+    return f"waits for a free slot ({running} of {width} running)" if running >= width else ""
 
 
 def _why_ready(state: RunState, step: StepState) -> str:

@@ -24,7 +24,7 @@ def fire(transition: Transition, timer: Timer) -> None:
     state = transition.state
     if state.timers.pop(timer, None) is None:
         return
-    # A timer lives no longer than what it is for, so step, part and attempt are there.
+    # A timer is cleared when its step or attempt ends, so the ones that it names exist.
     match timer:
         case RunTimer():
             _time_out_run(transition)
@@ -53,7 +53,7 @@ def _time_out_step(transition: Transition, step: StepState) -> None:
 
 
 def _waited_for(step: StepState) -> str:
-    """What it was trying to get over when its time was up."""
+    """Which errors the step was retrying when its time was up."""
     errors = dict.fromkeys(_last_trouble(part) for part in step.parts.values())
     known = listed([error for error in errors if error], 3)
     return f", after: {known}" if known else ""

@@ -8,7 +8,7 @@ from stretto.events.model import ToolEnded
 from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
 
 CallFault: TypeAlias = tuple[str, str, str]  # tool, verdict, message
-# A map may call tools ten thousand times: beyond this many kinds of faults, they are counted.
+# A map may call tools ten thousand times: beyond this many kinds, faults are only counted.
 MOST_FAULTS = 20
 # A command may be a search as well as a change, so a failed one says nothing about files.
 _NOT_FOR_WRITING = (KNOWN_TOOLS - CHANGING_TOOLS) | {"Bash"}
@@ -62,6 +62,6 @@ def fault_of(event: ToolEnded) -> str:
 
 
 def _reason(message: str) -> str:
-    # What the model was told begins with the verdict, which is said already.
+    # The message to the model begins with the verdict, which the warning has already.
     said = message.removeprefix("Refused: ").removeprefix("Error: ").strip()
     return said or "no reason was given"

@@ -42,7 +42,7 @@ def end_step(transition: Transition, step: StepState, status: StepStatus) -> Non
             step.is_resting = False
         else:
             state.ready.release_slot()
-        # What was told to stop may write until it says that it did.
+        # An attempt that was told to stop may write until it confirms that it has stopped.
         if step.open_attempts == 0:
             state.ready.release_files(step.index)
     if step.planned.timeout_seconds is not None:
@@ -61,7 +61,7 @@ def stop_asking(transition: Transition, step: StepState) -> None:
 
 
 def close_run(transition: Transition, status: RunStatus, reason: str) -> None:
-    """Nothing new starts; what runs goes on. The first reason to close is the one that counts."""
+    """Start nothing new, and let running attempts finish. Only the first reason counts."""
     state = transition.state
     state.warn(reason)
     if state.closed_as is not None:

@@ -54,11 +54,11 @@ def begin_work(transition: Transition, step: StepState) -> None:
 def end_part(transition: Transition, step: StepState, part: PartState) -> None:
     work = step.planned.work
     if part.failure is not None and part.failure.kind == "permanent":
-        # No policy feeds this on: whoever came next would meet the same.
+        # Whatever the policy says, dependents would meet the same error.
         fail(transition, step, part.failure, "abort")
         return
     if part.failure is not None and part.failure.kind == "budget":
-        # Nothing new starts. What runs has been paid for, and goes on.
+        # Nothing new starts. Attempts that run have reserved their budget, and go on.
         close_run(transition, RunStatus.FAILED, part.failure.error)
     match work:
         case PlannedDelegation() | PlannedCondition() | PlannedSwitch():
@@ -101,7 +101,7 @@ def _end_branch(
     succeeded = sum(part.status == "succeeded" for part in parts)
     under_way = sum(part.status not in ("succeeded", "failed") for part in parts)
     if work.wait == "all":
-        # The others finish even if one has failed: what they find is kept.
+        # The other branches finish even if one has failed: their outputs are kept.
         if under_way == 0:
             _end_branches(transition, step)
     elif succeeded >= work.needed:
@@ -119,7 +119,7 @@ def _end_branches(transition: Transition, step: StepState) -> None:
         fail(transition, step, _branches_failure(step), step.planned.on_failure)
         return
     if all(part.status == "failed" for part in parts):
-        # Each branch may fail, and with all of them the step has nothing to give.
+        # Each branch may fail, but when all of them do, the step has no output.
         policy = parts[0].brief.on_failure or step.planned.on_failure
         fail(transition, step, _branches_failure(step), policy)
         return
@@ -186,7 +186,7 @@ def _match_case(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | 
         step.warn(f"the value is undecided, so the default is taken: {value.reason}")
         return work.default
     said = as_text(value)
-    # Exactly, if any case is written so; models are free with capitals and blanks.
+    # An exact match first; then without case and blanks, which models change freely.
     for spelled in (str, _fold_case):
         for case, target in work.cases:
             if spelled(case) == spelled(said):
@@ -209,7 +209,7 @@ def _end_loop_part(
     transition: Transition, step: StepState, work: PlannedLoop, part: PartState
 ) -> None:
     if part.failure is not None:
-        # A judge that fails leaves as little to go by as a producer that does.
+        # Without a verdict the loop cannot go on, as little as without a candidate.
         fail(transition, step, part.failure, policy_for(step, part))
     elif part.brief is work.validator:
         _apply_verdict(transition, step, work, part.output)
@@ -302,7 +302,7 @@ def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> Non
 
 
 def elements_of(work: PlannedMap, scope: Scope) -> Json | Missing:
-    """A list, or what stands in its place."""
+    """The list that a map runs over, or the value that is there instead."""
     found = whole_value(work.over, scope)
     return find_json(found) if isinstance(found, str) else found
 
@@ -346,7 +346,7 @@ def _continue_map(
     elif len(items.failures) > len(items.excused):
         _fail_map(transition, step, _item_failures(items))
     elif items.values and len(items.excused) == len(items.values):
-        # Each element may fail, and with all of them the step has nothing to give.
+        # Each element may fail, but when all of them do, the step has no output.
         fail(transition, step, FailureReason("error", _item_failures(items)), items.excused[0])
     elif work.reducer is not None:
         start_part(transition, step, REDUCE, work.reducer, upstream=Gathered(items.results))
@@ -405,7 +405,7 @@ def _fail_map(
 
 
 def _item_failures(items: MapItems) -> str:
-    # In the order of the elements: who failed first is chance.
+    # In the order of the elements, since which of them fails first is chance.
     failed, most = sorted(items.failures), 5
     shown = "; ".join(f"item {index}: {items.failures[index]}" for index in failed[:most])
     rest = f" and {len(failed) - most} more" if len(failed) > most else ""
