@@ -1,6 +1,7 @@
 """Python functions as tools and as agents, through the public API."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,22 @@ def lookup(word: str) -> str:
 def score(prompt: str, company: str, context: stretto.AgentContext) -> dict[str, Any]:
     """Rate a company."""
     return {"points": len(company), "prompt": prompt, "step": context.step}
+
+
+def test_the_file_of_an_agent_may_list_an_own_tool(open_stretto: Open, tmp_path: Path) -> None:
+    agents = tmp_path / "home" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "clerk.md").write_text("---\ntools: [lookup]\n---\nUse the tool.\n")
+    recipe = "name: t\nsteps: [{id: ask, subagent: clerk, prompt: What is a loom?}]"
+
+    async def main() -> None:
+        async with open_stretto(tools=[lookup]) as w:
+            assert await w.validate(recipe) == ()
+        async with open_stretto() as w:
+            (problem,) = await w.validate(recipe)
+            assert "there is no tool 'lookup'" in problem.hint
+
+    asyncio.run(main())
 
 
 def test_an_own_tool_is_offered_to_the_model_called_and_journaled(open_stretto: Open) -> None:

@@ -7,7 +7,7 @@ bundled < user (~/.stretto/agents) < .claude/agents < project (agents/) < agents
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,17 +50,21 @@ class ListedAgent:
         return str(self.read.id)
 
 
-def list_agents(folders: Iterable[Folder], project: Path) -> list[ListedAgent]:
-    """Every file, also broken and shadowed ones, by name and then from the first layer to the last."""
+def list_agents(
+    folders: Iterable[Folder], project: Path, tools: Set[str] = KNOWN_TOOLS
+) -> list[ListedAgent]:
+    """Every file, also broken and shadowed ones, by name and then from the first layer to the last.
+    `tools`: the names that an agent may list."""
     found: dict[AgentId, list[ListedAgent]] = {}
     for folder in (Folder(BUNDLED, "bundled"), *folders):
-        for read in _read(folder.path, project):
+        for read in _read(folder.path, project, tools):
             found.setdefault(read.id, []).append(ListedAgent(read, folder.layer))
     return [each for id in sorted(found) for each in _mark_shadowed(found[id])]
 
 
-def load_catalog(folders: Iterable[Path], project: Path) -> Catalog:
-    files = {read.id: read for folder in folders for read in _read(folder, project)}
+def load_catalog(folders: Iterable[Path], project: Path, tools: Set[str] = KNOWN_TOOLS) -> Catalog:
+    """`tools`: the names that an agent may list."""
+    files = {read.id: read for folder in folders for read in _read(folder, project, tools)}
     return Catalog(
         agents=_Agents(files),
         broken={id: read.problems[0] for id, read in files.items() if read.problems},
@@ -98,19 +102,21 @@ def _mark_shadowed(one_name: list[ListedAgent]) -> Iterator[ListedAgent]:
     yield winner
 
 
-def _read(folder: Path, project: Path) -> Iterator[AgentFile]:
+def _read(folder: Path, project: Path, tools: Set[str]) -> Iterator[AgentFile]:
     is_foreign = folder.parent.name == ".claude"
     for file in _files_of(folder):
         # A file of the package is shown by its name: nobody edits it there.
         shown_as = f"stretto:{file.name}" if folder == BUNDLED else relative_path(file, project)
-        yield read_agent_file(file, shown_as, is_foreign)
+        yield read_agent_file(file, shown_as, is_foreign, tools)
 
 
 def _files_of(folder: Path) -> list[Path]:
     return files_in(Folder(folder, ""), _SUFFIXES)
 
 
-def read_agent_file(path: Path, shown_as: str = "", is_foreign: bool = False) -> AgentFile:
+def read_agent_file(
+    path: Path, shown_as: str = "", is_foreign: bool = False, tools: Set[str] = KNOWN_TOOLS
+) -> AgentFile:
     """`is_foreign`: another tool's file, whose further keys are its own business."""
     source = load(path, shown_as=shown_as)
     document, prompt = (source, "") if isinstance(source, Document) else _split(source, path)
@@ -123,15 +129,15 @@ def read_agent_file(path: Path, shown_as: str = "", is_foreign: bool = False) ->
         return AgentFile(AgentId(path.stem), document.source.file, None, tuple(reading.problems))
     agent = _agent(fields, reading, path, prompt, is_foreign)
     if not is_foreign:
-        _check_tools(agent, fields, reading)
+        _check_tools(agent, fields, reading, tools)
     _check_schema(agent, fields, reading)
     problems = tuple(reading.problems)
     return AgentFile(agent.id, document.source.file, None if problems else agent, problems)
 
 
-def _check_tools(agent: Agent, fields: Fields, reading: Reading) -> None:
+def _check_tools(agent: Agent, fields: Fields, reading: Reading, tools: Set[str]) -> None:
     for tool in agent.tools:
-        fault = tool_fault(tool)
+        fault = tool_fault(tool, tools)
         if fault is not None:
             node = fields.node.entries["tools"]
             place = reading.source.place_inside_list(node, tool)

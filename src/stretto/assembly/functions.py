@@ -31,6 +31,7 @@ class Functions:
         plugins: Plugins,
     ) -> None:
         self.tools: Mapping[str, AnyFunctionTool] = _Tools(tools, plugins)
+        self.tool_names: Set[str] = _ToolNames(KNOWN_TOOLS, self.tools)
         self.given_agents = frozenset(map(AgentId, agents))
         self._agents = dict(agents)  # and those of packages, once a recipe has named them
         self._plugins = plugins

@@ -82,7 +82,9 @@ class Project:
         return self.settings.may_shadow or is_users_choice
 
     def catalog(self) -> Catalog:
-        found = load_catalog(self.settings.agents_dirs, self.settings.project)
+        found = load_catalog(
+            self.settings.agents_dirs, self.settings.project, self.functions.tool_names
+        )
         return self.functions.add_to(found)
 
     def agents(self) -> list[ListedAgent]:
@@ -94,7 +96,7 @@ class Project:
             settings.project / "agents": "project",
         }
         folders = (Folder(path, layers.get(path, "settings")) for path in settings.agents_dirs)
-        return list_agents(folders, settings.project)
+        return list_agents(folders, settings.project, self.functions.tool_names)
 
     def display_path(self, file: Path) -> str:
         """A path as a person would type it here."""

@@ -43,6 +43,7 @@ class Machine:
         self._settings = project.settings
         self._environ = project.environ
         self._plugins = project.plugins
+        self._tools = project.functions.tool_names
         self._chosen = chosen
 
     def agent_problems(self, agent: Agent) -> tuple[Problem, ...]:
@@ -55,7 +56,7 @@ class Machine:
             *(
                 Problem(fault.code, fault.message, hint=fault.hint)
                 for tool in tools
-                if (fault := tool_fault(tool)) is not None
+                if (fault := tool_fault(tool, self._tools)) is not None
             ),
             *self.server_problems(tools),
             *self._package_problems(names),
