@@ -41,8 +41,8 @@ def read_start(path: Path, most_bytes: int) -> bytes:
 
 @contextmanager
 def _open(path: Path) -> Iterator[BinaryIO]:
-    # Without O_NONBLOCK a pipe without a writer would hold us at the door; its kind is asked of
-    # what was opened, since the name may mean something else by then.
+    # Without O_NONBLOCK, opening a pipe that has no writer would never return. The kind of file is
+    # asked of the descriptor, because the path may name another file by now.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

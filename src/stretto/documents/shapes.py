@@ -34,10 +34,10 @@ class Reading:
 
 
 class Kind(ABC, Generic[T]):
-    """What a value may be. `read` gives it or None, having said why."""
+    """What a value may be. `read` returns it, or reports a problem and returns None."""
 
     called: str = "a value"  # 'must be …' in messages
-    mend: str = ""  # the hint, where "write …" says too little
+    fix: str = ""  # the hint, where "write …" says too little
 
     @abstractmethod
     def read(self, node: Node, at: Path, reading: Reading) -> T | None: ...
@@ -50,7 +50,7 @@ class Kind(ABC, Generic[T]):
             return None
         name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else "this"
         message = f"{name} must be {self.called}, not {describe(node)}"
-        reading.problem_at("RCP103", node, at, message, hint or self.mend or f"write {self.called}")
+        reading.problem_at("RCP103", node, at, message, hint or self.fix or f"write {self.called}")
         return None
 
 
@@ -136,16 +136,16 @@ class Shape:
         known = self._known.keys()
         if node.entries.keys() <= known:
             return node
-        mended = MapNode(node.start, node.end, node.line, node.column)
+        corrected = MapNode(node.start, node.end, node.line, node.column)
         for name, value in node.entries.items():
             meant: str | None = name
             if name not in known:
-                free = set(known).difference(node.entries, mended.entries)
+                free = set(known).difference(node.entries, corrected.entries)
                 meant = self._unknown(name, sorted(free), node.keys[name], (*at, name), reading)
             if meant is not None:
-                mended.entries[meant] = value
-                mended.keys[meant] = node.keys[name]
-        return mended
+                corrected.entries[meant] = value
+                corrected.keys[meant] = node.keys[name]
+        return corrected
 
     def _unknown(
         self, name: str, free: list[str], key: Node, at: Path, reading: Reading

@@ -137,7 +137,7 @@ class _Composer:
         # Only a plain scalar can be a number, a boolean or null; quotes make it text.
         value = written if event.style else plain_scalar(written)
         if event.style == '"' and (hidden := FORBIDDEN.search(written)):
-            # The file is clean, so it was written as an escape, and would come alive later.
+            # The file itself holds no control character, so this one was written as an escape.
             message = f"{name_letter(hidden[0])} cannot stand in a recipe, not even escaped"
             self._say("RCP004", event, message, "delete it")
         if self.has_odd_breaks:

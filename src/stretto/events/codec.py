@@ -59,7 +59,7 @@ def encode_apart(event: Event) -> tuple[str, Large | None, str]:
 
 
 def _read_nothing(digest: str) -> Json:
-    raise AssertionError("the store says who reads it")
+    raise AssertionError("the store puts its own reader in place of this one")
 
 
 def decode(row: str | bytes) -> Event | UnknownEvent:

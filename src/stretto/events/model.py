@@ -161,7 +161,7 @@ class ChangesCollected(_Event, frozen=True):
     is_merged: bool
     warnings: tuple[str, ...] = ()
     question: str = ""  # what a person should know before they merge it
-    is_unchanged: bool = False  # somebody looked, and the step had changed no file
+    is_unchanged: bool = False  # the files were compared, and the step had changed none
     diff: str = ""  # as a patch, cut where it is long
     changed: tuple[str, ...] = ()  # paths
     is_whole: bool = True  # False: it may hold half-done files of parts that did not succeed
@@ -200,10 +200,10 @@ class MergeHeld(_Event, frozen=True):
 
 
 class MergeUndone(_Event, frozen=True):
-    """A merge that a crash had cut off was undone, except where somebody had changed files since."""
+    """A merge that a crash had cut off was undone, except for files that were changed since."""
 
     at: _Time
-    paths: tuple[str, ...]  # as somebody else left them
+    paths: tuple[str, ...]  # the files that were left as they are
     kept: str  # the folder that holds these files as they were before the merge
 
 

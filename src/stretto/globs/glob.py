@@ -112,7 +112,7 @@ def _check_text(text: str) -> str:
 
 
 def _expand_braces(text: str) -> list[str]:
-    """`{a,b}c` → `ac`, `bc`. Nested ones wait on a list, for a thousand must not recurse."""
+    """`{a,b}c` → `ac`, `bc`. Nested braces wait on a list: a thousand of them would exhaust the stack."""
     outer: list[tuple[list[str], list[str]]] = []
     ended, current = list[str](), [""]
     for token in _BRACE_TOKEN.findall(text):
@@ -159,7 +159,7 @@ def _parse_path(text: str) -> Pattern:
             pattern.append(ANY)
     if all(isinstance(segment, str) for segment in pattern):
         pattern.append(ANY)  # a plain path is everything below it too
-    # The default of readers and writers means the same as '**', so it had better be equal.
+    # '**/*' is the default of readers and writers and means the same as '**', so both parse alike.
     return (ANY,) if pattern == [ANY, EVERY_NAME] else tuple(pattern)
 
 

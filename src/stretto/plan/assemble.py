@@ -81,7 +81,7 @@ def assemble(draft: Draft, edges: Edges, width: int) -> Plan:
 
 def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
     agent = _find_agent(draft, id)
-    # A registered agent's prompt is plain text: `{{` in it is nobody's reference.
+    # A registered agent's prompt is plain text: `{{` in it is no reference.
     prompt = draft.prompts.get(id) or Template.verbatim(agent.prompt)
     return PlannedAgent(
         id=id,

@@ -76,7 +76,7 @@ def _parse_globs(texts: Sequence[str]) -> tuple[Glob, ...]:
 class ConflictIndex:
     """The conflicts between all steps of a plan, each step known by its place in the list.
 
-    Steps with the same claims form a group. Two groups are compared when somebody first asks, and
+    Steps with the same claims form a group. Two groups are compared at the first question about them, and
     only if their paths begin alike. No step conflicts with itself.
     """
 
@@ -104,7 +104,7 @@ class ConflictIndex:
     def partners(self, i: int) -> frozenset[int]:
         """All steps that conflict with step i. The answer is not kept: where everything conflicts,
         keeping it for each step would cost the square of the plan."""
-        # Sorted, so that even who walks over the set sees the same order in every run.
+        # Sorted, so that iterating over the set gives the same order in every run.
         rivals = self._rivals(self._group_of[i])
         return frozenset(sorted(step for rival in rivals for step in rival.steps if step != i))
 
@@ -113,7 +113,7 @@ class ConflictIndex:
         if rivals is None:
             near = chain.from_iterable(self._stems[it].near(group.stems) for it in group.minds)
             rivals = [other for other in near if self._groups_conflict(group, other)]
-            if len(group.steps) > 1:  # somebody else will ask the same
+            if len(group.steps) > 1:  # the next step of the group asks for the same
                 self._rivals_of[group] = rivals
         return rivals
 

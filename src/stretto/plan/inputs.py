@@ -142,7 +142,7 @@ def _same(a: Json, b: Json | Misfit) -> bool:
 
 
 def missing(declared: tuple[Input, ...], given: Mapping[str, Json]) -> tuple[Input, ...]:
-    """The required inputs that nobody gave: what a terminal asks for."""
+    """The required inputs that were not given: a terminal asks for these."""
     return tuple(
         each
         for each in declared

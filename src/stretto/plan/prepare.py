@@ -78,7 +78,7 @@ def _denial(step: PlannedStep, plan: Plan) -> Problem:
 
 
 def claimed_sets(plan: Plan) -> frozenset[tuple[str, ...]]:
-    """The sets of globs whose aliases count: none where nobody writes."""
+    """The sets of globs whose aliases count: none in a plan without a writer."""
     sets = {step.write_set for step in plan.steps if step.is_writer}
     if _minds_readers(plan.steps):
         sets |= {step.read_set for step in plan.steps if not step.is_writer}

@@ -2,8 +2,8 @@
 
     bundled < user (~/.stretto/workflows) < project (workflows.dir)
 
-A recipe of a folder that nobody trusts does not take the place of one of the same name: whoever
-says `stretto run brief` means the recipe that they know.
+A recipe of a folder that is not trusted does not replace one of the same name: a user who writes
+`stretto run brief` means the recipe that they know.
 
 Every question looks at the folders anew, and reads only what changed since the last one, so
 files that appear or change are seen without a restart.
@@ -57,7 +57,7 @@ class Workflows:
 
     def entries(self) -> list[Entry]:
         """One per name: the nearest layer wins. Two in one layer: the first file wins, and the
-        other is listed as broken, because nobody could tell which one would run."""
+        other is listed as broken, because it would not be clear which one runs."""
         catalog = self._catalog()
         found: dict[str, Entry] = {}
         clashes: list[Entry] = []

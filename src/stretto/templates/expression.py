@@ -123,7 +123,7 @@ END = "end"
 OPERAND = "operand"
 
 # A hyphen between two name characters belongs to the name (`steps.a-b.output`), except right
-# after a loop variable: nobody has an `index-1`, everybody means the one before.
+# after a loop variable: `index-1` is meant as a subtraction.
 _NAME = r"\w++(?:-+\w++)*"
 _LOOP_VARIABLE = r"(?:item|index|iteration|feedback)(?!\w)"
 _TOKEN = rf"""(?xs)\s*+(?:

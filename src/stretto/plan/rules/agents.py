@@ -112,7 +112,7 @@ def check_tools(draft: Draft) -> None:
             fault = tool_fault(tool, draft.catalog.tools)
             _report_tool(draft, (*agent.at, "tools"), position, tool, fault)
         for position, tool in enumerate(agent.disallowed_tools):
-            # Forbidding what nobody has is harmless, unless the name is a slip. A filter is not read
+            # Forbidding a tool that the agent does not have is harmless, unless the name is misspelt. A filter is not read
             # here: whatever it says, the whole tool is forbidden.
             if not is_delegating(tool_name(tool)):
                 fault = tool_fault(tool_name(tool), draft.catalog.tools)
