@@ -1,11 +1,15 @@
 """Every key of the grammar is read into the model (RECIPES §2, §3, §4)."""
 
-import pytest
+import json
 
-from stretto.documents.document import read_text
-from stretto.documents.node import ListNode, MapNode, Node
+import pytest
+from jsonschema import Draft7Validator
+
+from stretto.documents.document import read_file, read_text
+from stretto.documents.node import ListNode, MapNode, Node, plain
 from stretto.documents.shapes import Shape
 from stretto.recipe import grammar
+from stretto.recipe.grammar import recipe_schema
 from stretto.recipe.model import (
     Agent,
     Branch,
@@ -25,7 +29,7 @@ from stretto.recipe.model import (
     Validation,
 )
 from stretto.recipe.read import read_recipe
-from support.recipes import problem_of, problems_of, recipe_of
+from support.recipes import RECIPES, problem_of, problems_of, recipe_of
 
 EVERYTHING = """\
 $schema: https://example.org/stretto.json
@@ -463,3 +467,47 @@ def test_another_way_to_merge_is_a_problem(written: str):
         f"name: x\nsteps: [{{id: a, agent: w, prompt: x, merge_back: {written}}}]"
     ).problems
     assert any("merge_back" in each.message for each in problems)
+
+
+VALIDATOR = Draft7Validator(recipe_schema())
+GOOD = "name: x\nsteps:\n  - {id: a, subagent: writer, prompt: y}\n"
+
+
+def errors(text: str) -> list[object]:
+    root = read_text(text).root
+    assert root is not None
+    return list(VALIDATOR.iter_errors(plain(root)))
+
+
+def test_the_schema_is_a_schema_and_json():
+    Draft7Validator.check_schema(recipe_schema())
+    assert json.loads(json.dumps(recipe_schema())) == recipe_schema()
+
+
+@pytest.mark.parametrize("file", sorted(RECIPES.iterdir()), ids=lambda file: file.stem)
+def test_the_printed_recipes_satisfy_it(file):
+    root = read_file(file).root
+    assert root is not None
+    assert list(VALIDATOR.iter_errors(plain(root))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD + "what: 1\n",
+        "name: x\n",
+        "name: x\nsteps: []\n",
+        GOOD.replace("id: a, ", ""),
+        GOOD.replace("prompt: y", "prompt: y, depend_on: b"),
+        GOOD + "timeout: soon\n",
+        GOOD + "max_concurrency: 0\n",
+        "workflow:\n  name: x\n  steps: [{agent: a}]\n",
+        "workflow: 5\n",
+    ],
+)
+def test_what_cannot_be_read_does_not(text):
+    assert errors(text)
+
+
+def test_what_can_be_read_does():
+    assert errors(GOOD) == []

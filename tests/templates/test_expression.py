@@ -2,13 +2,17 @@ import pytest
 
 from stretto.templates.expression import (
     DEEPEST_EXPRESSION,
+    END,
     Binary,
     Constant,
     Expression,
     ListLiteral,
     Logic,
+    NotAnExpression,
     Unary,
+    height,
     parse_expression,
+    tokens_of,
     written,
 )
 from stretto.templates.template import Fault, Reference
@@ -157,3 +161,80 @@ def test_what_is_too_long_or_too_deep_is_refused(text):
 def test_depth_just_within_the_bound_is_read():
     assert parsed("(" * 60 + "a" + ")" * 60).tree == Reference("a", ("a",), 60)
     parsed("1" + " + 1" * (DEEPEST_EXPRESSION - 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("steps.a-b.output", ["steps.a-b.output"]),
+        ("steps.1st-try.output", ["steps.1st-try.output"]),
+        ("index-1", ["index", "-", "1"]),
+        ("item-index", ["item", "-", "index"]),
+        ("item.a-b", ["item.a-b"]),
+        ("items-1", ["items-1"]),
+        ("a -1", ["a", "-", "1"]),
+        ("a- 1", ["a", "-", "1"]),
+        ("a[0]-1", ["a[0]", "-", "1"]),
+        ("3-1", ["3", "-", "1"]),
+        ("1.5e-3", ["1.5e-3"]),
+        ("x in[1]", ["x", "in", "[", "1", "]"]),
+        ("in-depth", ["in-depth"]),
+        ("a&&!b", ["a", "&&", "!", "b"]),
+        (" {{ a.b }} ", ["{{ a.b }}"]),
+        (r"'it\'s' == \"x\"".replace(r"\"", '"'), [r"'it\'s'", "==", '"x"']),
+    ],
+)
+def test_tokens_are_what_an_author_sees(text, expected):
+    tokens = tokens_of(text)
+    assert [token.text for token in tokens[:-1]] == expected
+    assert tokens[-1].mark == END
+    assert all(text[token.offset : token.end] == token.text for token in tokens)
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "hint"),
+    [
+        ("x = 3", 2, "use '=='"),
+        ("x === 3", 2, "use '=='"),
+        ("x !== 3", 2, "use '!='"),
+        ("x <> 3", 2, "use '!='"),
+        ("a & b", 2, "use 'and'"),
+        ("a | b", 2, "use 'or'"),
+        ("'open", 0, "close it with '"),
+        ('x == "open', 5, 'close it with "'),
+        ("{{a", 0, "close it with '}}'"),
+        (r"'\d'", 1, "escapes are"),
+        ("'{{a}}' == 'x'", 0, "remove the quotes around the reference"),
+        ("{{ a > 3 }}", 5, "write operators outside"),
+        ("a ? b", 2, ""),
+        ("9" * 400, 0, ""),
+        ("1e400", 0, ""),
+    ],
+)
+def test_what_cannot_be_read_is_refused_where_it_stands(text, offset, hint):
+    with pytest.raises(NotAnExpression) as refused:
+        tokens_of(text)
+    fault = refused.value.fault
+    assert (fault.code, fault.offset) == ("RCP209", offset)
+    assert hint in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("a and b or not c", "(a and b) or (not c)"),
+        ("1 + 2*3 == x", "(1 + (2 * 3)) == x"),
+        ("-x.y", "-x.y"),
+        ("size(a) in [1, 'it\\'s', null, true]", "size(a) in [1, 'it\\'s', null, true]"),
+    ],
+)
+def test_a_tree_can_be_written_out(text, again):
+    expression = parse_expression(text)
+    assert isinstance(expression, Expression)
+    assert written(expression.tree) == again
+
+
+def test_height_counts_the_longest_way_down():
+    assert height(Constant(1)) == 1
+    assert height(ListLiteral(())) == 1
+    assert height(Logic("or", (Constant(1), Unary("not", Constant(2))))) == 3

@@ -1,10 +1,11 @@
+import copy
 import json
 import time
 
 import pytest
 
-from stretto.templates.json_text import DEEPEST_JSON, NoJson, find_json, read_json
-from stretto.templates.scope import MISSING
+from stretto.templates.json_text import DEEPEST_JSON, NoJson, find_json, kind_of, read_json
+from stretto.templates.scope import MISSING, Missing
 
 
 @pytest.mark.parametrize(
@@ -130,3 +131,25 @@ def test_a_citation_before_the_answer_is_passed_over():
     assert find_json('As in [1] and [2, 3]: {"score": 7}') == {"score": 7}
     assert find_json("Only [1] and [2].") is MISSING
     assert find_json('See [1]. ["a", "b"]') == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (None, "null"),
+        (True, "true or false"),
+        (1, "a number"),
+        (1.5, "a number"),
+        ("", "text"),
+        ([], "a list"),
+        ({}, "an object"),
+    ],
+)
+def test_values_are_called_what_authors_call_them(value, kind):
+    assert kind_of(value) == kind
+
+
+def test_there_is_one_missing():
+    assert isinstance(MISSING, Missing)
+    assert copy.deepcopy(MISSING) is MISSING
+    assert repr(MISSING) == "MISSING"
