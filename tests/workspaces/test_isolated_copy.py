@@ -37,7 +37,7 @@ def test_a_folder_is_copied_byte_for_byte(tmp_path: Path) -> None:
     (workspace / "out").mkdir()
     isolated = isolate(workspace, tmp_path / "home")
     assert isolated.kind == "copy"
-    assert isolated.git_dir is None
+    assert not (isolated.home / "git").exists()
     assert read_tree(isolated.root) == read_tree(workspace)
     assert files_of(isolated.root) == with_modes(FILES)
     assert os.stat(isolated.root / "a.txt").st_ino != os.stat(workspace / "a.txt").st_ino
@@ -84,9 +84,13 @@ def test_our_git_directory_shows_the_repository_and_is_not_the_repositorys(tmp_p
     workspace = repository(tmp_path / "ws", {"a.txt": b"one\n"})
     isolated = isolate(workspace, tmp_path / "home")
     (isolated.root / "a.txt").write_bytes(b"two\n")
-    shown = git(isolated.root, f"--git-dir={isolated.git_dir}", "--work-tree=.", "diff", "--stat")
+    shown = git(
+        isolated.root, f"--git-dir={isolated.home / 'git'}", "--work-tree=.", "diff", "--stat"
+    )
     assert b"a.txt | 2 +-" in shown
-    assert git(isolated.root, f"--git-dir={isolated.git_dir}", "log", "--format=%s") == b"first\n"
+    assert (
+        git(isolated.root, f"--git-dir={isolated.home / 'git'}", "log", "--format=%s") == b"first\n"
+    )
 
 
 def test_a_part_of_a_repository_obeys_the_rules_above_it(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ import pytest
 from stretto.workspaces.change import ChangeSet, find_changes, open_changes
 from stretto.workspaces.isolated_copy import isolate, remove_tree
 from stretto.workspaces.merge import Conflict, MergePlan, plan_merge, stays_inside
-from stretto.workspaces.merge_state import WorkspaceBusy, merge_lock
+from stretto.workspaces.merge_state import Checkpoint, WorkspaceBusy, merge_lock, no_checkpoint
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.rollback import recover_merges
 from stretto.workspaces.transaction import (
     Merged,
     WorkspaceMoved,
-    apply_merge,
+    apply_locked,
     is_merged,
     merge_back,
 )
@@ -341,6 +341,11 @@ def test_changes_are_merged_once(writing: Writing) -> None:
     assert (writing.workspace / "b.txt").read_bytes() == b"b\n"
 
 
+def apply_plan(plan: MergePlan, home: Path, at: Checkpoint = no_checkpoint) -> Merged:
+    with merge_lock(home, plan.workspace):
+        return apply_locked(plan, home, at)
+
+
 @pytest.mark.parametrize("when", ["staged", "removed", "folder removed", "created", "kept"])
 def test_a_file_saved_in_the_middle_of_a_merge_undoes_all_of_it(
     writing: Writing, when: str
@@ -363,7 +368,7 @@ def test_a_file_saved_in_the_middle_of_a_merge_undoes_all_of_it(
             put("zz.txt", b"saved by hand")(writing.workspace)
 
     with pytest.raises(WorkspaceMoved, match=r"'zz\.txt' was changed in the workspace"):
-        apply_merge(plan, writing.home, save)
+        apply_plan(plan, writing.home, save)
     assert read_tree(writing.workspace) == {**before, "zz.txt": (b"saved by hand", 0o644)}
     assert (writing.workspace / "a.txt").stat().st_ino == inode
     conflict = writing.merge(changes)
@@ -401,12 +406,12 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(writing: Writing) -> None
             raise OSError(28, "No space left on device")
 
     with pytest.raises(KeyboardInterrupt):
-        apply_merge(plan, writing.home, fail)
+        apply_plan(plan, writing.home, fail)
     with pytest.raises((OSError, PathRefused)):
-        apply_merge(plan, writing.home, run_out)
+        apply_plan(plan, writing.home, run_out)
     assert read_tree(writing.workspace) == before
     assert recover_merges(writing.workspace, writing.home) == ()
-    assert isinstance(apply_merge(plan, writing.home), Merged)
+    assert isinstance(apply_plan(plan, writing.home), Merged)
 
 
 DYING = """

@@ -117,24 +117,20 @@ class LocalWorkspaces:
         made = await asyncio.to_thread(disarm_new, shared.folder, survey, self._home)
         after = await asyncio.to_thread(snapshot_stats, shared.folder)
         # Our own folder may lie in the workspace, and this process writes to it all the time.
-        own = os.path.relpath(self._home.resolve(), shared.folder.resolve())
-        undeclared = find_undeclared_paths(before, after, declared)
-        elsewhere = set(find_undeclared_paths(before, after, shared.write_set))
-        changed = [
-            path for path in find_undeclared_paths(before, after, ()) if path not in elsewhere
-        ]
-        is_unchanged = before.is_whole and after.is_whole and not changed
-        if before.is_whole and after.is_whole:
-            written = [
-                it
-                for it in find_undeclared_paths(before, after, ())
-                if not it.startswith(f"{own}/")
-            ]
+        ours = f"{os.path.relpath(self._home.resolve(), shared.folder.resolve())}/"
+
+        def changed_outside(globs: Sequence[str]) -> list[str]:
+            found = find_undeclared_paths(before, after, globs)
+            return [path for path in found if not path.startswith(ours)]
+
+        every, elsewhere = changed_outside(()), set(changed_outside(shared.write_set))
+        own = tuple(escape_path(path) for path in every if path not in elsewhere)
+        is_whole = before.is_whole and after.is_whole
+        if is_whole:
             note = self._note(shared.run_id, shared.step)
-            await asyncio.to_thread(note_written, note, shared.folder, written)
-        paths = tuple(escape_path(path) for path in undeclared if not path.startswith(f"{own}/"))
-        written_here = tuple(map(escape_path, changed))
-        return UndeclaredChanges(paths, is_unchanged, repositories=made, own=written_here)
+            await asyncio.to_thread(note_written, note, shared.folder, every)
+        undeclared = tuple(map(escape_path, changed_outside(declared)))
+        return UndeclaredChanges(undeclared, is_whole and not own, repositories=made, own=own)
 
     async def open(self, copy: WorkspaceCopy) -> Path:
         # The parts of a step start together and share one copy: the first makes it.

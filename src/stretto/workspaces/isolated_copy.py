@@ -84,11 +84,6 @@ class IsolatedCopy:
     def base(self) -> Path:
         return self.home / "base"
 
-    @property
-    def git_dir(self) -> Path | None:
-        """Ours, to be shown read-only or not at all."""
-        return self.home / "git" if self.kind == "worktree" else None
-
 
 def isolate(
     workspace: Path,

@@ -279,19 +279,6 @@ class RootedDir:
             if durable:
                 os.fsync(place.folder_fd)
 
-    def replace(self, source: str, target: str) -> None:
-        """Rename a file or a link; what is at the target is replaced, unless it is a folder."""
-        with self._writable(source) as old, self._writable(target) as new:
-            status = old.status()
-            if status is not None and stat.S_ISDIR(status.st_mode):
-                raise wrong_kind(source, "folder")
-            os.rename(old.name, new.name, src_dir_fd=old.folder_fd, dst_dir_fd=new.folder_fd)
-
-    def unlink(self, path: str) -> None:
-        """Remove a file, or a link itself."""
-        with self._writable(path) as place:
-            os.unlink(place.name, dir_fd=place.folder_fd)
-
     def mkdir(self, path: str) -> None:
         """Make a folder and those above it; being there already is fine."""
         names = normalize_path(path).split("/")
@@ -304,10 +291,6 @@ class RootedDir:
                     status = place.status()
                     if status is not None and not stat.S_ISDIR(status.st_mode):
                         raise wrong_kind(part, kind_of(status.st_mode), "folder") from None
-
-    def rmdir(self, path: str) -> None:
-        with self._writable(path) as place:
-            os.rmdir(place.name, dir_fd=place.folder_fd)
 
     # Opening
 

@@ -66,13 +66,6 @@ class Merged:
     left: tuple[SkippedPath, ...] = ()  # what stays as the workspace has it
 
 
-def apply_merge(plan: MergePlan, home: Path, at: Checkpoint = no_checkpoint) -> Merged:
-    """Under the workspace's lock. A merge that a crash left unfinished is undone first."""
-    with merge_lock(home, plan.workspace):
-        recover_locked(plan.workspace, home)
-        return apply_locked(plan, home, at)
-
-
 def apply_locked(plan: MergePlan, home: Path, at: Checkpoint = no_checkpoint) -> Merged:
     log = MergeLog(merges_folder(home, plan.workspace))
     with RootedDir(plan.workspace) as rooted:

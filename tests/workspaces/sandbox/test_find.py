@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.processes.watchdog import ResourceLimits
+from stretto.processes.watchdog import LimitName, ResourceLimits
 from stretto.workspaces.sandbox import sandbox as sandbox_module
 from stretto.workspaces.sandbox.sandbox import (
     NoSandbox,
@@ -127,7 +127,7 @@ def test_off_still_has_a_clean_environment_limits_and_an_end(
     command = "env; head -c 3M /dev/zero > big; (sleep 3; echo late > late) & sleep 30"
     ran = run(find("off"), command, confined(tmp_path, limits=limits))
     assert "hush" not in ran.output
-    assert ran.timed_out
+    assert ran.limit_hit is LimitName.WALL
     assert (tmp_path / "big").stat().st_size <= 1 << 20
     asyncio.run(asyncio.sleep(1.2))
     assert not (tmp_path / "late").exists()

@@ -14,7 +14,7 @@ from typing import Protocol
 from stretto.globs.glob import Glob
 from stretto.processes.limited import ProgramEnd
 from stretto.processes.programs import ProgramStart
-from stretto.processes.watchdog import LimitName, ResourceLimits
+from stretto.processes.watchdog import ResourceLimits
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
 
 PLAIN_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
@@ -70,18 +70,6 @@ class Ran(ProgramEnd):
     is_confined: bool = True
     kept_out: tuple[str, ...] = ()  # changes outside the write-set, which were not kept
     new_repositories: tuple[str, ...] = ()  # made by the command, and renamed since
-
-    @property
-    def truncated(self) -> bool:
-        return self.dropped_bytes > 0
-
-    @property
-    def timed_out(self) -> bool:
-        return self.limit_hit is LimitName.WALL
-
-    @property
-    def signal(self) -> int | None:
-        return self.exit_code - 128 if 128 < self.exit_code <= 128 + 64 else None
 
 
 @dataclass(frozen=True, slots=True)
