@@ -94,11 +94,7 @@ class ApplyOptions:
 def change_of(project: "Project", history: "History", step: str) -> ChangeSet:
     """What an isolated writer changed. Raises NotFound, and ChangeLost for a change that could not
     be kept when the step ended and still cannot be."""
-    run_id, steps = history.started.run_id, history.state.steps
-    known = steps.get(StepId(step))
-    if known is None:
-        hint = did_you_mean(step, steps) or f"its steps: {listed(steps)}"
-        raise NotFound(f"run {run_id} has no step '{step}'", hint=hint)
+    run_id, known = history.started.run_id, history.step(step)
     if known.changes is not None and known.changes.artifact:
         return open_changes(Path(known.changes.artifact))
     workspaces = open_workspaces(project.settings, project.redactor)
