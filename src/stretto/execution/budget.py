@@ -1,4 +1,4 @@
-"""What a run has spent and reserved. In: the plan's budget. Out: an account for each attempt.
+"""What a run has spent and reserved of its budget, with an account for each attempt.
 
 The scheduler decides by what ended attempts have cost, from events alone. The calls of attempts
 under way are decided here, before each of them, so that all that run together stay within one
@@ -46,7 +46,7 @@ class BudgetLedger:
         self._wake()
 
     def overspent(self, tokens: int, usd: float) -> str | None:
-        """`tokens` and `usd`: taken by somebody who has not been settled with yet."""
+        """`tokens` and `usd`: used by an attempt, and not settled yet."""
         budget = self._budget
         if budget.tokens is not None and self._tokens + tokens > budget.tokens:
             return f"budget exhausted: {self._tokens + tokens:,} of {budget.tokens:,} tokens used"
@@ -101,7 +101,7 @@ class BudgetLedger:
 
 
 class Account:
-    """One attempt's. Closed when the attempt ends, however it does."""
+    """The account of one attempt, closed when the attempt ends in whatever way."""
 
     def __init__(self, ledger: BudgetLedger) -> None:
         self._ledger = ledger
@@ -128,7 +128,7 @@ class Account:
         )
 
     def close(self, usage: Usage) -> None:
-        """`usage`: of the whole attempt. What nobody has settled is counted now."""
+        """`usage`: of the whole attempt. What was not settled call by call is counted now."""
         self._ledger.add(
             max(0, usage.tokens - self._settled_tokens), max(0.0, usage.usd - self._settled_usd)
         )

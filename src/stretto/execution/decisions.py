@@ -1,4 +1,4 @@
-"""A person's decision about a step. In: a run as it stands. Out: the event, or why it cannot count."""
+"""Turn a person's approval or rejection into an event, or say why it cannot count."""
 
 import secrets
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class DecisionRequest:
 def decision_of(
     state: RunState, step: StepId, verdict: DecisionRequest, now: float
 ) -> DecisionEvent:
-    """Raises InvalidUsage where it cannot count, with what stands."""
+    """Raises InvalidUsage where the decision cannot count, and says which decision does."""
     asking = _asking(state, step)
     if is_overdue(state, step, now):
         raise InvalidUsage(

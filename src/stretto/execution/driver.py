@@ -1,4 +1,4 @@
-"""Drive one run. In: a RunState, a journal, a runner, a clock. Out: the state at its end.
+"""Drive one run: journal its events, carry out its commands, until it ends or waits for a person.
 
     inbox ─events→ advance ─commands→ … journal.append(events + starts) … → carried out → inbox
 
@@ -96,19 +96,19 @@ class Driver:
         self._timers = Timers(clock, self._on_timer)
 
     def tell(self, event: Event) -> None:
-        """A fact from outside: a person decided, someone wants it cancelled."""
+        """Queue an event: an attempt has ended, a person has decided, the run is to be cancelled."""
         self._inbox.append(event)
         self._arrived.set()
 
     async def record(self, event: Event) -> None:
-        """Tell, and return when it is durable."""
+        """Queue an event, and return when it is durable."""
         durable = asyncio.get_running_loop().create_future()
         self._awaiting.append(durable)
         self.tell(event)
         await durable
 
     async def confirm(self) -> None:
-        """Raises Fenced when the run is somebody else's: no effect may follow then."""
+        """Raises Fenced when another process drives the run: no effect may follow then."""
         await self._journal.lease.confirm()
 
     def now(self) -> float:
@@ -124,12 +124,12 @@ class Driver:
         self._arrived.set()
 
     def on_lease_lost(self, error: StrettoError) -> None:
-        """The run is somebody else's now."""
+        """Another process drives the run now: stop, and raise the error from `drive`."""
         self._lost = error
         self.stop()
 
     async def drive(self, first: Event) -> RunState:
-        """Until the run has ended, is stopped, or waits for a person and nothing else."""
+        """Returns once the run has ended, was stopped, or waits for a person and for nothing else."""
         try:
             await self._turn([first, *fire_overdue(self._state, self._clock.now())])
             self._take_over()
@@ -266,7 +266,7 @@ class Driver:
                     await self._journal.put(key, loaded(row.output))
 
     def _cache_key(self, attempt: AttemptId, key: str) -> str:
-        """By content and by place: two votes that ask the same are two answers."""
+        """A key of content and place: two votes with the same prompt are two answers."""
         return cache_key(self._state.plan.name, self._places.of(attempt.step, attempt.part), key)
 
     def _is_cached(self, command: StartAttempt) -> bool:
@@ -312,7 +312,7 @@ class Driver:
                 pass  # it is on record already
 
     def _approved_before(self, command: AskApproval) -> Approved | None:
-        """What a person allowed in the run that this one repeats, if it is exactly the same."""
+        """The approval of the same content in the run that this one repeats, if there is one."""
         then = self._reusable.approved.get(command.step)
         if then is None or command.about != "start" or then.key != command.key:
             return None

@@ -1,4 +1,4 @@
-"""A run as its journal tells it. In: a store and a run's id. Out: History: events and their fold."""
+"""Read a run from its journal: its events, and the state that follows from them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

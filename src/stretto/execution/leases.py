@@ -1,4 +1,4 @@
-"""Keep the runs that this process drives: renew their leases, bring them what others posted.
+"""Keep the runs that this process drives: renew their leases, and read their mailboxes.
 
 One for all of them: ten thousand runs cost one look at the store each quarter of a second.
 """
@@ -65,7 +65,7 @@ class Lease:
         return cls(store, clock, run_id, fence, seconds, until)
 
     async def confirm(self) -> None:
-        """Ask this before an effect. Raises Fenced when the run is somebody else's by now.
+        """Call this before an effect. Raises Fenced when another process has taken the run over.
 
         A process that was away (stopped, suspended, busy) for longer than its lease does not know,
         and so asks the store. It goes on only if nobody has taken the run meanwhile.
@@ -123,7 +123,7 @@ class LeaseKeeper:
         why_dropped: Callable[[RunId, ExternalEvent], str] = lambda run_id, event: "",
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
-        """`why_dropped`: what is wrong with what was posted; it is dropped, with a word on stderr."""
+        """`why_dropped`: why a message does not count; it is dropped, with a warning in the log."""
         self._store = store
         self._why_dropped = why_dropped
         self._renew_seconds = lease_seconds / 3
@@ -153,7 +153,7 @@ class LeaseKeeper:
                 renew_at = loop.time() + self._renew_seconds
 
     async def poll_mailbox(self) -> None:
-        """Bring what was posted. A store that cannot be read now is asked again later."""
+        """Tell the drivers what was sent to them. A store that cannot be read now is read again later."""
         with suppress(StrettoError):
             mine = [m for m in await self._store.pending() if m.run_id in self._driven]
             for message in mine:

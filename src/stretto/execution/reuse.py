@@ -1,4 +1,4 @@
-"""Work that was done before. In: an earlier run. Out: the outputs that need not be made again.
+"""Reuse the answers of an earlier run where the work is the same.
 
 Equal keys mean equal work: the same agent, rendered prompt, tools, sets, schema, and the same
 model asked at the same place. But two places that do equal work (votes, equal elements of a map)
@@ -28,7 +28,7 @@ class EarlierAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Reusable:
-    """What an earlier run has to offer."""
+    """The answers and approvals of an earlier run."""
 
     run_id: str = ""
     plan: Plan | None = None  # of that run
@@ -103,7 +103,7 @@ class Reuse:
 
 
 def cache_key(workflow: str, place: AnswerPlace, key: str) -> str:
-    """What the cache over all runs knows an answer by: the work, and the place that asked."""
+    """The key of an answer in the cache of all runs: the work, and the place that asked."""
     where = sha256(
         "\0".join((workflow, place.step, place.part.text)).encode("utf-8", "surrogatepass")
     )

@@ -1,4 +1,4 @@
-"""Start, resume, retry, cancel and decide runs. In: a store, a runner, a clock. Out: RunState."""
+"""Start, resume, cancel and list runs, and record the decisions of people about them."""
 
 import asyncio
 import secrets
@@ -234,11 +234,11 @@ class Runs:
         return await self._store.runs(limit)
 
     async def addressed(self) -> set[RunId]:
-        """Runs for which somebody left a word that nobody has taken."""
+        """Runs that have unread messages in their mailbox."""
         return {message.run_id for message in await self._store.pending()}
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
-        """Whoever drives it is told; if nobody does, it is ended here."""
+        """Ask the process that drives the run to cancel it; if there is none, end the run here."""
         history = await load(self._store, run_id)
         if history.state.has_ended:
             raise InvalidUsage(f"run {run_id} has ended: {history.state.status.value}")
@@ -356,7 +356,8 @@ class Runs:
         return tuple(found)
 
     async def unsettled(self) -> tuple[Path, ...]:
-        """Of a workspace that is not there now, a disk that is not mounted, say, nothing is done."""
+        """Workspaces with an unfinished merge. A folder that is missing now (a disk that is not mounted)
+        is left out."""
         if self._workspaces is None:
             return ()
         found = await self._workspaces.unfinished()
@@ -372,7 +373,7 @@ class Runs:
         }
 
     async def sweep(self) -> None:
-        """Remove the litter. What belongs to a run that may go on is left alone."""
+        """Remove those copies. Copies of a run that may go on are kept."""
         if self._workspaces is None:
             return
         for run in await self.litter():
@@ -386,12 +387,12 @@ class Runs:
                 await self.sweep()
 
     async def _is_over(self, run: str) -> bool:
-        """Of a run that the journal does not know, nobody can say so."""
+        """Whether the run has ended. A run that the journal does not know may not have."""
         row = await self._store.run(RunId(run))
         return row is not None and row.status not in (None, RunStatus.RUNNING, RunStatus.WAITING)
 
     async def _release(self, state: RunState) -> None:
-        """The copies of writers that were cancelled, failed or timed out: nobody needs them now."""
+        """Remove the copies of writers that were cancelled, failed or timed out."""
         if self._workspaces is not None and state.workspace and state.has_ended:
             await self._workspaces.release(state.run_id)
 
@@ -401,7 +402,7 @@ class Runs:
         return await take_lease(self._store, self._clock, run_id, self._owner, self._lease_seconds)
 
     def _why_dropped(self, run_id: RunId, event: ExternalEvent) -> str:
-        """Why what was posted is not told to the run: a decision must be the user's own."""
+        """Why a message is not told to the run: a decision must carry the user's own seal."""
         if self._seals is None or not isinstance(event, DecisionEvent):
             return ""
         if self._seals.is_given(run_id, event):
@@ -457,7 +458,7 @@ def _is_applied(state: RunState, step: StepId) -> bool:
 
 
 def _identify_setup(plan: Plan, runner: Runner) -> Setup | None:
-    """Who answers, asked of the runner that will: nobody else knows it."""
+    """Which models and tools are behind the names of the plan, as the runner says."""
     if not isinstance(runner, Identified):
         return None
     agents = plan.agents.values()

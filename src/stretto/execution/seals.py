@@ -1,5 +1,4 @@
-"""Seals on what a run began with and what a person decided. In: events and the user's secret.
-Out: a MAC, or a refusal.
+"""Seals on what a run began with and on what a person decided: MACs with the user's secret.
 
 A plan is checked when its run starts; whoever drives the run later takes it from the journal. The
 seal says that it is still the same, and the inputs, the folder and the model with it (DESIGN, rule
@@ -26,7 +25,7 @@ _Decided = TypeVar("_Decided", bound=DecisionEvent)
 
 
 class Seals:
-    """`accepted`: fingerprints of what a person has read and takes as it is."""
+    """`accepted`: fingerprints of plans without a valid seal that a person has read and accepts."""
 
     def __init__(self, secret: Callable[[], bytes], accepted: frozenset[str] = frozenset()) -> None:
         self._secret = secret
@@ -81,10 +80,8 @@ def _start(started: RunStarted) -> bytes:
 
 
 def _decision(run_id: str, decided: DecisionEvent) -> bytes:
-    # Without its time: whoever writes it down sets that. The type is what tells a rejection from
-    # an approval; approvals were sealed before rejections were, and so without it.
-    kind = {} if isinstance(decided, Approved) else {"type": decided.type}
-    return _canonical({**_written(decided), **kind, "of": run_id})
+    # Without its time, which the driver sets when it journals the decision.
+    return _canonical({**_written(decided), "type": decided.type, "of": run_id})
 
 
 def _canonical(value: Mapping[str, object]) -> bytes:

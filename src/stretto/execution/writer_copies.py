@@ -1,4 +1,4 @@
-"""Where the writers of one run work. In: commands. Out: folders, and what became of them.
+"""The folders that the writers of one run work in, and what becomes of their changes.
 
 A step that is one delegation gets a new copy for every attempt: a retry never sees the half-done
 work of the attempt before, which may not even have stopped yet. The parts of a fan, a loop or a
@@ -84,7 +84,7 @@ class WriterCopies:
         return f"half-done files of {listed(left)}, which did not succeed" if left else ""
 
     def _may_have_written(self, attempt: AttemptState) -> bool:
-        """By a call that is on record; a program of its own need not say what it does."""
+        """Whether a tool call is on record, or the agent is a program that need not report its calls."""
         agent = self._state.plan.agents[attempt.agent]
         setup = self._state.setup
         models = (attempt.model, agent.model or "", *(setup.models.values() if setup else ()))
@@ -92,7 +92,7 @@ class WriterCopies:
         return attempt.started_at is not None and (is_program or attempt.tool_calls > 0)
 
     async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:
-        """A writer's answer counts only together with the files that it speaks of.
+        """The answer of a writer is reused only together with the files that it describes.
 
         What a shared writer wrote is kept nowhere: it must be there still. The parts of a fan, a
         loop or a map worked on one copy: what one of them did to it cannot be told from the rest,
@@ -189,7 +189,7 @@ class WriterCopies:
 
 
 def _how_it_fails(step: StepState) -> str:
-    """How the step is about to end, in words; empty: well."""
+    """How the step is about to fail, in words; empty if it is about to succeed."""
     if step.pending is None or step.pending.is_success:
         return ""
     return "was cancelled" if step.pending.is_cancelled else "failed"

@@ -1,5 +1,5 @@
-"""What a run may still spend. In: what a model call may take. Out: a reservation, or why there is
-none. All attempts of a run draw on one budget, so nobody calls a model without asking here.
+"""What a run may still spend. All attempts of a run share one budget, so each model call is reserved
+here before it is made.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""Where the journals of all runs are kept. In: events, in order. Out: the same, after a crash too.
+"""The store of all journals: events are appended in order, and read again after a crash.
 
-Who drives a run leases it and gets a fence: a number that grows with each lease of that run. Every
+The process that drives a run leases it and gets a fence: a number that grows with each lease of that run. Every
 append shows its fence, so a driver that slept through the end of its lease can do no harm.
 
 How long a lease lasts is counted by a clock that nobody can set, alike in all processes of one boot.

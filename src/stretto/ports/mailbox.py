@@ -1,4 +1,4 @@
-"""What others say to whoever drives a run: a person approves, somebody wants it cancelled.
+"""Messages to the process that drives a run: a person approves a step, or cancels the run.
 
 Only the driver writes a run's journal. Others leave their events here, and the driver takes
 them in. A message may be taken twice after a crash; no event of this kind does harm twice.

@@ -1,4 +1,4 @@
-"""The plug point for tools. In: a call by a model. Out: text for the model, and a verdict.
+"""The plug point for tools: a model calls one, and gets text and a verdict.
 
 What a tool may touch is decided when it is made for one attempt (Reach); a call that asks for
 more is refused there, whatever the model says.

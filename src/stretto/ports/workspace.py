@@ -1,4 +1,4 @@
-"""The plug point for workspaces. In: a run's folder. Out: a copy for a writer, and its change back."""
+"""The plug point for workspaces: a writer gets a copy of the run's folder, and its change is merged back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The whole scheduler. In: a RunState and an event. Out: the same state, and the commands."""
+"""The scheduler: an event changes the state of a run, and commands follow from it."""
 
 from typing import TypeAlias, assert_never
 

@@ -1,4 +1,4 @@
-"""What must happen next. Out of: advance. In to: the driver, which carries them out in order.
+"""What must happen next: `advance` decides it, and the driver carries it out in order.
 
 A command is carried out only after the event that caused it is durable, and a StartAttempt only
 after its AttemptStarted is. Every attempt that was started is answered by one event that ends

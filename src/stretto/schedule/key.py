@@ -1,4 +1,4 @@
-"""What makes two attempts the same work. In: all that an agent is told and held to. Out: a digest.
+"""What makes two attempts the same work: a digest of all that a runner obeys.
 
 The digest is that of one canonical JSON list. Its head and its end say nothing about a single
 attempt, so each is written (and the head digested) once for all that share it.

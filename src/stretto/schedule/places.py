@@ -1,6 +1,6 @@
-"""Where an answer belongs. In: a state and a part's name. Out: a place that a list may not move.
+"""Where an answer belongs, so that another run can reuse it there.
 
-A step's part is a place: `("scores", "firmographic")`. An element of a map is one by its value and
+A part of a step is a place. An element of a map is one by its value and
 by how many equal elements stand before it, not by its index: an element that is inserted at the
 front moves nobody's answer, and of equal elements each keeps its own.
 """

@@ -1,4 +1,4 @@
-"""Do everything that has become possible. In: a Transition. Out: the same, when nothing is left to do.
+"""Do everything that has become possible, until nothing is left to do.
 
 One flat loop: parts that ended first, then steps that only wait to retry, then steps whose
 dependencies have ended, then, in listing order, steps that fit. A plan of ten thousand steps that skip each other needs no stack.

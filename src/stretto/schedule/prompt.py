@@ -1,4 +1,4 @@
-"""What a subagent is told. In: a part of a step. Out: the command that starts its next attempt."""
+"""Make the command that starts the next attempt of a part, with its prompt and its whole request."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Which step starts next. In: steps that are ready. Out: the first that fits, in listing order.
+"""Which step starts next: of those that are ready, the first in listing order that fits.
 
 The outcome is that of RECIPES §9: pass over the ready steps in listing order and start each that
 fits under the width and conflicts with nothing that holds its files. The cost is not: steps with

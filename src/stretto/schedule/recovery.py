@@ -1,4 +1,4 @@
-"""Take up a run that another process left. In: its state. Out: what that process still owed.
+"""Resume a run that another process has left, and do what that process still had to do.
 
 Nobody knows what became of an attempt that was under way; its step's `recovery` decides.
 """

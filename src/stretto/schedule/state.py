@@ -1,4 +1,4 @@
-"""Where a run stands. In: Plan. Out: RunState, the fold of its events.
+"""The state of a run: the fold of its events over its plan.
 
     RunState ── steps: StepState ── parts: PartState ── attempts: AttemptState
 

@@ -1,4 +1,4 @@
-"""The tool calls of one step. In: ToolEnded. Out: counts, and a warning for what did not work."""
+"""Count the tool calls of one step, and warn about those that did not work."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
-"""What was acknowledged, noted beside the journal. In: the last event of each run, after a commit.
-Out: which runs hold fewer events when the journal is opened again, and a copy of its files.
+"""Note beside the journal which events were acknowledged, so that a loss is found when the journal is
+opened again.
 
 SQLite reads a WAL that is gone, cut off or damaged as one that ended earlier, and says nothing. So
 each process that writes notes how far each run has come. The note is never synced: it outlives the

@@ -1,4 +1,4 @@
-"""Large values of a SQLite store, read when they are used. In: a digest. Out: the value."""
+"""Large values of a SQLite store, read when they are used."""
 
 import sqlite3
 from contextlib import closing

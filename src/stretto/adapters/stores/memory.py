@@ -1,4 +1,4 @@
-"""A store of journals in memory, for tests and trials. In: events. Out: the same, until the end.
+"""A store of journals in memory, for tests and trials.
 
 It keeps the rows as text, as the one on disk does: what cannot be written there fails here too,
 and nobody can change an event after it was appended.

@@ -1,4 +1,4 @@
-"""A store of journals in one SQLite file. In: events. Out: the same, after a crash too.
+"""A store of journals in one SQLite file.
 
 Writing goes through one thread (sqlite_writer). Reading needs no queue, for in WAL mode readers
 and the writer never wait for each other.

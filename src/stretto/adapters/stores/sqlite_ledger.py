@@ -1,4 +1,4 @@
-"""What one transaction writes. In: appends, leases, words and outputs. Out: rows."""
+"""What one transaction writes: events, leases, messages and cached outputs."""
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -168,6 +168,6 @@ class Ledger:
             case RunEnded():
                 sql = "UPDATE runs SET status = ?, ended_at = ? WHERE id = ?"
                 self._db.execute(sql, (str(event.status), event.at, run))
-                # What was posted too late is nobody's business any more.
+                # Messages that were sent too late cannot be acted on any more.
                 late = "DELETE FROM mailbox WHERE run_id = (SELECT run_id FROM runs WHERE id = ?)"
                 self._db.execute(late, (run,))

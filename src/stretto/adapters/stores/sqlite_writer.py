@@ -1,4 +1,4 @@
-"""The one thread that writes. In: changes, asked for at once by many. Out: one commit for all.
+"""The one thread that writes: changes that are asked for at the same time share one commit.
 
     append ─┐                  ┌ one thread ─────────────────┐
     append ─┼→ queue → batch → │ BEGIN, each change, COMMIT  │ → all futures at once
@@ -43,7 +43,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._queue = SimpleQueue[_Request | None]()  # None: no more will come
         self._opened: asyncio.Future[None] = self._loop.create_future()
-        # A daemon: who forgets to close loses nothing that was acknowledged, and may still exit.
+        # A daemon, so that a program that forgets to close can exit; what was acknowledged is safe.
         self._thread = Thread(target=self._work, name="stretto-journal", daemon=True)
         self._is_closed = False
         self.lease_time: Callable[[], float] = time.time  # known once it is started
