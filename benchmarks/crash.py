@@ -56,6 +56,7 @@ from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
+QUICK = (10, 200)  # kills, steps
 AT_ONCE = 6  # runs that one child drives together
 LEASE_SKIP_SECONDS = 60.0  # the store's clock goes on by this with each child: leases have run out
 FINISH_SECONDS = 600.0
@@ -168,7 +169,8 @@ class Effects:
         )
 
     def _write(self, place: _Place) -> None:
-        os.write(self._effects, f"{json.dumps([time.time(), *place])}\n".encode())
+        # By the driver's clock: on a busy machine the wall clock may differ by milliseconds.
+        os.write(self._effects, f"{json.dumps([SystemClock().now(), *place])}\n".encode())
         os.fsync(self._effects)
 
     def acknowledge(self, event: Event, state: RunState) -> None:
@@ -178,7 +180,8 @@ class Effects:
 
 def _name(event: Event) -> tuple[str, str, str, int]:
     if isinstance(event, AttemptStarted | AttemptSucceeded | AttemptFailed):
-        return event.type, event.attempt
+        id = event.attempt
+        return event.type, id.step, id.part.text, id.number
     return event.type, "", "", 0
 
 
@@ -186,7 +189,9 @@ async def open_runs(folder: Path, generation: int) -> tuple[SqliteJournal, Runs]
     # The dead child's leases would last half a minute: to the store, a minute has passed.
     skipped = generation * LEASE_SKIP_SECONDS
     store = await SqliteJournal.open(folder / "runs.db", lambda: time.time() + skipped)
-    return store, Runs(store, SystemClock(), owner=LeaseOwner(name_of_this_process(), is_dead))
+    owner = LeaseOwner(name_of_this_process(), is_dead)
+    # Every kill counts as a crash of the steps under way, and none of them shall be given up on.
+    return store, Runs(store, SystemClock(), owner=owner, most_crashes=1_000_000)
 
 
 async def child(folder: Path, generation: int, steps: int) -> None:
@@ -270,9 +275,26 @@ class Verdict:
     run_twice: list[str] = field(default_factory=list)
     unrecorded: list[str] = field(default_factory=list)
 
+    kills: int = 0
+
     @property
     def is_good(self) -> bool:
-        return not (self.lost or self.run_twice or self.unrecorded)
+        return not any(self.bad.values())
+
+    @property
+    def bad(self) -> dict[str, int]:
+        """How often what must never happen did happen."""
+        names = ("lost", "run_twice", "unrecorded")
+        return {name: len(getattr(self, name)) for name in names}
+
+
+def try_kills(folder: Path, kills: int, steps: int, chance: random.Random) -> Verdict:
+    folder.mkdir()
+    killed = kill_often(folder, kills, chance)
+    finish(folder, kills, steps)
+    verdict = asyncio.run(compare(folder))
+    verdict.kills = killed
+    return verdict
 
 
 async def compare(folder: Path) -> Verdict:
@@ -465,9 +487,9 @@ class _Large(Effects):
 # --- figures -------------------------------------------------------------------------------
 
 
-def show(verdict: Verdict, killed: int, seconds: float) -> None:
+def show(verdict: Verdict, seconds: float) -> None:
     rows = (
-        ("kills", killed),
+        ("kills", verdict.kills),
         ("runs", verdict.runs),
         ("of these, resumed at least once", verdict.resumed),
         ("steps", verdict.steps),
@@ -502,18 +524,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--steps", type=int, default=5_000, help="at least as many in all")
     parser.add_argument("--seed", type=int, default=None, help="of the moments of the kills")
-    parser.add_argument("--quick", action="store_true", help="10 kills, 200 steps")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK[0]} kills, {QUICK[1]} steps")
     wanted = parser.parse_args()
-    kills, steps = (10, 200) if wanted.quick else (wanted.kills, wanted.steps)
+    kills, steps = QUICK if wanted.quick else (wanted.kills, wanted.steps)
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "killed"
-        folder.mkdir()
-        killed = kill_often(folder, kills, random.Random(wanted.seed))
-        finish(folder, kills, steps)
-        verdict = asyncio.run(compare(folder))
+        verdict = try_kills(Path(place) / "killed", kills, steps, random.Random(wanted.seed))
         full = fill_disk(Path(place) / "full")
-    show(verdict, killed, time.perf_counter() - begun)
+    show(verdict, time.perf_counter() - begun)
     show_full(full)
     bad = [*verdict.lost, *verdict.run_twice, *verdict.unrecorded]
     bad += [*full.verdict.lost, *full.verdict.run_twice, *full.verdict.unrecorded]

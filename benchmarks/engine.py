@@ -110,9 +110,8 @@ class Peer:
         return Taken(taken["wall"], taken["cpu"])
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        with self._process:  # closes its pipes and waits
+            pass
 
 
 async def measure(
@@ -276,7 +275,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small graphs, one round")
     parser.add_argument("--check", action="store_true", help="exit 1 if a goal is missed")
     wanted = parser.parse_args()
-    goals = _quick() if wanted.quick else _all(wanted.rounds, wanted.peers)
+    goals = measure_quickly() if wanted.quick else _all(wanted.rounds, wanted.peers)
     width = max(len(goal.what) for goal in goals)
     print(f"{'':{width}}  {'goal':>9}  {'reached':>9}")
     for goal in goals:
@@ -303,7 +302,7 @@ def _all(rounds: int, python: str | None) -> list[Goal]:
     return goals
 
 
-def _quick() -> list[Goal]:
+def measure_quickly() -> list[Goal]:
     shapes = [(chain(20), 1.3), (fan(20), 3.0), (layers(3, 5), 3.0)]
     with tempfile.TemporaryDirectory() as folder:
         goals = asyncio.run(compare(shapes, Path(folder), 0, None))

@@ -122,22 +122,30 @@ def measured(work: str, home: Path, size: int) -> dict[str, float]:
     return figures
 
 
-def main(steps: int, kilobytes: int) -> None:
-    size, total = kilobytes * 1_000, steps * kilobytes * 1_000
-    print(f"{steps:,} steps of {kilobytes} kB: {total / MEGA:,.0f} MB of outputs")
+def measure(steps: int, kilobytes: int) -> dict[str, dict[str, float]]:
+    """By work; "nothing" is what an interpreter needs that does none."""
+    size = kilobytes * 1_000
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        idle = measured("nothing", home, 0)["peak"]
-        measured_run = measured("run", home, steps * 10**9 + size)
-        works = {"run": measured_run}
-        works |= {work: measured(work, home, size) for work in ("resume", "html", "json", "md")}
-        for work, figures in works.items():
-            above = max(0.0, figures["peak"] - idle)
-            made = f", {figures['bytes'] / MEGA:,.1f} MB made" if figures["bytes"] else ""
-            print(
-                f"{work:>7}: {above / MEGA:7,.0f} MB above {idle / MEGA:.0f}, "
-                f"{above / total:5.2f} of the outputs, {figures['seconds']:.1f} s{made}"
-            )
+        works = {"nothing": measured("nothing", home, 0)}
+        works["run"] = measured("run", home, steps * 10**9 + size)
+        return works | {
+            work: measured(work, home, size) for work in ("resume", "html", "json", "md")
+        }
+
+
+def main(steps: int, kilobytes: int) -> None:
+    total = steps * kilobytes * 1_000
+    print(f"{steps:,} steps of {kilobytes} kB: {total / MEGA:,.0f} MB of outputs")
+    works = measure(steps, kilobytes)
+    idle = works.pop("nothing")["peak"]
+    for work, figures in works.items():
+        above = max(0.0, figures["peak"] - idle)
+        made = f", {figures['bytes'] / MEGA:,.1f} MB made" if figures["bytes"] else ""
+        print(
+            f"{work:>7}: {above / MEGA:7,.0f} MB above {idle / MEGA:.0f}, "
+            f"{above / total:5.2f} of the outputs, {figures['seconds']:.1f} s{made}"
+        )
 
 
 if __name__ == "__main__":

@@ -64,13 +64,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit 1 if a goal is missed")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [
-            *starts(Path(folder), 3 if wanted.quick else 31),
-            *whole_run(Path(folder), 1 if wanted.quick else 9),
-            *planning(2 if wanted.quick else 9),
-            *bombs(Path(folder), 1 if wanted.quick else 5),
-            *conflicts(50 if wanted.quick else 500),
-        ]
+        rows = measure(Path(folder), is_quick=wanted.quick)
     width = max(len(row.what) for row in rows)
     print(f"{'':{width}}  {'goal':>9}  {'reached':>9}")
     for row in rows:
@@ -80,6 +74,16 @@ def main() -> int:
     missed = sum(not row.is_reached for row in rows)
     print(f"\n{len(rows) - missed} of {len(rows)} goals reached")
     return 1 if missed and wanted.check else 0
+
+
+def measure(folder: Path, *, is_quick: bool) -> list[Row]:
+    return [
+        *starts(folder, 3 if is_quick else 31),
+        *whole_run(folder, 1 if is_quick else 9),
+        *planning(2 if is_quick else 9),
+        *bombs(folder, 1 if is_quick else 5),
+        *conflicts(50 if is_quick else 500),
+    ]
 
 
 # --- starting ------------------------------------------------------------------------------

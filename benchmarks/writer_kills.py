@@ -83,9 +83,12 @@ KINDS = tuple(
 )
 
 
+QUICK = (6, 200, 0.002)  # kills, files, seconds more a file operation
+
+
 @dataclass
 class Figures:
-    kills: Counter[str] = field(default_factory=Counter)  # by signal
+    signals: Counter[str] = field(default_factory=Counter)  # that killed
     phases: Counter[str] = field(default_factory=Counter)  # what the journal had when it died
     kinds: Counter[str] = field(default_factory=Counter)
     of_resume: int = 0
@@ -99,8 +102,18 @@ class Figures:
     told: list[str] = field(default_factory=list)
 
     @property
+    def kills(self) -> int:
+        return self.signals.total()
+
+    @property
     def is_good(self) -> bool:
-        return self.trials > 0 and not (self.lost or self.mixed or self.unsaid or self.litter)
+        return self.trials > 0 and not any(self.bad.values())
+
+    @property
+    def bad(self) -> dict[str, int]:
+        """How often what must never happen did happen."""
+        names = ("lost", "mixed", "unsaid", "litter")
+        return {name: getattr(self, name) for name in names}
 
 
 # The workspace, and what the writer is told to do to it.
@@ -402,7 +415,7 @@ def kill(at: Bench, kind: Kind, run: Run, figures: Figures) -> bool:
         return False
     run.send(number)
     run.wait()
-    figures.kills[number.name] += 1
+    figures.signals[number.name] += 1
     figures.phases[at.phase()] += 1
     return True
 
@@ -471,18 +484,20 @@ def _litter(at: Bench, kind: Kind, report: dict[str, Any]) -> list[str]:
     return [path.name for path in left]
 
 
-def try_all(at: Bench, kills: int, figures: Figures) -> None:
+def try_kills(at: Bench, kills: int) -> Figures:
+    figures = Figures()
     for kind in set(KINDS):
         measure(at, kind)
-    while figures.kills.total() < kills:
+    while figures.kills < kills:
         attempt(at, at.chance.choice(KINDS), figures)
         if figures.trials % 50 == 0 and figures.trials:
-            print(f"… {figures.kills.total()} kills", file=sys.stderr, flush=True)
+            print(f"… {figures.kills} kills", file=sys.stderr, flush=True)
+    return figures
 
 
 def show(figures: Figures) -> None:
-    print(f"kills                        {figures.kills.total():>6,}")
-    for name, count in sorted(figures.kills.items()):
+    print(f"kills                        {figures.kills:>6,}")
+    for name, count in sorted(figures.signals.items()):
         print(f"  {name:<27}{count:>6,}")
     for name, count in sorted(figures.phases.items()):
         print(f"  while it was {name:<23}".ljust(29) + f"{count:>6,}")
@@ -515,15 +530,14 @@ def main() -> int:
         rear(chosen.slow)
         return 0
     seed = random.randrange(10**6) if chosen.seed is None else chosen.seed
-    kills, files = (6, 200) if chosen.quick else (chosen.kills, chosen.files)
-    slow_seconds = 0.002 if chosen.quick else chosen.slow
-    figures = Figures()
+    wanted = (chosen.kills, chosen.files, chosen.slow)
+    kills, files, slow_seconds = QUICK if chosen.quick else wanted
     print(f"seed {seed}, {files:,} files, {slow_seconds * 1000:g} ms more a file operation")
     with (
         tempfile.TemporaryDirectory(prefix="stretto-kills-", dir=chosen.folder) as folder,
         bench(Path(folder) / "b", files, chosen.src, slow_seconds, random.Random(seed)) as at,
     ):
-        try_all(at, kills, figures)
+        figures = try_kills(at, kills)
     show(figures)
     return 0 if figures.is_good else 1
 

@@ -1,0 +1,128 @@
+"""The two harnesses that kill Stretto: a few kills lose nothing, and both would say so if they did."""
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.benchmarks import FOLDER, load_benchmark
+
+
+def kill_runs(folder: Path) -> Any:
+    crash = load_benchmark("crash")
+    kills, steps = crash.QUICK
+    return crash.try_kills(folder / "killed", kills, steps, random.Random(1))
+
+
+def kill_writers(folder: Path) -> Any:
+    harness = load_benchmark("writer_kills")
+    kills, files, slow_seconds = harness.QUICK
+    with harness.bench(folder / "b", files, harness.SRC, slow_seconds, random.Random(1)) as at:
+        return harness.try_kills(at, kills)
+
+
+@pytest.mark.parametrize(
+    ("harness", "kills"), [(kill_runs, 10), (kill_writers, 6)], ids=["runs", "writers"]
+)
+def test_a_few_kills_lose_nothing(harness: Any, kills: int, tmp_path: Path) -> None:
+    figures = harness(tmp_path)
+    assert figures.kills >= kills
+    assert figures.bad == dict.fromkeys(figures.bad, 0), figures
+    assert figures.is_good
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    full = load_benchmark("crash").fill_disk(tmp_path / "full")
+    assert full.said
+    assert full.verdict.steps
+    assert full.verdict.is_good
+
+
+# Damage to what a few runs or a writer left behind, and what the harness must find.
+
+
+@pytest.fixture(scope="module")
+def ended_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("crash") / "runs"
+    folder.mkdir()
+    words = [sys.executable, FOLDER / "crash.py", "--child", str(folder), "0", "20"]
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=True, timeout=120)
+    return folder
+
+
+RUNS: dict[str, tuple[str, ...]] = {
+    "nothing": (),
+    "an effect that happened again": ("run_twice",),
+    "an effect that is gone": ("lost",),
+    "an effect that nobody started": ("unrecorded",),
+    "an acknowledged event that is gone": ("lost",),
+}
+
+
+@pytest.mark.parametrize("damage", RUNS)
+def test_the_harness_of_runs_sees_damage(damage: str, ended_runs: Path) -> None:
+    effects, acknowledged = ended_runs / "effects.jsonl", ended_runs / "acknowledged.jsonl"
+    before = {file: file.read_text() for file in (effects, acknowledged)}
+    *most, last = before[effects].splitlines(keepends=True)
+    where, run, *_ = json.loads(last)
+    changed = {
+        "nothing": before,
+        "an effect that happened again": {effects: "".join([*most, last, last])},
+        "an effect that is gone": {effects: "".join(most)},
+        "an effect that nobody started": {
+            effects: before[effects] + json.dumps([where, run, "nobody", "", 1]) + "\n"
+        },
+        "an acknowledged event that is gone": {
+            acknowledged: before[acknowledged]
+            + json.dumps([run, "attempt_succeeded", "nobody", "", 1])
+            + "\n"
+        },
+    }[damage]
+    try:
+        for file, text in changed.items():
+            file.write_text(text)
+        figures = asyncio.run(load_benchmark("crash").compare(ended_runs))
+    finally:
+        for file, text in before.items():
+            file.write_text(text)
+    assert tuple(name for name, count in figures.bad.items() if count) == RUNS[damage]
+    assert figures.is_good == (not RUNS[damage])
+
+
+MERGED = {"status": "complete", "steps": {"a": {"changes": {"merged": True}}}}
+OPEN: dict[str, Any] = {"status": "complete", "steps": {"a": {}}}
+
+
+@pytest.mark.parametrize(
+    ("damage", "report", "bad"),
+    [
+        ({}, OPEN, ()),
+        ({"d0/f0.txt": None}, OPEN, ("lost",)),
+        ({"d0/f0.txt": b"torn"}, OPEN, ("lost",)),
+        ({"d3/f3.txt": b"changed\n"}, OPEN, ("mixed",)),
+        ({}, MERGED, ("unsaid",)),
+        ({}, {"error": "it crashed"}, ("unsaid",)),
+        ({".stretto-merge-1/new/0": b"x"}, OPEN, ("litter",)),
+    ],
+)
+def test_the_harness_of_writers_sees_damage(
+    tmp_path: Path, damage: dict[str, bytes | None], report: dict[str, Any], bad: tuple[str, ...]
+) -> None:
+    harness = load_benchmark("writer_kills")
+    kind = harness.Kind("plain folder", "tools", "rerun")
+    at = harness.Bench(tmp_path, {}, None, None, None, random.Random(1))
+    at.trees[kind.folder] = harness.make_workspace(at.workspace(kind), 60, False)
+    for path, content in damage.items():
+        file = at.workspace(kind) / path
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.unlink() if content is None else file.write_bytes(content)
+    figures = harness.Figures(trials=1)
+    harness.judge(at, kind, report, figures)
+    assert tuple(name for name, count in figures.bad.items() if count) == bad
+    assert figures.is_good == (not bad)
