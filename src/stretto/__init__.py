@@ -20,153 +20,65 @@ TYPE_CHECKING = False  # as mypy understands it; typing takes as long to import 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import (
         CallKey as CallKey,
-    )
-    from stretto.adapters.tools.functions import (
         FunctionTool as FunctionTool,
-    )
-    from stretto.adapters.tools.functions import (
         tool as tool,
     )
     from stretto.agents.functions import AgentContext as AgentContext
     from stretto.assembly.changes import (
         AppliedChange as AppliedChange,
-    )
-    from stretto.assembly.changes import (
         MergeConflict as MergeConflict,
-    )
-    from stretto.assembly.changes import (
         PathNote as PathNote,
-    )
-    from stretto.assembly.changes import (
         StepChange as StepChange,
     )
     from stretto.assembly.project import RecipeSource as RecipeSource
     from stretto.assembly.run import Run as Run
-    from stretto.assembly.stretto import RunSummary as RunSummary
-    from stretto.assembly.stretto import Stretto as Stretto
-    from stretto.assembly.stretto import run as run
-    from stretto.assembly.views import DryRun as DryRun
-    from stretto.assembly.views import RunReport as RunReport
+    from stretto.assembly.stretto import RunSummary as RunSummary, Stretto as Stretto, run as run
+    from stretto.assembly.views import DryRun as DryRun, RunReport as RunReport
     from stretto.events.model import (
         ApprovalRequested as ApprovalRequested,
-    )
-    from stretto.events.model import (
         Approved as Approved,
-    )
-    from stretto.events.model import (
         AttemptCancelled as AttemptCancelled,
-    )
-    from stretto.events.model import (
         AttemptFailed as AttemptFailed,
-    )
-    from stretto.events.model import (
         AttemptStarted as AttemptStarted,
-    )
-    from stretto.events.model import (
         AttemptSucceeded as AttemptSucceeded,
-    )
-    from stretto.events.model import (
         CancelRequested as CancelRequested,
-    )
-    from stretto.events.model import (
         ChangesApplied as ChangesApplied,
-    )
-    from stretto.events.model import (
         ChangesCollected as ChangesCollected,
-    )
-    from stretto.events.model import (
         Event as Event,
-    )
-    from stretto.events.model import (
         MergeFailed as MergeFailed,
-    )
-    from stretto.events.model import (
         MergeHeld as MergeHeld,
-    )
-    from stretto.events.model import (
         MergeUndone as MergeUndone,
-    )
-    from stretto.events.model import (
         MessageDropped as MessageDropped,
-    )
-    from stretto.events.model import (
         ModelFailedOver as ModelFailedOver,
-    )
-    from stretto.events.model import (
         ModelRetried as ModelRetried,
-    )
-    from stretto.events.model import (
         ModelSpoke as ModelSpoke,
-    )
-    from stretto.events.model import (
         Rejected as Rejected,
-    )
-    from stretto.events.model import (
         RunEnded as RunEnded,
-    )
-    from stretto.events.model import (
         RunResumed as RunResumed,
-    )
-    from stretto.events.model import (
         RunStarted as RunStarted,
-    )
-    from stretto.events.model import (
         TimerFired as TimerFired,
-    )
-    from stretto.events.model import (
         ToolEnded as ToolEnded,
-    )
-    from stretto.events.model import (
         ToolStarted as ToolStarted,
     )
-    from stretto.ports.journal import Fenced as Fenced
-    from stretto.ports.journal import JournalFull as JournalFull
-    from stretto.ports.journal import Leased as Leased
+    from stretto.ports.journal import Fenced as Fenced, JournalFull as JournalFull, Leased as Leased
     from stretto.problems.errors import (
         InvalidConfig as InvalidConfig,
-    )
-    from stretto.problems.errors import (
         InvalidInputs as InvalidInputs,
-    )
-    from stretto.problems.errors import (
         InvalidRecipe as InvalidRecipe,
-    )
-    from stretto.problems.errors import (
         InvalidUsage as InvalidUsage,
-    )
-    from stretto.problems.errors import (
         NotFound as NotFound,
-    )
-    from stretto.problems.errors import (
         NotReady as NotReady,
-    )
-    from stretto.problems.errors import (
         NotTrusted as NotTrusted,
-    )
-    from stretto.problems.errors import (
         PermissionDenied as PermissionDenied,
-    )
-    from stretto.problems.errors import (
         PlanNotAccepted as PlanNotAccepted,
-    )
-    from stretto.problems.errors import (
         RefusedToOverwrite as RefusedToOverwrite,
-    )
-    from stretto.problems.errors import (
         StrettoError as StrettoError,
     )
-    from stretto.problems.problem import Place as Place
-    from stretto.problems.problem import Problem as Problem
+    from stretto.problems.problem import Place as Place, Problem as Problem
     from stretto.report.model import (
         AttemptReport as AttemptReport,
-    )
-    from stretto.report.model import (
         ChangesReport as ChangesReport,
-    )
-    from stretto.report.model import (
         Issue as Issue,
-    )
-    from stretto.report.model import (
         StepReport as StepReport,
     )
     from stretto.vocabulary.json_value import Json as Json

@@ -10,8 +10,7 @@ import pytest
 from stretto.testing.openai_script import Said, Status, ToolCall
 from stretto.testing.openai_server import serving
 from support.background_runs import journal, lines, running
-from support.cli import Said as Printed
-from support.cli import stretto, write
+from support.cli import Said as Printed, stretto, write
 
 # A program that does what it was told, and more.
 PROGRAM = """

@@ -32,6 +32,17 @@ def test_the_exports_are_these_and_no_others() -> None:
         _ = stretto.Driver
 
 
+def test_the_types_and_the_table_of_places_name_the_same_modules() -> None:
+    tree = ast.parse(Path(stretto.__file__).read_text(encoding="utf-8"))
+    typed = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in typed.body if isinstance(node, ast.ImportFrom)]
+    typed_places = {(node.module, name.name) for node in imports for name in node.names}
+    places = {
+        (f"stretto.{module}", name) for module, names in stretto._PLACES.items() for name in names
+    }
+    assert typed_places == places
+
+
 def test_every_error_is_a_stretto_error_with_a_kind_of_its_own() -> None:
     errors = [getattr(stretto, name) for name in ERRORS.split()]
     assert all(issubclass(error, stretto.StrettoError) for error in errors)

@@ -1,7 +1,6 @@
 import pytest
 
-from stretto.problems import Place, Problem
-from stretto.problems import errors as module
+from stretto.problems import Place, Problem, errors as module
 from stretto.problems.errors import InvalidRecipe, StrettoError
 
 ALL = [

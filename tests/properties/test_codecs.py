@@ -4,8 +4,7 @@ import json
 from contextlib import suppress
 from typing import get_args
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec import Raw, structs
 
 from stretto.events.codec import UnknownEvent, decode, encode

@@ -4,8 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from stretto.templates.evaluate import Undecided, decide, evaluate
 from stretto.templates.expression import (

@@ -4,8 +4,7 @@ import re
 from functools import cache
 from itertools import product
 
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from stretto.globs.glob import Glob, GlobFault, overlap, parse_glob, witness
 

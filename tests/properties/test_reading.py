@@ -4,8 +4,7 @@ import json
 import re
 import unicodedata
 
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from msgspec import structs
 
 from stretto.documents.document import read_bytes, read_text

@@ -6,8 +6,7 @@ from hashlib import sha256
 from itertools import combinations
 from random import Random
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec import Raw, structs
 
 from stretto.events.attempts import AttemptId, CheckPart, RetryTimer, Timer

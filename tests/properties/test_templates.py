@@ -2,8 +2,7 @@
 
 import json
 
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from stretto.templates.json_text import find_json
 from stretto.templates.render import as_text, render, render_known, whole_value

@@ -2,8 +2,7 @@
 
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from stretto.report.difference import difference, difference_as_text
 from stretto.report.html import as_html

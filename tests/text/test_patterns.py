@@ -2,8 +2,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from stretto.text.patterns import PatternError, compile_pattern
 

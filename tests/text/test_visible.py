@@ -6,8 +6,7 @@ from pathlib import Path
 from unicodedata import category
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from stretto.text.visible import escaped, one_line, visible, visible_line
 

@@ -2,8 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from stretto.templates.json_text import read_json
 from stretto.validation.answer import Accepted, NotAccepted, check_answer, check_value

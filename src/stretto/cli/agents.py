@@ -13,8 +13,7 @@ from stretto.cli.terminal import columns, print_json, print_problems, say
 from stretto.plan.postures import tools_of
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidRecipe, NotFound, StrettoError
-from stretto.problems.render import as_json as problem_as_json
-from stretto.problems.render import count, error_as_json
+from stretto.problems.render import as_json as problem_as_json, count, error_as_json
 from stretto.recipe.model import Agent
 from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.durations import format_duration

@@ -6,8 +6,7 @@ from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
-from stretto.problems.render import as_json as problem_as_json
-from stretto.problems.render import count
+from stretto.problems.render import as_json as problem_as_json, count
 from stretto.registry.workflows import Entry
 
 

@@ -2,8 +2,7 @@
 
 from stretto.plan.assemble import assemble
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog
-from stretto.plan.check import Problems as Problems
-from stretto.plan.check import check
+from stretto.plan.check import Problems as Problems, check
 from stretto.plan.model import Plan
 from stretto.recipe.model import Recipe
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits

@@ -4,29 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stretto.adapters.models.scripted import Reply as Reply
-    from stretto.adapters.models.scripted import Script as Script
+    from stretto.adapters.models.scripted import Reply as Reply, Script as Script
     from stretto.testing.clock import VirtualClock as VirtualClock
     from stretto.testing.openai_script import (
         Asked as Asked,
-    )
-    from stretto.testing.openai_script import (
         Hang as Hang,
-    )
-    from stretto.testing.openai_script import (
         Said as Said,
-    )
-    from stretto.testing.openai_script import (
         Status as Status,
-    )
-    from stretto.testing.openai_script import (
         ToolCall as ToolCall,
-    )
-    from stretto.testing.openai_script import (
         rate_limited as rate_limited,
     )
-    from stretto.testing.openai_server import OpenAIServer as OpenAIServer
-    from stretto.testing.openai_server import serving as serving
+    from stretto.testing.openai_server import OpenAIServer as OpenAIServer, serving as serving
     from stretto.testing.recipes import run_recipe as run_recipe
 
 _MODULES = {

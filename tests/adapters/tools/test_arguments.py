@@ -4,8 +4,7 @@ from typing import Literal
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import Field, StrictBool
 
 from stretto.adapters.tools.arguments import (

@@ -30,8 +30,7 @@ from stretto.recipe.read import read_recipe
 from stretto.testing.openai_script import Said, ToolCall
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
-from support.subagents import play
-from support.subagents import request as subagent_request
+from support.subagents import play, request as subagent_request
 
 
 def call(made: Tool, _key: str = "run/step//1/1", **arguments: Json) -> ToolOutcome:

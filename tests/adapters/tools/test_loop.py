@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.test_mcp_servers import calling, plain, script
-from adapters.tools.test_mcp_servers import serving as serving_mcp
+from adapters.tools.test_mcp_servers import calling, plain, script, serving as serving_mcp
 from stretto.adapters.tools.mcp_servers import McpServers
 from stretto.adapters.tools.notebook import notebook_edit
 from stretto.adapters.tools.read import read

@@ -10,8 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.search import MOST_PATHS, glob, grep

@@ -22,8 +22,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model as TheirModel
-from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models import Model as TheirModel, ModelRequestParameters
 from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings

@@ -19,10 +19,8 @@ from typing import cast
 
 from stretto.agents.acceptance import Acceptance, Answer
 from stretto.documents.document import Document, read_file, read_text
-from stretto.documents.kinds import AnyMap, Anything, Count, Duration, Flag, Text
-from stretto.documents.kinds import Choice as OneOf
-from stretto.documents.node import ListNode, MapNode, Node, ScalarNode, plain
-from stretto.documents.node import Path as NodePath
+from stretto.documents.kinds import AnyMap, Anything, Choice as OneOf, Count, Duration, Flag, Text
+from stretto.documents.node import ListNode, MapNode, Node, Path as NodePath, ScalarNode, plain
 from stretto.documents.shapes import Key, Reading, Shape
 from stretto.events.model import FailureKind
 from stretto.plan.model import (

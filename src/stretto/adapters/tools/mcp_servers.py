@@ -22,8 +22,7 @@ from stretto.text.names import listed
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult
-    from mcp_types import Tool as RemoteTool
+    from mcp_types import CallToolResult, Tool as RemoteTool
 
 CALL_SECONDS = 120.0
 _MOST_DESCRIPTION = 2_000

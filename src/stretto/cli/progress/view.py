@@ -9,8 +9,7 @@ driver may be changing. rich is imported when a view is made: whoever pipes has 
 
 import time
 from collections.abc import Callable
-from threading import Event as Flag
-from threading import Lock, Thread
+from threading import Event as Flag, Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 

@@ -13,8 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from stretto.adapters.models.local import model as local_model
-from stretto.adapters.models.local import process as room
+from stretto.adapters.models.local import model as local_model, process as room
 from stretto.adapters.models.local.catalog import TINY_NOTICE, Loadable, Traits
 from stretto.adapters.models.local.model import LocalModel
 from stretto.adapters.models.local.process import close_all, process_for
