@@ -76,7 +76,7 @@ def _events(package: str) -> dict[str, float]:
             at=1767225600.25, output=text, usage=spent, model="m", **place
         )
 
-    place = _place(model)
+    place = _place(package)
     event = make()
     row = codec.encode(event)
     return {
@@ -86,18 +86,21 @@ def _events(package: str) -> dict[str, float]:
     }
 
 
-def _place(model: object) -> dict[str, object]:
-    """Which attempt of which step, as this version says it."""
-    names = getattr(model.AttemptSucceeded, "__annotations__", {})  # type: ignore[attr-defined]
-    every = {"step": "review", "part": "", "attempt": 1}
-    return {name: value for name, value in every.items() if name in names}
+def _place(package: str) -> dict[str, object]:
+    """Which attempt of which step, as this version or an older one says it."""
+    try:
+        attempts = import_module(f"{package}.events.attempts")
+    except ModuleNotFoundError:
+        return {"step": "review", "part": "", "attempt": 1}
+    return {"attempt": attempts.AttemptId("review", 1)}
 
 
 def _planning(package: str) -> dict[str, float]:
     shapes = import_module("shapes")
     read_recipe = import_module(f"{package}.recipe.read").read_recipe
     build = import_module(f"{package}.plan.build").build
-    catalog = import_module(f"{package}.agents.catalog").load_catalog((), Path.cwd())
+    agent = import_module(f"{package}.recipe.model").Agent("writer", prompt="Write.")
+    catalog = import_module(f"{package}.plan.catalog").Catalog({"writer": agent})
     figures = {}
     for name, shape in {
         "a chain": shapes.chain(1000),
