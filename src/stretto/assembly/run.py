@@ -110,16 +110,21 @@ class Run:
 
         Raises what kept the run from going on: a full disk, another process that took it over.
         """
+        await self._wait_until_idle()
+        return await self.status()
+
+    async def _wait_until_idle(self) -> None:
+        """Returns once nobody drives the run."""
         while True:
             if self._task is not None:
                 await asyncio.wait([self._task])
                 if not self.is_driven_here:
                     self._raise_error()
-                    return await self.status()
+                    return
             elif await self.is_driven():
                 await asyncio.sleep(_POLL_SECONDS)
             else:
-                return await self.status()
+                return
 
     async def status(self) -> str:
         """complete, partial, failed or cancelled; before that running, waiting (for a person),
@@ -135,7 +140,7 @@ class Run:
         from stretto.assembly.views import view_of
         from stretto.report.report import report_of
 
-        await self.wait()
+        await self._wait_until_idle()
         history = await self.history()
         is_interrupted = not await self.is_driven()
         report = report_of(history.state, is_interrupted=is_interrupted, now=self._engine.now())
