@@ -25,7 +25,12 @@ steps:
 def run_id(tmp_path: Path) -> str:
     write(tmp_path, "note.txt", "the words in the file\n")
     call = ToolCall("Read", {"file_path": "note.txt"})
-    script = [Said("", tool_calls=(call,)), Said("no score"), Said('{"score": 7}'), Said("Seven.")]
+    script = [
+        Said("", tool_calls=(call,)),
+        Said('{"points": 7}'),
+        Said('{"score": 7}'),
+        Said("Seven."),
+    ]
     happened = over_http(tmp_path, RECIPE, script)
     assert happened.code == 0, happened.report.issues
     return happened.report.run_id
@@ -41,7 +46,7 @@ def test_logs_show_prompts_words_calls_results_and_rejected_answers(
         "Look at <b>note.txt</b>.",
         'Read {"file_path": "note.txt"}',
         "the words in the file",
-        "no score",
+        '{"points": 7}',
         "-- rejected",
         "== a, attempt 2 by reader",
         "Your last answer was not accepted",
