@@ -274,9 +274,10 @@ LABELLED = {
          {"sections": [{"examples": ["a", "b"]}, {"examples": ["c"]}]}],
     ),
     "at least 3 items": (
-        [THREE, [1, 2, 3, 4]], [[], [1], ["a", "b"]],
-        [{"a": [1], "b": [1, 2, 3]}, {"a": 1, "b": 2, "c": 3}, "- a\n- b\n- c", {"items": THREE},
-         [1, None, 2], "a · b · c"],
+        [THREE, [1, 2, 3, 4], {"items": THREE}], [[], [1], ["a", "b"], {"items": ["a"]}],
+        [{"a": [1], "b": [1, 2, 3]}, {"a": 1, "b": 2, "c": 3}, "- a\n- b\n- c",
+         [1, None, 2], "a · b · c", [{"area": "a", "items": [{"x": 1}] * 3}],
+         [{"area": "a", "entries": [{"x": 1}] * 3}]],
     ),
     "must have at most 2 findings": (
         [{"findings": ["a"]}, {"findings": []}, {"findings": [{"t": 1}, {"t": 2}]}],
@@ -300,7 +301,8 @@ LABELLED = {
         [{"findings": [{"name": 1}]}, {"findings": [{"title": 1, "a": 1}, {"a": 1}]}, [{"a": 1}]],
         [{"findings": [{"Title": 1}]}, {"findings": {"title": 1}}, "title: x",
          {"other_findings": [{"a": 1}], "findings": [{"title": 1}]},
-         {"findings": [{"meta": {"title": 1}}]}, {"results": [{"a": 1}]}],
+         {"findings": [{"meta": {"title": 1}}]}, {"results": [{"a": 1}]}, [["a", "b"]],
+         {"findings": [["a", "b"]]}],
     ),
     "Each score must be between 0 and 5": (
         [{"scores": [0, 5, 2.5]}, [1, 2]], [{"scores": [0, 6]}, [-1, 2], {"scores": [None]}],
@@ -327,6 +329,10 @@ LABELLED = {
         [{"findings": [1]}, {"findings": "x"}, {"findings": {"a": 1}}, {"findings": 0}],
         [{"findings": []}, {"findings": ""}, {"findings": None}, {"findings": {}}],
         [{"findings": [""]}, {"findings": "none"}, {"Findings": []}, {}, "x", [1], {"results": []}],
+    ),
+    "The findings array must be non-empty": (
+        [{"findings": [1]}], [{"findings": []}, {"findings": "x"}, {"findings": {"a": 1}}],
+        [{"Findings": []}, {}, {"findings": [""]}],
     ),
     "The answer must not be empty": (
         ["x", {"answer": "x"}, {"text": "x"}], [{}, [], {"answer": []}],

@@ -50,8 +50,7 @@ class _Place:
 
 
 def _read_text(answer: Json) -> Json:
-    """The JSON of a text, if it is all of the text or its only fence: elsewhere, between words, it
-    may be an example."""
+    """The JSON of a text, if it is all of the text or its only fence; else it may be an example."""
     if isinstance(answer, str) and (_BRACKETED.fullmatch(answer) or answer.count("```") == 2):
         found = read_json(answer)
         return found if isinstance(found, dict | list) else answer
@@ -110,12 +109,12 @@ def _field_meets(rule: r.FieldRule, place: _Place) -> RuleDecision:
 def _missing(rule: r.FieldRule, place: _Place) -> RuleDecision:
     name, value = rule.name, place.value
     kinds = [each.kind for each in rule.rules if isinstance(each, r.KindRule)]
-    # "a descriptive field" and "a sorted array" may have any name; an answer without arrays does
-    # not have one of any name.
+    # "a sorted array" may have any name; an answer without arrays has none of any name.
     is_vague = not name.is_exact and (" " in name.text or name.text.endswith(_ADJECTIVES))
     is_possible = not kinds or any(_fits(kinds[0], each) for each in _values(value))
     # A list may be what the rule calls by that name; a text may say it under a heading.
-    is_otherwise = not isinstance(value, dict) and not place.path and not name.is_exact
+    may_be = isinstance(value, list) or (not place.path and not isinstance(value, dict))
+    is_otherwise = may_be and not name.is_exact
     if (is_vague and is_possible) or is_otherwise or _is_hinted(value, name):
         return UNDECIDED
     if isinstance(value, dict):
@@ -126,8 +125,7 @@ def _missing(rule: r.FieldRule, place: _Place) -> RuleDecision:
 
 
 def _each_meets(rule: r.EachRule, place: _Place) -> RuleDecision:
-    noun = rule.noun or (r.FieldName("items") if isinstance(place.value, dict) else None)
-    elements = _find_list(noun, place, is_answer=True)
+    elements = _find_list(rule.noun, place, is_answer=True)
     if elements is None or elements == place.value == []:
         return UNDECIDED
     called = "_".join(_words(rule.noun.text)) if rule.noun else "element"
@@ -207,8 +205,9 @@ def _pairs(value: Json) -> list[tuple[str, Json]]:
 def _find_list(noun: r.FieldName | None, place: _Place, *, is_answer: bool) -> list[Json] | None:
     """The list that a noun names, if there is no doubt which one that is."""
     value = place.value
-    if noun is None:
+    if noun is None and place.path:
         return value if isinstance(value, list) else None
+    noun = noun or r.FieldName("items")
     pairs = _pairs(value)
     # {"risks": […], "other_risks": […]} leaves open which are meant.
     related = [(k, v) for k, v in pairs if isinstance(v, dict | list) and _has_words(k, noun.text)]

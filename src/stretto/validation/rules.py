@@ -166,9 +166,11 @@ def _about_answer(found: re.Match[str]) -> Rules | None:
 
 def _about_field(found: re.Match[str]) -> Rules | None:
     name, rules = _name(found["name"]), _predicate(found["rest"]) or ()
+    array = (KindRule("array"),) if found.groupdict().get("array") else ()
     # Somebody who must include something ("reviewers must …") is no field.
     is_other = any(isinstance(rule, FieldRule) or getattr(rule, "noun", None) for rule in rules)
-    return (FieldRule(name, rules, "field"),) if name and rules and not is_other else None
+    is_field = rules and not is_other
+    return (FieldRule(name, (*array, *rules), "field"),) if name and is_field else None
 
 
 _CLAUSES: tuple[_Form, ...] = (
@@ -176,7 +178,7 @@ _CLAUSES: tuple[_Form, ...] = (
     (rf"(?:each|every|all)(?: of)?(?: the)? (?P<noun>[\w -]+?) {_MODAL} (?P<rest>.+)", _each),
     (r"for (?:each|every) (?P<noun>[\w -]+?), (?P<rest>.+)", _each),
     (rf"(?:the |your )?(?P<noun>{_WHOLE}) (?:{_MODAL} )?(?P<rest>.+)", _about_answer),
-    (rf"{_A}(?P<name>`[^`]+`|(?!you )[\w -]+?)(?: field| array| value)? {_MODAL} (?P<rest>.+)", _about_field),
+    (rf"{_A}(?P<name>`[^`]+`|(?!you )[\w -]+?)(?: field| value|(?P<array> array))? {_MODAL} (?P<rest>.+)", _about_field),
     (rf"(?:(?:you )?{_MODAL} )?(?P<rest>.+)", lambda found: _predicate(found["rest"])),
     (rf"(?:there {_MODAL} be )?(?P<rest>.+)", lambda found: _thing(found["rest"], False)),
 )  # fmt: skip
