@@ -345,7 +345,10 @@ def test_a_run_goes_on_only_with_what_its_folder_brought_while_that_is_trusted(
         async with open_stretto(trust=True) as w:
             run = await w.start(GATED)
             await run.wait()
+            assert run.notices == ()
         async with open_stretto() as w:
+            (notice,) = (await w.start(BRIEF, {"topic": "x"})).notices
+            assert notice == f"stretto.yaml in {project}: not used until you trust it"
             with pytest.raises(stretto.NotTrusted, match="changed since you trusted them"):
                 await w.open(run.id).resume()
 

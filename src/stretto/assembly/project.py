@@ -12,6 +12,7 @@ from stretto.assembly.functions import Functions
 from stretto.assembly.input_files import finder_in
 from stretto.assembly.plugins import Plugins
 from stretto.config.settings import Settings, load_settings
+from stretto.config.trust import TrustStore, describe_files
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
 from stretto.plan.inputs import bind
@@ -213,6 +214,17 @@ class Project:
         if model is not None and model.startswith(SCRIPTED):
             return f"{SCRIPTED}{Path(model.removeprefix(SCRIPTED)).resolve()}"
         return named
+
+    @property
+    def trust_notice(self) -> str:
+        """What the folder brings along and is not used, as long as the user does not trust it."""
+        settings = self.settings
+        if settings.is_trusted:
+            return ""
+        is_known = TrustStore(settings.home).was_trusted(settings.project)
+        why = ": changed since you trusted it" if is_known else " until you trust it"
+        brings = describe_files(settings.steering, settings.project)
+        return f"{brings} in {settings.project}: not used{why}"
 
     @cached_property
     def redactor(self) -> "Redactor":

@@ -56,8 +56,11 @@ class Run:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Which model was chosen and why, and what its agents go without."""
-        return self._prepared.notices if self._prepared else ()
+        """Which model was chosen and why, what its agents go without, and what the folder brings
+        along that is not used because it is not trusted."""
+        if self._prepared is None:
+            return ()
+        return tuple(filter(None, (self._prepared.project.trust_notice, *self._prepared.notices)))
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

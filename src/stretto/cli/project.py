@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stretto.assembly.project import Project
 from stretto.cli.terminal import confirm, say
-from stretto.config.trust import TrustStore, describe_files
+from stretto.config.trust import TrustStore
 from stretto.recipe.model import Recipe
 
 if TYPE_CHECKING:
@@ -16,21 +16,16 @@ if TYPE_CHECKING:
 def open_project(folder: Path | None = None) -> Project:
     """Asks on a terminal whether the folder is trusted; elsewhere says how to trust it."""
     project = Project(folder)
-    settings = project.settings
-    if settings.is_trusted:
+    settings, notice = project.settings, project.trust_notice
+    if not notice:
         return project
-    brings = describe_files(settings.steering, settings.project)
-    store = TrustStore(settings.home)
-    is_known = store.was_trusted(settings.project)
-    what = "not used: changed since you trusted it" if is_known else "not used until you trust it"
-    said = f"{brings} in {settings.project}: {what}"
     if sys.stdin.isatty() and sys.stderr.isatty():
-        say(f"{said}.", err=True)
+        say(f"{notice}.", err=True)
         if confirm("Trust this folder as it is now?", default=False, err=True):
-            store.trust(settings.project, settings.digest)
+            TrustStore(settings.home).trust(settings.project, settings.digest)
             return Project(folder)
     else:
-        say(f"{said} (stretto trust, --trust or STRETTO_TRUST=1)", err=True)
+        say(f"{notice} (stretto trust, --trust or STRETTO_TRUST=1)", err=True)
     return project
 
 
