@@ -187,15 +187,7 @@ class AcpAgent:
                 raise _Enough
 
         wire = JsonRpc(child, serve, hear)
-        no_files: Json = {"readTextFile": False, "writeTextFile": False}
-        us: Json = {"name": "stretto", "version": VERSION}
-        able: Json = {"fs": no_files, "terminal": False}
-        hello = await wire.ask(
-            "initialize",
-            {"protocolVersion": _VERSION, "clientCapabilities": able, "clientInfo": us},
-        )
-        if hello.get("protocolVersion") != _VERSION:
-            raise RpcFailed(0, f"it speaks another version of ACP than {_VERSION}")
+        await _introduce(wire)
         session = await wire.ask("session/new", {"cwd": str(folder), "mcpServers": []})
         id = text_at(session, "sessionId")
         if sets_mode and not self._may_write:
@@ -226,6 +218,18 @@ class AcpAgent:
         code, errors = await child.exit_code(), await child.last_errors()
         words = f"ended with exit code {code} before it answered: {errors}"
         recorder.failure = failure(self._who, words, self._login)
+
+
+async def _introduce(wire: JsonRpc) -> None:
+    no_files: Json = {"readTextFile": False, "writeTextFile": False}
+    us: Json = {"name": "stretto", "version": VERSION}
+    able: Json = {"fs": no_files, "terminal": False}
+    hello = await wire.ask(
+        "initialize",
+        {"protocolVersion": _VERSION, "clientCapabilities": able, "clientInfo": us},
+    )
+    if hello.get("protocolVersion") != _VERSION:
+        raise RpcFailed(0, f"it speaks another version of ACP than {_VERSION}")
 
 
 class _Enough(Exception):
