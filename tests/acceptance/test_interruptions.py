@@ -166,7 +166,7 @@ def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None
         while "awaiting approval" not in child.stdout.readline():
             pass
         said = stretto(tmp_path, "approve", run_id, "g")
-        assert "nobody drives" not in said.out
+        assert "no process drives" not in said.out
         out, _ = child.communicate(timeout=SOON_SECONDS)
     assert child.returncode == 0, out
     assert out.index("g    succeeded") < out.index("slow succeeded")

@@ -40,11 +40,11 @@ SET_CLOCK = """
 import sys, time
 from stretto.cli.main import main
 from stretto.execution import driver
-seconds, words, real, started = float(sys.argv[1]), sys.argv[2:], time.time, driver._started
+seconds, words, real, started = float(sys.argv[1]), sys.argv[2:], time.time, driver._start_event
 def set_clock(command, now):
     time.time = lambda: real() + seconds
     return started(command, now)
-driver._started = set_clock
+driver._start_event = set_clock
 main(words)
 """
 
