@@ -12,13 +12,13 @@ from stretto.agents.agent_files import load_catalog
 from stretto.cli.terminal import print_problems, print_warnings
 from stretto.plan.build import Problems, build
 from stretto.plan.model import Plan
-from stretto.problems.codes import TITLES
 from stretto.recipe.read import read_recipe
 from support.doc_pages import DOCS, ROOT, Block, blocks_of
+from support.problem_codes import TITLES
 
 PAGES = DOCS / "problems"
 CATALOG = load_catalog((), ROOT)
-SOURCES = [path for path in (ROOT / "src/stretto").rglob("*.py") if path.name != "codes.py"]
+SOURCES = list((ROOT / "src/stretto").rglob("*.py"))
 NO_EXAMPLE = re.compile(r"<!-- example: none, \S.* -->")
 
 

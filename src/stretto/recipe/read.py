@@ -8,9 +8,8 @@ from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, describ
 from stretto.documents.shapes import Fields, Reading
 from stretto.recipe.dialects import FLAT, STRUCTURAL, WRAPPED
 from stretto.recipe.grammar import BODY, ENVELOPE
-from stretto.recipe.model import Agent, Budget, Dialect, Input, Recipe, Step
+from stretto.recipe.model import Budget, Dialect, Input, Recipe
 from stretto.recipe.parts import timeout_of
-from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 SUFFIXES = (".yaml", ".yml", ".json")  # of files that hold recipes
@@ -92,12 +91,6 @@ def _recipe(
                 f"'{one}' and '{other}' are the same word",
                 "keep one of them",
             )
-    inputs: tuple[Input, ...] = ()
-    for key in ("inputs", "parameters"):
-        inputs += body.many(key) or ()
-        inputs += (envelope.many(key) if envelope else None) or ()
-    agents: dict[AgentId, Agent] = body.get("agents", dict) or {}
-    steps: tuple[Step, ...] = body.many("steps") or ()
     return Recipe(
         name=name or FilePath(document.source.file).stem or "workflow",
         dialect=dialect,
@@ -106,15 +99,23 @@ def _recipe(
         at=body.at,
         description=_either(body, envelope, "description", str) or "",
         version=_either(body, envelope, "version", str) or "",
-        inputs=inputs,
-        agents=agents,
-        steps=steps,
+        inputs=_inputs(body, envelope),
+        agents=body.get("agents", dict) or {},
+        steps=body.many("steps") or (),
         output=body.get("output", str),
         timeout_seconds=timeout_of(body, reading),
         max_concurrency=body.get("max_concurrency", int),
         budget=body.get("budget", Budget) or Budget(),
         problems=tuple(reading.problems),
     )
+
+
+def _inputs(body: Fields, envelope: Fields | None) -> tuple[Input, ...]:
+    inputs: tuple[Input, ...] = ()
+    for key in ("inputs", "parameters"):
+        inputs += body.many(key) or ()
+        inputs += (envelope.many(key) if envelope else None) or ()
+    return inputs
 
 
 def _either(body: Fields, envelope: Fields | None, name: str, kind: type[T]) -> T | None:

@@ -1,0 +1,63 @@
+"""The figures of the code base stay as good as they are; `-s` prints them."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import stretto
+
+ROOT = Path(__file__).parents[1]
+# Without the public API, the functions as tools and agents and the entry points, src/ had this many lines.
+LINES_BEFORE = 53_323
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    place = ROOT / "scripts" / "figures.py"
+    spec = importlib.util.spec_from_file_location("figures", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["figures"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_figures_hold(script: ModuleType):
+    script.main()
+    found = script.figures()
+    assert found.lines < LINES_BEFORE
+    assert found.modules <= 400
+    assert found.longest_function[0] <= 40
+    assert found.cycles == ()
+    assert found.gerunds == ()
+
+
+def test_no_public_type_name_is_defined_twice(script: ModuleType):
+    assert script.figures().homonyms == {}
+
+
+def test_a_cycle_through_a_lazy_import_is_found(script: ModuleType):
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}
+    assert script._cycles(imports) == (("a", "b", "c"),)
+
+
+def glossary() -> list[str]:
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    return [row.strip() for row in re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)][1:]
+
+
+def test_the_glossary_names_each_word_once_in_order():
+    words = glossary()
+    assert words == sorted(set(words), key=str.lower)
+
+
+def test_the_glossary_has_the_nouns_of_the_public_api():
+    known = {word.lower() for row in glossary() for word in row.split(", ")}
+    nouns = {"agent", "event", "plan", "problem", "report", "run", "step", "tool", "usage"}
+    assert nouns - known == set()
+    assert {"Event", "Problem", "Run", "RunReport"} <= set(stretto.__all__)
