@@ -29,7 +29,7 @@ demo: $(VENV)/.run
 	@if [ -f $(VENV)/models/SmolLM2-135M-Instruct.Q4_1.gguf ]; then \
 	  echo; echo "2. The same recipe on the embedded model, which runs here without key or network."; \
 	  STRETTO_MODELS_DIR=$(VENV)/models $(BIN)/stretto run examples/research-and-brief.yaml \
-	    -i topic="fugues and workflows" --model embedded; fi
+	    -i topic="tea" --model embedded; fi
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto
