@@ -81,7 +81,7 @@ def test_a_repository_inside_is_told_before_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("carry: [node_modules]", "'node_modules' of workspace.carry is no folder"),
+        ("carry: [node_modules]", "'node_modules' of workspace.carry is not a folder"),
         ("carry: [src]\nsandbox: 'off'", "workspace.carry has no effect: the sandbox is off"),
         ("carry: [src]\nmodel: x", ""),
         ("max_files: 1", "will get no copy of the workspace: the workspace holds more than 1 file"),

@@ -28,4 +28,4 @@ def test_a_change_that_could_not_be_kept_says_why_and_where_its_copy_is(tmp_path
     history = History(run.journal[0], tuple(run.journal), len(run.journal), run.state)
     with pytest.raises(NotFound, match=r"No space left .*the copy: /kept-1") as caught:
         change_of(Project(tmp_path, {"STRETTO_HOME": str(tmp_path / "home")}), history, "a")
-    assert caught.value.hint == "stretto retry run-1 does the step anew"
+    assert caught.value.hint == "stretto retry run-1 runs the step again"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stretto.config.settings import Settings, load_settings
-from stretto.config.trust import TrustStore, told
+from stretto.config.trust import TrustStore, describe_files
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
 from stretto.problems.errors import StrettoError
 
@@ -36,7 +36,7 @@ def test_nothing_of_an_untrusted_folder_is_used(project: Path) -> None:
     assert not settings.is_trusted
     assert settings.model is None
     assert project / "agents" not in settings.agents_dirs
-    assert told(settings.steering, project) == "stretto.yaml and 1 agent file"
+    assert describe_files(settings.steering, project) == "stretto.yaml and 1 agent file"
 
 
 def test_a_trusted_folder_is_used(project: Path) -> None:

@@ -173,7 +173,7 @@ class LocalWorkspaces:
             isolated = open_isolated(home)
             if isolated.may_be_torn:
                 # Parts that have ended worked in it: another copy would lack what they did.
-                raise ChangeLost(_TORN, hint=f"it is {home}; stretto retry does the step anew")
+                raise ChangeLost(_TORN, hint=f"it is {home}; stretto retry runs the step again")
             return isolated.root
         except NotFound:
             return isolate(

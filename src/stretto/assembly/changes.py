@@ -101,7 +101,7 @@ def change_of(project: "Project", history: "History", step: str) -> ChangeSet:
     if known.changes is not None and (kept := workspaces.collect_kept(run_id, step)):
         return kept
     if known.changes is not None and known.error:
-        hint = f"stretto retry {run_id} does the step anew"
+        hint = f"stretto retry {run_id} runs the step again"
         raise NotFound(f"the change of step '{step}' was not kept: {known.error}", hint=hint)
     if known.ended_at is None:
         raise NotFound(f"step '{step}' has not ended, so it has no change yet")

@@ -301,7 +301,7 @@ class Run:
         model: str | None = None,
         permission: str | None = None,
     ) -> "Run":
-        """A new run that shares all that comes before a step, and does that step and the rest anew."""
+        """A new run that shares all that comes before a step, and runs that step and the rest again."""
         return await self.retry(
             from_step=from_step, inputs=inputs, model=model, permission=permission
         )

@@ -15,7 +15,7 @@ from stretto.vocabulary.ids import RunId
 @click.command("fork")
 @click.argument("run")
 @click.option(
-    "--from", "step", metavar="STEP", required=True, help="The first step that is done anew."
+    "--from", "step", metavar="STEP", required=True, help="The first step that runs again."
 )
 @input_options
 @model_option
@@ -30,7 +30,7 @@ def command(
     accepted: str | None,
     as_json: bool,
 ) -> int:
-    """Start a new run that shares everything before a step, and does that step and the rest anew.
+    """Start a new run that shares everything before a step, and runs that step and the rest again.
 
     New inputs (-i) may be given; what they change is done anew as well.
     """

@@ -65,7 +65,7 @@ def command() -> None:
 @click.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the local models, and say which model is used when nobody names one."""
+    """List the local models, and say which model is used when none is named."""
     models = LocalModels(Project())
     in_use = asyncio.run(models.model_in_use())
     known = models.all()

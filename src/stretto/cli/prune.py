@@ -69,5 +69,5 @@ def _say(pruned: _Pruned, dry_run: bool) -> None:
     for workspace in pruned.workspaces:
         say(f"{'would settle' if dry_run else 'settled'} a merge into {workspace}")
     for each in pruned.undone:
-        say(f"left as somebody changed them since: {listed(each.paths)}")
+        say(f"changed since, and left as they are: {listed(each.paths)}")
         say(f"  as they were before the merge: {each.kept}")

@@ -113,9 +113,7 @@ def _refusal(
     elif started.seal:
         said = f"what run {run} began with was changed since: its plan, its inputs or its folder"
     else:
-        said = (
-            f"the stored plan of run {run} has no seal: an older Stretto wrote it, or somebody else"
-        )
+        said = f"the stored plan of run {run} has no seal: another version of Stretto or another user wrote it"
     hint = (
         f"read it with: stretto plan --run {run}; go on with exactly that: "
         f"stretto resume {run} --accept-plan {mark}; "

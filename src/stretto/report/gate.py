@@ -20,7 +20,7 @@ from stretto.vocabulary.json_value import Json
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{20,}")
 _ABOUT = {
     "start": "it would start",
-    "again": "it was interrupted, nobody knows what it had done, and it would be done again",
+    "again": "it was interrupted, its effects are unknown, and it would run again",
     "merge": "it is done, and its change would be merged",
 }
 

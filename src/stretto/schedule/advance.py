@@ -138,7 +138,7 @@ def _receive_changes(transition: Transition, step: StepState, event: ChangesEven
 
 def _describe_undone(event: MergeUndone) -> str:
     return (
-        "a merge that a crash had cut off was undone; changed by somebody since, and left so: "
+        "a merge that a crash interrupted was rolled back; these files were changed since and stay as they are: "
         f"{listed(event.paths)} (as they were before: {event.kept})"
     )
 

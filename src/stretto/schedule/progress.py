@@ -130,7 +130,7 @@ def _final_status(state: RunState) -> RunStatus:
         state.warn(lack)
         return RunStatus.PARTIAL
     if not _has_success(state):
-        state.warn("nobody was asked anything: no step of this run had an agent at work")
+        state.warn("no agent was asked anything in this run")
     return RunStatus.COMPLETE
 
 

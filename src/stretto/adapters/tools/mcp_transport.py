@@ -147,7 +147,7 @@ async def _receive(program: GuardedProgram, to: Incoming, state: ServerState) ->
                 is_answer = isinstance(message, JSONRPCResponse | JSONRPCError)
                 unasked = 0 if is_answer else unasked + 1
                 if unasked > MOST_UNASKED:
-                    state.blame(f"it sent {unasked:,} messages that nobody asked for")
+                    state.blame(f"it sent {unasked:,} messages that were not requested")
                     break
                 if message is not None:
                     await to.send(SessionMessage(message))
