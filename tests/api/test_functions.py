@@ -1,6 +1,7 @@
 """Python functions as tools and as agents, through the public API."""
 
 import asyncio
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,36 @@ def test_what_cannot_be_a_tool_or_an_agent_is_refused_at_once(open_stretto: Open
         open_stretto(tools=[lookup, lookup])
     with pytest.raises(stretto.InvalidUsage, match="'my agent' cannot be the name"):
         open_stretto(agents={"my agent": score})
+
+
+class _Alarm(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [_Alarm("fire"), GeneratorExit("fire"), SystemExit("fire")])
+def test_whatever_a_function_raises_the_run_ends(open_stretto: Open, error: BaseException) -> None:
+    def alarm() -> str:
+        raise error
+
+    async def alarm_async() -> str:
+        raise error
+
+    async def main() -> None:
+        recipe = "name: f\nsteps:\n- {id: a, subagent: one, prompt: x}\n- {id: b, subagent: other, prompt: x}\n"
+        async with open_stretto(agents={"one": alarm, "other": alarm_async}) as w:
+            report = await asyncio.wait_for((await w.start(recipe)).report(), 10)
+        assert [step.error for step in report.steps] == [f"{type(error).__name__}: fire"] * 2
+
+    asyncio.run(main())
+
+
+def test_a_function_may_return_a_text_of_a_class_of_its_own(open_stretto: Open) -> None:
+    class Colour(StrEnum):
+        RED = "red"
+
+    async def main() -> None:
+        recipe = "name: f\nsteps: [{id: a, subagent: paint, prompt: x}]\n"
+        async with open_stretto(agents={"paint": lambda: Colour.RED}) as w:
+            assert (await (await w.start(recipe)).report()).output == "red"
+
+    asyncio.run(main())

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -160,5 +161,20 @@ def test_with_permission_ask_a_writer_waits_for_a_person(open_stretto: Open) -> 
             assert await run.wait() == "waiting"
             await run.approve("make")
             assert await run.wait() == "complete"
+
+    asyncio.run(main())
+
+
+def test_a_recipe_is_any_mapping_and_nothing_else_is_one(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            step = {"id": "a", "subagent": "writer", "prompt": "x"}
+            assert await w.validate(MappingProxyType({"name": "x", "steps": (step,)})) == ()  # type: ignore[arg-type]
+            for wrong in (None, 3, b"name: x\n", [1]):
+                for act in (w.validate, w.start, w.plan):
+                    with pytest.raises(stretto.InvalidUsage, match="a recipe cannot be a"):
+                        await act(wrong)  # type: ignore[operator]
+            with pytest.raises(stretto.InvalidRecipe, match=r"^the recipe has 1 problem"):
+                await w.start("{")
 
     asyncio.run(main())

@@ -353,3 +353,97 @@ def test_a_run_goes_on_only_with_what_its_folder_brought_while_that_is_trusted(
                 await w.open(run.id).resume()
 
     asyncio.run(main())
+
+
+def test_what_is_no_text_never_reaches_the_journal(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run: Any = await w.start(GATED)
+            assert await run.wait() == "waiting"
+            for wrong in (
+                lambda: run.approve("send", None),
+                lambda: run.approve("send", by=3),
+                lambda: run.approve(None),
+                lambda: run.approve("send", edit=3),
+                lambda: run.approve("send", edit={"": 3}),
+                lambda: run.reject("send", None),
+                lambda: run.cancel(None),
+                lambda: run.diff(None),
+                lambda: run.apply(None),
+            ):
+                with pytest.raises(stretto.InvalidUsage, match="must be text, not a"):
+                    await asyncio.wait_for(wrong(), 5)
+            with pytest.raises(stretto.InvalidUsage, match="run_id must be text"):
+                w.open(None)  # type: ignore[arg-type]
+            await run.approve("send")
+            assert await run.wait() == "complete"
+
+    asyncio.run(main())
+
+
+def test_calls_at_once_resume_a_run_once(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: {reply: x, delay: 100ms}") as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            await asyncio.gather(run.stop(), run.stop())
+            await asyncio.gather(run.resume(), run.resume())
+            assert await run.wait() == "complete"
+            resumed = [e async for e in run.events() if isinstance(e, stretto.RunResumed)]
+            assert len(resumed) == 1
+
+    asyncio.run(main())
+
+
+def test_of_decisions_at_once_one_counts_and_the_others_say_which(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start(GATED)
+            await run.wait()
+            said = await asyncio.gather(
+                *(run.approve("send", by="Ada") for _ in range(3)), return_exceptions=True
+            )
+            refused = [each for each in said if each is not None]
+            assert len(refused) == 2
+            for each in refused:
+                assert isinstance(each, stretto.InvalidUsage)
+                assert "approved by Ada" in each.message
+            assert await run.wait() == "complete"
+
+    asyncio.run(main())
+
+
+def test_a_closed_stretto_says_so_to_those_who_watch(open_stretto: Open) -> None:
+    async def main() -> None:
+        w = open_stretto("default: {reply: x, delay: 60s}")
+        run = await w.start(BRIEF, {"topic": "looms"})
+
+        async def watch() -> None:
+            async for _ in run.events():
+                pass
+
+        watchers = [asyncio.create_task(each) for each in (watch(), run.wait(), run.report())]
+        await asyncio.sleep(0.05)
+        await w.close()
+        await w.close()
+        for said in await asyncio.gather(*watchers, run.status(), return_exceptions=True):
+            assert isinstance(said, stretto.InvalidUsage)
+            assert said.message == "this Stretto is closed"
+
+    asyncio.run(main())
+
+
+def test_a_stretto_that_is_closed_while_it_starts_a_run_leaves_nothing_behind(
+    open_stretto: Open,
+) -> None:
+    async def main() -> None:
+        for turns in range(0, 60, 3):
+            w = open_stretto("default: {reply: x, delay: 60s}")
+            starting = asyncio.create_task(w.start(BRIEF, {"topic": "looms"}))
+            await asyncio.sleep(turns / 1000)
+            await asyncio.wait_for(w.close(), 10)
+            await asyncio.wait([starting])
+            error = starting.exception()
+            assert error is None or isinstance(error, stretto.InvalidUsage), error
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())

@@ -211,7 +211,9 @@ class FunctionRunner:
                 raise
             # The attempt was not cancelled: something inside the function was.
             return Failure("error", f"CancelledError: {error}", model=model)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever else it raises, the run goes on
             return Failure("error", f"{type(error).__name__}: {error}", model=model)
         if output is None:
             return Failure("empty", "the function returned None", model=model)
@@ -321,7 +323,7 @@ def _summary(function: Callable[..., object]) -> str:
 
 
 def _as_json(output: object) -> Json:
-    if output is None or isinstance(output, str):
+    if output is None or type(output) is str:
         return output
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 

@@ -66,11 +66,9 @@ class Engine:
         self, project: Project | None = None, accepted: frozenset[str] = frozenset()
     ) -> "Runs":
         """The runs of this user, with the workspaces of one project."""
-        if self._is_closed:
-            hint = "use it inside its `async with` block"
-            raise InvalidUsage("this Stretto is closed", hint=hint)
         project = project or self.project
         async with self._opening:
+            self.check_open()
             if self._store is None:
                 self._store = await self.ports.open_store(self.project)
         place = (project.settings.project, accepted)
@@ -78,9 +76,16 @@ class Engine:
             self._runs[place] = self.ports.open_runs(self._store, project, accepted)
         return self._runs[place]
 
+    def check_open(self) -> None:
+        if self._is_closed:
+            hint = "use it inside its `async with` block"
+            raise InvalidUsage("this Stretto is closed", hint=hint)
+
     async def close(self) -> None:
         """Stop the runs that are driven here, so that they can be resumed, and close the store."""
         self._is_closed = True
+        async with self._opening:  # whoever opens the store at this moment begins its run first
+            pass
         for runs in self._runs.values():
             runs.stop()
         if self.tasks:

@@ -106,14 +106,17 @@ class Project:
         except ValueError:
             return str(file)
 
-    def read(self, source: RecipeSource) -> tuple[Recipe, tuple[str, ...]]:
+    def read(self, source: RecipeSource | None) -> tuple[Recipe, tuple[str, ...]]:
         """The recipe, its problems inside it; and what the user should know about the choice."""
         if isinstance(source, Recipe):
             return source, ()
         if isinstance(source, Path):
             return read_recipe_file(source, self.settings.limits, str(source)), ()
-        if not isinstance(source, str):
+        if isinstance(source, Mapping):
             return self.recipe_from_text(_dump_recipe(source)), ()
+        if not isinstance(source, str):
+            hint = "give the name of a saved one, a path, its text, or a dict"
+            raise InvalidUsage(f"a recipe cannot be a {type(source).__name__}", hint=hint)
         if "\n" in source or source.lstrip().startswith("{"):
             return self.recipe_from_text(source), ()
         return self.read_named(source)
@@ -138,7 +141,7 @@ class Project:
             "recipe until you trust this folder (stretto trust), or name the file",
         )
 
-    def open_plan(self, source: RecipeSource) -> "tuple[Plan, tuple[str, ...]]":
+    def open_plan(self, source: RecipeSource | None) -> "tuple[Plan, tuple[str, ...]]":
         """Raises InvalidRecipe and NotFound."""
         recipe, notices = self.read(source)
         return self.plan(recipe), notices
@@ -161,7 +164,9 @@ class Project:
         limits, width = self.settings.limits, self.settings.max_concurrency
         built = build(recipe, self.catalog(), limits, width)
         if isinstance(built, Problems):
-            message = f"{recipe.source.file or recipe.name} has {count(built.problems)}"
+            message = (
+                f"{recipe.source.file or recipe.name or 'the recipe'} has {count(built.problems)}"
+            )
             raise InvalidRecipe(message, built.problems)
         return prepare(built, RunPolicy(budget=self.settings.budget))
 
@@ -294,7 +299,7 @@ class Project:
 def _dump_recipe(content: Mapping[str, Json]) -> str:
     """A recipe given as plain values, on lines that its problems can point to."""
     try:
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(dict(content), indent=2, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         hint = "use text, numbers, true, false, None, lists and dicts only"
         raise InvalidUsage(

@@ -92,7 +92,6 @@ async def prepare(
     if recorded is not None and request.is_resumed:
         return await _resumed(request, project, ports, recorded.history)
     if recorded is None:
-        assert request.recipe is not None
         plan, notices = await asyncio.to_thread(project.open_plan, request.recipe)
         given: Mapping[str, Json] = request.inputs
         model = project.model(request.model)

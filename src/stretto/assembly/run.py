@@ -97,6 +97,7 @@ class Run:
         while True:
             # Both are asked before reading: a driver that has let the run go has written all its events.
             is_driven, news = is_followed and await self.is_driven(), self._news
+            self._engine.check_open()
             for row in await runs.events(self._id, after):
                 after = row.seq
                 yield row
@@ -156,6 +157,7 @@ class Run:
         """What a step changed in its own copy of the workspace. Raises NotFound."""
         from stretto.assembly.changes import diff_of
 
+        check_text(step=step)
         history = await self.history()
         return await asyncio.to_thread(diff_of, self._engine.project_of(history), history, step)
 
@@ -180,6 +182,7 @@ class Run:
         """
         from stretto.assembly.changes import ApplyOptions
 
+        check_text(step=step)
         options = ApplyOptions(
             dry_run, unfinished, allow_removals, allow_secrets, tuple(resolved), ours, theirs
         )
@@ -216,6 +219,7 @@ class Run:
     async def cancel(self, reason: str = "") -> None:
         """End the run; what had ended is kept. Returns when the run has ended, or, where another
         process drives it, when that process is asked."""
+        check_text(reason=reason)
         await (await self._open()).cancel(self._id, reason)
         if self.is_driven_here:
             await self.wait()
@@ -234,6 +238,7 @@ class Run:
 
         A run that this process drove goes on by itself; any other one with `resume`.
         """
+        check_text(step=step)
         await self._decide(step, True, by, reason, await self._prompts(step, edit), key)
 
     async def reject(self, step: str, reason: str = "", *, by: str | None = None) -> None:
@@ -319,9 +324,11 @@ class Run:
             if listener is not None:
                 listener(event, state)
 
-        self._prepared = prepared
-        self._runs = await self._engine.runs_of(prepared.project, prepared.accepted)
-        task = self._task = loop.create_task(self._work(prepared, self._runs, hear))
+        runs = await self._engine.runs_of(prepared.project, prepared.accepted)
+        if self.is_driven_here:  # another call has begun to drive it meanwhile
+            return
+        self._prepared, self._runs = prepared, runs
+        task = self._task = loop.create_task(self._work(prepared, runs, hear))
         self._engine.tasks.add(task)
         self._engine.driven[self._id] = self
         task.add_done_callback(self._on_done)
@@ -361,6 +368,7 @@ class Run:
         self._news = asyncio.Event()
 
     async def _open(self) -> "Runs":
+        self._engine.check_open()
         if self._runs is None:
             self._runs = await self._engine.runs_of()
         return self._runs
@@ -370,8 +378,13 @@ class Run:
         return self.is_driven_here or await (await self._open()).is_driven(self._id)
 
     async def _prompts(self, step: str, edit: str | Mapping[str, str] | None) -> Mapping[str, str]:
-        if edit is None or not isinstance(edit, str):
-            return edit or {}
+        if edit is None:
+            return {}
+        if isinstance(edit, Mapping):
+            for part, text in edit.items():
+                check_text(part=part, edit=text)
+            return edit
+        check_text(edit=edit)
         from stretto.report.gate import gate_of
 
         state = (await self.history()).state
@@ -395,10 +408,18 @@ class Run:
     ) -> None:
         runs = await self._open()
         who = user_name() if by is None else by
+        check_text(step=step, reason=reason, by=who)
         await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
         await self._finish_task()
         if self._prepared is not None and not await self.is_driven():
             await self.drive(self._prepared.resumed())
+
+
+def check_text(**given: object) -> None:
+    """Raises InvalidUsage for what is no text: a journal that held it could not be read again."""
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise InvalidUsage(f"{name} must be text, not a {type(value).__name__}")
 
 
 def user_name() -> str:

@@ -28,7 +28,7 @@ from stretto.assembly.functions import check_agents, read_tools
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
-from stretto.assembly.run import Run
+from stretto.assembly.run import Run, check_text
 from stretto.plan.check import Problems
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage, StrettoError
@@ -147,6 +147,7 @@ class Stretto:
 
         Whether there is such a run shows in the first use: NotFound.
         """
+        check_text(run_id=run_id)
         id = RunId(run_id)
         return self.engine.driven.get(id) or Run(self.engine, id)
 

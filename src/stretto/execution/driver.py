@@ -335,7 +335,9 @@ class Driver:
             ended = AttemptCancelled(self._clock.now(), command.attempt, usage=witness.spent)
         except StrettoError as error:
             ended = self._end_event(command, Failure("error", error.with_hint, witness.spent))
-        except Exception as error:  # a bug in an adapter must not hang the run
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a bug in an adapter must not hang the run
             failure = Failure("error", f"{type(error).__name__}: {error}", witness.spent)
             ended = self._end_event(command, failure)
         if account is not None:

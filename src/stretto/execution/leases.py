@@ -45,6 +45,7 @@ class Lease:
     ) -> None:
         self.run_id = run_id
         self.fence = fence
+        self.is_held = True
         self._store = store
         self._clock = clock
         self._seconds = seconds
@@ -79,7 +80,10 @@ class Lease:
         self._until = asked_at + self._seconds
 
     async def release(self) -> None:
-        await self._store.release(self.run_id, fence=self.fence)
+        try:
+            await self._store.release(self.run_id, fence=self.fence)
+        finally:
+            self.is_held = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from msgspec import structs
 
@@ -109,6 +110,8 @@ class Runs:
         self._keeper = LeaseKeeper(store, lease_seconds, self._why_dropped, poll_seconds)
         self._owner = owner or LeaseOwner(f"a process without a name {secrets.token_hex(6)}")
         self._drivers: dict[RunId, Driver] = {}
+        self._leases = WeakValueDictionary[RunId, Lease]()
+        self._leasing = set[RunId]()  # a lease of these is being taken
         self._is_stopped = False
 
     async def drive(
@@ -397,9 +400,18 @@ class Runs:
             await self._workspaces.release(state.run_id)
 
     async def _lease(self, run_id: RunId) -> Lease:
-        if run_id in self._drivers:  # the store would give the same owner another lease
+        # The store would give the same owner another lease, which fences off the first one.
+        held = self._leases.get(run_id)
+        if run_id in self._leasing or (held is not None and held.is_held):
             raise Leased(run_id, self._owner.name, self._lease_seconds)
-        return await take_lease(self._store, self._clock, run_id, self._owner, self._lease_seconds)
+        self._leasing.add(run_id)
+        try:
+            lease = self._leases[run_id] = await take_lease(
+                self._store, self._clock, run_id, self._owner, self._lease_seconds
+            )
+        finally:
+            self._leasing.discard(run_id)
+        return lease
 
     def _why_dropped(self, run_id: RunId, event: ExternalEvent) -> str:
         """Why a message is not told to the run: a decision must carry the user's own seal."""

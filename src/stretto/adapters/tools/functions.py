@@ -18,6 +18,7 @@ is reused.
 The function runs in this process and not in the sandbox: it may do whatever the process may do.
 '''
 
+import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -122,7 +123,9 @@ class FunctionTool(Generic[P, R]):
             result = call() if is_async(self.function) else await call_in_thread(call)
             if inspect.isawaitable(result):
                 result = await result
-        except (Exception, SystemExit) as error:
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # whatever else it raises, the run goes on
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return outcome(f"Error: {reason}", "error")
         return _outcome(self.name, result)
