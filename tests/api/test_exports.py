@@ -106,6 +106,9 @@ try:
 except stretto.NotReady as error:
     codes: list[str] = [problem.code for problem in error.problems]
 word: str = lookup("loom", language="de")
+recipe = {"name": "x", "steps": [{"id": "a", "subagent": "writer", "depends_on": ["b"]}]}
+inputs = {"words": ["loom"], "count": 1}
+stretto.run(recipe, inputs)
 asyncio.run(main())
 '''
 

@@ -200,3 +200,27 @@ def test_a_function_may_return_a_text_of_a_class_of_its_own(open_stretto: Open) 
             assert (await (await w.start(recipe)).report()).output == "red"
 
     asyncio.run(main())
+
+
+def test_inputs_are_copied_for_the_run_and_for_each_function(open_stretto: Open) -> None:
+    seen: list[object] = []
+
+    async def change(words: list[str]) -> str:
+        await asyncio.sleep(0.05)
+        seen.append(list(words))
+        words.append("changed by a function")
+        return "done"
+
+    async def main() -> None:
+        recipe = (
+            "name: f\ninputs: {words: {type: array}}\nsteps:\n- {id: a, subagent: change, prompt: x}\n"
+            "- {id: b, subagent: change, depends_on: [a], prompt: x}\n"
+        )
+        words: list[stretto.Json] = ["loom"]
+        async with open_stretto(agents={"change": change}) as w:
+            run = await w.start(recipe, {"words": words})
+            words.append("changed by the caller")
+            assert await run.wait() == "complete"
+        assert seen == [["loom"], ["loom"]]
+
+    asyncio.run(main())

@@ -178,3 +178,44 @@ def test_a_recipe_is_any_mapping_and_nothing_else_is_one(open_stretto: Open) -> 
                 await w.start("{")
 
     asyncio.run(main())
+
+
+def test_options_of_the_wrong_kind_are_refused(open_stretto: Open, project: Path) -> None:
+    with pytest.raises(stretto.NotFound, match="there is no folder"):
+        stretto.Stretto(project / "nowhere")
+    for options in ({"tools": 3}, {"agents": [1]}, {"agents": {3: len}}, {"model": 3}):
+        with pytest.raises(stretto.InvalidUsage):
+            open_stretto(**options)
+
+    async def main() -> None:
+        async with open_stretto() as w:
+            run: Any = await w.start(GATED)
+            await run.wait()
+            typed: Any = w
+            for wrong in (
+                lambda: typed.start(PLAIN, 3),
+                lambda: typed.start(PLAIN, {3: 1}),
+                lambda: typed.start(PLAIN, model=3),
+                lambda: typed.start(PLAIN, budget=3),
+                lambda: typed.plan(PLAIN, [("a", 1)]),
+                lambda: typed.runs(limit=-1),
+                lambda: typed.runs(limit=None),
+                lambda: typed.runs(since="today"),
+                lambda: run.resume(permission="everything"),
+                lambda: run.resume(model=3),
+                lambda: run.retry(permission="everything"),
+                lambda: run.retry(inputs=3),
+                lambda: run.retry(from_step=3),
+                lambda: run.fork(3),
+            ):
+                with pytest.raises(stretto.InvalidUsage):
+                    await wrong()
+            recipe = "name: i\ninputs: {x: {type: array}}\nsteps: [{id: a, subagent: writer, prompt: x}]\n"
+            endless: list[stretto.Json] = []
+            endless.append(endless)
+            for value in ([{1}], [b"x"], [project], endless):
+                with pytest.raises(stretto.InvalidInputs, match="input 'x' is not JSON"):
+                    await typed.start(recipe, {"x": value})
+            assert await (await typed.start(recipe, {"x": ("a", "b")})).wait() == "complete"
+
+    asyncio.run(main())

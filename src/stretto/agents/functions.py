@@ -30,6 +30,7 @@ import inspect
 import json
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -251,7 +252,8 @@ class _Parameter:
 
 
 def _context(request: AttemptRequest) -> AgentContext:
-    given = request.arguments or FunctionArguments()
+    # Copies: what a function changes in them stays its own.
+    given = deepcopy(request.arguments) or FunctionArguments()
     return AgentContext(
         run_id=request.run_id,
         step=request.step,
@@ -268,8 +270,8 @@ def _context(request: AttemptRequest) -> AgentContext:
     )
 
 
-def _read(name: str, function: Callable[..., object]) -> FunctionAgent:
-    if not is_id(name):
+def _read(name: object, function: Callable[..., object]) -> FunctionAgent:
+    if not isinstance(name, str) or not is_id(name):
         raise InvalidUsage(f"agents: '{name}' cannot be the name of an agent")
     if not callable(function):
         raise InvalidUsage(f"agent '{name}' is a {type(function).__name__}, not a function")

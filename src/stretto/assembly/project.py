@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from stretto.text.redaction import Redactor
 
 # A saved recipe's name, a file's path, the recipe's own text, or its content as plain values.
-RecipeSource: TypeAlias = str | Path | Mapping[str, Json] | Recipe
+RecipeSource: TypeAlias = str | Path | Mapping[str, object] | Recipe
 SCRIPTED = "scripted:"
 NO_BUDGET = Budget()
 
@@ -289,6 +289,7 @@ class Project:
         return self.with_copy_warnings(prepared, model) if folder else prepared
 
     def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
+        given = {name: _copy_input(plan.name, name, value) for name, value in given.items()}
         values, problems = bind(plan.inputs, given, finder_in(self.settings.project))
         if problems:
             words = "; ".join(problem.message for problem in problems)
@@ -296,7 +297,7 @@ class Project:
         return values
 
 
-def _dump_recipe(content: Mapping[str, Json]) -> str:
+def _dump_recipe(content: Mapping[str, object]) -> str:
     """A recipe given as plain values, on lines that its problems can point to."""
     try:
         return json.dumps(dict(content), indent=2, ensure_ascii=False, allow_nan=False)
@@ -305,6 +306,15 @@ def _dump_recipe(content: Mapping[str, Json]) -> str:
         raise InvalidUsage(
             f"the recipe holds a value that is not JSON: {error}", hint=hint
         ) from error
+
+
+def _copy_input(workflow: str, name: str, value: Json) -> Json:
+    """A copy of plain JSON, so that what the caller changes later does not reach the run."""
+    try:
+        copied: Json = json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputs(f"{workflow}: input '{name}' is not JSON: {error}") from error
+    return copied
 
 
 def _is_named_as_file(name: str) -> bool:

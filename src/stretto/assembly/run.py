@@ -263,6 +263,8 @@ class Run:
 
         `accepted`: the fingerprint of a stored plan that you have read (PlanNotAccepted names it).
         """
+        check_text(model=model or "")
+        check_permission(permission)
         await self._finish_task()
         if not self.is_driven_here:
             marks = frozenset([accepted] if accepted else [])
@@ -277,16 +279,18 @@ class Run:
         *,
         from_step: str | None = None,
         recipe: RecipeSource | None = None,
-        inputs: Mapping[str, Json] | None = None,
+        inputs: Mapping[str, object] | None = None,
         model: str | None = None,
         permission: str | None = None,
         accepted: str | None = None,
     ) -> "Run":
         """A new run that reuses every step whose agent, prompt, tools, model and schema are
         unchanged. `from_step`: do this one anew, and all that depends on it."""
+        check_text(model=model or "", from_step=from_step or "")
+        check_permission(permission)
         request = RunRequest(
             recipe,
-            inputs or {},
+            check_inputs(inputs),
             of=self._id,
             from_step=from_step,
             model=model,
@@ -302,7 +306,7 @@ class Run:
         self,
         from_step: str,
         *,
-        inputs: Mapping[str, Json] | None = None,
+        inputs: Mapping[str, object] | None = None,
         model: str | None = None,
         permission: str | None = None,
     ) -> "Run":
@@ -420,6 +424,21 @@ def check_text(**given: object) -> None:
     for name, value in given.items():
         if not isinstance(value, str):
             raise InvalidUsage(f"{name} must be text, not a {type(value).__name__}")
+
+
+def check_permission(permission: str | None) -> str | None:
+    known = ("read_only", "ask", "auto")
+    if permission is not None and permission not in known:
+        raise InvalidUsage(f"permission is '{permission}'; it must be {', '.join(known)}")
+    return permission
+
+
+def check_inputs(inputs: object) -> Mapping[str, Json]:
+    if inputs is None:
+        return {}
+    if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
+        raise InvalidUsage("inputs must be a dict, with the names of inputs as keys")
+    return inputs
 
 
 def user_name() -> str:

@@ -28,10 +28,10 @@ from stretto.assembly.functions import check_agents, read_tools
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
-from stretto.assembly.run import Run, check_text
+from stretto.assembly.run import Run, check_inputs, check_permission, check_text
 from stretto.plan.check import Problems
 from stretto.problems import Problem
-from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Budget
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
@@ -88,9 +88,13 @@ class Stretto:
         _open_project: Callable[[Path | None], Project] | None = None,
         _ports: Ports | None = None,
     ) -> None:
+        _check_functions(tools, agents or {})
+        if folder and not Path(folder).is_dir():
+            raise NotFound(f"there is no folder {folder}")
         self._tools, self._agents = read_tools(tools), dict(agents or {})
         check_agents(self._agents)
-        self._overrides = {"model": model, "permission": _permission(permission)}
+        check_text(model=model or "")
+        self._overrides = {"model": model, "permission": check_permission(permission)}
         self._environ = _environment(environ, home, store, trust)
         self.engine = Engine(
             _open_project or self._read_project, Path(folder) if folder else None, _ports or Ports()
@@ -118,7 +122,7 @@ class Stretto:
     async def start(
         self,
         recipe: RecipeSource,
-        inputs: Mapping[str, Json] | None = None,
+        inputs: Mapping[str, object] | None = None,
         *,
         model: str | None = None,
         permission: str | None = None,
@@ -133,11 +137,12 @@ class Stretto:
         Raises NotFound, InvalidRecipe, InvalidInputs, PermissionDenied or NotReady, before any
         model is asked, with all problems at once.
         """
+        check_text(model=model or "")
         request = RunRequest(
             recipe,
-            inputs or {},
+            check_inputs(inputs),
             model=model,
-            permission=_permission(permission),
+            permission=check_permission(permission),
             budget=_budget(budget),
         )
         return await self.launch(await self.prepare(request))
@@ -161,7 +166,7 @@ class Stretto:
         return checked.problems if isinstance(checked, Problems) else ()
 
     async def plan(
-        self, recipe: RecipeSource, inputs: Mapping[str, Json] | None = None
+        self, recipe: RecipeSource, inputs: Mapping[str, object] | None = None
     ) -> "DryRun":
         """What a run would do: inputs, prompts, order and cost. No model is asked.
 
@@ -172,7 +177,7 @@ class Stretto:
 
         project = self.project
         plan, _ = await asyncio.to_thread(project.open_plan, recipe)
-        given = project.inputs(plan, inputs or {})
+        given = project.inputs(plan, check_inputs(inputs))
         plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
         found = dry_run(plan, given, project.settings.model)
         waves = tuple(map(tuple, cast(list[list[str]], found["waves"])))
@@ -188,6 +193,10 @@ class Stretto:
     ) -> list["RunSummary"]:
         """The recorded runs of this user, newest first. `since`: those that started later."""
         start = since.timestamp() if isinstance(since, datetime) else since
+        if type(limit) is not int or not 0 <= limit < 2**63:
+            raise InvalidUsage("limit must be a whole number from 0 on")
+        if start is not None and not isinstance(start, int | float):
+            raise InvalidUsage("since must be a datetime, or seconds since the epoch")
         is_filtered = status is not None or workflow is not None
         found: list[RunSummary] = []
         runs = await self.engine.runs_of()
@@ -269,14 +278,15 @@ def _environment(
     return changed
 
 
-def _permission(written: str | None) -> str | None:
-    known = ("read_only", "ask", "auto")
-    if written is not None and written not in known:
-        raise InvalidUsage(f"permission is '{written}'; it must be {', '.join(known)}")
-    return written
+def _check_functions(tools: object, agents: object) -> None:
+    if not isinstance(tools, Iterable) or not isinstance(agents, Mapping):
+        hint = "Stretto(tools=[lookup], agents={'score': score})"
+        raise InvalidUsage("tools are a list of functions, and agents a dict of them", hint=hint)
 
 
 def _budget(written: Mapping[str, float] | None) -> Budget:
+    if not isinstance(written or {}, Mapping):
+        raise InvalidUsage(f"budget must be a dict, with {', '.join(_BUDGETS)}")
     given = dict(written or {})
     for name, most in given.items():
         if name not in _BUDGETS:
@@ -291,7 +301,7 @@ def _budget(written: Mapping[str, float] | None) -> Budget:
 
 def run(
     recipe: RecipeSource,
-    inputs: Mapping[str, Json] | None = None,
+    inputs: Mapping[str, object] | None = None,
     *,
     folder: str | Path | None = None,
     tools: Iterable[Callable[..., object]] = (),

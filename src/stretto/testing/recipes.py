@@ -15,20 +15,20 @@ from stretto.adapters.stores.memory import MemoryJournal
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
+from stretto.assembly.run import check_inputs
 from stretto.assembly.stretto import Stretto
 from stretto.assembly.views import RunReport
 from stretto.config.settings import Settings
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.json_value import Json
 
 _NOWHERE = Path("/nonexistent")  # the user's own folder, which a test must not depend on
 
 
 def run_recipe(
     recipe: str | Path,
-    inputs: Mapping[str, Json] | None = None,
+    inputs: Mapping[str, object] | None = None,
     script: Script | str | Path = "default: An answer from the script.",
     *,
     agents: Iterable[Path] = (),
@@ -41,7 +41,7 @@ def run_recipe(
     read = read_recipe_file(recipe) if isinstance(recipe, Path) else read_recipe(recipe)
     replies = script if isinstance(script, Script) else read_script(script)
     clock = VirtualClock()
-    request = RunRequest(read, inputs or {}, run_id=RunId("test"), seed=seed)
+    request = RunRequest(read, check_inputs(inputs), run_id=RunId("test"), seed=seed)
     return clock.run(_run(request, replies, tuple(agents), clock))
 
 
