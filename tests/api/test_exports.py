@@ -1,6 +1,7 @@
 """What `import stretto` offers: exactly this, typed, and only when it is asked for."""
 
 import ast
+import pickle
 import re
 import subprocess
 import sys
@@ -148,3 +149,16 @@ def test_these_tests_import_nothing_below_stretto_but_its_fakes() -> None:
                 names = [node.module or ""]
             ours = {name for name in names if name.split(".")[0] in ("stretto", "support")}
             assert ours <= allowed, file
+
+
+def test_errors_survive_being_sent_to_another_process() -> None:
+    problem = stretto.Problem("RCP001", "it cannot be read", hint="look")
+    errors = [
+        stretto.Leased("run", "another process", 3.0),  # type: ignore[arg-type]
+        stretto.Fenced("run", 2),  # type: ignore[arg-type]
+        stretto.InvalidRecipe("x has 1 problem", [problem], hint="fix it"),
+    ]
+    for error in errors:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert (again.args, vars(again)) == (error.args, vars(error))

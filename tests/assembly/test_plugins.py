@@ -40,6 +40,9 @@ async def ram(home):
     from stretto.adapters.stores.memory import MemoryJournal
     import time
     return MemoryJournal(time.time)
+
+async def sieve(home):
+    raise ValueError("it leaks")
 '''
 POINTS = """[stretto.tools]
 dictionary = birds:dictionary
@@ -47,10 +50,12 @@ plain = birds:plain
 broken = birds:nothing
 [stretto.agents]
 shout = birds:shout
+leaver = leavers:leave
 [stretto.models]
 parrot = birds:parrot
 [stretto.stores]
 ram = birds:ram
+sieve = birds:sieve
 """
 SHOUTING = "name: s\nsteps: [{id: a, subagent: shout, prompt: hello}]\n"
 ASKING = (
@@ -61,6 +66,7 @@ ASKING = (
 def install(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "birds.py").write_text(MODULE)
+    (folder / "leavers.py").write_text("raise SystemExit(3)")
     metadata = folder / "birds-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: birds\nVersion: 1.0\n")
@@ -128,6 +134,11 @@ def test_a_broken_entry_point_says_which_package_to_mend(installed: Path) -> Non
             with pytest.raises(InvalidConfig, match="broken of stretto") as caught:
                 await w.validate(ASKING % "broken")
             assert caught.value.hint.endswith("that has it: birds")
+            with pytest.raises(InvalidConfig, match=r"leaver of stretto.*SystemExit: 3"):
+                await w.validate(SHOUTING.replace("shout", "leaver"))
+        async with open_in(installed, store="sieve") as w:
+            with pytest.raises(InvalidConfig, match="store 'sieve' cannot be opened: ValueError"):
+                await w.start(SHOUTING)
 
     asyncio.run(main())
 

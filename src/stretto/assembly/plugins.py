@@ -65,7 +65,7 @@ class Plugins:
         found = self._installed[group][name]
         try:
             return found.load()
-        except Exception as error:  # whatever a stranger's module does when it is imported
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does
             said = f"{type(error).__name__}: {error}"
             raise InvalidConfig(
                 f"the entry point {name} of {group} ({found.value}) cannot be loaded: {said}",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from stretto.assembly.plugins import BUILT_IN_STORES
-from stretto.problems.errors import InvalidUsage
+from stretto.problems.errors import InvalidConfig, InvalidUsage, StrettoError
 from stretto.text.names import did_you_mean, listed
 from stretto.vocabulary.models import ModelSelection
 
@@ -47,7 +47,13 @@ class Ports:
             known = (*BUILT_IN_STORES, *project.plugins.names("stretto.stores"))
             hint = did_you_mean(name, known) or f"there are {listed(dict.fromkeys(known))}"
             raise InvalidUsage(f"there is no store '{name}'", hint=hint) from None
-        return cast("Store", await opener(project.settings.home))
+        try:
+            return cast("Store", await opener(project.settings.home))
+        except StrettoError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever a stranger's store does
+            said = f"{type(error).__name__}: {error}"
+            raise InvalidConfig(f"the store '{name}' cannot be opened: {said}") from error
 
     def open_clock(self) -> "Clock":
         from stretto.adapters.clock import SystemClock

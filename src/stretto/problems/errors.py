@@ -46,9 +46,17 @@ class StrettoError(Exception):
         if hint:
             self.add_note(hint)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Some errors of this tree have arguments of their own, which pickle would not give them.
+        return _restore, (type(self), *self.args), self.__dict__
+
     @property
     def with_hint(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+def _restore(kind: type[StrettoError], *args: object) -> StrettoError:
+    return kind.__new__(kind, *args)
 
 
 class InvalidRecipe(StrettoError):

@@ -135,7 +135,7 @@ class FunctionTool(Generic[P, R]):
             raise InvalidUsage(
                 f"effect='{effect}' of tool '{self.name}': there are {listed(_EFFECTS)}"
             )
-        if not _NAME.fullmatch(self.name):
+        if not _NAME.fullmatch(str(self.name)):
             raise InvalidUsage(
                 f"'{self.name}' cannot be the name of a tool: letters, digits, _ and - are allowed",
                 hint="give it one: @tool(name=...)",
