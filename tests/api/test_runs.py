@@ -447,3 +447,14 @@ def test_a_stretto_that_is_closed_while_it_starts_a_run_leaves_nothing_behind(
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(main())
+
+
+def test_a_stretto_is_refused_in_a_second_event_loop(open_stretto: Open) -> None:
+    w = open_stretto(store="memory")
+
+    async def start() -> str:
+        return await (await w.start(GATED)).wait()
+
+    assert asyncio.run(start()) == "waiting"
+    with pytest.raises(stretto.InvalidUsage, match="belongs to another event loop"):
+        asyncio.run(start())

@@ -33,6 +33,7 @@ class Engine:
         self._opening = asyncio.Lock()
         self._runs: dict[tuple[Path, frozenset[str]], Runs] = {}
         self._is_closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None  # the one that it is first used in
 
     def now(self) -> float:
         return self.ports.open_clock().now()
@@ -66,9 +67,10 @@ class Engine:
         self, project: Project | None = None, accepted: frozenset[str] = frozenset()
     ) -> "Runs":
         """The runs of this user, with the workspaces of one project."""
+        self.check_open()
         project = project or self.project
         async with self._opening:
-            self.check_open()
+            self.check_open()  # it may have been closed while the store was being opened
             if self._store is None:
                 self._store = await self.ports.open_store(self.project)
         place = (project.settings.project, accepted)
@@ -77,6 +79,12 @@ class Engine:
         return self._runs[place]
 
     def check_open(self) -> None:
+        """Raises InvalidUsage where it cannot be used, or can be used no longer."""
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            hint = "make one in each event loop, that is, in each asyncio.run"
+            raise InvalidUsage("this Stretto belongs to another event loop", hint=hint)
         if self._is_closed:
             hint = "use it inside its `async with` block"
             raise InvalidUsage("this Stretto is closed", hint=hint)
