@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.assembly.input_files import finder_in
+from stretto.assembly.project import finder_in
 from stretto.plan.inputs import Misfit, bind, convert
 from stretto.recipe.model import Input
 

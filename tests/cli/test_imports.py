@@ -126,7 +126,7 @@ def test_validating_loads_no_other_command_and_no_room_it_does_not_need(folder: 
     rooms = {"adapters", "execution", "schedule", "server", "report", "events", "testing", "goals"}
     assert among(modules, {f"stretto.{room}" for room in rooms}) == set()
     # Nor what only a plan, a saved recipe, an expression or a set of files needs.
-    parts = {"plan.model", "globs", "plan.waves", "registry.workflows", "templates.expression"}
+    parts = {"plan.model", "globs", "plan.dry_run", "registry.workflows", "templates.expression"}
     assert among(modules, {"hashlib", *(f"stretto.{part}" for part in parts)}) == set()
     others = {"init", "new", "plan", "run", "explain", "graph", "list_", "show", "schema"}
     assert among(modules, {f"stretto.cli.{name}" for name in others}) == set()

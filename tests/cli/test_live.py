@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from stretto.cli.progress.frame import dollars, elapsed, short_count
-from stretto.cli.progress.stages import ChangedSteps
+from stretto.cli.progress.lines import ChangedSteps
 from stretto.cli.progress.view import LiveView
 from stretto.events.model import Approved, CancelRequested, RunResumed
 from stretto.schedule.state import StepState

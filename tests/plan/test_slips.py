@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from stretto.agents.agent_files import read_agent_file
-from stretto.assembly.input_files import finder_in
+from stretto.assembly.project import finder_in
 from stretto.config.settings import load_settings
 from stretto.documents.document import read_bytes, read_text
 from stretto.plan.inputs import bind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.plan.waves import DEFAULT_MAX_TURNS, max_delegations, max_model_calls, waves
+from stretto.plan.dry_run import DEFAULT_MAX_TURNS, max_delegations, max_model_calls, waves
 from support.recipes import flat, plan_of
 
 

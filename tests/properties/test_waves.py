@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
+from stretto.plan.dry_run import waves
 from stretto.plan.model import Plan, PlannedStep
-from stretto.plan.waves import waves
 from stretto.vocabulary.ids import StepId
 from support.random_plans import plans
 

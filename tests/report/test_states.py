@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from stretto.cli.progress.frame import _STYLES
-from stretto.cli.progress.stages import ASCII_SIGNS, SIGNS
+from stretto.cli.progress.lines import ASCII_SIGNS, SIGNS
 from stretto.events.attempts import AttemptId
 from stretto.events.model import AttemptStarted, AttemptSucceeded, ModelRetried, RunResumed
 from stretto.report.html import as_html

@@ -6,7 +6,7 @@ from stretto.events.model import RunStarted
 from stretto.ports.runner import AttemptRequest
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
-from stretto.schedule.key import OBEYED
+from stretto.schedule.places import OBEYED
 from stretto.schedule.state import begin
 from stretto.vocabulary.setup import Setup
 from support.scheduling import NO_PLAN, plan_of

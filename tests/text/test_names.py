@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.text.names import closest, did_you_mean, listed
+from stretto.text.short import closest, did_you_mean, listed
 
 KEYS = ("depends_on", "max_turns", "timeout", "timeout_ms", "prompt", "on_failure")
 

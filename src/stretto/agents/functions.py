@@ -59,7 +59,7 @@ from stretto.ports.runner import (
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Agent
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.ids import AgentId, is_id
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import FUNCTION_MODEL, is_function

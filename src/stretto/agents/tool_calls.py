@@ -13,9 +13,8 @@ from stretto.events.model import ToolEnded, ToolStarted
 from stretto.ports.model import RequestedCall
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.ports.tool import Tool, ToolOutcome
-from stretto.text.names import listed
 from stretto.text.redaction import Redactor
-from stretto.text.short import shorten, shorten_arguments
+from stretto.text.short import listed, shorten, shorten_arguments
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS
 

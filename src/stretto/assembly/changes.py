@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from stretto.assembly.ports import open_workspaces
 from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
-from stretto.text.names import did_you_mean, listed
 from stretto.text.redaction import NOTHING_SECRET
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepStatus
 from stretto.workspaces.admission import doubt_about, why_inadmissible

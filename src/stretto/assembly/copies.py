@@ -8,7 +8,7 @@ from stretto.globs.glob import Glob, parse_glob
 from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.problems import Problem
 from stretto.problems.errors import StrettoError
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.workspaces.file_list import MIB, LeftOut, WorkspaceLimits, find_left_out
 from stretto.workspaces.isolated_copy import is_real_folder
 from stretto.workspaces.paths import quote_path

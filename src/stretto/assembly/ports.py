@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from stretto.assembly.plugins import BUILT_IN_STORES
 from stretto.problems.errors import InvalidConfig, InvalidUsage, StrettoError
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.models import ModelSelection
 
 if TYPE_CHECKING:

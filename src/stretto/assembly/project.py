@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.agents.agent_files import ListedAgent, list_agents, load_catalog
 from stretto.assembly.functions import Functions
-from stretto.assembly.input_files import finder_in
 from stretto.assembly.plugins import Plugins
 from stretto.config.settings import Settings, load_settings
 from stretto.config.trust import TrustStore, describe_files
@@ -27,7 +26,7 @@ from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
@@ -37,6 +36,33 @@ if TYPE_CHECKING:
     from stretto.plan.model import Plan
     from stretto.registry.workflows import Entry, Workflows
     from stretto.text.redaction import Redactor
+from stretto.plan.inputs import FindFile, Misfit
+from stretto.recipe.model import Input
+
+
+def finder_in(workspace: Path) -> FindFile:
+    """What `plan.inputs` asks for the file that an input of type file_path names."""
+    root = workspace.resolve()
+    return lambda declared, written: _find(declared, written, root)
+
+
+def _find(declared: Input, written: str, root: Path) -> str | Misfit:
+    try:
+        found = (root / written).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):
+        return Misfit(
+            "RCP305",
+            f"input '{declared.name}': there is no file '{written[:200]}'",
+            f"paths are relative to the workspace, {root}",
+        )
+    if not found.is_relative_to(root):
+        return Misfit(
+            "RCP305",
+            f"input '{declared.name}': '{written[:200]}' is outside the workspace",
+            f"paths are relative to the workspace, {root}",
+        )
+    return found.relative_to(root).as_posix()
+
 
 # A saved recipe's name, a file's path, the recipe's own text, or its content as plain values.
 RecipeSource: TypeAlias = str | Path | Mapping[str, object] | Recipe

@@ -18,11 +18,11 @@ from stretto.adapters.models.prices import is_priced
 from stretto.adapters.tools.search_endpoint import search_fault
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.config.settings import Settings
+from stretto.plan.catalog import tools_of
 from stretto.plan.model import Plan, PlannedAgent, briefs
-from stretto.plan.postures import tools_of
 from stretto.problems import Problem
 from stretto.recipe.model import Agent
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.models import ModelSelection, is_function

@@ -17,7 +17,7 @@ from stretto.execution.reuse import downstream, reusable
 from stretto.execution.runs import Resume, Start, new_run_id
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Budget
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection

@@ -10,12 +10,12 @@ from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, print_problems, say
-from stretto.plan.postures import tools_of
+from stretto.plan.catalog import tools_of
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidRecipe, NotFound, StrettoError
 from stretto.problems.render import as_json as problem_as_json, count, error_as_json
 from stretto.recipe.model import Agent
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 

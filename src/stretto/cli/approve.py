@@ -17,7 +17,7 @@ from stretto.problems.errors import InvalidUsage
 from stretto.report.gate import gate_as_json, gate_as_text, gate_of
 from stretto.schedule.state import RunState
 from stretto.templates.render import MOST_CHARACTERS
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import RunId, StepId
 
 no_resume_option = click.option(

@@ -59,7 +59,7 @@ class _Commands(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            from stretto.text.names import did_you_mean
+            from stretto.text.short import did_you_mean
 
             hint = did_you_mean(name, COMMANDS) or "stretto --help lists the commands"
             raise click.UsageError(f"there is no command '{name}'; {hint}", ctx)

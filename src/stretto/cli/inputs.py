@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from stretto.assembly.input_files import finder_in
-from stretto.assembly.project import Project
+from stretto.assembly.project import Project, finder_in
 from stretto.cli.terminal import prompt, say
 from stretto.plan.check import Problems
 from stretto.plan.inputs import Misfit, convert, missing

@@ -11,7 +11,7 @@ from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.read import read_recipe_file
-from stretto.text.names import did_you_mean
+from stretto.text.short import did_you_mean
 from stretto.vocabulary.ids import is_id
 
 TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"

@@ -11,7 +11,7 @@ from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_json, say
 from stretto.ports.workspace import Undone
-from stretto.text.names import listed
+from stretto.text.short import listed
 
 
 @dataclass(frozen=True, slots=True)

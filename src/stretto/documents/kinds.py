@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from stretto.documents.shapes import Fields, JsonSchema, Kind, Reading, Shape
-from stretto.text.names import did_you_mean
+from stretto.text.short import did_you_mean
 from stretto.vocabulary.durations import parse_duration
 from stretto.vocabulary.ids import ID_PATTERN, is_id
 from stretto.vocabulary.json_value import Json

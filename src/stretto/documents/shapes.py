@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from stretto.documents.node import MapNode, Node, Path, RefusedNode, Source, describe
 from stretto.problems import Place, Problem
-from stretto.text.names import closest, did_you_mean, listed
+from stretto.text.short import closest, did_you_mean, listed
 
 T = TypeVar("T", covariant=True)
 V = TypeVar("V")

@@ -28,9 +28,9 @@ from stretto.events.model import (
 )
 from stretto.execution.budget import BudgetLedger
 from stretto.execution.clock import Timers
-from stretto.execution.decisions import fire_overdue
 from stretto.execution.leases import RunJournal
 from stretto.execution.reuse import NOTHING, Reusable, Reuse, ReusedOutput, cache_key
+from stretto.execution.seals import fire_overdue
 from stretto.execution.writer_copies import CollectionEvent, WriterCopies
 from stretto.ports.allowance import Allowance
 from stretto.ports.clock import Clock

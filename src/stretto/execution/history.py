@@ -10,7 +10,7 @@ from stretto.ports.journal import Journal, StoredEvent
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.schedule.advance import advance
 from stretto.schedule.state import RunState, StepState, begin
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import RunId, StepId
 
 

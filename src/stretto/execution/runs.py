@@ -20,14 +20,6 @@ from stretto.events.model import (
     RunStarted,
 )
 from stretto.execution.clock import RunClock
-from stretto.execution.decisions import (
-    DecisionEvent,
-    DecisionRequest,
-    decision_of,
-    find_decision,
-    fire_overdue,
-    refusal,
-)
 from stretto.execution.driver import Driver, Listener, NoRunner
 from stretto.execution.history import History, load
 from stretto.execution.leases import (
@@ -40,7 +32,16 @@ from stretto.execution.leases import (
     take_lease,
 )
 from stretto.execution.reuse import NOTHING, Reusable
-from stretto.execution.seals import Seals, describe_decision
+from stretto.execution.seals import (
+    DecisionEvent,
+    DecisionRequest,
+    Seals,
+    decision_of,
+    describe_decision,
+    find_decision,
+    fire_overdue,
+    refusal,
+)
 from stretto.plan.codec import encode_plan
 from stretto.plan.model import Plan, briefs
 from stretto.ports.clock import Clock

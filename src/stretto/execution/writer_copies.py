@@ -26,7 +26,7 @@ from stretto.problems.errors import StrettoError
 from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import CollectChanges, StartAttempt
 from stretto.schedule.state import AttemptState, RunState, StepState
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.ids import StepId
 
 CollectionEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld

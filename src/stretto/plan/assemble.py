@@ -3,6 +3,7 @@
 from typing import cast
 
 from stretto.documents.node import Path
+from stretto.plan.catalog import tools_of
 from stretto.plan.draft import Draft, DraftStep
 from stretto.plan.edges import Edges, stored_names
 from stretto.plan.model import (
@@ -26,7 +27,6 @@ from stretto.plan.model import (
     Target,
     briefs,
 )
-from stretto.plan.postures import tools_of
 from stretto.plan.rules.templates import feedback_reference
 from stretto.recipe.model import (
     ALL_PRIOR_CONTEXT,

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from stretto.problems import Problem
-from stretto.recipe.model import Agent
+from stretto.recipe.model import Agent, Posture
 from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
+from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, tool_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +18,23 @@ class Catalog:
 
 
 EMPTY_CATALOG = Catalog()
+
+
+def tools_of(agent: Agent) -> tuple[str, ...]:
+    denied = {tool_name(tool) for tool in agent.disallowed_tools}
+    return tuple(tool for tool in agent.tools if tool_name(tool) not in denied)
+
+
+def posture_of(agent: Agent, changing: Set[str] = CHANGING_TOOLS) -> Posture:
+    """`changing`: the names of the tools that change files."""
+    if agent.posture:
+        return agent.posture
+    writes = any(tool_name(tool) in changing for tool in tools_of(agent))
+    return "writer" if writes else "read_only"
+
+
+def has_means_to_write(agent: Agent, model: str | None, changing: Set[str]) -> bool:
+    """A tool that changes files; one of an MCP server may; another program has tools of its own."""
+    if (model or agent.model or "").startswith("cli:"):
+        return True
+    return any(tool_name(tool) in changing or tool.startswith("mcp__") for tool in tools_of(agent))

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from stretto.documents.node import ListNode, Path, ScalarNode, find, find_key, spell
-from stretto.plan.catalog import Catalog
-from stretto.plan.postures import posture_of
+from stretto.plan.catalog import Catalog, posture_of
 from stretto.problems import Place, Problem
 from stretto.recipe.model import (
     ALL_PRIOR_CONTEXT,

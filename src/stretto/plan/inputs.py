@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 from stretto.problems import Problem
 from stretto.recipe.model import Input
-from stretto.text.names import did_you_mean, listed
-from stretto.text.short import show_json
+from stretto.text.short import did_you_mean, listed, show_json
 from stretto.vocabulary.json_value import Json
 
 _LARGEST = 10**300

@@ -15,7 +15,7 @@ from stretto.plan.model import Plan, PlannedStep
 from stretto.problems import Problem
 from stretto.problems.errors import PermissionDenied
 from stretto.recipe.model import Budget
-from stretto.text.names import listed
+from stretto.text.short import listed
 
 # A set of globs, as a step has it → further globs that name the same files in the workspace,
 # through links or in another case.

@@ -34,7 +34,7 @@ from stretto.recipe.model import (
     Wait,
     Work,
 )
-from stretto.text.names import closest
+from stretto.text.short import closest
 from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.json_value import Json
 

@@ -15,7 +15,7 @@ from stretto.report.model import Delegated, Report, StepReport
 from stretto.report.report import report_of
 from stretto.report.text import cost, length, show, tokens
 from stretto.schedule.state import RunState
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.text.visible import one_line, visible
 from stretto.vocabulary.json_value import Json
 

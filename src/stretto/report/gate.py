@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from stretto.report.text import show
 from stretto.schedule.approvals import question_of
 from stretto.schedule.commands import StartAttempt
-from stretto.schedule.key import answerers
+from stretto.schedule.places import answerers
 from stretto.schedule.state import RunState, StepState
 from stretto.text.visible import visible
 from stretto.vocabulary.json_value import Json

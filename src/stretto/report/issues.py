@@ -9,7 +9,7 @@ from stretto.report.model import ChangesReport, Issue, StepReport
 from stretto.report.text import moment
 from stretto.schedule.state import RunState
 from stretto.schedule.status import why_waiting
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json

@@ -16,7 +16,7 @@ from stretto.plan.model import (
     Target,
 )
 from stretto.templates.template import Template
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.durations import format_duration
 
 _POLICIES = {

@@ -39,7 +39,7 @@ from stretto.schedule.recovery import doubt, resume
 from stretto.schedule.state import FailureReason, RunState, StepState
 from stretto.schedule.timers import fire
 from stretto.schedule.transition import Transition
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.statuses import RunStatus
 
 ChangesEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld | ChangesApplied

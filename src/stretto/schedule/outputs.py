@@ -8,7 +8,7 @@ from stretto.events.model import AttemptSucceeded
 from stretto.schedule.state import RunState, StepState
 from stretto.templates.render import TooLong, whole_value
 from stretto.templates.scope import MISSING, EndedStep, Scope, StepValue, resolve
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.json_value import Json, Large
 from stretto.vocabulary.statuses import StepStatus
 

@@ -7,7 +7,7 @@ from stretto.plan.composed_prompt import append_section, compose, under_headings
 from stretto.plan.model import PlannedAgent
 from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
-from stretto.schedule.key import key_of
+from stretto.schedule.places import key_of
 from stretto.schedule.state import PartState, RunState, StepState
 from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope

@@ -5,7 +5,7 @@ from typing import cast
 from stretto.events.attempts import RetryTimer, RunTimer, StepTimer
 from stretto.plan.model import PlannedStep
 from stretto.schedule.state import RunState, StepState
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import INTERRUPTED, StepStatus, StepWord

@@ -15,7 +15,7 @@ from stretto.schedule.attempts import retry_now, time_out_attempt
 from stretto.schedule.outcomes import fail, stop_run
 from stretto.schedule.state import FailureReason, PartState, RunState, StepState
 from stretto.schedule.transition import Transition
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 

@@ -29,7 +29,7 @@ from stretto.templates.json_text import find_json, kind_of
 from stretto.templates.render import as_text, whole_value
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import PathPart, Reference
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.json_value import Gathered, Json, Large
 from stretto.vocabulary.statuses import RunStatus
 

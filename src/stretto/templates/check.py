@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from stretto.templates.template import Fault, PathPart, Reference
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 
 
 class Closed(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.tools import (
     DELEGATING_ALIASES,
     DELEGATING_TOOLS,

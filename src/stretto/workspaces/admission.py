@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.globs.glob import parse_globs
-from stretto.text.names import listed
 from stretto.text.redaction import NOTHING_SECRET, Redactor
+from stretto.text.short import listed
 from stretto.workspaces.change import ChangeSet, find_paths_outside
 from stretto.workspaces.content import Blobs, FileEntry
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected

@@ -18,7 +18,7 @@ from stretto.adapters.models.provider_table import (
     TIERS,
     Provider,
 )
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 
 _INHERIT = ("inherit", "default", "")
 

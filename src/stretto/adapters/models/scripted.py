@@ -37,7 +37,7 @@ from stretto.ports.allowance import CallEstimate, NothingLeft
 from stretto.ports.clock import Clock
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.problems.errors import InvalidUsage
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage

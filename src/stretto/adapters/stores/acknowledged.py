@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.ids import RunId
 
 _SLOT = struct.Struct("<q56s")  # the last seq, and the run's id

@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema, ErrorDetails
 from pydantic_core.core_schema import NullableSchema, StringSchema, WithDefaultSchema
 
 from stretto.templates.json_text import kind_of
-from stretto.text.names import closest, listed
+from stretto.text.short import closest, listed
 from stretto.vocabulary.json_value import Json
 
 _MOST_FAULTS = 8

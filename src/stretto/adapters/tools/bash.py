@@ -14,7 +14,7 @@ from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach, ToolOutcome, Verdict
 from stretto.processes.watchdog import ResourceLimits
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.toolnames.filters import CommandFilter
 from stretto.workspaces.isolated_copy import is_real_folder
 from stretto.workspaces.protected import Protected

@@ -45,7 +45,7 @@ from stretto.agents.python_function import (
 )
 from stretto.ports.tool import ToolOutcome, ToolRecovery, ToolSpec
 from stretto.problems.errors import InvalidUsage
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.toolnames.filters import is_delegating
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import KNOWN_TOOLS

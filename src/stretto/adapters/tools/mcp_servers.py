@@ -18,7 +18,7 @@ from stretto.adapters.tools.mcp_connection import START_SECONDS, McpConnection, 
 from stretto.adapters.tools.outcomes import cut, outcome, unusable
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.processes.programs import NOWHERE, Writable
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:

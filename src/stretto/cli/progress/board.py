@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from stretto.cli.progress.lines import ChangedSteps
 from stretto.cli.progress.rows import Row, Tallies, one_line, row_of
-from stretto.cli.progress.stages import ChangedSteps
 from stretto.events.model import (
     AttemptCancelled,
     AttemptFailed,

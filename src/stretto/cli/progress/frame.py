@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from stretto.cli.progress.board import Head, View
+from stretto.cli.progress.lines import SIGNS
 from stretto.cli.progress.rows import Row, join_pieces
-from stretto.cli.progress.stages import SIGNS
 from stretto.text.short import columns, fit, fit_name
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.statuses import StepWord

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from stretto.cli.progress.board import Board
 from stretto.cli.progress.frame import Frame, Line, room_for
-from stretto.cli.progress.lines import Lines
-from stretto.cli.progress.stages import signs_for
+from stretto.cli.progress.lines import Lines, signs_for
 from stretto.cli.terminal import for_terminal
 from stretto.events.model import Event
 from stretto.plan.model import Plan

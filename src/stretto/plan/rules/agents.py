@@ -14,7 +14,7 @@ from stretto.recipe.model import (
     Parallel,
     Switch,
 )
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.toolnames.filters import ToolFault, is_delegating, tool_fault
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.tools import tool_name

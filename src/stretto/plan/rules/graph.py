@@ -7,7 +7,7 @@ from stretto.plan.draft import Draft
 from stretto.plan.edges import Cause, Edges, cause_of
 from stretto.recipe.model import Condition, Step, Switch
 from stretto.templates.template import Fault
-from stretto.text.names import did_you_mean, listed
+from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import AgentId, StepId
 
 

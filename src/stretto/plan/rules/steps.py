@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from stretto.documents.node import ListNode, Path, find
+from stretto.plan.catalog import has_means_to_write
 from stretto.plan.draft import Draft, DraftStep
-from stretto.plan.postures import has_means_to_write
 from stretto.recipe.model import Agent, Map, Parallel
-from stretto.text.names import listed
+from stretto.text.short import listed
 from stretto.validation.schema import SCHEMA_EXAMPLE, schema_faults
 from stretto.vocabulary.json_value import Json
 

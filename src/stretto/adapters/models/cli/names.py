@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from stretto.adapters.models.cli.cli_spec import Cli
 from stretto.processes.programs import NOWHERE, Writable, find_command, find_program
-from stretto.text.names import did_you_mean
+from stretto.text.short import did_you_mean
 from stretto.vocabulary.models import CLI_MODEL
 
 CLI_NAMES = ("claude", "codex", "gemini", "opencode", "goose")

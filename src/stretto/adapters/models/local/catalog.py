@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.problems.errors import NotFound, PermissionDenied
-from stretto.text.names import did_you_mean
+from stretto.text.short import did_you_mean
 
 PREFIX = "local:"
 EMBEDDED = "embedded"
