@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stretto.execution.leases import Store as Everything
-from stretto.ports.cache import Cache, CachedOutput
+from stretto.ports.journal import Cache, CachedOutput
 from support.stores import Store
 
 

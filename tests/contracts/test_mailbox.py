@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from stretto.events.model import Approved, CancelRequested, Rejected, RunEnded, RunStarted
 from stretto.execution.leases import Store as Everything
-from stretto.ports.mailbox import Mailbox
+from stretto.ports.journal import Mailbox
 from stretto.vocabulary.ids import RunId, StepId
 from support.stores import Store
 

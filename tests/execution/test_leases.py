@@ -8,8 +8,7 @@ import pytest
 from stretto.adapters.stores.memory import MemoryJournal
 from stretto.events.model import Approved, CancelRequested, Event, MessageDropped, RunEnded
 from stretto.execution.leases import LEASE_SECONDS, Lease, LeaseKeeper
-from stretto.ports.journal import JournalFull
-from stretto.ports.mailbox import ExternalEvent, Message
+from stretto.ports.journal import ExternalEvent, JournalFull, Message
 from stretto.problems.errors import StrettoError
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId, StepId

@@ -7,7 +7,7 @@ from stretto.events.codec import decode, encode
 from stretto.events.model import ApprovalRequested, Approved, Rejected, RunStarted
 from stretto.execution.runs import Runs
 from stretto.execution.seals import Seals
-from stretto.plan.codec import encode_plan
+from stretto.plan.model import encode_plan
 from stretto.problems.errors import PlanNotAccepted
 from stretto.vocabulary.ids import StepId
 from support.driven_runs import RUN, Stage, statuses

@@ -9,8 +9,7 @@ from msgspec import Raw
 from stretto.plan.build import build
 from stretto.plan.catalog import Catalog
 from stretto.plan.claims import ConflictIndex
-from stretto.plan.codec import decode_plan, encode_plan
-from stretto.plan.model import Plan
+from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe, read_recipe_file

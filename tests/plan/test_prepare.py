@@ -2,8 +2,7 @@
 
 import pytest
 
-from stretto.plan.codec import decode_plan, encode_plan
-from stretto.plan.model import Plan
+from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.plan.prepare import RunPolicy, prepare
 from stretto.problems.errors import PermissionDenied
 from stretto.recipe.model import Budget

@@ -11,8 +11,7 @@ from stretto.events.codec import UnknownEvent, decode, encode
 from stretto.events.model import Event
 from stretto.plan.build import build
 from stretto.plan.catalog import Catalog
-from stretto.plan.codec import decode_plan, encode_plan
-from stretto.plan.model import Plan
+from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.recipe.read import read_recipe

@@ -10,8 +10,7 @@ from msgspec import Raw
 
 from stretto.globs.glob import Glob, overlap, parse_glob, text_of
 from stretto.globs.pattern import ANY, Pattern
-from stretto.plan.codec import decode_plan, encode_plan
-from stretto.plan.model import Plan
+from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
 from stretto.workspaces.aliases import EVERYTHING, aliases, aliases_of_sets
 from stretto.workspaces.links import ignores_case

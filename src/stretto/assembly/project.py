@@ -279,7 +279,7 @@ class Project:
     def _without_secrets(self, plan: "Plan") -> "Plan":
         from msgspec import Raw
 
-        from stretto.plan.codec import decode_plan, encode_plan
+        from stretto.plan.model import decode_plan, encode_plan
 
         text = bytes(encode_plan(plan)).decode()
         if not self.redactor.named(text):

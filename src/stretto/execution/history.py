@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event, RunStarted
-from stretto.plan.codec import decode_plan
+from stretto.plan.model import decode_plan
 from stretto.ports.journal import Journal, StoredEvent
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.schedule.advance import advance

@@ -13,10 +13,18 @@ from msgspec import structs
 
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import Event, MessageDropped
-from stretto.ports.cache import Cache, CachedOutput
 from stretto.ports.clock import Clock
-from stretto.ports.journal import Fenced, Journal, Leased, LeaseOwner
-from stretto.ports.mailbox import ExternalEvent, Mailbox, Message
+from stretto.ports.journal import (
+    Cache,
+    CachedOutput,
+    ExternalEvent,
+    Fenced,
+    Journal,
+    Leased,
+    LeaseOwner,
+    Mailbox,
+    Message,
+)
 from stretto.problems.errors import StrettoError
 from stretto.text.visible import one_line, visible_line
 from stretto.vocabulary.ids import RunId

@@ -42,11 +42,9 @@ from stretto.execution.seals import (
     fire_overdue,
     refusal,
 )
-from stretto.plan.codec import encode_plan
-from stretto.plan.model import Plan, briefs
+from stretto.plan.model import Plan, briefs, encode_plan
 from stretto.ports.clock import Clock
-from stretto.ports.journal import Leased, LeaseOwner, Loss, RunRow, StoredEvent
-from stretto.ports.mailbox import ExternalEvent
+from stretto.ports.journal import ExternalEvent, Leased, LeaseOwner, Loss, RunRow, StoredEvent
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, StrettoError

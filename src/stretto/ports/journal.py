@@ -16,10 +16,43 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from stretto.events.codec import UnknownEvent
-from stretto.events.model import Event
+from stretto.events.model import Approved, CancelRequested, ChangesApplied, Event, Rejected
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.json_value import Large
+from stretto.vocabulary.json_value import Json, Large
+
+ExternalEvent = Approved | Rejected | CancelRequested | ChangesApplied
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    number: int
+    run_id: RunId
+    event: Event | UnknownEvent  # as it was found: whoever takes it says what does not count
+
+
+class Mailbox(Protocol):
+    async def send(self, run_id: RunId, event: ExternalEvent) -> None:
+        """Returns when it is durable."""
+        ...
+
+    async def pending(self) -> list[Message]:
+        """All that nobody has taken, oldest first."""
+        ...
+
+    async def acknowledge(self, numbers: Sequence[int]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CachedOutput:
+    output: Json
+    run_id: str  # the run that made it
+
+
+class Cache(Protocol):
+    async def put(self, key: str, kept: CachedOutput) -> None: ...
+
+    async def get(self, key: str) -> CachedOutput | None: ...
 
 
 @dataclass(frozen=True, slots=True)

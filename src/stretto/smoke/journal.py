@@ -26,7 +26,7 @@ from stretto.events.model import (
     MergeFailed,
     RunStarted,
 )
-from stretto.plan.codec import decode_plan
+from stretto.plan.model import decode_plan
 from stretto.ports.journal import StoredEvent
 from stretto.problems.errors import StrettoError
 from stretto.processes import python

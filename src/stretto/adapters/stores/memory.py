@@ -11,9 +11,17 @@ from dataclasses import dataclass, field, replace
 
 from stretto.events.codec import decode, encode
 from stretto.events.model import Event, ModelSpoke, RunEnded, RunResumed, RunStarted
-from stretto.ports.cache import CachedOutput
-from stretto.ports.journal import Fenced, JournalFull, Leased, Loss, RunRow, StoredEvent
-from stretto.ports.mailbox import ExternalEvent, Message
+from stretto.ports.journal import (
+    CachedOutput,
+    ExternalEvent,
+    Fenced,
+    JournalFull,
+    Leased,
+    Loss,
+    Message,
+    RunRow,
+    StoredEvent,
+)
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Large
 from stretto.vocabulary.statuses import RunStatus

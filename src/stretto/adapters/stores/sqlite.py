@@ -21,9 +21,7 @@ from stretto.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
 from stretto.adapters.stores.sqlite_writer import Writer
 from stretto.events.codec import UnknownEvent, decode, encode, encode_apart
 from stretto.events.model import AttemptSucceeded, Event
-from stretto.ports.cache import CachedOutput
-from stretto.ports.journal import Loss, RunRow, StoredEvent
-from stretto.ports.mailbox import ExternalEvent, Message
+from stretto.ports.journal import CachedOutput, ExternalEvent, Loss, Message, RunRow, StoredEvent
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Large
