@@ -21,8 +21,7 @@ from random import Random
 from overlaps_drive import Drawn, draw_plan, drive
 from overlaps_scene import make_scene
 
-from stretto.plan.model import decode_plan, encode_plan
-from stretto.plan.model import Plan
+from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
 from stretto.workspaces.aliases import aliases_of_sets
 

@@ -115,12 +115,6 @@ class Draft:
     def warning_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
         self.warnings.append(self._problem(code, self._place(at), at, message, hint))
 
-    def problem_at_key(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
-        """The same, pointing at the key and not at what stands behind it."""
-        key = find_key(self.recipe.root, at) if self.recipe.root else None
-        place = self.recipe.source.place_of(key) if key else self._place(at)
-        self.problems.append(self._problem(code, place, at, message, hint))
-
     def problem_at_word(
         self, code: str, at: Path, position: int, word: str, message: str, hint: str
     ) -> None:

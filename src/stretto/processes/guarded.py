@@ -40,13 +40,12 @@ class GuardedProgram:
         self._output = output
         self._tail = _Tail()
         self._error_reader = asyncio.create_task(self._tail.read(errors))
-        self.skipped_lines = 0  # those that are too long
 
     async def lines(
         self, most_bytes: int | None = MOST_BYTES, most_line_bytes: int | None = None
     ) -> AsyncIterator[bytes]:
         """`most_bytes`: of all lines, None for a program that runs on. `most_line_bytes`: a longer
-        line raises TooMuchOutput; by default long lines are counted and skipped."""
+        line raises TooMuchOutput; by default long lines are skipped."""
         held, searched, is_skipping = bytearray(), 0, False
         async for chunk in self._chunks(most_bytes):
             held += chunk
@@ -59,7 +58,6 @@ class GuardedProgram:
             if most_line_bytes is not None and searched > most_line_bytes:
                 raise TooMuchOutput(f"it sent a line of more than {most_line_bytes:,} bytes")
             if searched > MOST_LINE_BYTES:
-                self.skipped_lines += not is_skipping
                 held, searched, is_skipping = bytearray(), 0, True
         if held and not is_skipping:
             yield bytes(held)

@@ -3,7 +3,6 @@
 import re
 from typing import NewType
 
-RecipeName = NewType("RecipeName", str)
 StepId = NewType("StepId", str)
 AgentId = NewType("AgentId", str)
 InputName = NewType("InputName", str)
