@@ -49,6 +49,13 @@ class Plugins:
     def has(self, group: PluginGroup, name: str) -> bool:
         return name in self._installed.get(group, {})
 
+    def has_model(self, provider: str) -> bool:
+        """Not for built-in providers: they are entry points too, but their own table checks them."""
+        from stretto.adapters.models.provider_table import ALIASES, BY_NAME
+
+        is_built_in = provider in BY_NAME or provider in ALIASES
+        return not is_built_in and self.has("stretto.models", provider)
+
     def names(self, group: PluginGroup) -> tuple[str, ...]:
         return tuple(self._installed.get(group, {}))
 

@@ -150,11 +150,9 @@ class _Makers(Mapping[str, "Maker"]):
         self._environ = environ
 
     def __getitem__(self, head: str) -> "Maker":
-        from stretto.adapters.models.provider_table import ALIASES, BY_NAME
-
         if head in self._own:
             return self._own[head]
-        if head in BY_NAME or head in ALIASES or not self._plugins.has("stretto.models", head):
+        if not self._plugins.has_model(head):
             raise KeyError(head)
         return self._make
 

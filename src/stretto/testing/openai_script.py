@@ -45,6 +45,11 @@ class Asked:
         return str(self.body.get("model", ""))
 
     @property
+    def response_format(self) -> Mapping[str, Json] | None:
+        wanted = self.body.get("response_format")
+        return wanted if isinstance(wanted, dict) else None
+
+    @property
     def is_stream(self) -> bool:
         return self.body.get("stream") is True
 
