@@ -76,7 +76,7 @@ class Plugins:
             said = f"{type(error).__name__}: {error}"
             raise InvalidConfig(
                 f"the entry point {name} of {group} ({found.value}) cannot be loaded: {said}",
-                hint=f"mend or uninstall the package that has it{_package_of(found)}",
+                hint=f"fix or uninstall the package that has it{_package_of(found)}",
             ) from error
 
     @cached_property

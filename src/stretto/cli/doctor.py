@@ -74,7 +74,7 @@ async def _findings() -> list[Finding]:
             f"{each.file}:{each.place.line}: {each.message}" if each.place else each.message
             for each in error.problems
         )
-        fix = error.hint or "mend it, or move it away"
+        fix = error.hint or "fix it, or move it away"
         return [Finding("settings", "missing", said or error.message, fix, is_essential=True)]
 
 

@@ -1,4 +1,4 @@
-"""What a recipe may refer to besides itself: registered agents and known tools."""
+"""What a recipe may refer to besides itself: registered agents, known tools, and postures."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field

@@ -3,7 +3,7 @@
 Plan ── steps: PlannedStep ── work: PlannedDelegation | PlannedParallel | …
                                       └─ Brief: who is told what, and what if it fails
 
-All of it is stored with the run as JSON (plan.codec). A field at its default is not written, so
+All of it is stored with the run as JSON (see the end of this module). A field at its default is not written, so
 never change a default: stored plans mean the old one.
 """
 

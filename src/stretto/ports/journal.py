@@ -1,4 +1,4 @@
-"""The store of all journals: events are appended in order, and read again after a crash.
+"""The store: journals of events, the mailboxes of runs, and the cache of answers.
 
 The process that drives a run leases it and gets a fence: a number that grows with each lease of that run. Every
 append shows its fence, so a driver that slept through the end of its lease can do no harm.
@@ -6,8 +6,8 @@ append shows its fence, so a driver that slept through the end of its lease can 
 How long a lease lasts is counted by a clock that nobody can set, alike in all processes of one boot.
 
 StrettoError
-├── Leased         leased          somebody else drives the run
-├── Fenced         fenced          somebody else has taken the run over, or it was let go
+├── Leased         leased          another process drives the run
+├── Fenced         fenced          another process has taken the run over, or it was released
 └── JournalFull    journal_full    the store cannot write: no space, an I/O error, a lock
 """
 

@@ -1,4 +1,4 @@
-"""Make text short enough for the place where it is shown.
+"""Make text and lists of names fit the place where they are shown.
 
 Whatever a model, a file or a server wrote may have any length. These functions keep a part of it and
 say how much was left out, so that a reader never takes the part for the whole.

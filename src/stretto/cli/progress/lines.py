@@ -1,4 +1,4 @@
-"""A run as it goes, one line a change. In: events and the state after them. Out: lines."""
+"""A run as it goes, one line for each change, and the signs that stand for the states of steps."""
 
 import sys
 from collections.abc import Callable, Mapping
