@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.processes.programs import ProgramStart
+from stretto.processes.task_group import joined_group
 from stretto.processes.watchdog import (
     DiskWatch,
     LimitName,
@@ -46,27 +47,29 @@ async def run_limited(
     loop = asyncio.get_running_loop()
     began = loop.time()
     drain, disk = _Drain(limits.output_bytes), DiskWatch(writable, limits.disk_bytes)
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *start.words,
-            stdin=DEVNULL,
-            stdout=drain.write_end,
-            stderr=drain.write_end,
-            env=dict(start.environment),
-            cwd=start.folder,
-            pass_fds=start.keep_fds,
-            start_new_session=True,  # no terminal, and a process group of its own
-        )
-        drain.start()
-        watchdog = Watchdog(process.pid, limits, disk, is_namespace=is_namespace)
+    async with joined_group(start.words, limits) as words:
         try:
-            limit_hit = await _watch(process, watchdog, limits.wall_seconds)
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=DEVNULL,
+                stdout=drain.write_end,
+                stderr=drain.write_end,
+                env=dict(start.environment),
+                cwd=start.folder,
+                pass_fds=start.keep_fds,
+                start_new_session=True,  # no terminal, and a process group of its own
+            )
+            drain.start()
+            watchdog = Watchdog(process.pid, limits, disk, is_namespace=is_namespace)
+            try:
+                watchdog.start()
+                limit_hit = await _watch(process, watchdog, limits.wall_seconds)
+            finally:
+                await asyncio.shield(asyncio.to_thread(watchdog.close))
+                await asyncio.shield(_end(process, is_namespace=is_namespace))
+            await drain.wait()
         finally:
-            await asyncio.shield(asyncio.to_thread(watchdog.close))
-            await asyncio.shield(_end(process, is_namespace=is_namespace))
-        await drain.wait()
-    finally:
-        drain.close()
+            drain.close()
     exit_code = _shell_exit_code(process)
     text, dropped = drain.output.end()
     limit_hit = limit_hit or watchdog.hit or _kernel_limit(exit_code)

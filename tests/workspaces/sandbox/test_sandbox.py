@@ -246,7 +246,11 @@ def test_a_flood_of_output_is_bounded_and_the_command_goes_on(
 @pytest.mark.parametrize(
     ("command", "limits", "hit"),
     [
-        ("b() { b | b & }; b; sleep 9", ResourceLimits(processes=50), LimitName.PROCESSES),
+        (
+            "for i in $(seq 300); do sleep 9 & done; wait",
+            ResourceLimits(processes=50),
+            LimitName.PROCESSES,
+        ),
         ("while :; do :; done", ResourceLimits(cpu_seconds=1), LimitName.CPU),
         ("head -c 3M /dev/zero > src/big", ResourceLimits(file_bytes=1 << 20), LimitName.FILE),
         (
