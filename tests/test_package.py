@@ -35,6 +35,12 @@ def test_the_wheel_holds_the_package_its_types_and_its_bundled_files(wheel: zipf
     assert not [name for name in held if name.startswith(("tests", "docs", "benchmarks"))]
 
 
+def test_the_wheel_holds_the_page_of_every_code(wheel: zipfile.ZipFile):
+    pages = {path.name for path in (ROOT / "docs" / "problems").glob("*.md")}
+    held = {Path(name).name for name in wheel.namelist() if "stretto/problems/pages/" in name}
+    assert held == pages
+
+
 def test_the_wheel_installs_one_command(wheel: zipfile.ZipFile):
     (entries,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     written = wheel.read(entries).decode()

@@ -211,4 +211,4 @@ def test_json_is_json_for_a_reader_of_any_encoding(folder: Path, encoding: str) 
 def test_stretto_alone_says_what_it_can_do(folder: Path) -> None:
     said = stretto(folder)
     assert said.code == 0
-    assert "Commands:" in said.out
+    assert "Write recipes:" in said.out

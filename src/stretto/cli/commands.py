@@ -5,38 +5,52 @@ from typing import Any
 
 import click
 
-# name → what --help says of it; the module has the same name (`list` is list_.py).
-COMMANDS = {
-    "init": "Make a project here: stretto.yaml, a first recipe, completion for editors.",
-    "new": "Write a new recipe from one of the built-in templates.",
-    "validate": "Check recipes and show every problem at once.",
-    "plan": "Show what a run would do, without calling a model.",
-    "run": "Run a recipe to its report.",
-    "explain": "Say in prose what a recipe does.",
-    "graph": "Draw a recipe: ascii, mermaid, dot or svg.",
-    "list": "List the saved recipes.",
-    "show": "Show a saved recipe.",
-    "runs": "List the runs, newest first.",
-    "watch": "Watch a run while another process drives it.",
-    "report": "Show what a run did: md, json or html.",
-    "logs": "Show the prompts, answers and tool calls of a run.",
-    "output": "Print the output of a run, or of one of its steps.",
-    "events": "Print a run's journal.",
-    "resume": "Continue a run that was interrupted.",
-    "retry": "Run again, and reuse the steps that are unchanged.",
-    "fork": "Start a new run that shares everything before a step.",
-    "diff": "Show what a step changed, or what differed between two runs.",
-    "apply": "Merge what a step changed, where the run did not.",
-    "cancel": "Stop a run; steps that have ended keep their results.",
-    "approve": "Approve a step that awaits approval.",
-    "reject": "Reject a step that awaits approval.",
-    "prune": "Remove copies and unfinished merges that crashes left behind.",
-    "agents": "List, show and check the agents that a recipe may name.",
-    "doctor": "Report what this machine has and lacks; test the engine here.",
-    "models": "List, pull, choose and test the models that run on this machine.",
-    "trust": "Trust the settings and agents that a folder brings along.",
-    "schema": "Print the JSON Schema of recipes, for editors.",
+from stretto.cli.examples import EXAMPLES
+
+# Heading → name → what --help says of it; the module has the same name (`list` is list_.py).
+GROUPS = {
+    "Write recipes": {
+        "init": "Make a project here: stretto.yaml, a first recipe, completion for editors.",
+        "new": "Write a new recipe from one of the built-in templates.",
+        "validate": "Check recipes and show every problem at once.",
+        "plan": "Show what a run would do, without calling a model.",
+        "explain": "Say in prose what a recipe does, or what a code such as RCP104 means.",
+        "graph": "Draw a recipe: ascii, mermaid, dot or svg.",
+        "list": "List the saved recipes.",
+        "show": "Show a saved recipe.",
+        "schema": "Print the JSON Schema of recipes, for editors.",
+    },
+    "Run them": {
+        "run": "Run a recipe to its report.",
+        "resume": "Continue a run that was interrupted.",
+        "retry": "Run again, and reuse the steps that are unchanged.",
+        "fork": "Start a new run that shares everything before a step.",
+        "cancel": "Stop a run; steps that have ended keep their results.",
+    },
+    "See what happened": {
+        "runs": "List the runs, newest first.",
+        "watch": "Watch a run while another process drives it.",
+        "report": "Show what a run did: md, json or html.",
+        "logs": "Show the prompts, answers and tool calls of a run.",
+        "output": "Print the output of a run, or of one of its steps.",
+        "events": "Print a run's journal.",
+        "diff": "Show what a step changed, or what differed between two runs.",
+    },
+    "Decide": {
+        "approve": "Approve a step that awaits approval.",
+        "reject": "Reject a step that awaits approval.",
+        "apply": "Merge what a step changed, where the run did not.",
+    },
+    "Set up this machine": {
+        "doctor": "Report what this machine has and lacks; test the engine here.",
+        "models": "List, pull, choose and test the models that run on this machine.",
+        "agents": "List, show and check the agents that a recipe may name.",
+        "trust": "Trust the settings and agents that a folder brings along.",
+        "prune": "Remove copies and unfinished merges that crashes left behind.",
+        "help": "Show the help of a command.",
+    },
 }
+COMMANDS = {name: said for group in GROUPS.values() for name, said in group.items()}
 
 
 class _Commands(click.Group):
@@ -49,12 +63,15 @@ class _Commands(click.Group):
         module = import_module(f"stretto.cli.{name}_" if name == "list" else f"stretto.cli.{name}")
         command = module.command
         assert isinstance(command, click.Command)
-        return command
+        return _with_examples(command, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # From the table, so that `stretto --help` imports no command.
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        widest = max(map(len, COMMANDS))
+        for heading, group in GROUPS.items():
+            with formatter.section(heading):
+                rows = [(name.ljust(widest), said) for name, said in group.items()]
+                formatter.write_dl(rows)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -66,6 +83,13 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _with_examples(command: click.Command, name: str) -> click.Command:
+    if lines := EXAMPLES.get(name, ()):
+        # \b: click leaves the lines as they are.
+        command.epilog = "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+    return command
+
+
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="stretto", message="stretto %(version)s")
 def commands() -> None:
@@ -74,3 +98,6 @@ def commands() -> None:
     A recipe is data: inputs, agents, steps. Stretto checks all of it before any model is called,
     runs the steps as soon as their edges and their files allow, and reports.
     """
+
+
+_with_examples(commands, "")

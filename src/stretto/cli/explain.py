@@ -1,20 +1,70 @@
-"""`stretto explain`: a recipe in prose."""
+"""`stretto explain`: a recipe in prose, or what the code of a problem means."""
+
+from collections.abc import Iterator
 
 import click
 
-from stretto.cli.graph import terminal_width
 from stretto.cli.options import json_option
-from stretto.cli.project import open_plan, open_project
 from stretto.cli.terminal import print_json, say
-from stretto.report.diagrams import draw
-from stretto.report.prose import explain
+from stretto.problems.errors import InvalidUsage
+from stretto.problems.pages import all_codes, is_code, page_of, title_of
+from stretto.text.short import listed
 
 
 @click.command("explain")
-@click.argument("recipe", metavar="NAME|FILE")
+@click.argument("what", metavar="NAME|FILE|CODE")
 @json_option
-def command(recipe: str, as_json: bool) -> None:
-    """Say in prose what a recipe does: each step, who does it, and what if it fails."""
+def command(what: str, as_json: bool) -> None:
+    """Say in prose what a recipe does: each step, who does it, and what if it fails.
+
+    With the code of a problem, such as RCP104: what that problem is, an example, and how to fix it.
+    """
+    if is_code(what):
+        _explain_code(what.upper(), as_json)
+    else:
+        _explain_recipe(what, as_json)
+
+
+def _explain_code(code: str, as_json: bool) -> None:
+    page = page_of(code)
+    if page is None:
+        raise InvalidUsage(f"there is no problem with the code {code}", hint=_hint(code))
+    if as_json:
+        print_json({"ok": True, "code": code, "title": title_of(page), "text": page})
+        return
+    heading, _, rest = page.partition("\n")
+    say("", mark=heading.removeprefix("# "), colour="blue")
+    say("\n".join(_unfenced(rest.rstrip("\n"))))
+
+
+def _unfenced(text: str) -> Iterator[str]:
+    """Blocks of code are set in, as on any page for a terminal."""
+    is_code_block = False
+    for line in text.split("\n"):
+        if line.startswith("```"):
+            is_code_block = not is_code_block
+        else:
+            yield f"    {line}".rstrip() if is_code_block else line
+
+
+def _hint(code: str) -> str:
+    """The nearest codes of the same kind."""
+    number = int(code[3:])
+    alike = [known for known in all_codes() if known[:3] == code[:3]]
+    alike.sort(key=lambda known: abs(int(known[3:]) - number))
+    if not alike:
+        kinds = sorted({known[:3] for known in all_codes()})
+        return f"codes begin with {listed(kinds)}, such as {all_codes()[0]}"
+    return f"did you mean {alike[0]}? The next to it: {', '.join(alike[1:5])}"
+
+
+def _explain_recipe(recipe: str, as_json: bool) -> None:
+    # A code needs neither a project nor a plan.
+    from stretto.cli.graph import terminal_width
+    from stretto.cli.project import open_plan, open_project
+    from stretto.report.diagrams import draw
+    from stretto.report.prose import explain
+
     plan = open_plan(open_project(), recipe)
     width = terminal_width()
     if as_json:
