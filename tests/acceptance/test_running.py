@@ -70,6 +70,21 @@ def test_as_json_it_prints_an_event_a_line_and_last_the_report(tmp_path: Path) -
     assert events == journal(tmp_path, report["run_id"])
 
 
+def test_a_near_miss_of_a_condition_is_in_the_events_and_in_the_report(tmp_path: Path) -> None:
+    recipe = """
+name: near
+steps:
+  - {id: ask, subagent: writer, prompt: yes or no}
+  - {id: act, subagent: writer, prompt: act, when: "steps.ask.output == 'yes'"}
+output: "{{steps.ask.output}}"
+"""
+    near = 'steps.ask.output == \'yes\': "Yes." and "yes" differ only in capitals or punctuation'
+    *events, report = lines(run(tmp_path, recipe, "default: Yes.", "--json"))
+    assert near in events[-1]["warnings"][0]
+    assert near in report["warnings"][0]
+    assert report["steps"]["act"]["status"] == "skipped"
+
+
 def test_the_last_line_is_what_report_says_later(tmp_path: Path) -> None:
     for report in (ran(tmp_path, CHAIN, FAILING), ran(tmp_path, GATED)):
         later = stretto(tmp_path, "report", report["run_id"], "--format", "json").json

@@ -146,12 +146,27 @@ steps:
 
 
 @pytest.mark.parametrize(
-    ("said", "chosen"), [("Bug", "fix"), (" bug\n", "fix"), (1, "one"), ("else", "other-step")]
+    ("said", "chosen"),
+    [
+        ("Bug", "fix"),
+        (" Bug\n", "fix"),
+        (1, "one"),
+        ("1", "one"),
+        (1.0, "one"),
+        ("else", "other-step"),
+    ],
 )
-def test_a_switch_compares_exactly_and_then_plainly(said: str | int, chosen: str) -> None:
+def test_a_switch_takes_the_case_that_means_the_same(said: str | float, chosen: str) -> None:
     run = drive(SWITCH, {"kind": said})
     assert run.started == ["kind", chosen]
     assert run.warnings() == ""
+
+
+@pytest.mark.parametrize("said", ["bug", "**Bug**", '"Bug".'])
+def test_a_case_that_is_nearly_the_value_is_warned_of(said: str) -> None:
+    run = drive(SWITCH, {"kind": said})
+    assert run.started == ["kind", "other-step"]
+    assert "differ only in capitals or punctuation" in run.warnings()
 
 
 def test_an_undecided_switch_takes_the_default_with_a_warning() -> None:

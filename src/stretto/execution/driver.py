@@ -53,11 +53,13 @@ from stretto.schedule.outputs import release_output
 from stretto.schedule.places import Places
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.schedule.timers import deadline_of
+from stretto.text.short import shorten
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import loaded
 from stretto.vocabulary.usage import Usage
 
 Listener = Callable[[Event, RunState], None]
+_MOST_WARNINGS = 100  # that a run's last event repeats
 
 
 class Driver:
@@ -163,8 +165,12 @@ class Driver:
             self._fold(event, rows, decided)
         for command in tuple(decided):
             if isinstance(command, EndRun):
-                self._fold(RunEnded(self._clock.now(), command.status.value), rows, decided)
+                self._fold(self._ended(self._clock.now(), command), rows, decided)
         await self._append(rows)
+
+    def _ended(self, now: float, command: EndRun) -> RunEnded:
+        told = [shorten(text, 500) for text in self._state.all_warnings[:_MOST_WARNINGS]]
+        return RunEnded(now, command.status.value, tuple(told))
 
     def _take_over(self) -> None:
         """Deal with what a process that is gone has left, where the first event did not: attempts
@@ -227,7 +233,7 @@ class Driver:
                     self._fold(asked, rows, decided)
                 commands.append(command)
             elif isinstance(command, EndRun):
-                self._fold(RunEnded(now, command.status.value), rows, decided)
+                self._fold(self._ended(now, command), rows, decided)
             else:
                 commands.append(command)
         return commands

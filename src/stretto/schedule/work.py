@@ -24,9 +24,10 @@ from stretto.schedule.attempts import start_part
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
 from stretto.schedule.state import FailureReason, MapItems, PartState, StepState
 from stretto.schedule.transition import Transition, close_run
-from stretto.templates.evaluate import Undecided, decide, evaluate, truth
+from stretto.templates.evaluate import Undecided, decide, evaluate
 from stretto.templates.json_text import find_json, kind_of
-from stretto.templates.render import as_text, whole_value
+from stretto.templates.likeness import same, truth
+from stretto.templates.render import whole_value
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import PathPart, Reference
 from stretto.text.short import listed
@@ -182,20 +183,21 @@ def _match_case(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | 
     value = evaluate(work.value, scope)
     if value is None:
         value = Undecided(f"{work.value.text} is null")
+    elif isinstance(value, list | dict):
+        value = Undecided(f"{work.value.text} is {kind_of(value)}")
     if isinstance(value, Undecided):
         step.warn(f"the value is undecided, so the default is taken: {value.reason}")
         return work.default
-    said = as_text(value)
-    # An exact match first; then without case and blanks, which models change freely.
-    for spelled in (str, _fold_case):
-        for case, target in work.cases:
-            if spelled(case) == spelled(said):
-                return target
+    near = ""
+    for case, target in work.cases:
+        likeness = same(case, value)
+        if likeness is True:
+            return target
+        if isinstance(likeness, Undecided) and isinstance(value, str):
+            near = near or likeness.reason
+    if near:
+        step.warn(f"no case fits, so the default is taken: {near}")
     return work.default
-
-
-def _fold_case(text: str) -> str:
-    return text.strip().casefold()
 
 
 MAX_ITERATIONS_REACHED = "max iterations reached"
@@ -258,9 +260,12 @@ def _apply_verdict(transition: Transition, step: StepState, work: PlannedLoop, s
     found = find_json(said) if isinstance(said, str) else said
     verdict = said if found is MISSING else found
     step.validation = verdict
-    passed = truth(verdict.get("passed")) if isinstance(verdict, dict) else Undecided("no object")
-    if isinstance(passed, Undecided):
+    said_passed = verdict.get("passed", MISSING) if isinstance(verdict, dict) else MISSING
+    passed = None if said_passed is MISSING else truth(said_passed)
+    if passed is None:
         step.warn("a verdict does not say `passed` and counts as not passed")
+    elif isinstance(passed, Undecided):
+        step.warn(f"`passed` of a verdict is undecided and counts as false: {passed.reason}")
     is_done = passed is True
     _continue_loop(
         transition, step, work, is_done, None if is_done else _feedback(step, work, verdict)

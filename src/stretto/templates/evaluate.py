@@ -1,11 +1,8 @@
 """Decide conditions and compute values. What cannot be decided is Undecided, with the reason."""
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import isfinite
 from operator import ge, gt, le, lt
-from typing import Any, TypeGuard, TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 from stretto.templates.expression import (
     Binary,
@@ -21,42 +18,34 @@ from stretto.templates.expression import (
     written,
 )
 from stretto.templates.json_text import kind_of
+from stretto.templates.likeness import (
+    Undecided,
+    as_one_kind,
+    holds_text,
+    is_number,
+    same,
+    same_text,
+    spelled_number,
+    trimmed,
+    truth,
+)
 from stretto.templates.scope import MISSING, Scope, resolve
 from stretto.templates.template import Reference
 from stretto.vocabulary.json_value import Json
 
 LONGEST_TEXT = 1_000_000
 LARGEST_NUMBER = 10**300
-# Pairs looked at before two values count as too large to compare.
-MOST_PAIRS = 100_000
 
-# More digits than any number that can be reckoned with.
-_LONGEST_NUMBER = 400
-_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
-_TRUTHS = {"true": True, "false": False}
 _ORDERS: dict[Ordering, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-
-
-@dataclass(frozen=True, slots=True)
-class Undecided:
-    reason: str
-
-
-def truth(value: Json) -> bool | Undecided:
-    """Where a condition is needed: a boolean, or text that says one."""
-    said = _TRUTHS.get(value.strip().lower()) if isinstance(value, str) else value
-    if isinstance(said, bool):
-        return said
-    return Undecided(f"{kind_of(value)} is not true or false")
 
 
 def apply(operator: Comparison | Calculation, left: Json, right: Json) -> Json | Undecided:
     match operator:
         case "==":
-            return _equal(left, right)
+            return same(left, right)
         case "!=":
-            same = _equal(left, right)
-            return same if isinstance(same, Undecided) else not same
+            likeness = same(left, right)
+            return likeness if isinstance(likeness, Undecided) else not likeness
         case "<" | "<=" | ">" | ">=":
             return _compare(operator, left, right)
         case "in":
@@ -75,19 +64,13 @@ def size(value: Json) -> int | Undecided:
     return Undecided(f"{kind_of(value)} has no size")
 
 
-def _equal(left: Json, right: Json) -> bool | Undecided:
-    left, right = _alike(left, right)
-    if kind_of(left) != kind_of(right):
-        return Undecided(f"{kind_of(left)} and {kind_of(right)} do not compare")
-    return _same(left, right)
-
-
 def _calculate(operator: Calculation, left: Json, right: Json) -> Json | Undecided:
     if operator == "+" and isinstance(left, str) and isinstance(right, str):
         if len(left) + len(right) > LONGEST_TEXT:
             return Undecided(f"the text is longer than {LONGEST_TEXT:,} characters")
         return left + right
-    if not (_is_number(left) and _is_number(right)):
+    left, right = as_one_kind(left, right)
+    if not (is_number(left) and is_number(right)):
         return Undecided(f"{kind_of(left)} {operator} {kind_of(right)} has no value")
     try:
         result = _reckon(operator, left, right)
@@ -97,10 +80,6 @@ def _calculate(operator: Calculation, left: Json, right: Json) -> Json | Undecid
         return Undecided("the number is too large")
     # Written so that NaN, which is not less than anything, is refused too.
     return result if abs(result) <= LARGEST_NUMBER else Undecided("the number is too large")
-
-
-def _is_number(value: Json) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _reckon(operator: Calculation, left: int | float, right: int | float) -> int | float:
@@ -121,52 +100,13 @@ def _reckon(operator: Calculation, left: int | float, right: int | float) -> int
             assert_never(operator)
 
 
-def _alike(left: Json, right: Json) -> tuple[Json, Json]:
-    """Text beside a number or a boolean gives way to the one it spells, if it spells one."""
-    if isinstance(left, str) and not isinstance(right, str):
-        return _as_kind_of(left, right), right
-    if isinstance(right, str) and not isinstance(left, str):
-        return left, _as_kind_of(right, left)
-    return left, right
-
-
-def _as_kind_of(text: str, beside: Json) -> Json:
-    if isinstance(beside, bool):
-        return _TRUTHS.get(text.strip().lower(), text)
-    if not _is_number(beside) or len(text) > _LONGEST_NUMBER:
-        return text
-    written = _JSON_NUMBER.fullmatch(text.strip())
-    if written is None:
-        return text
-    number = float(written[0]) if written[1] else int(written[0])
-    return number if isinstance(number, int) or isfinite(number) else text
-
-
-def _same(left: Json, right: Json) -> bool | Undecided:
-    """Deep equality, without recursion and without Python's True == 1."""
-    pairs: list[tuple[Json, Json]] = [(left, right)]
-    for _ in range(MOST_PAIRS):
-        if not pairs:
-            return True
-        one, other = pairs.pop()
-        if kind_of(one) != kind_of(other):
-            return False
-        if isinstance(one, dict) and isinstance(other, dict):
-            if one.keys() != other.keys():
-                return False
-            pairs += [(one[key], other[key]) for key in one]
-        elif isinstance(one, list) and isinstance(other, list):
-            if len(one) != len(other):
-                return False
-            pairs += zip(one, other, strict=True)
-        elif one != other:
-            return False
-    return Undecided("the values are too large to compare")
-
-
 def _compare(operator: Ordering, left: Json, right: Json) -> bool | Undecided:
-    left, right = _alike(left, right)
-    if kind_of(left) != kind_of(right) or not (isinstance(left, str) or _is_number(left)):
+    left, right = as_one_kind(left, right)
+    if isinstance(left, str) and isinstance(right, str):
+        # "9" is less than "85", as numbers are, and not after it, as words are.
+        numbers = spelled_number(left), spelled_number(right)
+        left, right = numbers if None not in numbers else (trimmed(left), trimmed(right))
+    if kind_of(left) != kind_of(right) or not (isinstance(left, str) or is_number(left)):
         return Undecided(f"{kind_of(left)} and {kind_of(right)} have no order")
     return _ORDERS[operator](left, right)
 
@@ -174,13 +114,27 @@ def _compare(operator: Ordering, left: Json, right: Json) -> bool | Undecided:
 def _is_in(member: Json, container: Json) -> bool | Undecided:
     if isinstance(container, list):
         # A list may mix kinds: an element that does not compare is another one, and no more.
-        return any(_equal(member, element) is True for element in container)
-    if isinstance(container, str | dict) and isinstance(member, str):
-        return member in container
+        alike = [same(member, each) for each in container if _are_of_a_kind(member, each)]
+        return _any(alike)
+    if isinstance(container, str) and isinstance(member, str):
+        return holds_text(container, member)
+    if isinstance(container, dict) and isinstance(member, str):
+        return _any([same_text(member, key) for key in container])
     return Undecided(f"{kind_of(member)} cannot be in {kind_of(container)}")
 
 
-__all__ = ["Undecided", "decide", "evaluate"]
+def _are_of_a_kind(one: Json, other: Json) -> bool:
+    one, other = as_one_kind(one, other)
+    return kind_of(one) == kind_of(other)
+
+
+def _any(likenesses: list[bool | Undecided]) -> bool | Undecided:
+    if True in likenesses:
+        return True
+    return next((each for each in likenesses if isinstance(each, Undecided)), False)
+
+
+__all__ = ["Undecided", "decide", "evaluate", "truth"]
 
 _T = TypeVar("_T")
 

@@ -13,6 +13,7 @@ from typing import Literal, assert_never
 from unicodedata import category
 
 from stretto.templates.json_text import kind_of, read_json
+from stretto.templates.likeness import spelled_number, spelled_truth
 from stretto.text.short import list_names, show_json
 from stretto.validation import rules as r
 from stretto.vocabulary.json_value import Json
@@ -244,8 +245,9 @@ _JOINT = re.compile(r"(?<=\w)[^\w\s'’](?=\w)")
 def _is_kind(kind: r.JsonKind, place: _Place) -> RuleDecision:
     if _fits(kind, place.value):
         return PASSED
-    if isinstance(place.value, str) and not place.path:
-        return UNDECIDED  # JSON may stand somewhere in the text
+    # JSON may stand somewhere in an answer, and "85" or "true" means the value that it spells.
+    if isinstance(place.value, str) and (not place.path or _spells(kind, place.value)):
+        return UNDECIDED
     is_now = f"{kind_of(place.value)}: {show_json(place.value)}"
     return place.fails(f"must be {_KINDS[kind][0]}, but is {is_now}")
 
@@ -255,6 +257,11 @@ def _fits(kind: r.JsonKind, value: Json) -> bool:
         return kind == "boolean"
     is_part = kind == "integer" and isinstance(value, float) and not value.is_integer()
     return isinstance(value, _KINDS[kind][1]) and not is_part
+
+
+def _spells(kind: r.JsonKind, text: str) -> bool:
+    value = _read_text(text) if kind in ("array", "object") else spelled_truth(text)
+    return _fits(kind, spelled_number(text) if value is None else value)
 
 
 def _is_in_range(range: r.RuleRange, place: _Place) -> RuleDecision:
