@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from stretto.agents.agent_files import (
-    BUNDLED,
     AgentFile,
     list_agents,
     load_catalog,
     read_agent_file,
 )
+from stretto.registry.entry_points import own_points
 from stretto.registry.folders import Folder
 from support.recipes import flat, problem_of
 
@@ -28,7 +28,7 @@ def write(file: Path, role: str = "x", head: str = "") -> Path:
 def test_the_package_ships_a_useful_set_without_problems(tmp_path):
     files = agent_files((), tmp_path)
     assert {"researcher", "writer", "reviewer", "explorer", "worker", "default"} <= set(files)
-    assert set(files) == {file.stem for file in BUNDLED.iterdir()}
+    assert set(files) == set(own_points("stretto.agents"))
     assert [(id, each.problems) for id, each in files.items() if each.problems] == []
     assert all(each.agent and each.agent.prompt and each.agent.role for each in files.values())
 
@@ -48,7 +48,7 @@ def test_a_bundled_agent_is_read_when_it_is_asked_for_and_once(tmp_path, monkeyp
 
     monkeypatch.setattr("stretto.agents.agent_files.read_agent_file", count)
     agents = load_catalog((), tmp_path).agents
-    assert set(agents) == {file.stem for file in BUNDLED.iterdir()}
+    assert set(agents) == set(own_points("stretto.agents"))
     assert len(agents) == len(set(agents))
     assert read == []
     assert agents["writer"] is agents["writer"]

@@ -2,18 +2,21 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from stretto import InvalidConfig, InvalidUsage, NotReady, Stretto
-from stretto.adapters.models.provider_table import PROVIDERS
-from stretto.assembly.plugins import BUILT_IN_STORES
+from stretto.adapters.models.provider_table import ALIASES, BY_NAME
+from stretto.assembly.project import Project
+from stretto.registry.entry_points import own_points
+from stretto.vocabulary.tools import KNOWN_TOOLS
 
 MODULE = '''
 import json
@@ -43,6 +46,10 @@ async def ram(home):
 
 async def sieve(home):
     raise ValueError("it leaks")
+
+from pathlib import Path
+SINGER = Path(__file__).with_name("singer.md")
+MUTE = Path(__file__).with_name("mute.md")
 '''
 POINTS = """[stretto.tools]
 dictionary = birds:dictionary
@@ -63,13 +70,13 @@ ASKING = (
 )
 
 
-def install(folder: Path) -> None:
+def install(folder: Path, package: str = "birds") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "birds.py").write_text(MODULE)
     (folder / "leavers.py").write_text("raise SystemExit(3)")
-    metadata = folder / "birds-1.0.dist-info"
+    metadata = folder / f"{package}-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: birds\nVersion: 1.0\n")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(POINTS)
 
 
@@ -160,14 +167,99 @@ def test_a_package_in_the_projects_own_folder_is_used_only_where_it_is_trusted(
     sys.modules.pop("birds", None)
 
 
-def test_the_stores_and_providers_of_this_package_are_entry_points_too() -> None:
+def test_all_that_stretto_itself_has_is_found_by_entry_points() -> None:
     file = Path(__file__).parents[2] / "pyproject.toml"
     declared = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["entry-points"]
-    assert declared["stretto.stores"] == dict(BUILT_IN_STORES)
-    assert set(declared["stretto.models"]) == {provider.name for provider in PROVIDERS}
+    assert set(declared["stretto.tools"]) == KNOWN_TOOLS
+    assert len(declared["stretto.agents"]) == 20
+    assert set(declared["stretto.stores"]) == {"sqlite", "memory"}
+    assert set(declared["stretto.models"]) == {*BY_NAME, *ALIASES}
     for group, entries in declared.items():
-        for name, value in entries.items():
-            assert callable(EntryPoint(name, value, group).load())
+        installed = entry_points(group=group)
+        assert {each.name: each.value for each in installed} == entries
+        assert {name: each.value for name, each in own_points(group).items()} == entries
+        for point in own_points(group).values():
+            assert point.load() == installed[point.name].load()
+
+
+def test_a_package_cannot_take_the_name_of_a_built_in_tool_or_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "site")
+    install(tmp_path / "second", "fish")
+    points = "[stretto.tools]\nRead = nowhere:read\n[stretto.agents]\nwriter = nowhere:write\n"
+    for folder, package in (("site", "birds"), ("second", "fish")):
+        (tmp_path / folder / f"{package}-1.0.dist-info" / "entry_points.txt").write_text(
+            points + "shout = birds:shout\n"
+        )
+    monkeypatch.syspath_prepend(str(tmp_path / "second"))
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    script = tmp_path / "script.yaml"
+    script.write_text("default: an answer")
+    recipe = "name: m\nsteps: [{id: a, subagent: writer, prompt: hello}]\n"
+
+    async def main() -> None:
+        async with open_in(tmp_path, model=f"scripted:{script}") as w:
+            assert await w.validate(ASKING % "Read") == ()
+            run = await w.start(recipe)
+            unused = [line for line in run.notices if "is not used" in line]
+            assert unused == [
+                f"the {what} of the package {package} is not used: "
+                "Stretto itself has one of this name"
+                for package in ("birds", "fish")
+                for what in ("tool 'Read'", "agent 'writer'")
+            ]
+            run = await w.start(SHOUTING)
+            assert run.notices == (
+                "the agent 'shout' of the package fish is not used: birds has one of this name",
+            )
+            await run.wait()
+
+    asyncio.run(main())
+    sys.modules.pop("birds", None)
+
+
+def test_an_agent_file_of_a_package_is_an_agent(installed: Path) -> None:
+    file = installed / "site" / "birds-1.0.dist-info" / "entry_points.txt"
+    file.write_text("[stretto.agents]\nsinger = birds:SINGER\n")
+    (installed / "site" / "singer.md").write_text("---\ntools: [Read]\n---\nSing.\n")
+    (installed / "site" / "mute.md").write_text("---\ntools: [Raed]\n---\nSing.\n")
+
+    async def main() -> None:
+        async with open_in(installed) as w:
+            assert await w.validate(SHOUTING.replace("shout", "singer")) == ()
+            listed = {each.name: each for each in Project(installed / "project").agents()}
+            assert (listed["singer"].layer, listed["writer"].layer) == ("package", "bundled")
+            (problem,) = await w.validate(SHOUTING.replace("shout", "singger"))
+            assert problem.hint == "did you mean 'singer'?"
+        file.write_text("[stretto.agents]\nmute = birds:MUTE\n")
+        async with open_in(installed) as w:
+            with pytest.raises(InvalidConfig, match="agent 'mute', which an installed package"):
+                await w.validate(SHOUTING.replace("shout", "mute"))
+
+    asyncio.run(main())
+
+
+def test_metadata_that_is_older_than_the_code_is_told_from_an_unknown_tool(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(ASKING % "Read")
+    (tmp_path / "agent.yaml").write_text(SHOUTING.replace("shout", "writer"))
+    source = tmp_path / "other"
+    (source / "stretto-0.1.0.dist-info").mkdir(parents=True)
+    metadata = source / "stretto-0.1.0.dist-info" / "entry_points.txt"
+    metadata.write_text("[console_scripts]\nstretto = stretto.cli.main:main\n")
+    # The folder of the package comes first, and has no metadata where it is an editable install.
+    for recipe in ("good.yaml", "agent.yaml"):
+        done = subprocess.run(
+            [sys.executable, "-m", "stretto", "validate", recipe],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(source)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2
+        assert "the installed metadata of Stretto is older than the code" in done.stderr
+        assert "-m pip install --editable" in done.stderr
+        assert "there is no tool" not in done.stderr
 
 
 def test_what_is_installed_is_not_looked_at_for_names_that_are_known(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from stretto.problems import Problem
 from stretto.recipe.grammar import AGENT
 from stretto.recipe.model import Agent
 from stretto.recipe.parts import make_agent
+from stretto.registry.entry_points import own_points
 from stretto.registry.folders import Folder, files_in
 from stretto.text.short import relative_path
 from stretto.toolnames.filters import tool_fault
@@ -27,7 +28,6 @@ from stretto.vocabulary.ids import AgentId, is_id
 from stretto.vocabulary.tools import KNOWN_TOOLS
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-BUNDLED = Path(__file__).parent.parent / "bundled" / "agents"
 _SUFFIXES = (".md", ".yaml", ".yml")
 
 
@@ -56,7 +56,12 @@ def list_agents(
     """Every file, also broken and shadowed ones, by name and then from the first layer to the last.
     `tools`: the names that an agent may list."""
     found: dict[AgentId, list[ListedAgent]] = {}
-    for folder in (Folder(BUNDLED, "bundled"), *folders):
+    for point in own_points("stretto.agents").values():
+        file: Path = point.load()
+        # A file of the package is shown by its name: nobody edits it there.
+        read = read_agent_file(file, f"stretto:{file.name}")
+        found[read.id] = [ListedAgent(read, "bundled")]
+    for folder in folders:
         for read in _read(folder.path, project, tools):
             found.setdefault(read.id, []).append(ListedAgent(read, folder.layer))
     return [each for id in sorted(found) for each in _mark_shadowed(found[id])]
@@ -72,23 +77,23 @@ def load_catalog(folders: Iterable[Path], project: Path, tools: Set[str] = KNOWN
 
 
 class _Agents(Mapping[AgentId, Agent]):
-    """Every agent that can be used. Those of the package are read when they are asked for: a
-    recipe names few of them, and their files bear their ids, so a list needs no reading."""
+    """Every agent that can be used. Those of Stretto itself are read when they are asked for: a
+    recipe names few of them, and their entry points bear their ids, so a list needs no reading."""
 
     def __init__(self, files: Mapping[AgentId, AgentFile]) -> None:
-        self._bundled = {AgentId(file.stem): file for file in _files_of(BUNDLED)}
+        self._bundled = own_points("stretto.agents")
         self._files = dict(files)
 
     def __getitem__(self, id: AgentId) -> Agent:
         if id not in self._files:
-            self._files[id] = read_agent_file(self._bundled[id])
+            self._files[id] = read_agent_file(self._bundled[id].load())
         agent = self._files[id].agent
         if agent is None:
             raise KeyError(id)
         return agent
 
     def __iter__(self) -> Iterator[AgentId]:
-        ids = dict.fromkeys((*self._bundled, *self._files))
+        ids = dict.fromkeys((*map(AgentId, self._bundled), *self._files))
         return (id for id in ids if id not in self._files or self._files[id].agent)
 
     def __len__(self) -> int:
@@ -104,14 +109,8 @@ def _mark_shadowed(one_name: list[ListedAgent]) -> Iterator[ListedAgent]:
 
 def _read(folder: Path, project: Path, tools: Set[str]) -> Iterator[AgentFile]:
     is_foreign = folder.parent.name == ".claude"
-    for file in _files_of(folder):
-        # A file of the package is shown by its name: nobody edits it there.
-        shown_as = f"stretto:{file.name}" if folder == BUNDLED else relative_path(file, project)
-        yield read_agent_file(file, shown_as, is_foreign, tools)
-
-
-def _files_of(folder: Path) -> list[Path]:
-    return files_in(Folder(folder, ""), _SUFFIXES)
+    for file in files_in(Folder(folder, ""), _SUFFIXES):
+        yield read_agent_file(file, relative_path(file, project), is_foreign, tools)
 
 
 def read_agent_file(

@@ -27,7 +27,7 @@ from stretto.assembly.project import Project
 from stretto.assembly.readiness import Machine
 from stretto.config.settings import Settings
 from stretto.config.trust import describe_files
-from stretto.problems.errors import StrettoError
+from stretto.problems.errors import InvalidConfig, StrettoError
 from stretto.processes.programs import find_program
 from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.version import VERSION
@@ -53,7 +53,7 @@ class Finding:
 async def examine(project: Project) -> AsyncIterator[Finding]:
     settings = project.settings
     yield _python()
-    yield Finding("stretto", "ok", f"{VERSION}, in {Path(__file__).parents[1]}")
+    yield _stretto(project)
     yield _home(settings.home)
     yield _journal(settings.home / "runs.db")
     yield _folder(settings)
@@ -82,6 +82,17 @@ def _python() -> Finding:
     return Finding(
         "python", "missing", says, "Stretto needs Python 3.11 or newer", is_essential=True
     )
+
+
+def _stretto(project: Project) -> Finding:
+    says = f"{VERSION}, in {Path(__file__).parents[1]}"
+    try:
+        unused = "; ".join(project.plugins.unused())
+    except InvalidConfig as error:
+        return Finding("stretto", "missing", error.message, error.hint, is_essential=True)
+    if unused:
+        return Finding("stretto", "warning", f"{says}; {unused}", "uninstall the package")
+    return Finding("stretto", "ok", says)
 
 
 def _home(home: Path) -> Finding:

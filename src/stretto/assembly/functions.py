@@ -6,13 +6,16 @@ code is part of the identity of the run, so that an answer is reused only while 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stretto.agents.agent_files import read_agent_file
 from stretto.assembly.plugins import Plugins
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog
 from stretto.problems import Problem
-from stretto.problems.errors import InvalidUsage
+from stretto.problems.errors import InvalidConfig, InvalidUsage
 from stretto.recipe.model import Agent
+from stretto.registry.entry_points import own_points
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.models import FUNCTION_MODEL, is_function
 from stretto.vocabulary.tools import KNOWN_TOOLS, tool_name
@@ -31,7 +34,6 @@ class Functions:
         plugins: Plugins,
     ) -> None:
         self.tools: Mapping[str, AnyFunctionTool] = _Tools(tools, plugins)
-        self.tool_names: Set[str] = _ToolNames(KNOWN_TOOLS, self.tools)
         self.given_agents = frozenset(map(AgentId, agents))
         self._agents = dict(agents)  # and those of packages, once a recipe has named them
         self._plugins = plugins
@@ -40,14 +42,25 @@ class Functions:
         return replace(
             catalog,
             agents=_Agents(self, catalog.agents),
-            tools=_ToolNames(catalog.tools, self.tools),
+            tools=self.tool_names,
             changing_tools=_ChangingTools(catalog.changing_tools, self.tools),
         )
 
-    def agent(self, name: str) -> Callable[..., object] | None:
-        """The function that works as this agent."""
-        if name not in self._agents and self._plugins.has("stretto.agents", name):
-            self._agents[name] = self._plugins.load("stretto.agents", name)
+    @property
+    def tool_names(self) -> Set[str]:
+        return _ToolNames(own_points("stretto.tools").keys(), self.tools)
+
+    @property
+    def agent_names(self) -> Set[str]:
+        return {*self._agents, *self._plugins.added("stretto.agents")}
+
+    def agent(self, name: str) -> Callable[..., object] | Path | None:
+        """The function that works as this agent, or the file by which a package defines it."""
+        if name not in self._agents and self._plugins.adds("stretto.agents", name):
+            found: Callable[..., object] | Path = self._plugins.load("stretto.agents", name)
+            if isinstance(found, Path):
+                return found
+            self._agents[name] = found
         return self._agents.get(name)
 
     def problems(self, plan: "Plan") -> tuple[Problem, ...]:
@@ -69,7 +82,7 @@ class Functions:
     def identity_of(self, tool: str) -> str:
         """Empty for a tool that is no function."""
         name = tool_name(tool)
-        return self.tools[name].identity if name not in KNOWN_TOOLS and name in self.tools else ""
+        return self.tools[name].identity if name in self.tools else ""
 
     def run_by(self, others: "AnsweringRunner") -> "AnsweringRunner":
         """The runner that calls functions itself and leaves all other agents to `others`."""
@@ -89,7 +102,7 @@ class _Tools(Mapping[str, "AnyFunctionTool"]):
 
     def __getitem__(self, name: str) -> "AnyFunctionTool":
         if name not in self._tools:
-            if name in KNOWN_TOOLS or name.startswith("mcp__"):
+            if not self._plugins.adds("stretto.tools", name):
                 raise KeyError(name)
             from stretto.adapters.tools.functions import FunctionTool
 
@@ -99,7 +112,7 @@ class _Tools(Mapping[str, "AnyFunctionTool"]):
         return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._tools, *self._plugins.names("stretto.tools"))))
+        return iter(dict.fromkeys((*self._tools, *self._plugins.added("stretto.tools"))))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -126,9 +139,8 @@ class _ChangingTools(_ToolNames):
     """Those of them that can change files."""
 
     def __contains__(self, name: object) -> bool:
-        if name in self._known or name in KNOWN_TOOLS:
-            return name in self._known
-        return isinstance(name, str) and name in self._tools and self._changes(name)
+        is_added = isinstance(name, str) and name in self._tools
+        return name in self._known or (is_added and self._changes(str(name)))
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self._known, *filter(self._changes, self._tools)))
@@ -138,7 +150,7 @@ class _ChangingTools(_ToolNames):
 
 
 class _Agents(Mapping[AgentId, Agent]):
-    """Functions that were given, then the agents of files, then functions of packages."""
+    """Functions that were given, then the agents of files, then those of packages."""
 
     def __init__(self, functions: Functions, others: Mapping[AgentId, Agent]) -> None:
         self._functions = functions
@@ -147,15 +159,22 @@ class _Agents(Mapping[AgentId, Agent]):
     def __getitem__(self, id: AgentId) -> Agent:
         if id not in self._functions.given_agents and id in self._others:
             return self._others[id]
-        function = self._functions.agent(id)
-        if function is None:
+        found = self._functions.agent(id)
+        if found is None:
             raise KeyError(id)
+        if isinstance(found, Path):
+            read = read_agent_file(found, tools=self._functions.tool_names)
+            if read.agent is None:
+                said = f"the agent '{id}', which an installed package adds, cannot be used"
+                raise InvalidConfig(said, read.problems)
+            return replace(read.agent, id=id)
         from stretto.agents.functions import FunctionAgents
 
-        return FunctionAgents({id: function}).add_to(EMPTY_CATALOG).agents[id]
+        return FunctionAgents({id: found}).add_to(EMPTY_CATALOG).agents[id]
 
     def __iter__(self) -> Iterator[AgentId]:
-        return iter(dict.fromkeys((*sorted(self._functions.given_agents), *self._others)))
+        names = map(AgentId, sorted(self._functions.agent_names))
+        return iter(dict.fromkeys((*names, *self._others)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))

@@ -1,94 +1,77 @@
 """What installed packages add to Stretto, by entry points of these groups.
 
     stretto.tools    a tool made by @stretto.tool, or a plain typed function
-    stretto.agents   a function that does the work of a step; its name is the agent's
+    stretto.agents   a function that does the work of a step, or the Path of an agent file; the
+                     entry's name is the agent's
     stretto.models   a function of (name, environ) that gives a model of pydantic-ai; the entry's
                      name stands before the colon of the models' names
     stretto.stores   a coroutine function of (home) that opens a store
 
-The stores and the providers of this package are entry points of it as well. Looking at what is
-installed takes longer than a whole `stretto validate`, so it is done only for a name that nothing
-here has. Of a package that lies in the project's own folder nothing is used unless the user has
-trusted the folder (DESIGN, rule 9).
+What Stretto itself has is found by entry points too, and first: all other packages are looked at only
+for a name that Stretto does not have. Of a package that lies in the project's own folder nothing is
+used unless the user has trusted the folder (DESIGN, rule 9).
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, get_args
 
 from stretto.config.settings import Settings
-from stretto.problems.errors import InvalidConfig
+from stretto.registry.entry_points import InstalledPoint, PluginGroup, other_points, own_points
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-PluginGroup: TypeAlias = Literal[
-    "stretto.tools", "stretto.agents", "stretto.models", "stretto.stores"
-]
-_GROUPS: tuple[PluginGroup, ...] = (
-    "stretto.tools",
-    "stretto.agents",
-    "stretto.models",
-    "stretto.stores",
-)
-# The same as in pyproject.toml, so that these are found without looking at what is installed.
-BUILT_IN_STORES: Mapping[str, str] = {
-    "sqlite": "stretto.assembly.plugins:open_sqlite",
-    "memory": "stretto.assembly.plugins:open_memory",
-}
+_GROUPS: tuple[PluginGroup, ...] = get_args(PluginGroup)
 
 
 class Plugins:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._loaded: dict[tuple[str, str], Any] = {}
+        self._loaded: dict[InstalledPoint, Any] = {}
 
     def has(self, group: PluginGroup, name: str) -> bool:
-        return name in self._installed.get(group, {})
+        return name in own_points(group) or name in self._added[group]
 
-    def has_model(self, provider: str) -> bool:
-        """Not for built-in providers: they are entry points too, but their own table checks them."""
-        from stretto.adapters.models.provider_table import ALIASES, BY_NAME
-
-        is_built_in = provider in BY_NAME or provider in ALIASES
-        return not is_built_in and self.has("stretto.models", provider)
+    def adds(self, group: PluginGroup, name: str) -> bool:
+        """Whether a package other than Stretto has it, and it counts."""
+        return name not in own_points(group) and name in self._added[group]
 
     def names(self, group: PluginGroup) -> tuple[str, ...]:
-        return tuple(self._installed.get(group, {}))
+        return (*own_points(group), *self.added(group))
+
+    def added(self, group: PluginGroup) -> tuple[str, ...]:
+        """The names that packages other than Stretto add."""
+        return tuple(name for name in self._added[group] if name not in own_points(group))
 
     def load(self, group: PluginGroup, name: str) -> Any:
         """Raises KeyError where there is none of this name, InvalidConfig where it is broken."""
-        if (group, name) not in self._loaded:
-            self._loaded[group, name] = self._load(group, name)
-        return self._loaded[group, name]
+        point = own_points(group).get(name) or self._added[group][name]
+        if point not in self._loaded:
+            self._loaded[point] = point.load()
+        return self._loaded[point]
 
-    def _load(self, group: PluginGroup, name: str) -> Any:
-        if group == "stretto.stores" and name in BUILT_IN_STORES:
-            module, _, attribute = BUILT_IN_STORES[name].partition(":")
-            return getattr(import_module(module), attribute)
-        found = self._installed[group][name]
-        try:
-            return found.load()
-        except (Exception, SystemExit) as error:  # whatever a stranger's module does
-            said = f"{type(error).__name__}: {error}"
-            raise InvalidConfig(
-                f"the entry point {name} of {group} ({found.value}) cannot be loaded: {said}",
-                hint=f"fix or uninstall the package that has it{_package_of(found)}",
-            ) from error
+    def unused(self, among: Collection[str] | None = None) -> Iterator[str]:
+        """What packages add under a name that is taken: such an entry point is never used.
+        `among`: the names of tools and agents that matter."""
+        for point in self._usable:
+            group: PluginGroup = point.group  # type: ignore[assignment]
+            counts = own_points(group).get(point.name) or self._added[group][point.name]
+            if counts != point and (among is None or point.name in among):
+                owner = "Stretto itself" if counts.package == "stretto" else counts.package
+                yield (
+                    f"the {group[8:-1]} '{point.name}' of the package {point.package} is not used: "
+                    f"{owner} has one of this name"
+                )
 
     @cached_property
-    def _installed(self) -> "dict[str, dict[str, EntryPoint]]":
-        from importlib.metadata import distributions
+    def _usable(self) -> tuple[InstalledPoint, ...]:
+        return tuple(e for e in other_points() if e.group in _GROUPS and self._may_use(e.folder))
 
-        found: dict[str, dict[str, EntryPoint]] = {group: {} for group in _GROUPS}
-        for distribution in distributions():
-            points = [e for e in distribution.entry_points if e.group in found]
-            if points and self._may_use(Path(str(distribution.locate_file("")))):
-                for point in points:
-                    found[point.group].setdefault(point.name, point)
+    @cached_property
+    def _added(self) -> dict[str, dict[str, InstalledPoint]]:
+        found: dict[str, dict[str, InstalledPoint]] = {group: {} for group in _GROUPS}
+        for point in self._usable:
+            found[point.group].setdefault(point.name, point)
         return found
 
     def _may_use(self, folder: Path) -> bool:
@@ -100,10 +83,6 @@ class Plugins:
             return True
         own = Path(sys.prefix).resolve()
         return own.is_relative_to(project) and own != project and folder.is_relative_to(own)
-
-
-def _package_of(point: "EntryPoint") -> str:
-    return f": {point.dist.name}" if point.dist is not None else ""
 
 
 async def open_sqlite(home: Path) -> Any:

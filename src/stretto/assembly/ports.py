@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from stretto.assembly.plugins import BUILT_IN_STORES
 from stretto.problems.errors import InvalidConfig, InvalidUsage, StrettoError
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.models import ModelSelection
@@ -44,8 +43,8 @@ class Ports:
         try:
             opener = project.plugins.load("stretto.stores", name)
         except KeyError:
-            known = (*BUILT_IN_STORES, *project.plugins.names("stretto.stores"))
-            hint = did_you_mean(name, known) or f"there are {listed(dict.fromkeys(known))}"
+            known = project.plugins.names("stretto.stores")
+            hint = did_you_mean(name, known) or f"there are {listed(known)}"
             raise InvalidUsage(f"there is no store '{name}'", hint=hint) from None
         try:
             return cast("Store", await opener(project.settings.home))

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from stretto.agents.agent_files import ListedAgent, list_agents, load_catalog
+from stretto.agents.agent_files import AgentFile, ListedAgent, list_agents, load_catalog
 from stretto.assembly.functions import Functions
 from stretto.assembly.plugins import Plugins
 from stretto.config.settings import Settings, load_settings
@@ -27,7 +27,9 @@ from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
 from stretto.text.short import did_you_mean, listed
+from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.tools import tool_name
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.functions import AnyFunctionTool
@@ -115,7 +117,7 @@ class Project:
         return self.functions.add_to(found)
 
     def agents(self) -> list[ListedAgent]:
-        """Every agent file that counts or is shadowed here, broken ones too."""
+        """Every agent file that counts or is shadowed here, broken ones too; and what packages add."""
         settings = self.settings
         layers = {
             settings.home / "agents": "user",
@@ -123,7 +125,12 @@ class Project:
             settings.project / "agents": "project",
         }
         folders = (Folder(path, layers.get(path, "settings")) for path in settings.agents_dirs)
-        return list_agents(folders, settings.project, self.functions.tool_names)
+        found = list_agents(folders, settings.project, self.functions.tool_names)
+        names, known = {each.name for each in found}, self.catalog().agents
+        for id in map(AgentId, self.plugins.added("stretto.agents")):
+            if id not in names:
+                found.append(ListedAgent(AgentFile(id, "an installed one", known[id]), "package"))
+        return sorted(found, key=lambda each: each.name)
 
     def display_path(self, file: Path) -> str:
         """A path as a person would type it here."""
@@ -170,7 +177,9 @@ class Project:
     def open_plan(self, source: RecipeSource | None) -> "tuple[Plan, tuple[str, ...]]":
         """Raises InvalidRecipe and NotFound."""
         recipe, notices = self.read(source)
-        return self.plan(recipe), notices
+        plan = self.plan(recipe)
+        named = {*plan.agents, *(tool_name(t) for each in plan.agents.values() for t in each.tools)}
+        return plan, (*notices, *self.plugins.unused(named))
 
     def saved(self, name: str) -> "Entry | None":
         """The saved recipe of that name, if it is a name."""

@@ -70,8 +70,8 @@ class Machine:
             yield from self._command_problems(model)
         elif is_local(model):
             yield from self._weights_problems(model)
-        elif (fault := check_name(model, self._environ)) and not self._plugins.has_model(
-            model.partition(":")[0]
+        elif (fault := check_name(model, self._environ)) and not self._plugins.adds(
+            "stretto.models", model.partition(":")[0]
         ):
             yield Problem("RUN001", fault.says, hint=fault.hint)
 

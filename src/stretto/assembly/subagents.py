@@ -1,6 +1,7 @@
 """Open the runner of subagents: models, tools, and agents that are other programs."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -152,21 +153,21 @@ class _Makers(Mapping[str, "Maker"]):
     def __getitem__(self, head: str) -> "Maker":
         if head in self._own:
             return self._own[head]
-        if not self._plugins.has_model(head):
+        if not self._plugins.has("stretto.models", head):
             raise KeyError(head)
         return self._make
 
     async def _make(self, name: str) -> "Model":
-        from pydantic_ai.models import Model as TheirModel
-
+        made = self._plugins.load("stretto.models", name.partition(":")[0])(name, self._environ)
+        theirs = sys.modules.get("pydantic_ai.models")  # not loaded: it is no model of theirs
+        if theirs is None or not isinstance(made, theirs.Model):
+            return cast("Model", made)
         from stretto.adapters.models.pydantic_model import PydanticAIModel
 
-        head = name.partition(":")[0]
-        made = self._plugins.load("stretto.models", head)(name, self._environ)
-        return PydanticAIModel(made) if isinstance(made, TheirModel) else cast("Model", made)
+        return PydanticAIModel(made)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._own, *self._plugins.names("stretto.models"))))
+        return iter((*self._own, *self._plugins.names("stretto.models")))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -249,8 +250,6 @@ def _local_model(
 
 
 def _close_local() -> None:
-    import sys
-
     # A local model was used only if its module is loaded; importing it now would cost time.
     if (process := sys.modules.get("stretto.adapters.models.local.process")) is not None:
         process.close_all()

@@ -3,16 +3,15 @@
 A tool that delegates is never made, whatever the list says. Where a step may not write, the tools
 that change files are left out; Bash stays, in a sandbox where nothing can be written.
 
-Each tool's module is imported when the tool is first made: pydantic and HTTP are slow to import, and
-a recipe that is only checked or scripted needs neither.
+The function that makes a built-in tool is found by its entry point, and imported when the tool is
+first made: pydantic and HTTP are slow to import, and a recipe that is only checked needs neither.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.mcp_config import McpServer
@@ -24,25 +23,15 @@ from stretto.globs.glob import Glob
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Reach, Tool
 from stretto.processes.programs import NOWHERE, Writable
+from stretto.registry.entry_points import own_points
 from stretto.toolnames.filters import CommandFilter, DomainFilter, ListedTool, read_listed
-from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
+from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, tool_name
 from stretto.workspaces.paths import PathRefused
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.bash import FindShell
     from stretto.adapters.tools.functions import AnyFunctionTool
     from stretto.workspaces.sandbox.sandbox import NoSandbox, Sandbox, Setting
-
-# The module of this package, and the function in it that makes the tool.
-_FILE_TOOLS = {
-    "Read": ("read", "read"),
-    "Write": ("write", "write"),
-    "Edit": ("write", "edit"),
-    "MultiEdit": ("write", "multi_edit"),
-    "NotebookEdit": ("notebook", "notebook_edit"),
-    "Glob": ("search", "glob"),
-    "Grep": ("search", "grep"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +115,7 @@ class StandardToolbox:
             return self._web_fetch(listed)
         if name == "WebSearch":
             return self._web_search(request.model)
-        if name not in _FILE_TOOLS and name != "Bash":
+        if name not in KNOWN_TOOLS:
             return None
         if not request.workspace:
             return unusable(name, "this step has no workspace")
@@ -142,14 +131,10 @@ class StandardToolbox:
     ) -> Tool:
         globs = [each for each in listed.filters if isinstance(each, Glob)]
         files = open_files.enter_context(Files(self._reach(request), globs))
-        module, function = _FILE_TOOLS[listed.name]
-        make: Callable[[Files], Tool] = getattr(
-            import_module(f"stretto.adapters.tools.{module}"), function
-        )
-        return make(files)
+        return _built_in(listed.name, files)
 
     def _bash(self, listed: ListedTool, request: AttemptRequest) -> Tool:
-        from stretto.adapters.tools.bash import ShellSettings, bash
+        from stretto.adapters.tools.bash import ShellSettings
 
         names = self._settings.bash_environment
         inherited = {name: self._environ[name] for name in names if name in self._environ}
@@ -159,14 +144,14 @@ class StandardToolbox:
         )
         commands = [each for each in listed.filters if isinstance(each, CommandFilter)]
         settings = ShellSettings(self._find_shell, inherited, network)
-        return bash(self._reach(request), settings, commands)
+        return _built_in("Bash", self._reach(request), settings, commands)
 
     def _web_fetch(self, listed: ListedTool) -> Tool:
         from stretto.adapters.tools.web_client import WebClient
-        from stretto.adapters.tools.web_fetch import web_fetch
 
         domains = tuple(each for each in listed.filters if isinstance(each, DomainFilter))
-        return web_fetch(WebClient(allow_private=self._settings.allow_private), domains)
+        client = WebClient(allow_private=self._settings.allow_private)
+        return _built_in("WebFetch", client, domains)
 
     def _web_search(self, model: str | None) -> Tool | None:
         endpoint = self._settings.search
@@ -175,9 +160,7 @@ class StandardToolbox:
         fault = search_fault(model, endpoint, self._environ)
         if fault is not None or endpoint is None:
             return unusable("WebSearch", fault or "no search is set up")
-        from stretto.adapters.tools.web_search import web_search
-
-        return web_search(endpoint, self._environ)
+        return _built_in("WebSearch", endpoint, self._environ)
 
     def _reach(self, request: AttemptRequest) -> Reach:
         return Reach(
@@ -190,3 +173,7 @@ class StandardToolbox:
             self._settings.carry if request.origin else (),
             self._settings.hidden,
         )
+
+
+def _built_in(name: str, *given: object) -> Tool:
+    return cast(Tool, own_points("stretto.tools")[name].load()(*given))
