@@ -217,3 +217,99 @@ def test_all_prior_context_with_written_dependencies_waits_for_those():
 def test_only_the_exact_words_mean_all_prior_context():
     plan = plan_of(flat(A, "{id: b, subagent: writer, prompt: All prior context}"))
     assert edges_of(plan)["b"] == []
+
+
+SCORE = "{id: score, agent: writer}"
+ROUTE = "{id: route, condition: {eval: 1 < 2, true: hot, false: cold}}"
+HOT, COLD = "{id: hot, agent: writer}", "{id: cold, agent: writer}"
+
+
+def follows(plan) -> dict[str, list[str]]:
+    return {id: [before for before, _ in befores] for id, befores in edges_of(plan).items()}
+
+
+def test_a_step_that_a_condition_may_choose_follows_the_condition_and_not_its_rival():
+    plan = plan_of(wrapped(SCORE, ROUTE, HOT, COLD))
+    assert edges_of(plan) == {
+        "score": [],
+        "route": [("score", "listed before")],
+        "hot": [("route", "routed")],
+        "cold": [("route", "routed")],
+    }
+
+
+def test_the_step_after_a_fork_follows_all_its_ways():
+    plan = plan_of(wrapped(SCORE, ROUTE, HOT, COLD, "{id: end, agent: writer}"))
+    assert edges_of(plan)["end"] == [("hot", "listed before"), ("cold", "listed before")]
+
+
+def test_a_way_of_a_fork_may_be_longer_than_one_step():
+    more = "{id: more, agent: writer, input: '{{steps.hot.output}}'}"
+    colder = "{id: colder, agent: writer, input: '{{steps.cold.output}}'}"
+    end = "{id: end, agent: writer}"
+    expected = {
+        "hot": ["route"],
+        "more": ["hot"],
+        "cold": ["route"],
+        "colder": ["cold"],
+        "end": ["more", "colder"],
+    }
+    for listed in ([HOT, more, COLD, colder, end], [HOT, COLD, more, colder, end]):
+        found = follows(plan_of(wrapped(SCORE, ROUTE, *listed)))
+        assert {id: sorted(found[id]) for id in expected} == {
+            id: sorted(befores) for id, befores in expected.items()
+        }
+
+
+def test_a_target_may_be_listed_before_its_condition():
+    found = follows(plan_of(wrapped(HOT, SCORE, ROUTE, COLD, "{id: end, agent: writer}")))
+    assert found == {
+        "hot": ["route"],
+        "score": [],
+        "route": ["score"],
+        "cold": ["route"],
+        "end": ["hot", "cold"],
+    }
+
+
+def test_a_fork_inside_a_way_is_a_fork_too():
+    inner = "{id: inner, switch: {value: run.id, cases: {x: one}, default: two}}"
+    one, two = "{id: one, agent: writer}", "{id: two, agent: writer}"
+    found = follows(
+        plan_of(wrapped(SCORE, ROUTE, HOT, inner, one, two, COLD, "{id: end, agent: writer}"))
+    )
+    assert found["inner"] == ["hot"]
+    assert (found["one"], found["two"], found["cold"]) == (["inner"], ["inner"], ["route"])
+    assert found["end"] == ["one", "two", "cold"]
+
+
+@pytest.mark.parametrize("dialect", [flat, wrapped])
+@pytest.mark.parametrize(
+    "use", ["input: '{{steps.route.output}}'", "input: x, depends_on: [route]", "input: '{{way}}'"]
+)
+def test_whoever_waits_for_a_condition_waits_for_what_it_chooses(dialect, use):
+    route = ROUTE.replace("}}", "}, output: {store_as: way}}")
+    steps = [step.replace("agent: writer", "agent: writer, input: x") for step in (HOT, COLD)]
+    plan = plan_of(dialect(route, *steps, f"{{id: end, agent: writer, {use}}}"))
+    assert set(follows(plan)["end"]) == {"route", "hot", "cold"}
+
+
+def test_the_choice_is_known_before_what_was_chosen_has_ended():
+    end = "{id: end, agent: writer, input: '{{steps.route.chosen}} {{steps.route.status}}'}"
+    steps = [step.replace("agent: writer", "agent: writer, input: x") for step in (HOT, COLD)]
+    assert follows(plan_of(flat(ROUTE, *steps, end)))["end"] == ["route"]
+
+
+def test_a_step_between_a_condition_and_its_target_does_not_wait_for_the_target():
+    between = "{id: between, agent: writer, input: x, depends_on: [route]}"
+    hot = "{id: hot, agent: writer, input: x, depends_on: [between]}"
+    plan = plan_of(flat(ROUTE, between, hot, COLD.replace("}", ", input: x}")))
+    assert follows(plan)["between"] == ["route", "cold"]
+
+
+def test_the_output_of_a_condition_waits_for_the_last_of_a_chain_of_them():
+    first = "{id: first, condition: {eval: 1 < 2, true: route}}"
+    steps = [step.replace("agent: writer", "agent: writer, input: x") for step in (HOT, COLD)]
+    end = "{id: end, agent: writer, input: '{{steps.first.output}}'}"
+    plan = plan_of(flat(first, ROUTE, *steps, end))
+    assert set(follows(plan)["end"]) == {"first", "route", "hot", "cold"}

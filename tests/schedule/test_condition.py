@@ -34,7 +34,7 @@ steps:
 
 def test_a_true_condition_runs_its_step_and_skips_the_other() -> None:
     run = drive(ROUTE, {"score": '{"n": 90}'})
-    assert run.state.steps[StepId("gate")].output == "hot"
+    assert run.state.steps[StepId("gate")].chosen == "hot"
     assert run.statuses()["cold"] == "skipped"
     assert run.prompt("join") == "h=hot c="
     assert run.status is RunStatus.COMPLETE
@@ -51,7 +51,7 @@ def test_skips_travel_until_a_join_with_a_live_dependency() -> None:
 
 def test_an_undecided_condition_takes_the_false_branch_with_a_warning() -> None:
     run = drive(ROUTE, {"score": "no number here"})
-    assert run.state.steps[StepId("gate")].output == "cold"
+    assert run.state.steps[StepId("gate")].chosen == "cold"
     assert "undecided" in run.warnings()
 
 
@@ -63,7 +63,8 @@ steps:
   - {id: hot, subagent: worker, prompt: go}
 """
     run = drive(recipe)
-    assert run.state.steps[StepId("gate")].output is None
+    gate = run.state.steps[StepId("gate")]
+    assert (gate.output, gate.chosen) == (None, None)
     assert run.statuses() == {"gate": "succeeded", "hot": "skipped"}
     assert run.status is RunStatus.PARTIAL  # it has no output
 
@@ -185,3 +186,89 @@ def test_thousands_of_skips_need_no_stack() -> None:
     run = drive(plan_of(recipe, limits))
     assert set(run.statuses().values()) == {"skipped"}
     assert run.ended == [RunStatus.PARTIAL]  # it has no output
+
+
+WRAPPED = """
+workflow:
+  name: t
+  agents: {one: {prompt: go}}
+  steps:
+    - {id: score, agent: one}
+    - {id: route, condition: {eval: "{{steps.score.output.n}} >= 80", true: hot, false: cold}}
+    - {id: hot, agent: one}
+    - {id: cold, agent: one}
+"""
+
+
+@pytest.mark.parametrize(("score", "chosen"), [(90, "hot"), (10, "cold")])
+def test_the_output_of_a_condition_is_that_of_the_step_it_chose(score: int, chosen: str) -> None:
+    use = "    - {id: use, agent: one, input: '{{steps.route.chosen}}: {{steps.route.output}}'}\n"
+    script = {"score": f'{{"n": {score}}}', "hot": "hot words", "cold": "cold words"}
+    run = drive(WRAPPED + use, script)
+    assert run.prompt("use") == f"go\n\n## Input\n\n{chosen}: {chosen} words"
+    assert run.state.steps[StepId("route")].output == f"{chosen} words"
+    assert run.started == ["score", chosen, "use"]
+
+
+def test_an_agent_in_place_is_what_the_condition_chose() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: gate, condition: {eval: "2 > 1", true: worker, false: other}, prompt: "do it"}
+  - {id: use, subagent: worker, prompt: "{{steps.gate.chosen}}: {{steps.gate.output}}"}
+"""
+    assert drive(recipe, {"gate": "done"}).prompt("use") == "worker: done"
+
+
+def test_a_condition_that_chose_a_condition_has_the_output_of_the_last() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: first, condition: {eval: "2 > 1", true: second}}
+  - {id: second, condition: {eval: "2 > 1", true: hot}}
+  - {id: hot, subagent: worker, prompt: go}
+  - {id: use, subagent: worker, prompt: "{{steps.first.output}} {{steps.first.chosen}}"}
+"""
+    assert drive(recipe, {"hot": "words"}).prompt("use") == "words second"
+
+
+def test_the_error_of_a_chosen_step_is_no_output_of_the_run() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: look, subagent: worker, prompt: go}
+  - {id: hot, subagent: worker, prompt: go}
+  - {id: route, condition: {eval: "steps.look.output == 'look'", true: hot}}
+"""
+    run = drive(recipe, {"hot": Fail("it broke")})
+    assert "it broke" in str(run.state.steps[StepId("route")].output)
+    assert (run.output, run.status) == ("look", RunStatus.PARTIAL)
+    named = drive(recipe + 'output: "{{steps.route.output}}"\n', {"hot": Fail("it broke")})
+    assert named.output is None
+
+
+def test_all_prior_context_has_the_output_of_a_chosen_step_once() -> None:
+    last = "    - {id: last, agent: one, input: all prior context}\n"
+    run = drive(WRAPPED + last, {"score": '{"n": 90}', "hot": "hot words"})
+    assert run.prompt("last").endswith('### score\n{"n": 90}\n\n### hot\nhot words')
+
+
+def test_a_step_that_needs_only_a_skipped_one_is_skipped_whatever_stands_before_it() -> None:
+    rest = """
+    - {id: between, agent: one, depends_on: [score]}
+    - {id: mail, agent: one, input: "{{steps.cold.output}}"}
+    - {id: end, agent: one}
+"""
+    run = drive(WRAPPED + rest, {"score": '{"n": 90}'})
+    statuses = run.statuses()
+    assert (statuses["between"], statuses["cold"]) == ("succeeded", "skipped")
+    assert statuses["mail"] == "skipped"
+    assert statuses["end"] == "succeeded"  # it only stands behind others in the list
+    assert run.status is RunStatus.COMPLETE
+
+
+@pytest.mark.parametrize("use", ["hot", "cold"])
+def test_a_step_inside_a_way_runs_only_with_its_way(use: str) -> None:
+    rest = f"    - {{id: more, agent: one, input: '{{{{steps.{use}.output}}}}'}}\n"
+    run = drive(WRAPPED + rest, {"score": '{"n": 90}'})
+    assert run.statuses()["more"] == ("succeeded" if use == "hot" else "skipped")

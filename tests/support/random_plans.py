@@ -26,7 +26,9 @@ def plans(
     dialect = draw(st.sampled_from(sorted(_TELLS)))
     count = draw(st.integers(1, most_steps))
     # Edges lead from an earlier place to a later one; the listing is another order.
-    steps = [_step(draw, place, count, dialect, kinds, policies, is_calm) for place in range(count)]
+    steps: list[dict[str, Any]] = []
+    for place in range(count):
+        steps.append(_step(draw, place, count, dialect, kinds, policies, is_calm, steps))
     listed = draw(st.permutations(steps))
     body: dict[str, Any] = {"name": "any", "steps": listed}
     if not is_calm and draw(st.booleans()):
@@ -45,12 +47,16 @@ def _step(
     kinds: tuple[str, ...],
     policies: tuple[str | None, ...],
     is_calm: bool,
+    earlier: list[dict[str, Any]],
 ) -> dict[str, Any]:
     before = [f"s{n}" for n in range(place)]
     depends_on = draw(st.lists(st.sampled_from(before), unique=True)) if before else []
     step: dict[str, Any] = {"id": f"s{place}", "depends_on": depends_on}
     step |= _work(draw, place, count, draw(st.sampled_from(kinds)), is_calm)
-    step[_TELLS[dialect]] = "go " + " ".join(f"{{{{steps.{id}.output}}}}" for id in depends_on)
+    # The output of a condition is that of the step it chooses, which may be this one.
+    facets = {each["id"]: "chosen" if "condition" in each else "output" for each in earlier}
+    named = (f"{{{{steps.{id}.{facets[id]}}}}}" for id in depends_on)
+    step[_TELLS[dialect]] = "go " + " ".join(named)
     policy = draw(st.sampled_from(policies))
     if policy is not None:
         step["on_failure"] = policy

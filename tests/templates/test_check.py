@@ -266,3 +266,16 @@ def test_a_schema_that_doubles_at_every_step_costs_no_more_than_its_text():
     schema = {"$ref": "#/$defs/d0", "$defs": {**twice, "d25": leaf}}
     assert closed_at(schema, ("a",) * 20) is None
     assert closed_at(schema, ("a", "b")) is not None
+
+
+def test_only_a_condition_has_chosen_something() -> None:
+    steps = {"route": KnownStep(is_condition=True), "draft": KnownStep()}
+    for path, code in (
+        ("steps.route.chosen", None),
+        ("steps.route.chosen.name", "RCP208"),
+        ("steps.draft.chosen", "RCP208"),
+    ):
+        reference = parse_reference(path)
+        assert isinstance(reference, Reference)
+        fault = check_reference(reference, Known(steps=steps))
+        assert (fault.code if fault else None) == code

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from stretto.documents.node import Path
 from stretto.plan.draft import Draft, DraftStep, TemplateSite, asks_for_all_prior
+from stretto.plan.list_order import ListedStep, follow_list
 from stretto.templates.template import Reference
 from stretto.vocabulary.ids import StepId
 
@@ -22,6 +23,7 @@ class Cause(NamedTuple):
     at: Path
     site: TemplateSite | None = None  # for a reference, the text and the words in it
     reference: Reference | None = None
+    condition: StepId | None = None  # whose output it names, which is that of the other step
 
 
 def connect(draft: Draft) -> Edges:
@@ -37,8 +39,80 @@ def connect(draft: Draft) -> Edges:
         into.update(dict.fromkeys(routed.get(step.id, ()), "routed"))
         _add(into, _context(draft, index), "context")
         _add(into, _referenced_steps(step, stored, draft), "reference")
-        _add(into, _listed_before(draft, index), "listed before")  # order is the weakest reason
+    if draft.recipe.dialect.chains_steps:
+        _chain(draft, edges, routed)
+    if routed:
+        _wait_for_chosen(draft, edges, stored)
     return edges
+
+
+def _chain(draft: Draft, edges: Edges, routed: dict[StepId, list[StepId]]) -> None:
+    listed = [
+        ListedStep(
+            id=each.id,
+            conditions=tuple(routed.get(each.id, ())),
+            is_chained=each.step.depends_on is None,
+            refers_to=edges[each.id].keys(),
+        )
+        for each in draft.steps
+    ]
+    for id, befores in follow_list(listed).items():
+        _add(edges[id], befores, "listed before")  # order is the weakest reason
+
+
+def _wait_for_chosen(draft: Draft, edges: Edges, stored: dict[str, StepId]) -> None:
+    """The output of a condition is that of the step it chose, so whoever waits for a condition
+    waits for the steps that it may choose. A step that goes before one of them does not, unless it
+    uses the output, which is then a cycle."""
+    chosen_by = {each.id: _outcomes(draft, each) for each in draft.steps if each.targets}
+    for step in draft.steps:
+        into = edges[step.id]
+        conditions = [before for before in into if chosen_by.get(before)]
+        used = _used_outputs(step, stored) if conditions else ()
+        for condition in conditions:
+            if condition in used:
+                _add(into, chosen_by[condition], "reference")
+            elif into[condition] in ("written", "context"):
+                sooner = (id for id in chosen_by[condition] if not _goes_before(edges, step.id, id))
+                _add(into, sooner, into[condition])
+
+
+def _outcomes(draft: Draft, condition: DraftStep) -> tuple[StepId, ...]:
+    """The steps whose output may be that of the condition; one of them may be a condition too."""
+    found: dict[StepId, None] = {}
+    waiting = [condition]
+    while waiting:
+        for _, name in waiting.pop().targets:
+            target = draft.by_id.get(StepId(name))
+            if target is not None and target.id not in found and target is not condition:
+                found[target.id] = None
+                waiting.append(target)
+    return tuple(found)
+
+
+def _used_outputs(step: DraftStep, stored: dict[str, StepId]) -> set[StepId]:
+    return {
+        before
+        for site in step.sites
+        for reference in site.references
+        if (before := referred_step(reference, stored, site)) and _is_output(reference)
+    }
+
+
+def _is_output(reference: Reference) -> bool:
+    """Also by the name under which a step keeps it."""
+    return reference.path[0] != "steps" or reference.path[2:3] == ("output",)
+
+
+def _goes_before(edges: Edges, id: StepId, target: StepId) -> bool:
+    """Whether the target is the step, or waits for it."""
+    seen, waiting = {target}, [target]
+    while waiting:
+        for before in edges[waiting.pop()]:
+            if before not in seen:
+                seen.add(before)
+                waiting.append(before)
+    return id in seen
 
 
 def _add(into: "dict[StepId, EdgeReason]", befores: Iterable[StepId], reason: "EdgeReason") -> None:
@@ -71,12 +145,6 @@ def _context(draft: Draft, index: int) -> list[StepId]:
     if step.depends_on is not None or asks_for_all_prior(step) is None:
         return []
     return [earlier.id for earlier in draft.steps[:index]]
-
-
-def _listed_before(draft: Draft, index: int) -> list[StepId]:
-    if not draft.recipe.dialect.chains_steps or index == 0:
-        return []
-    return [draft.steps[index - 1].id] if draft.steps[index].step.depends_on is None else []
 
 
 def _referenced_steps(step: DraftStep, stored: dict[str, StepId], draft: Draft) -> Iterator[StepId]:
@@ -125,9 +193,19 @@ def _cause_in(
             at = asks_for_all_prior(step)
             return Cause(reason, at) if at is not None else None
         case "reference":
-            stored = stored_names(draft)
-            for site in drafted.sites:
-                for reference in site.references:
-                    if referred_step(reference, stored, site) == before:
-                        return Cause(reason, site.at, site, reference)
+            return _reference_to(draft, drafted, before)
     return None
+
+
+def _reference_to(draft: Draft, drafted: DraftStep, before: StepId) -> Cause | None:
+    stored = stored_names(draft)
+    indirect = None
+    for site in drafted.sites:
+        for reference in site.references:
+            named = referred_step(reference, stored, site)
+            if named == before:
+                return Cause("reference", site.at, site, reference)
+            condition = draft.by_id.get(named) if named else None
+            if condition and _is_output(reference) and before in _outcomes(draft, condition):
+                indirect = Cause("reference", site.at, site, reference, condition.id)
+    return indirect

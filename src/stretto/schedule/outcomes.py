@@ -137,6 +137,7 @@ def _succeed(transition: Transition, step: StepState, output: Kept) -> None:
         step.warn(f"none of its tool calls worked ({step.calls.made} made)")
         step.is_in_vain = transition.state.is_partial = True
     step.kept_output = output
+    _hand_to_conditions(step)
     end_step(transition, step, StepStatus.SUCCEEDED)
     _free_dependents(transition, step, is_live=True)
 
@@ -152,6 +153,7 @@ def _fail(transition: Transition, step: StepState, failure: FailureReason, polic
     step.error = failure.error
     step.failure_kind = failure.kind
     step.output = inline_error(step, failure.error) if policy == "inline" else None
+    _hand_to_conditions(step)
     if state.closed_as is not None:
         # In a run that is closing, no dependent starts any more; and a step that never began has
         # not failed, it was cancelled.
@@ -215,13 +217,21 @@ def stop_run(transition: Transition, status: RunStatus, reason: str) -> None:
             end_step(transition, step, StepStatus.CANCELLED)
 
 
+def _hand_to_conditions(step: StepState) -> None:
+    """The output of a condition is that of the step it chose, which may be a condition too."""
+    for condition in step.all_chosen_by():
+        condition.kept_output = step.kept_output
+
+
 def _free_dependents(transition: Transition, step: StepState, is_live: bool) -> None:
     if step.choice is not None:
-        transition.state.steps[step.choice].is_chosen = True
+        chosen = transition.state.steps[step.choice]
+        chosen.is_chosen = True
+        chosen.chosen_by += (step,)
     arrived = transition.state.arrived
     for dependent in step.dependents:
         dependent.unmet -= 1
-        if not is_live and not _only_follows(dependent, step):
+        if not is_live and dependent.planned.edges[step.id] != "listed before":
             dependent.skipped += 1
         # A target that was not chosen waits for its other dependencies too: whether it is skipped
         # or held must not depend on which of them ended first.
@@ -237,9 +247,3 @@ def _hold_dependents(transition: Transition, failed: StepState) -> None:
                 step.reason = f"{failed.id} failed"
                 end_step(transition, step, StepStatus.HELD)
                 held.append(step)
-
-
-def _only_follows(dependent: StepState, step: StepState) -> bool:
-    """A skip travels with what a step needs. Standing behind another in the list is no need:
-    the step after a routed-away one is the next step all the same."""
-    return dependent.planned.edges.get(step.id) == "listed before"

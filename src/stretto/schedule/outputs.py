@@ -22,11 +22,12 @@ def output_of(state: RunState) -> Json:
             return f"[{error}: read the outputs of the steps]"
         return None if value is MISSING else value
     if plan.dialect == "structural":
-        return {step.id: _own_output(step) for step in state.order}
+        return {step.id: _own_output(state, step) for step in state.order}
     if not state.has_ended:
         return None
     # Conditions decide which steps run, so the last listed step may not be among them.
-    return next((step.output for step in reversed(state.order) if _has_output(step)), None)
+    listed = reversed(state.order)
+    return next((step.output for step in listed if _has_output(state, step)), None)
 
 
 def lack_of_output(state: RunState) -> str:
@@ -39,29 +40,37 @@ def lack_of_output(state: RunState) -> str:
             return ""
         named = listed(dict.fromkeys(f"{{{{{each.text}}}}}" for each in references), 4)
         return f"the run has no output: nothing is there for {named}"
-    if any(_has_output(step) for step in state.order):
+    if any(_has_output(state, step) for step in state.order):
         return ""
     return "the run has no output: none of its steps gave one"
 
 
-def _has_output(step: StepState) -> bool:
-    # The output of a condition is only the name of the step that it chose.
-    has_output = step.status is StepStatus.SUCCEEDED and step.kept_output is not None
-    return has_output and step.choice is None
+def _has_output(state: RunState, step: StepState) -> bool:
+    has_ended_well = step.status is StepStatus.SUCCEEDED and not _has_failed(state, step)
+    return has_ended_well and step.kept_output is not None
 
 
-def _own_output(step: StepState) -> Json:
-    """An inlined error is meant for later prompts, and is no output of the run."""
-    return None if step.status is StepStatus.FAILED else step.output
+def _own_output(state: RunState, step: StepState) -> Json:
+    return None if _has_failed(state, step) else step.output
+
+
+def _has_failed(state: RunState, step: StepState) -> bool:
+    """Whether the step, or the step that gave a condition its output, has failed. An inlined error
+    is meant for later prompts, and is no output of the run."""
+    while step.choice is not None:
+        step = state.steps[step.choice]
+    return step.status is StepStatus.FAILED
 
 
 def _scope(state: RunState) -> Scope:
-    failed = {step.id: step for step in state.order if step.status is StepStatus.FAILED}
+    failed = [step for step in state.order if _has_failed(state, step)]
     if not failed:
         return state.scope
     silenced: dict[str, EndedStep] = {
-        id: StepValue(None, step.outputs, step.status, step.error, step.validation)
-        for id, step in failed.items()
+        step.id: StepValue(
+            None, step.outputs, step.status, step.error, step.validation, chosen=step.chosen
+        )
+        for step in failed
     }
     return replace(state.scope, steps=ChainMap(silenced, state.values))
 
@@ -73,8 +82,9 @@ def release_output(state: RunState, event: AttemptSucceeded, large: Large) -> No
         return
     if part.kept_output is event.output:
         part.kept_output = large
-    if step.kept_output is event.output:
-        step.kept_output = large
+    for holder in (step, *step.all_chosen_by()):
+        if holder.kept_output is event.output:
+            holder.kept_output = large
     if step.kept_outputs is not None and step.kept_outputs.get(part.name) is event.output:
         step.kept_outputs[part.name] = large
     results = step.items.results if step.items is not None else []

@@ -49,8 +49,8 @@ def _arrive(transition: Transition, step: StepState) -> None:
     planned = step.planned
     if step.is_target and not step.is_chosen:
         skip(transition, step, "no condition chose it")
-    elif step.skipped and step.skipped == len(planned.edges):
-        skip(transition, step, "all steps before it were skipped")
+    elif step.skipped and step.skipped == step.needs:
+        skip(transition, step, "all steps that it needs were skipped")
     elif planned.when is not None and not _is_wanted(transition, step):
         skip(transition, step, f"its condition is not met: {planned.when.text}")
     elif needs_person(transition, step):

@@ -102,9 +102,10 @@ def _default_input(state: RunState, part: PartState, agent: PlannedAgent) -> str
 
 
 def _results(steps: Iterable[StepState]) -> str:
-    """The outputs of the steps that have ended and have one, under headings."""
+    """The outputs of the steps that have ended and have one, under headings. That of a condition
+    stands under the id of the step that it chose."""
     ended = (step for step in steps if step.ended_at is not None and step.kept_output is not None)
-    return under_headings((step.id, as_text(step.output)) for step in ended)
+    return under_headings((step.id, as_text(step.output)) for step in ended if step.choice is None)
 
 
 def _fill(state: RunState, step: StepState, template: Template, scope: Scope) -> str:

@@ -208,7 +208,11 @@ class StepState:
     dependents: list["StepState"] = field(default_factory=list, repr=False)
     is_target: bool = False  # runs only if a condition chooses it
     is_chosen: bool = False
-    choice: StepId | None = None  # of a condition: the step it chose
+    chosen: str | None = None  # of a condition: the step or the agent that it chose
+    choice: StepId | None = None  # the same, if it is a step
+    # Conditions that chose this step: its output is theirs.
+    chosen_by: tuple["StepState", ...] = field(default=(), repr=False)
+    needs: int = 0  # edges along which a skip travels: the order of the list is none
 
     @property
     def output(self) -> Json:
@@ -222,6 +226,13 @@ class StepState:
     def outputs(self) -> dict[str, Json] | None:
         kept = self.kept_outputs
         return None if kept is None else {key: loaded(each) for key, each in kept.items()}
+
+    def all_chosen_by(self) -> list["StepState"]:
+        """The conditions that chose it, and those that chose them."""
+        found = list(self.chosen_by)
+        for condition in found:
+            found += condition.chosen_by
+        return found
 
     def warn(self, *texts: str) -> None:
         """Each is said once, in the order in which they came."""
@@ -348,6 +359,7 @@ def begin(plan: Plan) -> RunState:
             steps[step.planned.merge_after].merges += (step,)
         edges = step.planned.edges
         step.unmet = len(edges)
+        step.needs = sum(reason != "listed before" for reason in edges.values())
         for before in edges:
             steps[before].dependents.append(step)
         # Asked of the work, not of the edges: an edge that is also written says only "written".

@@ -154,11 +154,12 @@ def _begin_condition(
     transition: Transition, step: StepState, work: PlannedCondition | PlannedSwitch
 ) -> None:
     target = target_of(step, work, transition.state.scope)
+    step.chosen = target.name if target else None
     if target is not None and target.brief is not None:
         start_part(transition, step, WHOLE_STEP, target.brief)
         return
     step.choice = target.step if target else None
-    succeed(transition, step, target.name if target else None)
+    succeed(transition, step, None)
 
 
 def target_of(

@@ -189,6 +189,7 @@ class KnownStep(NamedTuple):
     is_list: bool = False  # a map without reduce
     is_text: bool = False  # text may still hold JSON, so it may have any field
     has_change: bool = False  # an isolated writer
+    is_condition: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ class Known:
     local: frozenset[str] = frozenset()  # which loop variables are in scope here
 
 
-_FACETS = ("output", "outputs", "status", "error", "validation", "diff", "files")
+_FACETS = ("output", "outputs", "status", "error", "validation", "chosen", "diff", "files")
 _LOOP_VARIABLES = {
     "item": "'item' exists inside a map step",
     "index": "'index' exists inside a map step",
@@ -264,7 +265,10 @@ def _steps(reference: Reference, known: Known) -> Fault | None:
         case "files":
             message = "'files' is a list of paths: it has no fields"
             return _fault("RCP208", reference, 3, message, f"write steps.{step}.files")
-        case "status" | "error" | "diff" as facet:
+        case "chosen" if not known.steps[step].is_condition:
+            message = f"step '{step}' is no condition: it chooses nothing"
+            return _fault("RCP208", reference, 2, message, f"write steps.{step}.output")
+        case "status" | "error" | "diff" | "chosen" as facet:
             if len(path) == 3:
                 return None
             message = f"'{facet}' is text: it has no fields"

@@ -29,6 +29,8 @@ class EndedStep(Protocol):
     @property
     def validation(self) -> Json: ...
     @property
+    def chosen(self) -> str | None: ...
+    @property
     def diff(self) -> str: ...
     @property
     def files(self) -> list[Json]: ...
@@ -45,6 +47,7 @@ class StepValue:
     validation: Json = None
     diff: str = ""  # what an isolated writer changed
     files: list[Json] = field(default_factory=list)
+    chosen: str | None = None  # of a condition: the step or the agent
 
     @property
     def kept_output(self) -> object:
@@ -95,6 +98,8 @@ def _facet(step: EndedStep, facet: PathPart, rest: Sequence[PathPart]) -> Json |
             return MISSING if rest else str(step.status)
         case "error":
             return MISSING if rest else step.error
+        case "chosen":
+            return MISSING if rest else step.chosen
         case _:
             return MISSING
 

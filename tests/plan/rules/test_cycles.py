@@ -63,6 +63,21 @@ def test_a_step_that_refers_to_itself_is_told_so():
     assert (problem.code, problem.message) == ("RCP211", "step 'a' refers to itself")
 
 
+@pytest.mark.parametrize("word", ["steps.route.output", "way"])
+def test_a_step_cannot_use_the_output_of_a_condition_that_may_choose_it(word):
+    problem = problem_of(
+        flat(
+            "{id: route, condition: {eval: 1 < 2, true: a}, output: {store_as: way}}",
+            f"{{id: a, subagent: writer, prompt: '{{{{{word}}}}}'}}",
+        )
+    )
+    assert problem.code == "RCP211"
+    assert problem.message == (
+        "the output of 'route' is that of the step it chooses, which may be this one"
+    )
+    assert problem.hint == "steps.route.chosen names what it chose"
+
+
 def test_an_agent_s_prompt_can_close_a_cycle():
     problem = problem_of(
         flat(

@@ -72,3 +72,28 @@ def test_equal_stages_of_a_map_stay_apart():
 def test_hostile_labels_are_escaped():
     drawn = draw(graph([[]], ['"]<script>`%%{init}']), "mermaid")
     assert 'n1["1#46; #34;#93;#60;script#62;#96;#37;#37;#123;init#125;<br/>worker"]' in drawn
+
+
+def links_of(condition: str) -> list[str]:
+    plan = flat(
+        f"""
+        {{id: route, {condition}}}
+        {{id: hot, agent: writer, prompt: x}}
+        {{id: cold, agent: writer, prompt: x}}
+        {{id: end, agent: writer, prompt: "{{{{steps.route.output}}}}"}}
+        """
+    )
+    return [line.strip() for line in draw(plan, "mermaid").splitlines() if "-->" in line]
+
+
+def test_a_fork_is_left_through_its_ways():
+    assert links_of("condition: {eval: 1 < 2, true: hot, false: cold}") == [
+        'n1 -->|"1 #60; 2"| n2',
+        'n1 -->|"else"| n3',
+        "n2 --> n4",
+        "n3 --> n4",
+    ]
+
+
+def test_a_fork_with_nothing_on_one_side_has_an_arrow_past_its_ways():
+    assert "n1 --> n4" in links_of("switch: {value: run.id, cases: {a: hot, b: cold}}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from stretto.plan.draft import Draft
 from stretto.plan.edges import Cause, Edges, cause_of
 from stretto.recipe.model import Condition, Step, Switch
-from stretto.templates.template import Fault
+from stretto.templates.template import Fault, Reference
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import AgentId, StepId
 
@@ -137,15 +137,7 @@ def _report_cycle(draft: Draft, edges: Edges, cycle: list[StepId]) -> None:
     causes = list(_causes(draft, edges, cycle))
     for cause in causes:
         if cause.site and cause.reference:
-            itself = len(cycle) == 1
-            message = (
-                f"step '{cycle[0]}' refers to itself"
-                if itself
-                else f"this reference closes a cycle: {spelt}"
-            )
-            hint = "a template can use only steps that have ended before"
-            reference = cause.reference
-            fault = Fault("RCP211", message, hint, reference.offset, len(reference.text))
+            fault = _cycle_fault(cause, cause.reference, cycle, spelt)
             draft.problem_inside(cause.site.at, cause.site.parsed.text, fault)
             return
     written = next((cause for cause in causes if cause.reason == "written"), causes[0])
@@ -160,6 +152,19 @@ def _report_cycle(draft: Draft, edges: Edges, cycle: list[StepId]) -> None:
         f"these steps wait for each other: {spelt}",
         "remove one of the dependencies",
     )
+
+
+def _cycle_fault(cause: Cause, reference: Reference, cycle: list[StepId], spelt: str) -> Fault:
+    closes = f"this reference closes a cycle: {spelt}"
+    message = f"step '{cycle[0]}' refers to itself" if len(cycle) == 1 else closes
+    hint = "a template can use only steps that have ended before"
+    if cause.condition is not None:
+        meaning = f"the output of '{cause.condition}' is that of the step it chooses"
+        message = (
+            f"{meaning}, which may be this one" if len(cycle) == 1 else f"{closes} ({meaning})"
+        )
+        hint = f"steps.{cause.condition}.chosen names what it chose"
+    return Fault("RCP211", message, hint, reference.offset, len(reference.text))
 
 
 def _causes(draft: Draft, edges: Edges, cycle: list[StepId]) -> Iterator[Cause]:

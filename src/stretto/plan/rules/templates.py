@@ -9,7 +9,7 @@ from itertools import chain
 from stretto.documents.node import Path
 from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
 from stretto.plan.edges import stored_names
-from stretto.recipe.model import Delegation, Loop, Map, Parallel
+from stretto.recipe.model import Condition, Delegation, Loop, Map, Parallel, Switch
 from stretto.templates.check import Known, KnownStep, check_reference
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.vocabulary.ids import AgentId, StepId
@@ -86,6 +86,8 @@ def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
             last = step.work.stages[-1].agent if step.work.stages else step.work.agent
             item = _schema_of(draft, last) if last else None
             return KnownStep(None, item, True, is_text, has_change)
+        case Condition() | Switch():
+            return KnownStep(None, schema, False, is_text, has_change, is_condition=True)
         case _:
             pass
     return KnownStep(None, schema, False, is_text, has_change)

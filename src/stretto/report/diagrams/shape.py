@@ -100,11 +100,13 @@ def graph_of(plan: Plan) -> Diagram:
         for after, befores in enumerate(waits)
     )
     shown = without_implied(waits, ancestors_of(sure, layers))
+    forks = dict(_forks(plan, index_of))
     links = (
         Arrow(before, after, routes.get((before, after), ""))
         for after, befores in enumerate(waits)
         for before in befores
-        if before in shown[after] or (before, after) in routes
+        if (before, after) in routes
+        or (before in shown[after] and not forks.get(before, _NEVER) <= set(befores))
     )
     return Diagram(name_line(plan.name), tuple(map(_node, plan.steps)), waits, tuple(links), layers)
 
@@ -116,6 +118,26 @@ def _routes(plan: Plan, index_of: Mapping[StepId, int]) -> dict[tuple[int, int],
             if target.step is not None:
                 conditions[step.index, index_of[target.step]].append(condition)
     return {link: _condition(" or ".join(cases)) for link, cases in conditions.items()}
+
+
+# No step waits for this one, so no arrow is left out for it.
+_NEVER = frozenset({-1})
+
+
+def _forks(plan: Plan, index_of: Mapping[StepId, int]) -> Iterator[tuple[int, frozenset[int]]]:
+    """Conditions that always lead to one of these steps: whoever waits for all of them is reached
+    through them alone."""
+    for step in plan.steps:
+        match step.work:
+            case PlannedCondition(if_true=one, if_false=other) if one and other:
+                targets = [one, other]
+            case PlannedSwitch(cases=cases, default=default) if default:
+                targets = [*(target for _, target in cases), default]
+            case _:
+                continue
+        steps = [index_of[target.step] for target in targets if target.step is not None]
+        if len(steps) == len(targets):
+            yield step.index, frozenset(steps)
 
 
 def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
