@@ -1,6 +1,7 @@
 """Whatever a model says, the report keeps its shape."""
 
 import re
+from html.parser import HTMLParser
 
 from hypothesis import given, strategies as st
 
@@ -19,10 +20,40 @@ def _run(output: str, error: str):
     return driven(CHAIN, {"b": Fail(error), "c": output}).state
 
 
+# What only long, multi-line or formatted texts bring along.
+_AS_NEEDED = {"details", "summary", "pre", "span"}
+_OF_PROSE = {
+    *("p", "ul", "ol", "li", "em", "strong", "s", "code", "pre", "blockquote", "br", "hr", "a"),
+    *("table", "thead", "tbody", "tr", "th", "td", "h3", "h4", "h5", "h6", "span", "div"),
+}
+
+
+class _Frame(HTMLParser):
+    """The tags around what was said; what is in it may hold only tags of its own."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self._depth = 0  # of divs within rendered prose
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "div" and (self._depth or ("class", "prose") in attrs):
+            self._depth += 1
+        elif self._depth:
+            assert tag in _OF_PROSE
+        elif tag not in _AS_NEEDED:
+            self.tags.append(f"<{tag}")
+
+    def handle_endtag(self, tag):
+        if self._depth:
+            self._depth -= tag == "div"
+        elif tag not in _AS_NEEDED:
+            self.tags.append(f"</{tag}")
+
+
 def _tags(page: str) -> list[str]:
-    # Without the attributes, and without what only long or multi-line texts bring along.
-    found = re.findall(r"</?[a-z0-9]+", page)
-    return [tag for tag in found if tag.strip("</") not in ("details", "summary", "pre", "span")]
+    return _Frame(page).tags
 
 
 @given(_TEXTS, _TEXTS)

@@ -1,14 +1,23 @@
 import re
+from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
 
+from stretto.cli.progress.lines import SIGNS
+from stretto.events.model import AttemptStarted, ToolEnded
 from stretto.report.html import as_html
+from stretto.report.model import ChangesReport, StepReports
 from stretto.report.report import report_of
-from support.reported_runs import CHAIN, EVIL, GATED, Fail, Give, driven, reported
+from stretto.report.text import MARKS, cost_of_models
+from stretto.report.transcript import transcripts
+from stretto.vocabulary.usage import Usage
+from support.reported_runs import CHAIN, EVIL, GATED, NEW_YEAR, Fail, Give, driven, reported
+from support.scheduling import Driven, plan_of
 
-_VOID = {"meta", "br"}
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_VOID = {"meta", "br", "hr"}
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'none'"
 _MIXED = """
 name: "mixed <b>"
 inputs: {topic: {type: string}}
@@ -117,10 +126,29 @@ def test_all_that_a_person_must_know_is_on_the_page():
 
 
 def test_long_outputs_are_folded_and_complete():
-    output = "\n".join(f"line {number}" for number in range(500))
-    page = as_html(reported(CHAIN, {"c": output}))
-    assert "<details><summary>Final output, 4.4KB</summary>" in page
+    output = {"lines": [f"line {number}" for number in range(500)]}
+    page = as_html(reported(CHAIN, {"b": output}))
+    assert "<details><summary>Output of b, " in page
     assert "line 499" in page
+
+
+def test_the_answer_is_rendered_and_stands_first():
+    page = as_html(reported(CHAIN, {"c": "# Tea\n\n- **less** caffeine"}))
+    assert "<h3>Tea</h3>" in page
+    assert "<li><strong>less</strong> caffeine</li>" in page
+    assert page.index('id="answer"') < page.index('id="issues"') < page.index('id="steps"')
+    assert "# Tea\n\n- **less** caffeine" in page  # as it was written
+
+
+@pytest.mark.parametrize(
+    "output",
+    ['{"a": [1,   2]}', "def f():\n    return 1", "a   b   c\n1   2   3", "<p>x</p>", {"a": 1}],
+)
+def test_what_is_no_prose_is_shown_as_it_is(output):
+    page = as_html(reported(CHAIN, {"c": output}))
+    assert 'class="prose"' not in page.partition('id="issues"')[0]
+    shown = output if isinstance(output, str) else '{\n  "a": 1\n}'
+    assert escape(shown) in page
 
 
 def test_the_graph_needs_the_plan_and_nothing_else_does():
@@ -149,4 +177,123 @@ def test_a_page_of_large_outputs_is_cut_and_says_where_the_rest_is():
     report = reported(recipe, {f"s{n}": "y" * 400_000 for n in range(30)})
     page = as_html(report)
     assert len(page) < 6_000_000
-    assert page.count("characters more: stretto output") == 31  # each step, and the final output
+    found = re.findall(r'characters more: <code class="command">stretto output run-1', page)
+    assert len(found) == 31  # each step, and the answer
+
+
+_WORKED = """
+name: worked
+agents:
+  reader: {prompt: "You read.", tools: [Read], retry: {max_attempts: 2},
+           validation: {rules: ["Must include score field"]}}
+steps:
+  - {id: a, agent: reader, prompt: "Read it."}
+  - {id: b, agent: worker, prompt: "Use {{steps.a.output}}", on_failure: block}
+  - {id: c, agent: worker, prompt: "{{steps.b.output}}"}
+"""
+
+
+def _worked():
+    """A run with tool calls, one of them refused, and a failed step."""
+    plan = plan_of(_WORKED)
+    run = Driven(plan, {"a": "fine", "b": Fail("no such file")}, now=NEW_YEAR).start()
+    while run.step():
+        started = run.journal[-1]
+        if isinstance(started, AttemptStarted) and started.agent == "reader":
+            read = {"file_path": "note.txt"}
+            run.see(
+                ToolEnded(run.now, started.attempt, 1, "Read", read, "ok", 9, 0.1, result="words")
+            )
+            asked = {"file_path": "/etc/passwd"}
+            why = "Refused: it lies outside"
+            run.see(ToolEnded(run.now, started.attempt, 2, "Read", asked, "refused", 0, 0.0, why))
+    return run
+
+
+def _worked_page():
+    run = _worked()
+    return as_html(report_of(run.state), run.plan, transcripts(run.plan, run.journal))
+
+
+def _sections(page):
+    return re.findall(r'<details class="(is-[a-z-]+)"( open)?>', page)
+
+
+def test_the_failed_step_is_open_and_the_others_are_closed():
+    assert _sections(_worked_page()) == [
+        ("is-succeeded", ""),
+        ("is-failed", " open"),
+        ("is-held", ""),
+    ]
+    run = driven(GATED)
+    page = as_html(report_of(run.state), run.plan)
+    assert _sections(page) == [("is-succeeded", ""), ("is-awaiting-approval", " open")]
+
+
+def test_the_error_comes_first():
+    page = _worked_page()
+    failed = page.partition('id="step-1"')[2].partition('id="step-2"')[0]
+    assert failed.index("no such file") < failed.index("Agent") < failed.index("Use fine")
+
+
+def test_tool_calls_have_their_verdicts():
+    page = _worked_page()
+    calls = page.partition("Tool calls of a</caption>")[2].partition("</table>")[0]
+    assert re.search(r"note\.txt.*?is-ok.*?OK.*?words", calls)
+    assert re.search(r"/etc/passwd.*?is-refused.*?REFUSED.*?it lies outside", calls)
+
+
+def test_prompts_and_checks_are_shown():
+    page = _worked_page()
+    assert "Prompt, as it was sent" in page
+    assert "rule: Must include score field" in page
+
+
+def test_the_graph_shows_how_each_step_stands_and_leads_to_it():
+    page = _Page(_worked_page())
+    for number, state in enumerate(("✓ succeeded", "✗ failed", "- held")):
+        assert state in page.text
+        assert ("a", "href", f"#step-{number}") in page.attributes
+    classes = [value for tag, name, value in page.attributes if (tag, name) == ("g", "class")]
+    assert classes == ["stated is-succeeded", "stated is-failed", "stated is-held"]
+
+
+def test_a_large_graph_is_folded():
+    steps = "\n".join(f"  - {{id: s{i}, agent: worker, prompt: x}}" for i in range(41))
+    run = driven(f"name: many\nsteps:\n{steps}\n")
+    page = as_html(report_of(run.state), run.plan)
+    assert "<details><summary>The graph of 41 steps</summary>" in page
+
+
+def test_a_change_is_a_diff_whose_lines_are_told_apart():
+    report = report_of(_worked().state)
+    changes = ChangesReport(
+        1, 1, 1, True, (), "kept", "merged", patch="@@ -1 +1 @@\n-<b>\n+two\n x"
+    )
+    step = replace(report.steps[0], changes=changes)
+    page = as_html(replace(report, steps=StepReports((step, *report.steps[1:]))))
+    assert '<span class="removed">-&lt;b&gt;\n</span><span class="added">+two\n</span>' in page
+
+
+def test_local_models_are_free_and_others_have_an_unknown_price():
+    used = Usage(input_tokens=5)
+    assert cost_of_models(used, ["local:qwen", "embedded"]) == "free (local)"
+    assert cost_of_models(used, ["local:qwen", "openai:x"]) == "unknown"
+    assert cost_of_models(used, []) == "unknown"
+    assert cost_of_models(Usage(usd=0.5), ["openai:x"]) == "$0.5000"
+
+
+def test_signs_are_those_of_the_terminal():
+    assert {word: MARKS[word] for word in SIGNS} == dict(SIGNS)
+
+
+def test_a_page_of_500_steps_with_large_outputs_and_transcripts_stays_small():
+    steps = "".join(
+        f"  - {{id: s{n}, agent: worker, prompt: '{n} {{{{inputs.x}}}}'}}\n" for n in range(500)
+    )
+    recipe = f"name: large\ninputs: {{x: {{type: string}}}}\nsteps:\n{steps}"
+    run = driven(recipe, {f"s{n}": "word " * 13_000 for n in range(500)}, x="y" * 20_000)
+    page = as_html(report_of(run.state), run.plan, transcripts(run.plan, run.journal))
+    assert len(page) < 8_000_000
+    assert page.count("stretto output run-1 s") == 500
+    assert page.count("stretto logs run-1 s") >= 500

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from json import JSONEncoder
 
 from stretto.problems.render import as_json
+from stretto.report.conclusion import conclusion_of
 from stretto.report.model import CallsReport, ChangesReport, PathStep, Report, StepReport
 from stretto.vocabulary.usage import Usage
 
@@ -38,6 +39,7 @@ def _head(report: Report) -> dict[str, object]:
 
 
 def _tail(report: Report) -> dict[str, object]:
+    conclusion = conclusion_of(report)
     return {
         "warnings": list(report.warnings),
         "recipe_warnings": [as_json(warning) for warning in report.recipe_warnings],
@@ -50,6 +52,8 @@ def _tail(report: Report) -> dict[str, object]:
         "retries": report.retries,
         "agents_deployed": report.agents_deployed,
         "parent": report.parent,
+        "summary": conclusion.says,
+        "next": [each.command for each in conclusion.commands],
     }
 
 

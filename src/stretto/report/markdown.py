@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from stretto.report.conclusion import conclusion_of
 from stretto.report.model import PathStep, Report, StepReport
 from stretto.report.text import (
     calls_of,
-    cost,
+    cost_of_models,
     length,
     moment,
     show,
@@ -31,15 +32,24 @@ _MOST_CHARACTERS = 1000
 def as_markdown(report: Report) -> str:
     sections = [
         f"## Workflow Execution Report: {_inline(report.workflow)}",
+        "\n".join(_conclusion(report)),
         "### Execution Summary\n" + "\n".join(f"- {line}" for line in _summary(report)),
         "### Step-by-Step Results\n" + "\n".join(_table(report)),
         "### Final Output\n" + _block(report.output),
         "### Issues and Warnings\n" + "\n".join(_issues(report)),
     ]
     if len(report.critical_path) > 1:
-        sections.insert(3, "### Critical Path\n" + "\n".join(_path(report)))
+        sections.insert(4, "### Critical Path\n" + "\n".join(_path(report)))
     sections += _changes(report)
     return "\n\n".join(sections)
+
+
+def _conclusion(report: Report) -> Iterator[str]:
+    found = conclusion_of(report)
+    yield f"{_inline(found.says)} {_inline(found.advice)}".rstrip()
+    if found.commands:
+        yield ""
+    yield from (f"- {_code(each.command)} {each.does}" for each in found.commands)
 
 
 def _changes(report: Report) -> Iterator[str]:
@@ -64,7 +74,8 @@ def _summary(report: Report) -> Iterator[str]:
     if report.calls.made:
         yield f"Tool calls: {calls_of(report.calls)}"
     yield f"Tokens: {tokens(report.usage)}"
-    yield f"Cost: {cost(report.usage) if report.usage.usd > 0 else 'unknown'}"
+    models = (attempt.model for step in report.steps for attempt in step.attempts)
+    yield f"Cost: {cost_of_models(report.usage, models)}"
     yield f"Run: {_inline(report.run_id)}"
     if report.parent:
         yield f"Continues run: {_inline(report.parent)}"
@@ -134,6 +145,10 @@ def _fenced(text: str, kind: str) -> str:
 
 def _issues(report: Report) -> list[str]:
     return [f"- {_inline(issue.text)}" for issue in report.issues] or ["- None"]
+
+
+def _code(text: str) -> str:
+    return f"`{one_line(text).replace('`', ' ')}`"
 
 
 def _inline(text: str) -> str:

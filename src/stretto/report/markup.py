@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from stretto.text.visible import visible
 
-_EMPTY_TAGS = ("br", "meta")
+_EMPTY_TAGS = ("br", "hr", "meta")
 
 
 class Html(str):

@@ -1,7 +1,7 @@
 """Values as people read them. In: any text or figure. Out: text that is safe to show."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from stretto.report.model import CallsReport
@@ -9,9 +9,33 @@ from stretto.templates.render import as_text
 from stretto.text.visible import visible
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.models import is_local
 from stretto.vocabulary.usage import Usage
 
 _WORDS = {"succeeded": "SUCCESS"}
+# The signs of the terminal, and some for words that only a report has.
+MARKS: Mapping[str, str] = {
+    "succeeded": "✓",
+    "complete": "✓",
+    "reused": "✓",
+    "ok": "✓",
+    "failed": "✗",
+    "error": "✗",
+    "refused": "⊘",
+    "partial": "!",
+    "awaiting approval": "?",
+    "overdue": "?",
+    "in doubt": "?",
+    "retrying": "↻",
+    "running": "▶",
+    "merging": "▶",
+    "interrupted": "-",
+    "skipped": "-",
+    "held": "-",
+    "cancelled": "-",
+    "waiting": "·",
+    "planned": "·",
+}
 
 
 def show(value: Json) -> str:
@@ -73,3 +97,11 @@ def cost(usage: Usage) -> str:
         return "-"
     digits: Callable[[float], str] = "${:.2f}".format if usage.usd >= 1 else "${:.4f}".format
     return digits(usage.usd)
+
+
+def cost_of_models(usage: Usage, models: Iterable[str]) -> str:
+    """`models`: those that answered."""
+    asked = set(filter(None, models))
+    if usage.usd <= 0 and asked and all(map(is_local, asked)):
+        return "free (local)"
+    return cost(usage) if usage.usd > 0 else "unknown"

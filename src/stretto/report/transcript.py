@@ -49,6 +49,7 @@ class LogEntry:
     agent: str
     kind: TranscriptKind
     text: str
+    verdict: str = ""  # of a tool call: ok, error or refused
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -71,7 +72,8 @@ class Log:
             if text and isinstance(event, _OF_AN_ATTEMPT):
                 id = event.attempt
                 place = (id.step, id.part.text, id.number)
-                yield LogEntry(event.at, *place, self._agents.get(id, ""), kind, text)
+                verdict = event.verdict if isinstance(event, ToolEnded) else ""
+                yield LogEntry(event.at, *place, self._agents.get(id, ""), kind, text, verdict)
 
     def _entries(self, event: Event) -> Iterator[tuple[TranscriptKind, str]]:
         match event:
@@ -130,6 +132,7 @@ class Excerpt:
     step: str
     text: str
     left_out: int  # characters
+    verdict: str = ""  # of a tool call
 
 
 def transcripts(plan: Plan, events: Iterable[Event]) -> dict[tuple[str, str, int], list[Excerpt]]:
@@ -139,8 +142,7 @@ def transcripts(plan: Plan, events: Iterable[Event]) -> dict[tuple[str, str, int
     most = max(_LEAST_CHARACTERS, min(_MOST_CHARACTERS, share))
     for event in events:
         for entry in log.read(event):
-            excerpt = Excerpt(
-                entry.kind, entry.step, entry.text[:most], max(0, len(entry.text) - most)
-            )
+            left_out = max(0, len(entry.text) - most)
+            excerpt = Excerpt(entry.kind, entry.step, entry.text[:most], left_out, entry.verdict)
             found.setdefault(entry.place, []).append(excerpt)
     return found

@@ -8,10 +8,17 @@ from typing import TypeGuard
 CLI_MODEL = "cli:"  # an agent program of another maker
 FUNCTION_MODEL = "python:"  # a Python function that the calling program gave as an agent
 SCRIPTED_MODEL = "scripted:"  # a file of replies
+LOCAL_MODEL = "local:"  # weights on this machine
+EMBEDDED_MODEL = "embedded"  # the smallest of these
 
 
 def is_function(model: str | None) -> TypeGuard[str]:
     return model is not None and model.startswith(FUNCTION_MODEL)
+
+
+def is_local(model: str) -> bool:
+    """It runs on this machine and costs nothing."""
+    return model == EMBEDDED_MODEL or model.startswith(LOCAL_MODEL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
-"""Draw a plan. In: a Plan and a format. Out: the drawing as text."""
+"""Draw a plan, or a run of it. In: a Plan, and a format or the steps' states. Out: the drawing."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Literal, Protocol, TypeAlias, cast, get_args
 
@@ -19,3 +21,15 @@ def draw(plan: Plan, format: DiagramFormat, width: int = 80) -> str:
     # Only the format that is asked for is imported: `stretto graph` should start at once.
     drawer = cast(_Drawer, import_module(f"stretto.report.diagrams.{format}"))
     return drawer.render(graph_of(plan), width)
+
+
+def draw_run(plan: Plan, statuses: Mapping[str, str], links: Mapping[str, str]) -> str:
+    """As SVG: each step with its state, and with a link where `links` has one for it."""
+    from stretto.report.diagrams.svg import render
+
+    graph = graph_of(plan)
+    nodes = (
+        replace(node, status=statuses.get(step.id, ""), link=links.get(step.id, ""))
+        for node, step in zip(graph.nodes, plan.steps, strict=True)
+    )
+    return render(replace(graph, nodes=tuple(nodes)), 0)

@@ -60,6 +60,8 @@ class Box:
     is_gated: bool
     parts: tuple[InnerBox, ...]
     limit: int  # iterations of a loop
+    status: str = ""  # of its step in a run
+    link: str = ""  # where more is said about it, within the same page
 
     @property
     def number(self) -> str:

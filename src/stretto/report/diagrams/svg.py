@@ -1,4 +1,4 @@
-"""Draw a plan as a picture. In: a Diagram. Out: one SVG that needs nothing else and runs nothing.
+"""Draw a plan or a run as a picture. In: a Diagram. Out: one SVG that needs nothing else and runs nothing.
 
 The text is the page's own colour, or follows the reader's scheme where there is no page.
 """
@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from stretto.report.diagrams.layout import Placement, Position, Size, place
 from stretto.report.diagrams.shape import Box, Diagram
+from stretto.report.text import MARKS
 from stretto.text.short import columns, fit_name
 
 LINE = 17.0
@@ -58,6 +59,8 @@ def card_of(node: Box) -> Card:
 
 
 def _card_lines(node: Box) -> Iterator[str]:
+    if node.status:
+        yield f"{MARKS.get(node.status, '')} {node.status}".strip()
     if node.kind == "loop":
         producer, verdict = node.parts
         yield f"{producer.name} ⇄ {verdict.name}"
@@ -111,6 +114,29 @@ _STYLE = """
 .stretto .loop { color: #bc9bff } .stretto .map { color: #4cc9b8 }
 }
 """
+# How a step stands: by colour, by the weight and kind of its outline, and in words.
+_STATE_STYLE = """
+.stretto .stated { --tone: #56616d }
+.stretto .stated .card, .stretto .stated .pill, .stretto .stated .tip { color: var(--tone) }
+.stretto .state { fill: var(--tone); font-weight: 600; opacity: 1 }
+.stretto .is-succeeded { --tone: #17704a }
+.stretto .is-failed { --tone: #b3261e } .stretto .is-failed .card { stroke-width: 3.2 }
+.stretto .is-running, .stretto .is-merging, .stretto .is-retrying, .stretto .is-interrupted {
+--tone: #2459b8 }
+.stretto .is-awaiting-approval, .stretto .is-overdue { --tone: #8a5a00 }
+.stretto .is-awaiting-approval .card, .stretto .is-overdue .card { stroke-width: 3.2 }
+.stretto .is-skipped .card, .stretto .is-held .card, .stretto .is-cancelled .card,
+.stretto .is-waiting .card { stroke-dasharray: 2 4 }
+.stretto a { cursor: pointer; outline-offset: 3px }
+.stretto a:hover .title, .stretto a:focus-visible .title { text-decoration: underline }
+@media (prefers-color-scheme: dark) {
+.stretto .stated { --tone: #a3adb8 } .stretto .is-succeeded { --tone: #56c795 }
+.stretto .is-failed { --tone: #ff8a80 }
+.stretto .is-running, .stretto .is-merging, .stretto .is-retrying, .stretto .is-interrupted {
+--tone: #82b0ff }
+.stretto .is-awaiting-approval, .stretto .is-overdue { --tone: #e5b454 }
+}
+"""
 
 
 def render(graph: Diagram, width: int) -> str:
@@ -130,7 +156,7 @@ def render(graph: Diagram, width: int) -> str:
     steps = zip(graph.nodes, cards, layout.centres, strict=False)
     signs = zip(labels, layout.centres[len(cards) :], strict=True)
     elements = [
-        *_opening(graph.name, layout.size),
+        *_opening(graph, layout.size),
         *_links(links, layout, len(cards)),
         *(_text(label, at.x, at.y + 4) for label, at in signs),
         *(element for node, card, at in steps for element in _step(node, card, at)),
@@ -140,15 +166,18 @@ def render(graph: Diagram, width: int) -> str:
     return "\n".join(elements) + "\n"
 
 
-def _opening(name: str, size: Size) -> Iterator[str]:
+def _opening(graph: Diagram, size: Size) -> Iterator[str]:
+    name, is_run = graph.name, any(node.status for node in graph.nodes)
+    # What is in a picture cannot be reached from the keyboard, and so neither can its links.
+    role = "group" if any(node.link for node in graph.nodes) else "img"
     wide, high = f"{size.width + 2 * _MARGIN:.0f}", f"{size.height + 2 * _MARGIN:.0f}"
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="stretto" text-anchor="middle" role="img"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="stretto" text-anchor="middle" role="{role}"'
         f" aria-label={quoteattr(name)}"
         f' width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">'
     )
     yield f"<title>{escape(name)}</title>"
-    yield f"<style>{_STYLE}</style>"
+    yield f"<style>{_STYLE}{_STATE_STYLE if is_run else ''}</style>"
     yield f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">'
 
 
@@ -178,16 +207,20 @@ def _step(node: Box, card: Card, centre: Position) -> Iterator[str]:
         left, top = left - STACK, top + STACK
     corner, middle = Position(left, top), left + card.size.width / 2
     said = " · ".join([node.title, node.kind, *card.lines])
-    yield f"<g><title>{escape(said)}</title>"
+    state = f' class="stated is-{node.status.replace(" ", "-")}"' if node.status else ""
+    if node.link:
+        yield f"<a href={quoteattr(node.link)} aria-label={quoteattr(said)}>"
+    yield f"<g{state}><title>{escape(said)}</title>"
     yield from _outline(node, card.size, corner)
     y = top + PADDING + LINE - 5
     yield _text(card.title, middle, y, 'class="title"')
-    for line in card.lines:
+    for number, line in enumerate(card.lines):
         y += LINE
-        yield _text(line, middle, y, 'class="quiet"')
+        is_state = bool(node.status) and number == 0
+        yield _text(line, middle, y, 'class="state"' if is_state else 'class="quiet"')
     for pill in card.pills:
         yield from _pill(pill, corner)
-    yield "</g>"
+    yield "</g></a>" if node.link else "</g>"
 
 
 def _outline(node: Box, size: Size, corner: Position) -> Iterator[str]:

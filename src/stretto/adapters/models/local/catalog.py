@@ -8,9 +8,10 @@ from pathlib import Path
 
 from stretto.problems.errors import NotFound, PermissionDenied
 from stretto.text.short import did_you_mean
+from stretto.vocabulary.models import EMBEDDED_MODEL, LOCAL_MODEL, is_local as is_local
 
-PREFIX = "local:"
-EMBEDDED = "embedded"
+PREFIX = LOCAL_MODEL
+EMBEDDED = EMBEDDED_MODEL
 TINY_NOTICE = (
     "SmolLM2-135M runs on this machine: no key, no network. It is tiny: it shows the machinery, "
     "not good answers. `stretto models pull qwen2.5-coder` fetches a better one."
@@ -149,10 +150,6 @@ QWEN_CODER = Weights(
     traits=Traits(most_items=50),
 )
 CATALOG: dict[str, Weights] = {weights.name: weights for weights in (SMOLLM2, QWEN_CODER)}
-
-
-def is_local(model: str) -> bool:
-    return model == EMBEDDED or model.startswith(PREFIX)
 
 
 def weights_named(name: str) -> Weights:
