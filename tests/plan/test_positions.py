@@ -134,8 +134,8 @@ def test_a_key_is_underlined_when_the_key_is_wrong_and_its_value_when_that_is():
 
 
 def test_an_empty_value_is_pointed_at_behind_its_key():
-    line, column, _ = place(f"{HEAD}    prompt: y\n    timeout:\n")
-    assert (line, column) == (6, 13)
+    line, column, _ = place(f"{HEAD}    prompt: y\n    map:\n")
+    assert (line, column) == (6, 9)
 
 
 def test_a_single_dependency_is_pointed_at_like_one_of_a_list():

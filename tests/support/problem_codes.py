@@ -76,6 +76,7 @@ TITLES: dict[str, str] = {
     "RCP903": "unused agent or input",
     "RCP904": "writer without a writing tool",
     "RCP905": "left out of a writer's copy",
+    "RCP906": "empty key that holds nothing back",
     "RUN001": "model that cannot be asked",
     "RUN002": "budget without a price",
     "RUN003": "unknown MCP server",

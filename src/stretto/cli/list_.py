@@ -42,7 +42,7 @@ def _cells(entry: Entry) -> tuple[str, ...]:
     if entry.is_passed_over:
         said = f"not used: this folder is not trusted; the {entry.shadows} recipe counts"
         return (entry.name, entry.layer, "-", said)
-    lines = entry.recipe.description.strip().splitlines() or [""]
+    lines = (entry.recipe.title or entry.recipe.description).strip().splitlines() or [""]
     return (entry.name, entry.layer, str(len(entry.recipe.steps)), lines[0])
 
 
@@ -51,6 +51,7 @@ def _row(project: Project, entry: Entry) -> dict[str, object]:
         "name": entry.name,
         "layer": entry.layer,
         "file": project.display_path(entry.file),
+        "title": entry.recipe.title,
         "description": entry.recipe.description.strip(),
         "version": entry.recipe.version,
         "ok": not entry.problems,

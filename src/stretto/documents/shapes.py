@@ -60,8 +60,8 @@ class Key(Generic[T]):
     kind: Kind[T]
     about: str
     is_required: bool = False
-    # Written `key:` with nothing behind it: an error for most, "not given" for a few.
-    may_be_empty: bool = False
+    # Written `key:` with nothing behind it: not given, or a problem. None: as its shape says.
+    may_be_empty: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class Fields:
         return self.get(name, tuple)
 
     def written(self, *names: str) -> tuple[str, ...]:
-        """Which of these keys stand in the file, readable or not."""
+        """Which of these keys stand in the file with something behind them, readable or not."""
         entries = self.node.entries
-        return tuple([name for name in names if name in entries])
+        return tuple([name for name in names if name in entries and not _is_empty(entries[name])])
 
     def path(self, name: str) -> Path:
         return (*self.at, name)
@@ -97,6 +97,8 @@ class Shape:
     keys: tuple[Key[object], ...]
     # Words of other tools, with what to write here instead.
     foreign: Mapping[str, str] = field(default_factory=dict)
+    # `timeout:` with nothing behind it means that no timeout is given, and so for every optional key.
+    may_be_empty: bool = False
 
     @cached_property
     def _known(self) -> dict[str, Key[object]]:
@@ -117,7 +119,7 @@ class Shape:
         values: dict[str, object] = {}
         for name, value in node.entries.items():
             key = known[name]
-            if not (key.may_be_empty and _is_empty(value)):
+            if not (_is_empty(value) and self._may_be_empty(key)):
                 values[name] = key.kind.read(value, (*at, name), reading)
         for key in self._required:
             if key.name not in node.entries:
@@ -129,6 +131,11 @@ class Shape:
                     f"{key.name}: {key.about}",
                 )
         return Fields(node, at, values)
+
+    def _may_be_empty(self, key: Key[object]) -> bool:
+        if key.may_be_empty is None:
+            return self.may_be_empty and not key.is_required
+        return key.may_be_empty
 
     def _correct_keys(self, node: MapNode, at: Path, reading: Reading) -> MapNode:
         """Unknown keys are told and left out; a misspelt one is read as what was meant, so that
@@ -164,7 +171,7 @@ class Shape:
         properties: JsonSchema = {}
         for key in self.keys:
             properties[key.name] = {**key.kind.schema(), "description": key.about}
-            if key.may_be_empty:
+            if self._may_be_empty(key):
                 properties[key.name] = _or_null(properties[key.name])
         schema: JsonSchema = {
             "type": "object",

@@ -76,6 +76,7 @@ def assemble(draft: Draft, edges: Edges, width: int) -> Plan:
         timeout_seconds=recipe.timeout_seconds,
         budget=recipe.budget,
         warnings=tuple(draft.warnings),
+        title=recipe.title,
     )
 
 

@@ -16,7 +16,13 @@ from stretto.plan.rules.graph import (
     check_targets,
 )
 from stretto.plan.rules.names import check_inputs, check_names
-from stretto.plan.rules.steps import check_limits, check_schemas, check_sets, check_waits
+from stretto.plan.rules.steps import (
+    check_limits,
+    check_schemas,
+    check_sets,
+    check_waits,
+    warn_empty,
+)
 from stretto.plan.rules.templates import check_lists, check_references, warn_unused
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
@@ -70,5 +76,6 @@ def check(
     problems = (*recipe.problems, *draft.problems)
     if problems:
         return Problems(tuple(sorted(problems, key=lambda problem: problem.sort_key)))
+    warn_empty(draft)
     warn_unused(draft)
     return Checked(draft, edges)

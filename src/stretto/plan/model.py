@@ -242,6 +242,7 @@ class Plan(_Part, frozen=True):
     timeout_seconds: float | None
     budget: Budget
     warnings: tuple[Problem, ...]
+    title: str = ""
 
     def step(self, id: StepId) -> PlannedStep:
         return next(step for step in self.steps if step.id == id)

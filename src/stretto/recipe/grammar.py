@@ -38,22 +38,22 @@ RETRY = Shape("'retry'", "How often, and how patiently, a failed attempt is trie
     Key("backoff", Choice("none", "linear", "exponential"),
         "none, linear (5 s × n) or exponential (2ⁿ s), with jitter, at most 60 s"),
     Key("on_failure", _POLICY, "what happens once every attempt has failed"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 VALIDATION = Shape("'validation'", "What an agent's output must satisfy.", (
     Key("schema", AnyMap(), "a JSON schema for the output"),
     Key("rules", ListOf(_SENTENCE, or_one=True), "rules in plain English"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 OUTPUT = Shape("'output'", "What a step's output is, and the name it is kept under.", (
     Key("store_as", Text("a name", may_be_blank=False, one_line=True),
         "a name that templates may use for this output"),
     Key("format", Choice("json", "text", "markdown"), "what the output must be"),
     Key("schema", AnyMap(), "a JSON schema for the output"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 BUDGET = Shape("'budget'", "What a run may cost; it stops before the call that would exceed it.", (
     Key("tokens", Count(1, 10**12), "tokens of all calls together"),
     Key("usd", Amount(), "US dollars of all calls together"),
     Key("agents", Count(1, 10**6), "subagents deployed"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 INPUT = Shape("an input", "A named parameter of the recipe.", (
     Key("name", _ID, "the name templates use: {{inputs.NAME}}"),
     Key("type", Choice(*parts.INPUT_TYPES, same={"object": "object", "array": "array"}),
@@ -62,7 +62,7 @@ INPUT = Shape("an input", "A named parameter of the recipe.", (
     Key("default", Anything(), "the value when it is not given"),
     Key("description", Text(), "what it is for"),
     Key("enum", ListOf(Anything()), "the values it may have"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 INPUTS = Either(
     ListOf(parts.NamedInput(INPUT, parts.make_input)),
     parts.InputsByName(ShapeOf(INPUT, parts.make_input)),
@@ -76,9 +76,8 @@ AGENT = Shape("an agent", "Who does the work: a role, a prompt, tools and limits
     Key("role", Text(), "what it is for, in a line"),
     Key("description", Text(), "the same as role, as agent files write it"),
     Key("prompt", Text(), "what it is told before anything else"),
-    Key("tools", _TOOLS, "the tools it may use; none when not written", may_be_empty=True),
-    Key("disallowed_tools", _TOOLS, "tools it may not use, whatever `tools` says",
-        may_be_empty=True),
+    Key("tools", _TOOLS, "the tools it may use; none when not written"),
+    Key("disallowed_tools", _TOOLS, "tools it may not use, whatever `tools` says"),
     Key("model", _LINE, "provider:name"),
     Key("fallback_models", ListOf(_LINE, or_one=True), "models to turn to when that one fails"),
     Key("max_turns", Count(1, 1000), "model turns of one attempt"),
@@ -88,7 +87,7 @@ AGENT = Shape("an agent", "Who does the work: a role, a prompt, tools and limits
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),
     Key("validation", ShapeOf(VALIDATION, parts.make_validation), "what its output must satisfy"),
     Key("posture", Choice("read_only", "writer"), "may it change files?"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 
 # --- steps ---------------------------------------------------------------------------------
 
@@ -105,28 +104,28 @@ BRANCH = Shape("a branch", "One of several delegations that start together.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
     Key("output_key", _ID, "its name in steps.ID.outputs; the agent's id by default"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 CONDITION = Shape("'condition'", "Which of two ways to go.", (
     Key("eval", _SENTENCE, "an expression", is_required=True),
-    Key("true", _ID, "a step to run, or an agent to run here, when it holds", may_be_empty=True),
-    Key("false", _ID, "the same for when it does not", may_be_empty=True),
-))  # fmt: skip
+    Key("true", _ID, "a step to run, or an agent to run here, when it holds"),
+    Key("false", _ID, "the same for when it does not"),
+), may_be_empty=True)  # fmt: skip
 SWITCH = Shape("'switch'", "Which of several ways to go.", (
     Key("value", _SENTENCE, "an expression", is_required=True),
     Key("cases", MapOf(_ID, keys_are_ids=False), "value → step or agent", is_required=True),
-    Key("default", _ID, "where to go when no case fits", may_be_empty=True),
-))  # fmt: skip
+    Key("default", _ID, "where to go when no case fits"),
+), may_be_empty=True)  # fmt: skip
 LOOP = Shape("'loop'", "Run an agent again until its output is good.", (
     Key("agent", _ID, "the agent that produces", is_required=True),
     Key("validator", _ID, "the agent that judges; `passed: true` ends the loop"),
     Key("until", _SENTENCE, "an expression that ends the loop"),
     Key("max_iterations", Count(1, 1000), "how often at the most; 3 by default"),
     Key("feedback_path", _SENTENCE, "where the judge's feedback stands"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 STAGE = Shape("a stage", "One stage of a pipeline that every element goes through.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 MAP = Shape("'map'", "One delegation per element of a list.", (
     Key("over", _SENTENCE, "the list: a template", is_required=True),
     Key("agent", _ID, "the agent for each element"),
@@ -137,20 +136,20 @@ MAP = Shape("'map'", "One delegation per element of a list.", (
     Key("on_item_failure", Choice("inline", "skip", "abort"),
         "an element that failed: its error text, null, or the whole step fails"),
     Key("stages", ListOf(ShapeOf(STAGE, parts.make_stage)), "a pipeline for each element"),
-))  # fmt: skip
+), may_be_empty=True)  # fmt: skip
 STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("id", _ID, "its name, unique in the recipe", is_required=True),
     Key("type", Choice(*parts.STEP_TYPES), "optional: the keys below already tell"),
     *_AGENT_KEYS,
     *_INSTRUCTION,
-    Key("depends_on", ListOf(_ID, or_one=True), "the steps it waits for", may_be_empty=True),
+    Key("depends_on", ListOf(_ID, or_one=True), "the steps it waits for"),
     Key("when", _SENTENCE, "an expression: the step is skipped unless it holds"),
-    Key("parallel", ListOf(ShapeOf(BRANCH, parts.make_branch)), "branches that start together"),
+    Key("parallel", ListOf(ShapeOf(BRANCH, parts.make_branch)), "branches that start together", may_be_empty=False),
     Key("wait", parts.WaitKind(), "all, any, or how many branches must succeed"),
-    Key("condition", ShapeOf(CONDITION, parts.make_condition), "which of two ways to go"),
-    Key("switch", ShapeOf(SWITCH, parts.make_switch), "which of several ways to go"),
-    Key("loop", ShapeOf(LOOP, parts.make_loop), "run an agent until its output is good"),
-    Key("map", ShapeOf(MAP, parts.make_map), "one delegation per element of a list"),
+    Key("condition", ShapeOf(CONDITION, parts.make_condition), "which of two ways to go", may_be_empty=False),
+    Key("switch", ShapeOf(SWITCH, parts.make_switch), "which of several ways to go", may_be_empty=False),
+    Key("loop", ShapeOf(LOOP, parts.make_loop), "run an agent until its output is good", may_be_empty=False),
+    Key("map", ShapeOf(MAP, parts.make_map), "one delegation per element of a list", may_be_empty=False),
     Key("output", ShapeOf(OUTPUT, parts.make_output), "its format, schema and stored name"),
     Key("model", _LINE, "the model for this step: provider:name"),
     Key("max_output_tokens", _OUTPUT_TOKENS, "tokens of one answer, before the agent's own limit"),
@@ -170,7 +169,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("recovery", Choice("rerun", "ask", "skip"), "what to do with an attempt a crash cut off"),
     Key("cache", Flag(), "reuse the output of an equal step of an earlier run"),
     Key("ui", AnyMap(), "where an editor drew it; it means nothing to a run"),
-), foreign={
+), may_be_empty=True, foreign={
     "needs": "write depends_on",
     "name": "a step is named by its 'id'",
     "role": "write agent: the role is the agent's id",
@@ -183,17 +182,17 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
 # --- the recipe ----------------------------------------------------------------------------
 
 _HEAD = (
-    Key("name", _LINE, "the recipe's name"),
-    Key("id", _LINE, "the same as name"),
+    Key("name", _LINE, "the recipe's name; its title, if it has an id"),
+    Key("id", _LINE, "the recipe's name, if `name` is a title"),
     Key("description", Text(), "what it does, in a line"),
     Key("version", Version(), "a number or a version such as 1.2.0"),
-    Key("inputs", INPUTS, "its parameters", may_be_empty=True),
-    Key("parameters", INPUTS, "the same as inputs", may_be_empty=True),
+    Key("inputs", INPUTS, "its parameters"),
+    Key("parameters", INPUTS, "the same as inputs"),
 )
 BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     *_HEAD,
     Key("agents", MapOf(ShapeOf(AGENT, parts.make_agent)),
-        "agents of this recipe; they shadow registered ones", may_be_empty=True),
+        "agents of this recipe; they shadow registered ones"),
     Key("steps", ListOf(ShapeOf(STEP, parts.make_step)), "the work: a list of steps",
         is_required=True),
     Key("output", _SENTENCE, "a template for the result"),
@@ -202,7 +201,7 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     Key("max_concurrency", Count(1, 1000), "how many steps may run at once"),
     Key("budget", ShapeOf(BUDGET, parts.make_budget), "what a run may cost"),
     Key("$schema", Text(), "the JSON Schema that editors use"),
-), foreign={
+), may_be_empty=True, foreign={
     "limits": "only the user's own stretto.yaml may set limits",
     "tasks": "write steps:",
     "nodes": "write steps:",
@@ -215,7 +214,7 @@ ENVELOPE = Shape("the root", "A recipe under `workflow:`.", (
     Key("workflow", Anything(), "the recipe", is_required=True),
     *_HEAD,
     Key("$schema", Text(), "the JSON Schema that editors use"),
-), foreign=dict.fromkeys(
+), may_be_empty=True, foreign=dict.fromkeys(
     ("agents", "output", "timeout", "timeout_ms", "max_concurrency", "budget"),
     "indent it, to stand under workflow:",
 ))  # fmt: skip

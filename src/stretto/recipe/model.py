@@ -226,6 +226,7 @@ class Recipe:
     source: Source
     root: Node | None
     at: Path = ()  # ("workflow",) in the wrapped dialect
+    title: str = ""  # `name`, where there is an `id` too
     description: str = ""
     version: str = ""
     inputs: tuple[Input, ...] = ()

@@ -376,7 +376,7 @@ def make_step(fields: Fields, reading: Reading) -> Step:
 
 
 def _work(fields: Fields, reading: Reading) -> Work:
-    made_by = fields.written(*_TYPE_OF_KEY)
+    made_by = tuple(key for key in _TYPE_OF_KEY if key in fields.node.entries)
     kind = _TYPE_OF_KEY[made_by[0]] if made_by else "sequential"
     _check_type(fields, reading, made_by, kind)
     agent = _agent(fields, reading)
@@ -423,7 +423,7 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             "'wait' belongs to a parallel step",
             "remove it, or list branches under parallel:",
         )
-    for name in fields.written("agent", "subagent") if made_by else ():
+    for name in fields.written("agent", "subagent") if fields.written(*made_by) else ():
         where = "in each branch" if kind == "parallel" else f"under '{made_by[0]}:'"
         reading.problem_at(
             "RCP113",

@@ -76,27 +76,27 @@ def _dialect(body: MapNode, otherwise: Dialect) -> Dialect:
 def _recipe(
     document: Document, reading: Reading, body: Fields, envelope: Fields | None, dialect: Dialect
 ) -> Recipe:
-    name = _either(body, envelope, "name", str) or _either(body, envelope, "id", str)
-    if name is None and dialect.needs_name and not body.written("name", "id"):
+    id, title = _written(body, envelope, "id"), _written(body, envelope, "name")
+    if dialect.needs_name and not _has(body, envelope, "name", "id"):
         first = next(iter(body.node.keys.values()), body.node)
         reading.problem_at(
-            "RCP102", first, body.at, "a recipe needs 'name'", "write what it is called"
+            "RCP102", first, body.at, "a recipe needs 'name'", "name: what it is called"
         )
-    for one, other in (("name", "id"), ("inputs", "parameters")):
-        if len(body.written(one, other)) == 2:
-            reading.problem_at(
-                "RCP114",
-                body.key(other),
-                body.path(other),
-                f"'{one}' and '{other}' are the same word",
-                "keep one of them",
-            )
+    if len(body.written("inputs", "parameters")) == 2:
+        reading.problem_at(
+            "RCP114",
+            body.key("parameters"),
+            body.path("parameters"),
+            "'inputs' and 'parameters' are the same word",
+            "keep one of them",
+        )
     return Recipe(
-        name=name or FilePath(document.source.file).stem or "workflow",
+        name=id or title or FilePath(document.source.file).stem or "workflow",
         dialect=dialect,
         source=document.source,
         root=document.root,
         at=body.at,
+        title=title if id and title and title != id else "",
         description=_either(body, envelope, "description", str) or "",
         version=_either(body, envelope, "version", str) or "",
         inputs=_inputs(body, envelope),
@@ -116,6 +116,17 @@ def _inputs(body: Fields, envelope: Fields | None) -> tuple[Input, ...]:
         inputs += body.many(key) or ()
         inputs += (envelope.many(key) if envelope else None) or ()
     return inputs
+
+
+def _has(body: Fields, envelope: Fields | None, *names: str) -> bool:
+    return bool(body.written(*names) or (envelope and envelope.written(*names)))
+
+
+def _written(body: Fields, envelope: Fields | None, name: str) -> str:
+    """The outer word names the file. An inner one may be a template, as in `Review of {{topic}}`,
+    which is no name before the inputs are known."""
+    said = [fields.get(name, str) for fields in (envelope, body) if fields]
+    return next((text for text in said if text and "{{" not in text), "")
 
 
 def _either(body: Fields, envelope: Fields | None, name: str, kind: type[T]) -> T | None:

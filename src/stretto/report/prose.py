@@ -29,6 +29,8 @@ _POLICIES = {
 
 def explain(plan: Plan, width: int = 80, drawing: str = "") -> str:
     blocks = [_title(plan)]
+    if plan.title:
+        blocks.append(_wrap(plan.title.strip(), width))
     if plan.description:
         blocks.append(_wrap(plan.description.strip(), width))
     if drawing:

@@ -65,6 +65,16 @@ def check_limits(draft: Draft) -> None:
             )
 
 
+def warn_empty(draft: Draft) -> None:
+    """`gate:` with nothing behind it holds nothing back, which its author may not expect."""
+    for step in draft.recipe.steps:
+        for key, is_given in (("when", step.when is not None), ("gate", step.is_gated)):
+            at = (*step.at, key)
+            if not is_given and draft.is_written(at):
+                message = f"'{key}:' is empty, so step '{step.id}' starts without it"
+                draft.warning_at("RCP906", at, message, "write what it needs, or remove it")
+
+
 MOST_GLOBS = 256
 # As in a .gitignore (`!path`), and as in shells that can do more than we: `{!a,b}`, `!(a)`.
 _EXCLUDES = re.compile(r"^\s*!|[{,]\s*!|!\(")
