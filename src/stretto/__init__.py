@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         ModelFailedOver as ModelFailedOver,
         ModelRetried as ModelRetried,
         ModelSpoke as ModelSpoke,
+        PhaseLasted as PhaseLasted,
         Rejected as Rejected,
         RunEnded as RunEnded,
         RunResumed as RunResumed,
@@ -99,8 +100,8 @@ _PLACES = {
         *("ApprovalRequested", "Approved", "AttemptCancelled", "AttemptFailed", "AttemptStarted"),
         *("AttemptSucceeded", "CancelRequested", "ChangesApplied", "ChangesCollected", "Event"),
         *("MergeFailed", "MergeHeld", "MergeUndone", "MessageDropped", "ModelFailedOver"),
-        *("ModelRetried", "ModelSpoke", "Rejected", "RunEnded", "RunResumed", "RunStarted"),
-        *("TimerFired", "ToolEnded", "ToolStarted"),
+        *("ModelRetried", "ModelSpoke", "PhaseLasted", "Rejected", "RunEnded", "RunResumed"),
+        *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted"),
     ),
     "ports.journal": ("Fenced", "JournalFull", "Leased"),
     "problems.errors": (

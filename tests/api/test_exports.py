@@ -14,7 +14,7 @@ import stretto.testing
 
 EVENTS = """ApprovalRequested Approved AttemptCancelled AttemptFailed AttemptStarted AttemptSucceeded
 CancelRequested ChangesApplied ChangesCollected Event MergeFailed MergeHeld MergeUndone
-MessageDropped ModelFailedOver ModelRetried ModelSpoke Rejected RunEnded RunResumed RunStarted
+MessageDropped ModelFailedOver ModelRetried ModelSpoke PhaseLasted Rejected RunEnded RunResumed RunStarted
 TimerFired ToolEnded ToolStarted"""
 ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite

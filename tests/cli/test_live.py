@@ -12,7 +12,16 @@ from rich.console import Console
 from stretto.cli.progress.frame import dollars, elapsed, short_count
 from stretto.cli.progress.lines import ChangedSteps
 from stretto.cli.progress.view import LiveView
-from stretto.events.model import Approved, CancelRequested, RunResumed
+from stretto.events.attempts import AttemptId
+from stretto.events.model import (
+    Approved,
+    CancelRequested,
+    ModelSpoke,
+    PhaseLasted,
+    RunResumed,
+    ToolEnded,
+    ToolStarted,
+)
 from stretto.schedule.state import StepState
 from stretto.text.short import columns, fit
 from stretto.vocabulary.ids import StepId
@@ -129,6 +138,46 @@ def test_a_step_waits_for_files_and_says_whose():
 def test_a_step_that_waits_for_very_many_says_how_many():
     join = step("join", *(f"s{i:03}" for i in range(9)))
     assert Watched(many(9, join)).line("join").endswith("waits for 9 steps")
+
+
+def attempt(step):
+    return AttemptId(StepId(step), 1)
+
+
+def test_a_running_step_says_which_tool_it_calls_with_what():
+    watched = Watched(steps(step("a")), {"a": Hang()})
+    about = {"content": "x" * 900, "file_path": "src/\x1b[2Jbilling.py"}
+    watched.see(ToolStarted(1.0, attempt("a"), 1, "Write", about, "keyed"))
+    assert watched.line("a").endswith("worker, calls Write src/␛[2Jbilling.py")
+    watched.see(ToolEnded(2.0, attempt("a"), 1, "Write", about, "ok", 5, 1.0))
+    assert watched.line("a").endswith("worker, called Write src/␛[2Jbilling.py")
+
+
+def test_a_running_step_says_what_it_waits_for():
+    watched = Watched(steps(step("a")), {"a": Hang()})
+    watched.see(PhaseLasted(1.0, attempt("a"), "waits for the first word of openai:m"))
+    assert watched.line("a").endswith("worker, waits for the first word of openai:m")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_running_step_shows_its_last_words_and_not_the_first(width):
+    watched = Watched(steps(step("a")), {"a": Hang()}, width=width)
+    for piece in ("In the beginning ", "there was a very long answer, ", "and here is\nits end."):
+        watched.see(ModelSpoke(1.0, attempt("a"), piece))
+    assert watched.line("a").endswith("and here is its end.")
+    assert columns(watched.line("a")) <= width
+    watched.run()
+    watched.see(CancelRequested(2.0))
+    assert "its end" not in watched.run().line("a")
+
+
+def test_words_of_two_attempts_are_not_mixed():
+    branches = "{agent: worker, input: a, output_key: a}, {agent: other, input: b, output_key: b}"
+    watched = Watched(steps(f"{{id: p, parallel: [{branches}]}}"), {"p/a": Hang(), "p/b": Hang()})
+    one, two = (each.id for each in watched.driven.state.steps[StepId("p")].attempts)
+    watched.see(ModelSpoke(1.0, one, "Alpha"))
+    watched.see(ModelSpoke(1.0, two, "Beta"))
+    assert watched.line("p").endswith("0 of 2 branches: Beta")
 
 
 MAP = """

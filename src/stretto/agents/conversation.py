@@ -11,6 +11,7 @@ from json import dumps
 
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
+from stretto.agents.phase import telling_phase
 from stretto.agents.speech_buffer import SpeechBuffer
 from stretto.agents.tool_calls import CallOutcome, ToolCaller
 from stretto.events.model import ModelFailedOver, ModelRetried
@@ -133,7 +134,8 @@ class Conversation:
     async def _ask_patiently(self, name: str) -> ModelReply | ModelFault:
         """Ask one model, and again if its provider failed for a moment."""
         try:
-            model = await self.models.model(name)
+            with telling_phase(self.request.attempt, self.witness, f"loads the model {name}"):
+                model = await self.models.model(name)
         except StrettoError as error:  # no key, no such model, no weights: retrying would not help
             return ModelFault("permanent", error.with_hint)
         retried = 0
@@ -196,15 +198,19 @@ class Conversation:
         question = self._question(model, most_tokens)
         speech = SpeechBuffer(self.request, self.witness, self.redactor)
         loop = asyncio.get_running_loop()
+        waits = f"waits for the first word of {self.names[self.asked]}"
+        waiting = telling_phase(self.request.attempt, self.witness, waits)
         try:
             async with asyncio.timeout(_SILENCE_SECONDS) as silence:
 
                 def hear(piece: str) -> None:
+                    timer.cancel()
                     silence.reschedule(loop.time() + _SILENCE_SECONDS)
                     if piece:
                         speech.add(piece)
 
-                return await model.ask(question, hear)
+                with waiting as timer:
+                    return await model.ask(question, hear)
         finally:
             speech.flush()
 

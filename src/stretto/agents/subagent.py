@@ -8,6 +8,7 @@ A step, a branch, an element of a map, a judge: nothing else calls a model (seed
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import AsyncExitStack
 from typing import Protocol, TypeAlias
 
 from msgspec import structs
@@ -22,6 +23,7 @@ from stretto.agents.conversation import (
     retry_later,
 )
 from stretto.agents.judge import model_judge
+from stretto.agents.phase import telling_phase
 from stretto.agents.redacted import redacted_tools
 from stretto.agents.tool_calls import ToolCaller
 from stretto.events.model import Happening, ToolEnded, ToolStarted
@@ -31,6 +33,7 @@ from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Runner,
 from stretto.ports.tool import Toolbox
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
+from stretto.text.short import listed
 from stretto.validation.implied_schema import implied_schema
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import CLI_MODEL, ModelSelection
@@ -133,7 +136,11 @@ class Subagents:
             return await self._ask_program(names[0], request, witness)
         wanted = _wanted_form(request)
         try:
-            async with self._toolbox.open(structs.replace(request, model=names[0])) as made:
+            async with AsyncExitStack() as stack:
+                with telling_phase(request.attempt, witness, _opens(request)):
+                    made = await stack.enter_async_context(
+                        self._toolbox.open(structs.replace(request, model=names[0]))
+                    )
                 tools = redacted_tools(made, self._redactor)
                 faults = {
                     name: self._redactor.text(f"{name} cannot be used: {tool.spec.fault}")
@@ -183,8 +190,10 @@ class Subagents:
         ends_at = None if left is None else loop.time() + left
         while True:
             await witness.confirm()
-            watched = _Watched(witness)
-            result = await self._run_reserved(cli, request, watched)
+            waits = f"waits for the first word of {request.model}"
+            with telling_phase(request.attempt, witness, waits) as waiting:
+                watched = _Watched(witness, waiting)
+                result = await self._run_reserved(cli, request, watched)
             result = structs.replace(result, usage=spent + result.usage)
             if isinstance(result, Success) or watched.has_effects:
                 return result
@@ -223,8 +232,10 @@ class Subagents:
 class _Watched:
     """A witness that knows whether an agent has called a tool: that is not done twice."""
 
-    def __init__(self, witness: Witness) -> None:
+    def __init__(self, witness: Witness, waiting: asyncio.TimerHandle) -> None:
+        """`waiting`: is cancelled at the first event."""
         self._witness = witness
+        self._waiting = waiting
         self.has_effects = False
         self.now, self.spend, self.confirm = witness.now, witness.spend, witness.confirm
 
@@ -237,7 +248,17 @@ class _Watched:
         await self._witness.record(event)
 
     def _see(self, event: Happening) -> None:
+        self._waiting.cancel()
         self.has_effects |= isinstance(event, ToolStarted | ToolEnded)
+
+
+def _opens(request: AttemptRequest) -> str:
+    """What an attempt does before it can ask a model, in words."""
+    prefixed = (name for name in map(tool_name, request.tools) if name.startswith("mcp__"))
+    servers = dict.fromkeys(name.split("__")[1] for name in prefixed)
+    if not servers:
+        return "opens its tools"
+    return f"starts the MCP server{'s' if len(servers) > 1 else ''} {listed(servers)}"
 
 
 def _wanted_form(request: AttemptRequest) -> WantedForm:

@@ -6,15 +6,17 @@ doubt is journaled before it is made.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from json import dumps
 
+from stretto.agents.phase import telling_phase
 from stretto.events.model import ToolEnded, ToolStarted
 from stretto.ports.model import RequestedCall
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.ports.tool import Tool, ToolOutcome
 from stretto.text.redaction import Redactor
-from stretto.text.short import listed, shorten, shorten_arguments
+from stretto.text.short import describe_call, listed, shorten, shorten_arguments
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import DELEGATING_ALIASES, DELEGATING_TOOLS
 
@@ -85,9 +87,14 @@ class ToolCaller:
             await self._witness.record(started)
         await self._witness.confirm()
         try:
-            return await tool.call(arguments, f"{request.name}/{number}")
+            with self._telling(call):
+                return await tool.call(arguments, f"{request.name}/{number}")
         except Exception as error:  # a bug in a tool is the tool's failure, not the run's
             return ToolOutcome(f"{type(error).__name__}: {error}", "error")
+
+    def _telling(self, call: RequestedCall) -> AbstractContextManager[object]:
+        said = describe_call(call.tool, self._journaled_arguments(call))
+        return telling_phase(self._request.attempt, self._witness, f"calls {said}")
 
     def _refusal(self, call: RequestedCall) -> ToolOutcome | None:
         if call.tool in DELEGATING_TOOLS or call.tool in DELEGATING_ALIASES:

@@ -143,6 +143,13 @@ class ToolEnded(_AttemptEvent, frozen=True):
     result: str = ""  # the beginning of what the model was told, where the call worked
 
 
+class PhaseLasted(_AttemptEvent, frozen=True):
+    """What an attempt is busy with, written only where that takes longer than a moment, so that
+    whoever watches is told: a copy is made, a server starts, a model has not said a word yet."""
+
+    phase: str
+
+
 class AttemptCancelled(_AttemptEvent, frozen=True):
     """It was told to stop, and did. What it cost still counts."""
 
@@ -281,7 +288,9 @@ class RunEnded(_Event, frozen=True):
 
 
 # What an attempt does while it is under way.
-Happening: TypeAlias = ModelSpoke | ModelFailedOver | ModelRetried | ToolStarted | ToolEnded
+Happening: TypeAlias = (
+    ModelSpoke | ModelFailedOver | ModelRetried | ToolStarted | ToolEnded | PhaseLasted
+)
 
 Event: TypeAlias = (
     RunStarted
@@ -294,6 +303,7 @@ Event: TypeAlias = (
     | ModelRetried
     | ToolStarted
     | ToolEnded
+    | PhaseLasted
     | ChangesCollected
     | MergeFailed
     | MergeHeld

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
+from stretto.agents.phase import telling_phase
 from stretto.events.attempts import AttemptId, Timer
 from stretto.events.model import (
     ApprovalRequested,
@@ -332,7 +333,8 @@ class Driver:
             request = self._equip(command, account)
             await self.confirm()
             if self._copies.is_writer(command.step):
-                folder = await self._copies.open(command)
+                with telling_phase(command.attempt, witness, "copies the workspace"):
+                    folder = await self._copies.open(command)
                 origin = "" if folder == request.workspace else request.workspace
                 request = structs.replace(request, workspace=folder, origin=origin)
             result = await self._runner.run(request, witness)

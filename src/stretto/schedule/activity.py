@@ -8,11 +8,13 @@ from stretto.events.model import (
     ModelFailedOver,
     ModelRetried,
     ModelSpoke,
+    PhaseLasted,
     ToolEnded,
     ToolStarted,
 )
-from stretto.schedule.state import AttemptState, HeldUp, RunState
+from stretto.schedule.state import AttemptState, HeldUp, RunState, StepState
 from stretto.schedule.tool_calls import MOST_FAULTS, ToolCallCounts, fault_of
+from stretto.text.short import describe_call
 from stretto.vocabulary.durations import format_duration
 
 # Built-in tools that never remove a file. Any other call may have removed some.
@@ -21,7 +23,7 @@ _REMOVES_NOTHING = frozenset(
 )
 
 
-_LAST_WORDS = 80
+_LAST_WORDS = 240  # as many as a wide terminal shows in a line
 
 
 def observe(state: RunState, event: Happening) -> None:
@@ -35,11 +37,11 @@ def observe(state: RunState, event: Happening) -> None:
         step.held_up = None  # the attempt goes on, so it no longer waits for its provider
     match event:
         case ToolStarted():
-            step.activity = f"calls {event.tool}"
+            _note(step, f"calls {describe_call(event.tool, event.arguments)}")
             attempt.has_doubtful_calls |= event.recovery == "in_doubt"
             attempt.may_have_removed |= event.tool not in _REMOVES_NOTHING
         case ToolEnded():
-            step.activity = f"called {event.tool}"
+            _note(step, f"called {describe_call(event.tool, event.arguments)}")
             attempt.tool_calls += 1
             was_made = event.verdict != "refused"
             attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
@@ -56,8 +58,16 @@ def observe(state: RunState, event: Happening) -> None:
             delay = format_duration(event.delay_seconds)
             says = f"{event.error}, retry {event.retry}/{event.most} in {delay}"
             step.held_up = HeldUp(attempt, says)
+        case PhaseLasted():
+            _note(step, event.phase)
         case ModelSpoke():
-            step.activity = event.text[-_LAST_WORDS:]
+            before = step.last_words if step.speaker is attempt else ""
+            step.last_words = (before + event.text[-_LAST_WORDS:])[-_LAST_WORDS:]
+            step.speaker, step.activity = attempt, ""
+
+
+def _note(step: StepState, activity: str) -> None:
+    step.activity, step.speaker, step.last_words = activity, None, ""
 
 
 def warn(attempt: AttemptState, said: str) -> None:

@@ -14,6 +14,7 @@ from stretto.events.model import (
     ChangesApplied,
     ChangesCollected,
     Event,
+    Happening,
     MergeFailed,
     MergeHeld,
     MergeUndone,
@@ -21,6 +22,7 @@ from stretto.events.model import (
     ModelFailedOver,
     ModelRetried,
     ModelSpoke,
+    PhaseLasted,
     Rejected,
     RunEnded,
     RunResumed,
@@ -52,6 +54,7 @@ _CHANGES_NO_STEP = (
     ModelRetried,
     ToolStarted,
     ToolEnded,
+    PhaseLasted,
 )
 
 
@@ -89,11 +92,12 @@ def _start(transition: Transition, event: RunStarted) -> None:
 
 def _receive(transition: Transition, event: Event) -> None:
     state = transition.state
+    if isinstance(event, Happening):
+        observe(state, event)
+        return
     match event:
         case AttemptStarted() | AttemptSucceeded() | AttemptFailed() | AttemptCancelled():
             _receive_attempt(transition, event)
-        case ModelSpoke() | ModelFailedOver() | ModelRetried() | ToolStarted() | ToolEnded():
-            observe(state, event)
         case ChangesCollected() | MergeFailed() | MergeHeld() | ChangesApplied():
             if step := state.steps.get(event.step):
                 _receive_changes(transition, step, event)

@@ -181,7 +181,9 @@ class StepState:
     warnings: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     calls: ToolCallCounts | None = None  # None: no tool was called
     is_in_vain: bool = False  # it claims to have succeeded, but what it tried did not work
-    activity: str = ""  # the last event of an attempt under way, in words
+    activity: str = ""  # what an attempt under way was last seen to do, in words
+    speaker: "AttemptState | None" = None  # the attempt that spoke last, and has done nothing since
+    last_words: str = ""  # of the speaker
     iteration: int = 0
     items: MapItems | None = None
     awaits_approval: bool = False

@@ -16,6 +16,9 @@ _LONGEST_TEXT = 2_000
 _LONGEST_KEY = 200
 _MOST_ELEMENTS = 100
 _DEEPEST = 8
+_LONGEST_CALL = 120
+# Which argument says best what a tool call does, in this order; else the first that is short.
+_TELLING = ("file_path", "path", "pattern", "command", "url", "query")
 
 
 def shorten(text: str, most: int) -> str:
@@ -70,6 +73,17 @@ def _prune(value: Json, longest: int, depth: int) -> Json:
     return value
 
 
+def describe_call(tool: str, arguments: Mapping[str, Json]) -> str:
+    """`Read src/billing.py`: a call with the argument that says best what it does."""
+    texts = {name: each for name, each in arguments.items() if isinstance(each, str) and each}
+    short = (name for name, text in texts.items() if len(text) <= _LONGEST_CALL)
+    name = next((name for name in _TELLING if name in texts), None) or next(short, None)
+    if name is None:
+        return tool
+    line = " ".join(texts[name][: 2 * _LONGEST_CALL].split())
+    return f"{tool} {line}" if len(line) <= _LONGEST_CALL else f"{tool} {line[:_LONGEST_CALL]}…"
+
+
 def list_names(names: Sequence[str], most: int = 8) -> str:
     """`'a', 'b' and 3 more`."""
     some = ", ".join(f"'{name[:60]}'" for name in names[:most])
@@ -104,6 +118,17 @@ def fit(text: str, most: int) -> str:
             break
         kept += 1
     return f"{text[:kept]}…" if most > 0 else ""
+
+
+def fit_end(text: str, most: int) -> str:
+    """Drop the beginning beyond `most` columns: the last words are the newest."""
+    if columns(text) <= most:
+        return text
+    kept, room = len(text), most - 1
+    while kept and room >= columns(text[kept - 1]):
+        kept -= 1
+        room -= columns(text[kept])
+    return f"…{text[kept:]}" if most > 0 else ""
 
 
 def fit_name(text: str, most: int) -> str:

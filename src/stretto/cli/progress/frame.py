@@ -13,7 +13,7 @@ from typing import TypeAlias
 from stretto.cli.progress.board import Head, View
 from stretto.cli.progress.lines import SIGNS
 from stretto.cli.progress.rows import Row, join_pieces
-from stretto.text.short import columns, fit, fit_name
+from stretto.text.short import columns, fit, fit_end, fit_name
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.statuses import StepWord
 
@@ -24,6 +24,7 @@ _HEADER_LINES = 2
 _FOOTER_LINES = 1
 _SHORTEST = 6  # a window with fewer lines has none to spare for a footer
 _NARROW, _WIDE = 60, 90
+_FEWEST_WORDS = 12  # columns; fewer of them say nothing
 _STYLES: Mapping[StepWord, str] = {
     "awaiting approval": "bold magenta",
     "overdue": "bold magenta",
@@ -126,6 +127,9 @@ class Frame:
         room = self._width - sum(columns(text) for text, _ in spans) - 1
         if says and room > 0:
             spans.append((f" {fit(says, room)}", "red" if row.stage == "failed" else "dim"))
+        room -= columns(says) + 2
+        if row.words and not stopped and room >= _FEWEST_WORDS:
+            spans.append((f": {fit_end(row.words, room - 1)}", ""))
         return tuple(spans)
 
     def _look(self, stage: StepWord, stopped: str) -> tuple[str, str, str]:

@@ -17,11 +17,13 @@ from stretto.events.model import (
     MergeHeld,
     ModelRetried,
     ModelSpoke,
+    PhaseLasted,
     Rejected,
     RunResumed,
     RunStarted,
     TimerFired,
     ToolEnded,
+    ToolStarted,
 )
 from stretto.plan.model import Plan
 from stretto.schedule.state import RunState, StepState
@@ -40,6 +42,8 @@ _NAMES_A_STEP = (
     | ModelRetried
     | ModelSpoke
     | ToolEnded
+    | ToolStarted
+    | PhaseLasted
     | Approved
     | Rejected
     | MergeHeld
@@ -152,6 +156,8 @@ class Lines:
                 self._say(f"  {event.step}: attempt {event.attempt.number} failed: {error}")
             case ToolEnded() if said := fault_of(event):
                 self._say(f"  {event.step}: {one_line(said)}")
+            case PhaseLasted():
+                self._say(f"  {event.step}: {one_line(event.phase)}")
             case ModelRetried():
                 delay = format_duration(event.delay_seconds)
                 said = f"{one_line(event.error)}, retry {event.retry}/{event.most} in {delay}"

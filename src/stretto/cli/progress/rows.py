@@ -21,6 +21,7 @@ from stretto.vocabulary.statuses import StepWord
 _MOST_CHARACTERS = 400
 # More names than this never fit on a line, and a step may wait for thousands.
 _MOST_NAMED = 6
+_UNDER_WAY = ("planned", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Row:
     index: int
     stage: StepWord
     says: str = ""
+    words: str = ""  # the last words of an answer that is under way
     tally: Tally = NOTHING
     started_at: float | None = None
     ended_at: float | None = None
@@ -93,6 +95,7 @@ def row_of(state: RunState, step: StepState, tally: Tally = NOTHING) -> Row:
         step.index,
         stage,
         _says(state, step, stage, tally),
+        _words(step) if stage == "running" else "",
         tally,
         _since(state, step),
         step.ended_at,
@@ -158,6 +161,11 @@ def _says(state: RunState, step: StepState, stage: StepWord, tally: Tally) -> st
             return join_pieces(retries_of(tally.retries), one_line(step.error or ""))
         case "skipped" | "held" | "cancelled":
             return one_line(step.reason)
+
+
+def _words(step: StepState) -> str:
+    speaker = step.speaker
+    return visible.one_line(step.last_words) if speaker and speaker.stage in _UNDER_WAY else ""
 
 
 def _warning_of(step: StepState) -> str:
