@@ -43,7 +43,7 @@ def test_a_writer_may_start_once_the_person_says_yes(tmp_path: Path) -> None:
     code, screen, _ = talk(folder, words, [(ASKED, "y\n")])
     assert code == 0, screen
     assert "writes  src" in screen
-    assert "COMPLETE" in screen
+    assert "complete in " in screen
 
 
 def test_a_no_at_the_terminal_is_a_rejection_with_its_reason(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_to_leave_it_decides_nothing_and_says_how_to_go_on(
 def test_an_edited_prompt_is_what_runs_and_stands_in_the_report(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, GATED)
     answers = [(ASKED, "edit\n"), ("> ", "send it to nobody\n"), ("> ", ".\n"), (ASKED, "y\n")]
-    code, screen, _ = talk(folder, RUN, answers)
+    code, screen, _ = talk(folder, [*RUN, "--report"], answers)
     assert code == 0, screen
     assert "the prompt that ran: send it to nobody" in screen
 
@@ -117,7 +117,7 @@ def test_an_editor_is_used_where_one_is_set(tmp_path: Path) -> None:
     editor = write(folder, "editor.sh", "#!/bin/sh\necho 'from the editor' > $1\n")
     editor.chmod(0o755)
     answers = [(ASKED, "e\n"), (ASKED, "y\n")]
-    code, screen, _ = talk(folder, RUN, answers, env={"EDITOR": str(editor)})
+    code, screen, _ = talk(folder, [*RUN, "--report"], answers, env={"EDITOR": str(editor)})
     assert code == 0, screen
     assert "the prompt that ran: from the editor" in screen
 
@@ -126,8 +126,8 @@ def test_approve_goes_on_by_itself(tmp_path: Path) -> None:
     folder, run_id = gated(tmp_path)
     said = stretto(folder, "approve", run_id, "send", "--reason", "as agreed")
     assert said.code == 0, said
-    assert "COMPLETE" in said.out
-    assert "as agreed" in said.out
+    assert "complete in " in said.err
+    assert "as agreed" in stretto(folder, "report", run_id).out
 
 
 def test_reject_goes_on_by_itself(tmp_path: Path) -> None:

@@ -83,9 +83,8 @@ def test_a_signal_stops_it_cleanly_and_says_how_to_go_on(
     write(tmp_path, "recipe.yaml", CHAIN)
     write(tmp_path, "script.yaml", STUCK)
     with running(tmp_path, "run", "recipe.yaml", *MODEL) as child:
-        assert child.stdout is not None
-        while "b running" not in child.stdout.readline():
-            pass
+        assert child.stderr is not None
+        assert any("b running" in line for line in child.stderr)
         child.send_signal(number)
         _, err = child.communicate(timeout=SOON_SECONDS)
     assert child.returncode == 130
@@ -96,7 +95,7 @@ def test_a_signal_stops_it_cleanly_and_says_how_to_go_on(
     write(tmp_path, "script.yaml", "default: ok")
     said = stretto(tmp_path, *command.split())
     assert said.code == 0, said
-    assert "1 of 3 steps had ended" in said.out
+    assert "1 of 3 steps had ended" in said.err
 
 
 def test_a_cancel_from_elsewhere_stops_it_and_keeps_what_ended(tmp_path: Path) -> None:
@@ -161,15 +160,14 @@ def test_a_gate_is_opened_while_its_siblings_are_at_work(tmp_path: Path) -> None
     write(tmp_path, "recipe.yaml", recipe)
     write(tmp_path, "script.yaml", "default: ok\nreplies: {slow: {reply: ok, delay: 4s}}")
     with running(tmp_path, "run", "recipe.yaml", *MODEL) as child:
-        assert child.stdout is not None
-        run_id = child.stdout.readline().split()[1]
-        while "awaiting approval" not in child.stdout.readline():
-            pass
+        assert child.stderr is not None
+        run_id = child.stderr.readline().split()[1]
+        assert any("awaiting approval" in line for line in child.stderr)
         said = stretto(tmp_path, "approve", run_id, "g")
         assert "no process drives" not in said.out
-        out, _ = child.communicate(timeout=SOON_SECONDS)
-    assert child.returncode == 0, out
-    assert out.index("g    succeeded") < out.index("slow succeeded")
+        _, err = child.communicate(timeout=SOON_SECONDS)
+    assert child.returncode == 0, err
+    assert err.index("g    succeeded") < err.index("slow succeeded")
 
 
 @pytest.mark.parametrize("words", [("--json",), ()], ids=["json", "text"])
@@ -188,11 +186,14 @@ def test_a_run_whose_reader_leaves_goes_on_to_its_end(
     with running(tmp_path, "run", "recipe.yaml", *words, *MODEL) as child:
         assert child.stdout is not None
         assert child.stderr is not None
-        assert child.stdout.readline()
+        assert (child.stdout if words else child.stderr).readline()
         child.stdout.close()
+        if not words:
+            child.stderr.close()
         assert child.wait(60) == code
-        assert child.stderr.read() == ""
-        child.stdout = None  # there is nothing left to collect
+        assert not words or child.stderr.read() == ""
+        child.stderr.close()
+        child.stdout = child.stderr = None  # there is nothing left to collect
     listed = stretto(tmp_path, "runs", "--json").json["runs"]
     assert [row["status"] for row in listed] == [status]
     assert started(journal(tmp_path, listed[0]["run_id"])) == ["a", "b", "c"]
@@ -204,7 +205,7 @@ def test_a_gate_is_reached_and_told_of_although_nobody_reads(tmp_path: Path) -> 
     with running(tmp_path, "run", "recipe.yaml", *MODEL) as child:
         assert child.stdout is not None
         assert child.stderr is not None
-        assert child.stdout.readline()
+        assert child.stderr.readline()
         child.stdout.close()
         assert child.wait(60) == 3
         assert "stretto approve" in child.stderr.read()

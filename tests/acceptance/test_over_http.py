@@ -124,7 +124,7 @@ def test_a_retry_is_a_line_for_who_watches(tmp_path: Path) -> None:
     write(tmp_path, "one.yaml", ONE.replace("timeout: 2s", "timeout: 60s"))
     with serving([rate_limited(1), Said("Fine.")]) as server:
         said = over_http(tmp_path, server.url, "run", "one.yaml", "--model", "openai:m")
-    assert "openai:m: HTTP 429, too many requests: rate limited, retry 1/3 in 1s" in said.out
+    assert "openai:m: HTTP 429, too many requests: rate limited, retry 1/3 in 1s" in said.err
 
 
 def test_retry_after_is_obeyed_by_the_step_where_the_client_gave_up(tmp_path: Path) -> None:
@@ -465,7 +465,7 @@ def test_a_sandbox_that_is_off_is_loud_and_in_the_report(
     with serving(answer) as server:
         said = over_http(tmp_path, server.url, "run", "b.yaml", "--model", "openai:m")
     assert "THE SANDBOX IS OFF: Bash of sh has all your rights" in said.err
-    assert "the sandbox is off: Bash ran with all the rights of this user" in said.out
+    assert "the sandbox is off: Bash ran with all the rights of this user" in said.err
 
 
 VOTES = """

@@ -41,7 +41,7 @@ FAILING = "default: ok\nreplies: {b: {fail: broken}}"
 def test_piped_it_prints_one_line_a_change_and_no_control_codes(tmp_path: Path) -> None:
     said = run(tmp_path, CHAIN)
     assert said.code == 0, said
-    changes = said.out.partition("\n\n")[0].splitlines()
+    *changes, standing, _, named = said.err.partition("\n  stretto")[0].splitlines()
     assert re.fullmatch(r"run \S+ of chain started", changes[0])
     assert [line.split()[1:3] for line in changes[1:]] == [
         ["a", "running"],
@@ -52,7 +52,9 @@ def test_piped_it_prints_one_line_a_change_and_no_control_codes(tmp_path: Path) 
         ["c", "succeeded"],
     ]
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", said.out + said.err)
-    assert "Status: COMPLETE" in said.out
+    assert said.out == "ok\n"
+    assert re.fullmatch(r"complete in \S+: 3 of 3 steps succeeded", standing)
+    assert re.fullmatch(r"run \S+ of chain", named)
 
 
 def test_as_json_it_prints_an_event_a_line_and_last_the_report(tmp_path: Path) -> None:
@@ -189,7 +191,7 @@ def test_reject_ends_the_step_by_its_policy(tmp_path: Path) -> None:
     run_id = ran(tmp_path, GATED)["run_id"]
     said = stretto(tmp_path, "reject", run_id, "g", "--reason", "not now")
     assert said.code == 1
-    assert "not now" in said.out
+    assert "not now" in said.err
     assert statuses(stretto(tmp_path, "report", run_id, "--json").json)["g"] == "failed"
 
 

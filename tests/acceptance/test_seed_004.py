@@ -130,7 +130,7 @@ def test_a_fallback_that_fails_too_is_an_abort(tmp_path: Path, kind: str) -> Non
     )
     said = run(tmp_path, recipe, f"default: ok\nreplies: {{a: {{fail: both, kind: {kind}}}}}")
     assert said.code == 1
-    assert "Status: FAILED" in said.out
+    assert "failed in " in said.err
     run_id = stretto(tmp_path, "runs", "--json").json["runs"][0]["run_id"]
     report = stretto(tmp_path, "report", run_id, "--json").json
     assert statuses(report) == {"a": "failed", "b": "cancelled"}

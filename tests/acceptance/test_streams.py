@@ -91,8 +91,9 @@ def test_a_signal_ends_watching_with_a_word_and_not_the_run(
 ) -> None:
     with stuck(tmp_path, STUCK) as (child, run_id):
         with running(tmp_path, words[0], run_id, *words[1:]) as watching:
-            assert watching.stdout is not None
-            watching.stdout.readline()
+            heard = watching.stderr if words[0] == "watch" else watching.stdout
+            assert heard is not None
+            heard.readline()
             watching.send_signal(number)
             _, err = watching.communicate(timeout=30)
         assert watching.returncode == 130

@@ -11,6 +11,7 @@ import click
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto, drive, prepare
 from stretto.cli.options import accept_option, json_option, model_option
+from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import page, print_json, say
 from stretto.documents.regular_file import read_regular
 from stretto.problems.errors import InvalidUsage
@@ -114,7 +115,8 @@ async def go_on(stretto: OpenStretto, decision: GateDecision) -> int:
         model=decision.model,
         accepted=frozenset([decision.accepted] if decision.accepted else []),
     )
-    return await drive(stretto, await prepare(stretto, request, as_json), as_json)
+    result = ResultOptions(as_json)
+    return await drive(stretto, await prepare(stretto, request, result), result)
 
 
 def _show(state: RunState, step: StepId, as_json: bool) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.stretto import Stretto
+from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import print_json, say
 from stretto.config.home import make_private
 from stretto.problems.errors import StrettoError
@@ -24,7 +25,7 @@ _POLL_SECONDS = 0.05
 
 
 async def detach(
-    stretto: Stretto, prepared: PreparedRun, recipe: str, request: RunRequest, as_json: bool
+    stretto: Stretto, prepared: PreparedRun, recipe: str, request: RunRequest, result: ResultOptions
 ) -> int:
     """Returns once the run's start is in the journal: from then on nothing of it can be lost."""
     run_id = prepared.run_id
@@ -44,10 +45,12 @@ async def detach(
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as error:
         raise StrettoError(f"the run did not start; see {log}") from error
-    if as_json:
+    if result.as_json:
         print_json({"ok": True, "run_id": run_id, "log": str(log)})
-    else:
-        say(f"{run_id}\n\n  stretto watch {run_id}\n  stretto cancel {run_id}")
+        return 0
+    say(run_id)  # alone on stdout, for `run=$(stretto run … --detach)`
+    if not result.is_quiet:
+        say(f"\n  stretto watch {run_id}\n  stretto cancel {run_id}", err=True)
     return 0
 
 

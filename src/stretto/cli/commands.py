@@ -21,7 +21,7 @@ GROUPS = {
         "schema": "Print the JSON Schema of recipes, for editors.",
     },
     "Run them": {
-        "run": "Run a recipe to its report.",
+        "run": "Run a recipe to its answer.",
         "resume": "Continue a run that was interrupted.",
         "retry": "Run again, and reuse the steps that are unchanged.",
         "fork": "Start a new run that shares everything before a step.",

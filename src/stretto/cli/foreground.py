@@ -1,4 +1,4 @@
-"""Drive a run in the foreground: show it, ask at gates, stop it on Ctrl-C, print its report."""
+"""Drive a run in the foreground: show it, ask at gates, stop it on Ctrl-C, print what it gave."""
 
 import asyncio
 import os
@@ -16,7 +16,8 @@ from stretto.assembly.stretto import Stretto
 from stretto.cli import streams
 from stretto.cli.progress.lines import JsonLines, Lines
 from stretto.cli.project import open_project
-from stretto.cli.terminal import print_report_json, print_warnings, say
+from stretto.cli.result import ResultOptions, print_failure, print_result, print_summary
+from stretto.cli.terminal import print_warnings, say
 from stretto.execution.driver import Listener
 from stretto.plan.model import Plan
 from stretto.problems.errors import NotReady
@@ -39,8 +40,9 @@ class OpenStretto(Stretto):
         return open_project(folder)
 
 
-async def prepare(stretto: Stretto, request: RunRequest, as_json: bool) -> PreparedRun:
+async def prepare(stretto: Stretto, request: RunRequest, result: ResultOptions) -> PreparedRun:
     """A run that may start. Its warnings, and which model it asks, are printed."""
+    as_json = result.as_json
     try:
         prepared = await stretto.prepare(request)
     except NotReady as error:
@@ -50,21 +52,22 @@ async def prepare(stretto: Stretto, request: RunRequest, as_json: bool) -> Prepa
             raise
         prepared = await stretto.prepare(request)
     # A run that is resumed has had its warnings before.
-    print_warnings(() if as_json or request.is_resumed else prepared.warnings)
-    for notice in prepared.notices:
+    is_told = not (as_json or result.is_quiet or request.is_resumed)
+    print_warnings(prepared.warnings if is_told else ())
+    for notice in () if result.is_quiet else prepared.notices:
         # With --json, which models are asked is in the journal: only doubts remain to be said.
         if not as_json or notice not in prepared.models.notes:
             say(notice, err=True)
     return prepared
 
 
-async def drive(stretto: Stretto, prepared: PreparedRun, as_json: bool) -> int:
+async def drive(stretto: Stretto, prepared: PreparedRun, result: ResultOptions) -> int:
     """Until the run has ended, was stopped, or waits for somebody who is not at this terminal."""
     postponed: set[StepId] = set()
     while True:
-        with open_progress(prepared.plan, as_json, stretto.engine.now) as listener:
+        with open_progress(prepared.plan, result, stretto.engine.now) as listener:
             state, was_stopped = await _drive(stretto, prepared, listener)
-        if was_stopped or not state.awaiting_approval or not _can_ask(as_json):
+        if was_stopped or not state.awaiting_approval or not _can_ask(result):
             break
         from stretto.cli.gate import ask_at_gates  # few runs have a gate
 
@@ -76,10 +79,7 @@ async def drive(stretto: Stretto, prepared: PreparedRun, as_json: bool) -> int:
         if not has_decided:
             break
         prepared = prepared.resumed()
-    print_report(state, stretto.engine.now(), as_json)
-    sys.stdout.flush()
-    if not as_json:
-        _print_next(state, was_stopped)
+    await print_end(stretto, state, result, was_stopped)
     return INTERRUPTED if was_stopped else exit_code(state)
 
 
@@ -111,8 +111,8 @@ async def _drive(
     return state, was_stopped and not state.has_ended
 
 
-def _can_ask(as_json: bool) -> bool:
-    return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+def _can_ask(result: ResultOptions) -> bool:
+    return not result.as_json and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _stop_signals() -> tuple[signal.Signals, ...]:
@@ -123,12 +123,15 @@ def _stop_signals() -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def open_progress(
-    plan: Plan, as_json: bool, now: Callable[[], float], is_watching: bool = False
+    plan: Plan, result: ResultOptions, now: Callable[[], float], is_watching: bool = False
 ) -> Iterator[Listener]:
-    """What shows the run as it goes: a live view on a terminal, else lines, or events as JSON."""
-    if as_json:
+    """What shows the run as it goes, on stderr: a live view on a terminal, else lines. With --json,
+    events on stdout."""
+    if result.as_json:
         yield JsonLines()
-    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    elif result.is_quiet:
+        yield lambda event, state: None
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         from stretto.cli.progress.view import LiveView
 
         with LiveView(plan, now=now, is_watching=is_watching) as view:
@@ -141,15 +144,21 @@ def exit_code(state: RunState) -> int:
     return _EXIT_CODES.get(state.status, FAILED)
 
 
-def print_report(state: RunState, now: float, as_json: bool) -> None:
+async def print_end(
+    stretto: Stretto, state: RunState, result: ResultOptions, was_stopped: bool = False
+) -> None:
+    """The answer, and beside it what the user should know and could do next."""
     # Nobody drives the run when this is printed: what has not ended is interrupted.
-    report = report_of(state, is_interrupted=not state.has_ended, now=now)
-    if as_json:
-        print_report_json(report)
-    else:
-        from stretto.report.markdown import as_markdown
+    report = report_of(state, is_interrupted=not state.has_ended, now=stretto.engine.now())
+    print_result(report, result)
+    if result.is_opened:
+        from stretto.cli.page import show_page  # few ask for a browser
 
-        say(f"\n{as_markdown(report)}")
+        await show_page(stretto, report.run_id)
+    if result.is_quiet:
+        print_failure(report)
+    elif not result.as_json:
+        print_summary(report, was_stopped)
 
 
 def explain_left(state: RunState, now: float) -> int:
@@ -166,14 +175,3 @@ def explain_left(state: RunState, now: float) -> int:
         return WAITING
     say(f"no process drives this run; continue it with: {resume}", err=True)
     return FAILED
-
-
-def _print_next(state: RunState, was_stopped: bool) -> None:
-    if state.awaiting_approval:
-        say("\nIt awaits approval:", err=True)
-        for step in state.awaiting_approval:
-            place = f"{state.run_id} {step}"
-            say(f"  stretto approve {place} --show", err=True)
-            say(f"  stretto approve {place}     (or stretto reject {place})", err=True)
-    if was_stopped:
-        say(f"\nstopped; continue it with: stretto resume {state.run_id}", err=True)

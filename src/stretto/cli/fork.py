@@ -7,7 +7,8 @@ import click
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.inputs import given_inputs, input_options
-from stretto.cli.options import accept_option, json_option, model_option
+from stretto.cli.options import accept_option, model_option
+from stretto.cli.result import ResultOptions, result_options
 from stretto.cli.retry import run_again
 from stretto.vocabulary.ids import RunId
 
@@ -20,7 +21,7 @@ from stretto.vocabulary.ids import RunId
 @input_options
 @model_option
 @accept_option
-@json_option
+@result_options
 def command(
     run: str,
     step: str,
@@ -28,7 +29,7 @@ def command(
     input_json: str | None,
     model: str | None,
     accepted: str | None,
-    as_json: bool,
+    result: ResultOptions,
 ) -> int:
     """Start a new run that shares everything before a step, and runs that step and the rest again.
 
@@ -42,4 +43,4 @@ def command(
         model=model,
         accepted=frozenset([accepted] if accepted else []),
     )
-    return asyncio.run(run_again(OpenStretto(), request, as_json))
+    return asyncio.run(run_again(OpenStretto(), request, result))

@@ -54,9 +54,13 @@ async def ask_at_gates(
             )
         except InvalidUsage as error:
             # Somebody else has decided meanwhile: that counts, and the run goes on.
-            say(error.with_hint, err=True)
+            _tell(error.with_hint)
         has_decided = True
     return has_decided
+
+
+def _tell(text: str) -> None:
+    say(text, err=True)  # stdout is for the answer
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class _Verdict:
 
 def _ask(gate: Gate) -> _Verdict | None:
     """None: not now."""
-    say(f"\n{gate_as_text(gate, _MOST_LINES)}\n")
+    _tell(f"\n{gate_as_text(gate, _MOST_LINES)}\n")
     said = _Verdict(gate.key)
     while True:
         try:
@@ -85,7 +89,7 @@ def _ask(gate: Gate) -> _Verdict | None:
             elif word == "later":
                 return None
         except (click.Abort, KeyboardInterrupt):
-            say("\nnothing is decided: it still awaits approval")
+            _tell("\nnothing is decided: it still awaits approval")
             raise
 
 
@@ -106,24 +110,24 @@ def _why() -> str:
 def _edit(gate: Gate, prompts: dict[str, str]) -> None:
     part = _which(gate)
     if part is None:
-        say("there is no prompt to edit here")
+        _tell("there is no prompt to edit here")
         return
     before = prompts.get(part, next(each.prompt for each in gate.parts if each.part == part))
     after = _edit_text(before)
     if after is None or after == before:
-        say("the prompt is unchanged")
+        _tell("the prompt is unchanged")
     elif not after.strip():
-        say("an empty prompt cannot run; the prompt is unchanged")
+        _tell("an empty prompt cannot run; the prompt is unchanged")
     else:
         prompts[part] = after
-        say(f"\nThis would run instead:\n\n{after}\n")
+        _tell(f"\nThis would run instead:\n\n{after}\n")
 
 
 def _which(gate: Gate) -> str | None:
     parts = [each.part for each in gate.parts]
     if len(parts) <= 1:
         return parts[0] if parts else None
-    say(f"its prompts: {', '.join(parts)}")
+    _tell(f"its prompts: {', '.join(parts)}")
     typed = ask("Which one?")
     return typed if typed in parts else None
 
@@ -134,7 +138,7 @@ def _edit_text(text: str) -> str | None:
         # An editor ends a file with a line break; the prompt had none.
         saved = click.edit(text if text.endswith("\n") else f"{text}\n", extension=".md")
         return saved.removesuffix("\n") if saved and not text.endswith("\n") else saved
-    say(f"Write the whole prompt. A line with a single {_END} ends it (or set EDITOR).")
+    _tell(f"Write the whole prompt. A line with a single {_END} ends it (or set EDITOR).")
     lines: list[str] = []
     while (line := ask("", "> ")) != _END:
         lines.append(line)

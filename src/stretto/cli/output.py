@@ -4,14 +4,14 @@ import asyncio
 
 import click
 
+from stretto.cli.answer import print_answer
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
-from stretto.cli.terminal import print_json, say
+from stretto.cli.terminal import print_json
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound
 from stretto.schedule.outputs import lack_of_output, output_of
 from stretto.schedule.status import step_word
-from stretto.templates.render import as_text
 from stretto.vocabulary.json_value import Json
 
 
@@ -35,7 +35,7 @@ def command(run: str, step: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "run_id": run, "step": step, "output": value})
     else:
-        say(as_text(value))
+        print_answer(value)
 
 
 async def _load(run: str) -> History:

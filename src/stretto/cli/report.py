@@ -8,11 +8,12 @@ import click
 from stretto.assembly.changes import with_patches
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
+from stretto.cli.target import check_target, write_target
 from stretto.cli.terminal import print_report_json, say
-from stretto.report.html import as_html
+from stretto.problems.errors import InvalidUsage
+from stretto.report.json_form import report_as_json_text
 from stretto.report.markdown import as_markdown
 from stretto.report.report import report_of
-from stretto.report.transcript import transcripts
 
 
 @click.command("report")
@@ -25,32 +26,40 @@ from stretto.report.transcript import transcripts
     help="md is the default.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it to a file.")
+@click.option("--open", "is_opened", is_flag=True, help="Show it in a browser.")
 @json_option
-def command(run: str, form: str, output: Path | None, as_json: bool) -> None:
+def command(run: str, form: str, output: Path | None, is_opened: bool, as_json: bool) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
-    text = asyncio.run(_report(run, "json" if as_json else form))
-    if text is None:
-        return
+    if is_opened and (output is not None or as_json):
+        hint = "leave one of them out"
+        raise InvalidUsage("--open excludes -o and --json: it writes a page of its own", hint=hint)
+    if output is not None:
+        check_target(output)
+    asyncio.run(_report(run, "json" if as_json else form, output, is_opened))
+
+
+async def _report(run_id: str, form: str, output: Path | None, is_opened: bool) -> None:
+    async with OpenStretto() as stretto:
+        if is_opened or form == "html":
+            from stretto.cli.page import page_of, show_page
+
+            if is_opened:
+                await show_page(stretto, run_id)
+                return
+            text = await page_of(stretto, run_id)
+        else:
+            run = stretto.open(run_id)
+            history = await run.history()
+            is_interrupted = not history.state.has_ended and not await run.is_driven()
+            now = stretto.engine.now()
+            report = report_of(history.state, is_interrupted=is_interrupted, now=now)
+            report = with_patches(stretto.project, report, history)
+            if form == "json" and output is None:
+                print_report_json(report)
+                return
+            text = "".join(report_as_json_text(report)) if form == "json" else as_markdown(report)
     if output is None:
         say(text)
     else:
-        output.write_text(text + "\n", encoding="utf-8")
+        write_target(output, text + "\n")
         say(f"wrote {output}", err=True)
-
-
-async def _report(run_id: str, form: str) -> str | None:
-    """The text; None: it was printed as JSON, piece by piece."""
-    async with OpenStretto() as stretto:
-        run = stretto.open(run_id)
-        history = await run.history(with_speech=form == "html")
-        state, project = history.state, stretto.project
-        is_interrupted = not state.has_ended and not await run.is_driven()
-        report = report_of(state, is_interrupted=is_interrupted, now=stretto.engine.now())
-        report = with_patches(project, report, history)
-    if form == "json":
-        print_report_json(report)
-        return None
-    if form == "md":
-        return as_markdown(report)
-    html = as_html(report, state.plan, transcripts(state.plan, history.events))
-    return project.redactor.text(html)

@@ -7,7 +7,8 @@ import click
 from stretto.assembly.request import RunRequest
 from stretto.assembly.stretto import Stretto
 from stretto.cli.foreground import INTERRUPTED, OpenStretto, drive, prepare
-from stretto.cli.options import accept_option, json_option, model_option
+from stretto.cli.options import accept_option, model_option
+from stretto.cli.result import ResultOptions, result_options
 from stretto.cli.terminal import say
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.vocabulary.ids import RunId
@@ -17,28 +18,27 @@ from stretto.vocabulary.ids import RunId
 @click.argument("run", required=False)
 @model_option
 @accept_option
-@json_option
-def command(run: str | None, model: str | None, accepted: str | None, as_json: bool) -> int:
+@result_options
+def command(run: str | None, model: str | None, accepted: str | None, result: ResultOptions) -> int:
     """Continue a run that was interrupted. Without a RUN: every one of them, oldest first.
 
     What had ended is never run again; an attempt that was under way follows its step's recovery.
     The settings of the run's own folder count, with the permission and the trust of today.
     """
     marks = frozenset([accepted] if accepted else [])
-    return asyncio.run(_resume(run, model, marks, as_json))
+    return asyncio.run(_resume(run, model, marks, result))
 
 
 async def _resume(
-    run: str | None, model: str | None, accepted: frozenset[str], as_json: bool
+    run: str | None, model: str | None, accepted: frozenset[str], result: ResultOptions
 ) -> int:
     async with OpenStretto() as stretto:
         run_ids = [RunId(run)] if run else await _interrupted(stretto)
         code = 0
         for run_id in run_ids:
             request = RunRequest(of=run_id, is_resumed=True, model=model, accepted=accepted)
-            code = max(
-                code, await drive(stretto, await prepare(stretto, request, as_json), as_json)
-            )
+            prepared = await prepare(stretto, request, result)
+            code = max(code, await drive(stretto, prepared, result))
             if code == INTERRUPTED:
                 break
         return code

@@ -7,8 +7,9 @@ import click
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto, drive, prepare
 from stretto.cli.inputs import given_inputs, input_options
-from stretto.cli.options import accept_option, json_option, model_option
+from stretto.cli.options import accept_option, model_option
 from stretto.cli.project import open_recipe
+from stretto.cli.result import ResultOptions, result_options
 from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.ids import RunId
 
@@ -21,7 +22,7 @@ from stretto.vocabulary.ids import RunId
 @input_options
 @model_option
 @accept_option
-@json_option
+@result_options
 def command(
     run: str,
     failed: bool,
@@ -31,7 +32,7 @@ def command(
     input_json: str | None,
     model: str | None,
     accepted: str | None,
-    as_json: bool,
+    result: ResultOptions,
 ) -> int:
     """Run again, reusing every step whose agent, prompt, tools, model and schema are unchanged."""
     if failed and step:
@@ -45,9 +46,9 @@ def command(
         model=model,
         accepted=frozenset([accepted] if accepted else []),
     )
-    return asyncio.run(run_again(stretto, request, as_json))
+    return asyncio.run(run_again(stretto, request, result))
 
 
-async def run_again(stretto: OpenStretto, request: RunRequest, as_json: bool) -> int:
+async def run_again(stretto: OpenStretto, request: RunRequest, result: ResultOptions) -> int:
     async with stretto:
-        return await drive(stretto, await prepare(stretto, request, as_json), as_json)
+        return await drive(stretto, await prepare(stretto, request, result), result)

@@ -1,4 +1,4 @@
-"""`stretto run`: a recipe to its report."""
+"""`stretto run`: a recipe to its answer."""
 
 import asyncio
 
@@ -7,9 +7,11 @@ import click
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto, drive, prepare
 from stretto.cli.inputs import ask_missing, given_inputs, input_options
-from stretto.cli.options import json_option, model_option
+from stretto.cli.options import model_option
 from stretto.cli.plan import show_dry_run
 from stretto.cli.project import open_recipe
+from stretto.cli.result import ResultOptions, result_options
+from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.ids import RunId
 
 
@@ -25,7 +27,7 @@ from stretto.vocabulary.ids import RunId
 @click.option("--dry-run", is_flag=True, help="The same as stretto plan.")
 @click.option("--detach", "is_detached", is_flag=True, help="Leave it to a background process.")
 @click.option("--run-id", hidden=True)
-@json_option
+@result_options
 def command(
     recipe: str,
     pairs: tuple[str, ...],
@@ -35,36 +37,39 @@ def command(
     dry_run: bool,
     is_detached: bool,
     run_id: str | None,
-    as_json: bool,
+    result: ResultOptions,
 ) -> int:
-    """Run a recipe to its report.
+    """Run a recipe. Its answer is printed on stdout, everything else on stderr.
 
     Every event is kept in the journal before anything follows from it, so a run that is cut
     off continues with stretto resume.
     """
     if dry_run:
-        show_dry_run(recipe, pairs, input_json, as_json, full=False)
+        show_dry_run(recipe, pairs, input_json, result.as_json, full=False)
         return 0
+    if is_detached and (result.file or result.is_long or result.is_opened):
+        hint = "when it has ended: stretto output RUN, stretto report RUN"
+        raise InvalidUsage("with --detach there is no answer yet to print or write", hint=hint)
     stretto = OpenStretto()
     opened = open_recipe(stretto.project, recipe)
     given = given_inputs(pairs, input_json)
     request = RunRequest(
         opened,
-        given if as_json else ask_missing(stretto.project, opened, given),
+        given if result.as_json else ask_missing(stretto.project, opened, given),
         model=model,
         permission=permission,
         run_id=RunId(run_id) if run_id else None,
     )
-    return asyncio.run(_run(stretto, request, recipe, is_detached, as_json))
+    return asyncio.run(_run(stretto, request, recipe, is_detached, result))
 
 
 async def _run(
-    stretto: OpenStretto, request: RunRequest, recipe: str, is_detached: bool, as_json: bool
+    stretto: OpenStretto, request: RunRequest, recipe: str, is_detached: bool, result: ResultOptions
 ) -> int:
     async with stretto:
-        prepared = await prepare(stretto, request, as_json)
+        prepared = await prepare(stretto, request, result)
         if not is_detached:
-            return await drive(stretto, prepared, as_json)
+            return await drive(stretto, prepared, result)
         from stretto.cli.background import detach  # few runs are left to another process
 
-        return await detach(stretto, prepared, recipe, request, as_json)
+        return await detach(stretto, prepared, recipe, request, result)

@@ -27,13 +27,24 @@ def say(text: str = "", err: bool = False, mark: str = "", colour: str = "") -> 
     """`mark`: a word in front of the text, in a colour."""
     shown = for_terminal(text, err)
     if mark:
-        # click drops the colours when the output is not a terminal.
-        shown = f"{click.style(_encodable(mark, err), fg=colour or None, bold=True)} {shown}"
+        word = _encodable(mark, err)
+        if _wants_colours(err):
+            word = click.style(word, fg=colour or None, bold=True)
+        shown = f"{word} {shown}"
     click.echo(shown, err=err)
 
 
 def for_terminal(text: str, err: bool = False) -> str:
-    return _encodable(visible(_redactor().text(text)), err)
+    return _encodable(visible(hide_secrets(text)), err)
+
+
+def _wants_colours(err: bool) -> bool:
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not is_plain and (sys.stderr if err else sys.stdout).isatty()
+
+
+def hide_secrets(text: str) -> str:
+    return _redactor().text(text)
 
 
 def confirm(question: str, default: bool = False, err: bool = False) -> bool:
@@ -57,12 +68,16 @@ def prompt(name: str, check: Callable[[str], str]) -> str:
 def ask(question: str, suffix: str = ": ") -> str:
     """The answer as it is typed, perhaps empty. Raises click.Abort at Ctrl-C and Ctrl-D."""
     shown = visible_line(_redactor().text(question))
-    return str(click.prompt(shown, default="", show_default=False, prompt_suffix=suffix)).strip()
+    typed = click.prompt(shown, default="", show_default=False, prompt_suffix=suffix, err=True)
+    return str(typed).strip()
 
 
 def page(text: str) -> None:
-    """Show text one screen at a time."""
-    click.echo_via_pager(for_terminal(text) + "\n")
+    """Show text one screen at a time; stdout is left alone where it is not a terminal."""
+    if sys.stdout.isatty():
+        click.echo_via_pager(for_terminal(text) + "\n")
+    else:
+        say(text, err=True)
 
 
 def print_json(value: object) -> None:

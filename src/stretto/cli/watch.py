@@ -1,13 +1,13 @@
 """`stretto watch`: a run that another process drives, as it goes."""
 
 import asyncio
-import sys
 
 import click
 
 from stretto.assembly.run import Run
-from stretto.cli.foreground import OpenStretto, explain_left, open_progress, print_report
+from stretto.cli.foreground import OpenStretto, explain_left, open_progress, print_end
 from stretto.cli.options import json_option
+from stretto.cli.result import ResultOptions
 from stretto.cli.streams import has_reader
 from stretto.cli.terminal import say
 from stretto.events.codec import UnknownEvent
@@ -36,18 +36,18 @@ def command(run: str, as_json: bool) -> int:
 
 async def _watch(run_id: str, as_json: bool) -> int:
     async with OpenStretto() as stretto:
-        state = await _follow(stretto, stretto.open(run_id), as_json)
-        print_report(state, stretto.engine.now(), as_json)
-        sys.stdout.flush()
+        result = ResultOptions(as_json)
+        state = await _follow(stretto, stretto.open(run_id), result)
+        await print_end(stretto, state, result)
         return explain_left(state, stretto.engine.now()) if has_reader() else 0
 
 
-async def _follow(stretto: OpenStretto, run: Run, as_json: bool) -> RunState:
+async def _follow(stretto: OpenStretto, run: Run, result: ResultOptions) -> RunState:
     """Shows the run as it goes. The state in which it was left."""
     rows = run.rows()
     first = await anext(rows)
     state = fold([first], RunId(run.id)).state
-    with open_progress(state.plan, as_json, stretto.engine.now, is_watching=True) as listener:
+    with open_progress(state.plan, result, stretto.engine.now, is_watching=True) as listener:
         if not isinstance(first.event, UnknownEvent):
             listener(first.event, state)
         async for row in rows:

@@ -20,6 +20,8 @@ _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _LINES = "\u2028\u2029"
 _HIDDEN = re.compile(f"[{_CONTROLS}{_LINES}\ud800-\udfff{_UNSEEN}]|{_JOINERS}")
 _HIDDEN_OR_BROKEN = re.compile(f"[\n{_CONTROLS}{_LINES}\ud800-\udfff{_UNSEEN}]|{_JOINERS}")
+# What a terminal obeys, where text is data for another program: all else must stay as it is.
+_OBEYED = re.compile("(?!\r\n)[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 # In JSON everything can be written as an escape, so nothing is lost.
 _HIDDEN_IN_JSON = re.compile(f"[\x7f-\x9f{_LINES}\ud800-\udfff{_UNSEEN}]|{_JOINERS}")
 
@@ -29,6 +31,11 @@ def visible(text: str) -> str:
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
     return _HIDDEN.sub(_stand_in, text)
+
+
+def harmless(text: str) -> str:
+    """The least change that keeps a terminal safe, should the text end up on one."""
+    return _OBEYED.sub(_stand_in, text)
 
 
 def visible_line(text: str) -> str:

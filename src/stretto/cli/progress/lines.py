@@ -132,13 +132,17 @@ class JsonLines:
         print_json_text(encode_ascii(event))
 
 
+def _say_beside(line: str) -> None:
+    say(line, err=True)  # stdout is for the answer
+
+
 class Lines:
-    def __init__(self, plan: Plan, say: Callable[[str], None] = say) -> None:
+    def __init__(self, plan: Plan, say: Callable[[str], None] = _say_beside) -> None:
         self._write = say
         self._changes = ChangedSteps()
         self._told: dict[StepId, StepWord] = {}  # nobody needs to be told that a step waits
         self._width = max((len(step.id) for step in plan.steps), default=0)
-        self._encoding = sys.stdout.encoding or "ascii"
+        self._encoding = sys.stderr.encoding or "ascii"
         self._signs = signs_for(self._encoding)
 
     def __call__(self, event: Event, state: RunState) -> None:

@@ -44,7 +44,7 @@ class LiveView:
         """`is_watching`: another process drives the run."""
         from rich.console import Console
 
-        self._console = console or Console()
+        self._console = console or Console(stderr=True)  # stdout is for the answer
         self._now = now or time.time
         self._is_watching = is_watching
         self._board = Board(plan)

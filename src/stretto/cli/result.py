@@ -1,0 +1,193 @@
+"""What a run leaves on the terminal.
+
+stdout   the answer and nothing else (or the whole report, or JSON)
+stderr   a summary of three lines, what went wrong, the next commands
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stretto.cli.answer import as_answer, print_answer
+from stretto.cli.options import json_option
+from stretto.cli.target import check_target, write_target
+from stretto.cli.terminal import columns, print_report_json, say
+from stretto.problems.errors import InvalidUsage
+from stretto.report.model import IssueKind, Report
+from stretto.report.text import calls_of, cost, length, tokens
+from stretto.text.visible import one_line
+from stretto.vocabulary.statuses import UNFINISHED, RunStatus, StepStatus
+
+_MOST_ISSUES = 5
+_MOST_APPROVALS = 3
+_LONGEST_ISSUE = 300
+_COLOURS = {"complete": "green", "failed": "red", "cancelled": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOptions:
+    """What of a run is printed, and where its answer goes."""
+
+    as_json: bool = False
+    is_quiet: bool = False
+    is_long: bool = False  # the whole report in place of the answer
+    file: Path | None = None
+    is_opened: bool = False
+
+    def check(self) -> None:
+        """Raises InvalidUsage for what could not be done when the run has ended either."""
+        if self.is_long and self.as_json:
+            hint = "with --json the report is the last line"
+            raise InvalidUsage("--report and --json exclude each other", hint=hint)
+        if self.file is not None:
+            check_target(self.file)
+
+
+_OPTIONS = (
+    click.option("-q", "--quiet", "is_quiet", is_flag=True, help="The answer and nothing else."),
+    click.option(
+        "-o", "--output", "file", metavar="FILE", type=click.Path(path_type=Path),
+        help="Write the answer to a file, not to stdout.",
+    ),
+    click.option("--report", "is_long", is_flag=True, help="The whole report, not the answer."),
+    click.option("--open", "is_opened", is_flag=True, help="Show the report in a browser."),
+    json_option,
+)  # fmt: skip
+
+
+def result_options(function: Callable[..., int]) -> Callable[..., int]:
+    """For commands that drive a run; they get a `result`."""
+
+    @wraps(function)
+    def with_result(
+        *words: Any,
+        as_json: bool,
+        is_quiet: bool,
+        is_long: bool,
+        file: Path | None,
+        is_opened: bool,
+        **more: Any,
+    ) -> int:
+        result = ResultOptions(as_json, is_quiet, is_long, file, is_opened)
+        result.check()
+        return function(*words, result=result, **more)
+
+    for option in reversed(_OPTIONS):
+        with_result = option(with_result)
+    return with_result
+
+
+def print_result(report: Report, result: ResultOptions) -> None:
+    """The answer: on stdout, or in the file that the user has named."""
+    if result.as_json:
+        print_report_json(report)
+    if result.is_long:
+        _print_long(report, result.file)
+    elif report.output is None:
+        if result.file is not None:
+            say(f"there is no answer, so {result.file} is not written", err=True)
+    elif result.file is not None:
+        write_target(result.file, as_answer(report.output))
+        if not result.is_quiet and not result.as_json:
+            say(f"wrote {result.file}", err=True)
+    elif not result.as_json:
+        _separate()
+        print_answer(report.output)
+        _separate()
+    sys.stdout.flush()
+
+
+def _separate() -> None:
+    """An empty line between the answer and what stands around it, where both are on one screen."""
+    if sys.stdout.isatty() and sys.stderr.isatty():
+        sys.stdout.flush()
+        say(err=True)
+
+
+def _print_long(report: Report, file: Path | None) -> None:
+    from stretto.report.markdown import as_markdown
+
+    if file is None:
+        say(as_markdown(report))
+    else:
+        write_target(file, as_markdown(report) + "\n")
+
+
+def print_summary(report: Report, was_stopped: bool) -> None:
+    _print_standing(report)
+    issues = list(_issues(report))
+    for text in issues[:_MOST_ISSUES]:
+        say(f"  {one_line(text, _LONGEST_ISSUE)}", err=True)
+    if len(issues) > _MOST_ISSUES:
+        say(f"  … and {len(issues) - _MOST_ISSUES} more: stretto report {report.run_id}", err=True)
+    commands = [*_approvals(report), *(() if was_stopped else _next(report))]
+    for line in columns(commands):
+        say(f"  {line}", err=True)
+    if was_stopped:
+        say(f"stopped; continue it with: stretto resume {report.run_id}", err=True)
+
+
+def print_failure(report: Report) -> None:
+    """All that -q lets through: why there is no answer, or only a part of it."""
+    if report.is_ok:
+        return
+    why = next((f": {one_line(text, _LONGEST_ISSUE)}" for text in _issues(report)), "")
+    say(f"run {report.run_id} is {report.status}{why}", err=True)
+
+
+def _print_standing(report: Report) -> None:
+    colour = _COLOURS.get(report.status, "yellow")
+    took = f"in {length(report.duration_seconds)}: {_count_steps(report)}"
+    say(took, err=True, mark=report.status, colour=colour)
+    used = [f"{report.usage.model_calls:,} model calls", f"{tokens(report.usage)} tokens"]
+    used += [f"{calls_of(report.calls)} tool calls"] if report.calls.made else []
+    used += [cost(report.usage)] if report.usage.usd > 0 else []
+    say(", ".join(used), err=True)
+    say(f"run {report.run_id} of {one_line(report.workflow)}", err=True)
+
+
+def _count_steps(report: Report) -> str:
+    words = (StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
+    counts = [(report.count(word), word.value) for word in words]
+    counts.append((report.count(*UNFINISHED), "not ended"))
+    said = f"{report.count(StepStatus.SUCCEEDED)} of {len(report.steps)} steps succeeded"
+    return ", ".join([said, *(f"{count} {word}" for count, word in counts if count)])
+
+
+def _issues(report: Report) -> Iterator[str]:
+    """What went wrong, worst first. What was said before the run began is not repeated."""
+    kinds: tuple[IssueKind, ...] = ("failed", "warning", "changed")
+    if report.ended_at is not None and not report.is_ok:
+        kinds += ("stopped", "not run")
+    return (issue.text for issue in report.issues if issue.kind in kinds)
+
+
+def _approvals(report: Report) -> Iterator[tuple[str, str]]:
+    """How to decide about what awaits a person."""
+    run = report.run_id
+    asking = [step for step in report.steps if step.status in ("awaiting approval", "overdue")]
+    for step in asking[:_MOST_APPROVALS]:
+        if step.status == "overdue":
+            yield f"stretto resume {run}", f"continues without {step.id}: its deadline has passed"
+        else:
+            yield f"stretto approve {run} {step.id} --show", "what awaits approval"
+            yield f"stretto approve {run} {step.id}", f"or: stretto reject {run} {step.id}"
+    if len(asking) > _MOST_APPROVALS:
+        yield f"stretto report {run}", f"{len(asking) - _MOST_APPROVALS} more await approval"
+
+
+def _next(report: Report) -> Iterator[tuple[str, str]]:
+    """Commands that make sense now, and what each does."""
+    run = report.run_id
+    failed = next((step.id for step in report.steps if step.status == StepStatus.FAILED), None)
+    if failed is not None:
+        yield f"stretto logs {run} {failed}", "what was said and done there"
+    if report.status in (RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.CANCELLED):
+        yield f"stretto retry {run}", "what did not succeed, again"
+    if report.ended_at is not None:
+        yield f"stretto report {run}", "what each step did"
