@@ -199,3 +199,40 @@ def test_nothing_is_widened_without_trust(project: Path) -> None:
     assert (settings.permission, settings.max_concurrency) == ("ask", 3)
     # A budget where the user has none is narrower than none.
     assert (settings.budget.tokens, settings.budget.usd) == (500, 7)
+
+
+SKILL = "---\ndescription: How to help.\n---\nHelp.\n"
+
+
+def test_the_playbooks_of_a_folder_count_once_it_is_trusted(project: Path) -> None:
+    book = project / "playbooks" / "helping" / "SKILL.md"
+    book.parent.mkdir(parents=True)
+    book.write_text(SKILL)
+    (book.parent / "more.md").write_text("More.")
+    settings = load(project)
+    assert settings.playbooks.project_dir is None
+    said = describe_files(settings.steering, project)
+    assert said == "stretto.yaml, 1 agent file and 1 playbook"
+    trust(project)
+    settings = load(project)
+    assert settings.playbooks.project_dir == project / "playbooks"
+    assert "playbooks" in settings.protected
+    (book.parent / "more.md").write_text("Other.")
+    assert load(project).playbooks.project_dir is None
+
+
+def test_a_folder_of_other_playbooks_is_no_concern_of_ours(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "playbooks").mkdir(parents=True)
+    (project / "playbooks" / "site.yml").write_text("- hosts: all\n")
+    settings = load(project)
+    assert (settings.steering, settings.protected) == ((), ())
+    assert settings.playbooks.project_dir is None  # what appears there later is trusted by nobody
+
+
+def test_a_project_may_turn_playbooks_off_without_trust(project: Path) -> None:
+    (project / "stretto.yaml").write_text("playbooks: {enabled: false, dirs: [more], top: 9}\n")
+    settings = load(project)
+    assert not settings.is_trusted
+    assert not settings.playbooks.is_enabled
+    assert (settings.playbooks.dirs, settings.playbooks.top) == ((), 3)

@@ -31,7 +31,7 @@ from support.reported_runs import (
 _KEYS = ["type", "ok", "run_id", "workflow", "status", "output", "steps", "warnings"]
 _STEP_KEYS = [
     *("status", "output", "outputs", "attempts", "started_at", "ended_at"),
-    *("duration_seconds", "error", "usage", "warnings", "tool_calls"),
+    *("duration_seconds", "error", "usage", "warnings", "tool_calls", "playbooks"),
 ]
 _RETRYING = """
 name: retrying

@@ -1,8 +1,10 @@
 """What makes two attempts the same work: all that the runner is given, and who answers."""
 
 import pytest
+from msgspec import structs
 
 from stretto.events.model import RunStarted
+from stretto.plan.model import PlannedDelegation, PlannedPlaybook
 from stretto.ports.runner import AttemptRequest
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
@@ -107,7 +109,37 @@ def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> N
     # is left changes no answer that came.
     place = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance", "repeats"}
     told = {"agent", "instructions", "prompt", "arguments", "model", "fallback_models"}
-    assert set(AttemptRequest.__struct_fields__) == place | told | set(OBEYED)
+    methods = {"playbooks", "loadable"}  # as the test below says
+    assert set(AttemptRequest.__struct_fields__) == place | told | methods | set(OBEYED)
+
+
+def test_other_playbooks_are_other_work() -> None:
+    plan = plan_of(
+        "name: t\nagents: {x: {prompt: P}}\nsteps: [{id: a, subagent: x, prompt: same}]\n"
+    )
+
+    def equipped(digest: str = "d1", text: str = "Do it so.", given: bool = True) -> str:
+        named = {"playbooks": ("how",)} if given else {"loadable": ("how",)}
+        work = plan.steps[0].work
+        assert isinstance(work, PlannedDelegation)
+        brief = structs.replace(work.brief, **named)
+        step = structs.replace(plan.steps[0], work=PlannedDelegation(brief))
+        books = {"how": PlannedPlaybook("About it.", digest, text)}
+        equipped = structs.replace(plan, steps=(step,), playbooks=books)
+        started = RunStarted(0.0, "run-1", "t", "", NO_PLAN, {}, 0, setup=SETUP)
+        _, commands = advance(begin(equipped), started)
+        (start,) = (each for each in commands if isinstance(each, StartAttempt))
+        return start.key
+
+    keys = [
+        key(agent="prompt: P"),
+        equipped(),
+        equipped(text="Do it otherwise."),
+        equipped(given=False),
+        equipped(given=False, digest="d2"),  # named only: what load_playbook gives is another
+    ]
+    assert len(set(keys)) == len(keys)
+    assert equipped() == equipped()
 
 
 def test_another_limit_of_a_step_is_other_work_though_all_else_is_shared() -> None:

@@ -85,9 +85,16 @@ async def open_runner(project: Project, chosen: ModelSelection) -> AsyncIterator
 
         script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
         scripted = ScriptedRunner(script, SystemClock())
-        yield RedactedRunner(functions.run_by(scripted), redactor)
+        yield _counted(RedactedRunner(functions.run_by(scripted), redactor), project)
         return
     from stretto.assembly.subagents import open_subagents
 
     async with open_subagents(chosen, project) as subagents:
-        yield RedactedRunner(functions.run_by(subagents), redactor)
+        yield _counted(RedactedRunner(functions.run_by(subagents), redactor), project)
+
+
+def _counted(runner: "Runner", project: Project) -> "Runner":
+    from stretto.assembly.playbooks import CountedRunner, has_playbooks
+
+    settings = project.settings
+    return CountedRunner(runner, settings) if has_playbooks(settings) else runner

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from stretto.assembly.playbooks import equip_plan
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.execution.reuse import downstream, reusable
@@ -105,6 +106,9 @@ async def prepare(
     plan = await asyncio.to_thread(
         project.prepare, plan, model, request.permission, workspace, request.budget
     )
+    now = ports.open_clock().now
+    plan, more = await asyncio.to_thread(equip_plan, plan, inputs, project.settings, now)
+    notices = (*notices, *more)
     start = project.start(plan, inputs, model)
     start = replace(
         start,

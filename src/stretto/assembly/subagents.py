@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from stretto.assembly.identity import MachineIdentities
+from stretto.assembly.playbooks import make_load_tool
 from stretto.config.settings import Settings, is_true
 from stretto.problems.errors import InvalidConfig
 from stretto.vocabulary.models import ModelSelection
@@ -46,7 +47,12 @@ async def open_subagents(
         meant = resolve_name(name, environ)
         return meant.name if isinstance(meant, ModelName) else name
 
-    toolbox = StandardToolbox(tool_settings(settings), environ, functions=project.functions.tools)
+    toolbox = StandardToolbox(
+        tool_settings(settings),
+        environ,
+        functions=project.functions.tools,
+        load_playbook=partial(make_load_tool, settings),
+    )
     async with open_models(chosen, project, ask) as models:
         try:
             yield Subagents(

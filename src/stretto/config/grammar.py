@@ -44,6 +44,15 @@ SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
 FOLDERS = Shape("'dirs'", "More folders to look into.", (
     Key("dirs", ListOf(_LINE, or_one=True), "folders, relative to this file"),
 ))  # fmt: skip
+PLAYBOOKS = Shape("'playbooks'", "Methods that subagents are given.", (
+    Key("dirs", ListOf(_LINE, or_one=True), "more folders with playbooks, relative to this file"),
+    Key("enabled", Flag(), "are steps given playbooks? yes by default"),
+    Key("top", Count(0, 20), "how many a step is given in full; 3 by default"),
+    Key("named", Count(0, 50), "how many more it is told the names of; 8 by default"),
+    Key("max_characters", Count(0, 200_000), "of all that a step is given in full; 8,000 by default"),
+    Key("half_life_days", Count(1, 3650), "after so many days without use, the confidence in an "
+        "emitted playbook is half of what it was; 30 by default"),
+))  # fmt: skip
 LIMITS = Shape("'limits'", "How much a recipe may ask for. Only the user's own file may say.", (
     Key("text_bytes", Count(1, 2**30), "bytes of a recipe's text"),
     Key("depth", Count(1, 200), "levels of nesting"),
@@ -77,7 +86,7 @@ CONFIG = Shape("stretto.yaml", "Settings. Everything is optional.", (
     Key("subagents", ShapeOf(SUBAGENTS, _fields), "how subagents are run"),
     Key("permission", Choice("read_only", "ask", "auto"), "what a run may do to files"),
     Key("agents", ShapeOf(FOLDERS, _fields), "more folders with agents"),
-    Key("playbooks", ShapeOf(FOLDERS, _fields), "more folders with playbooks"),
+    Key("playbooks", ShapeOf(PLAYBOOKS, _fields), "methods that subagents are given"),
     Key("judge", _LINE, "the model that decides rules which code cannot: provider:name"),
     Key("search", ShapeOf(SEARCH, _fields), "where WebSearch asks"),
     Key("mcp_servers", AnyMap(), "MCP servers by name"),

@@ -12,7 +12,12 @@ from typing import Any
 
 from stretto.config.grammar import CONFIG
 from stretto.config.programs import Programs, programs_of
-from stretto.config.trust import TrustStore, digest_of, files_that_steer
+from stretto.config.trust import (
+    TrustStore,
+    digest_of,
+    files_of_playbooks,
+    files_that_steer,
+)
 from stretto.documents.document import read_file
 from stretto.documents.shapes import Fields, Reading
 from stretto.problems import Problem
@@ -56,6 +61,25 @@ DEFAULT_COPIES = WorkspaceSettings()
 
 
 @dataclass(frozen=True, slots=True)
+class PlaybookSettings:
+    dirs: tuple[Path, ...] = ()  # besides the user's own folder and the project's
+    project_dir: Path | None = None
+    is_enabled: bool = True
+    top: int = 3
+    named: int = 8
+    max_characters: int = 8_000
+    half_life_days: int = 30
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All but the user's own folder; a later one counts before an earlier one."""
+        return (*self.dirs, *((self.project_dir,) if self.project_dir else ()))
+
+
+DEFAULT_PLAYBOOKS = PlaybookSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     project: Path  # the folder that relative paths start from: the workspace
     home: Path  # the user's own: ~/.stretto
@@ -72,6 +96,7 @@ class Settings:
     sandbox: str = "auto"
     bash: BashSettings = BashSettings()
     workspace: WorkspaceSettings = DEFAULT_COPIES
+    playbooks: PlaybookSettings = DEFAULT_PLAYBOOKS
     web_allow_private: tuple[str, ...] = ()
     cli_commands: tuple[str, ...] = ()  # commands that `cli:COMMAND` in a recipe may start
     limits: Limits = DEFAULT_LIMITS
@@ -158,38 +183,44 @@ def _with_project(
         return users_own
     found: list[Problem] = []
     folders = (project / ".claude" / "agents", project / "agents")
-    settings = replace(users_own, agents_dirs=(*users_own.agents_dirs, *folders))
+    playbooks = replace(users_own.playbooks, project_dir=project / "playbooks")
+    agents_dirs = (*users_own.agents_dirs, *folders)
+    settings = replace(users_own, agents_dirs=agents_dirs, playbooks=playbooks)
     if config.is_file():
         settings = _with_file(settings, config, False, found)
     # Also folders elsewhere, if this project is what names them.
     named = [folder for folder in settings.agents_dirs if folder not in users_own.agents_dirs]
-    steering = files_that_steer(config, named)
+    own, known = settings.playbooks.folders, users_own.playbooks.folders
+    methods = [folder for folder in own if folder not in known]
+    steering = [*files_that_steer(config, named), *files_of_playbooks(methods)]
     programs = programs_of(settings.mcp_servers, project)
     store, is_trusting = TrustStore(home), is_true(environ.get("STRETTO_TRUST"))
     if not steering and not programs.places:
-        return replace(settings, may_shadow=is_trusting or store.was_trusted(project))
+        may_shadow = is_trusting or store.was_trusted(project)
+        # A playbook that appears there later was trusted by nobody.
+        return replace(settings, may_shadow=may_shadow, playbooks=users_own.playbooks)
     digests = [digest_of(steering, project), *map(programs.digest, sorted(programs.places))]
-    digest = digests[0] if len(digests) == 1 else ":".join(digests)
+    digest = ":".join(digests)
     is_trusted = is_trusting or store.is_trusted(project, digest)
     steering = [*steering, *(file for file in programs.files if file not in steering)]
     if not is_trusted:
-        used = replace(
-            _narrow(users_own, settings),
-            mcp_servers=_without(users_own.mcp_servers, programs),
-        )
-        return replace(used, steering=tuple(steering), digest=digest, is_trusted=False,
-                       may_shadow=False)  # fmt: skip
+        servers = _without(users_own.mcp_servers, programs)
+        used = replace(_narrow(users_own, settings), mcp_servers=servers)
+        used = replace(used, steering=tuple(steering), digest=digest)
+        return replace(used, is_trusted=False, may_shadow=False)
     problems.extend(found)
-    protected = [
-        relative_path(folder, project) for folder in named if folder.is_relative_to(project)
-    ]
+    # A folder `playbooks` without any is a folder like others: Ansible's, for one.
+    fixed = (*named, *(folder for folder in methods if files_of_playbooks([folder])))
+    protected = (CONFIG_FILE, *_paths_inside(fixed, project), *programs.protected)
     return replace(
-        settings,
-        steering=tuple(steering),
-        digest=digest,
-        programs=programs,
-        protected=(CONFIG_FILE, *protected, *programs.protected),
+        settings, steering=tuple(steering), digest=digest, programs=programs, protected=protected
     )
+
+
+def _paths_inside(folders: Iterable[Path], project: Path) -> Iterator[str]:
+    for folder in folders:
+        if folder.is_relative_to(project):
+            yield relative_path(folder, project)
 
 
 def _narrow(users_own: Settings, project: Settings) -> Settings:
@@ -205,6 +236,10 @@ def _narrow(users_own: Settings, project: Settings) -> Settings:
             max_files=min(ours.max_files, theirs.max_files),
             max_mib=min(ours.max_mib, theirs.max_mib),
             max_file_mib=min(ours.max_file_mib, theirs.max_file_mib),
+        ),
+        playbooks=replace(
+            users_own.playbooks,
+            is_enabled=users_own.playbooks.is_enabled and project.playbooks.is_enabled,
         ),
     )
 
@@ -267,6 +302,7 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
         sandbox=written.get("sandbox", str) or settings.sandbox,
         bash=_bash(written.get("bash", Fields)) or settings.bash,
         workspace=_workspace(settings.workspace, written.get("workspace", Fields)),
+        playbooks=_playbooks(settings.playbooks, written.get("playbooks", Fields), folder),
         cli_commands=(*settings.cli_commands, *(written.many("cli_commands") or ())),
         web_allow_private=_read_allowed(written.get("web", Fields)) or settings.web_allow_private,
         limits=_raise_limits(settings.limits, limits) if limits else settings.limits,
@@ -300,6 +336,25 @@ def _workspace(settings: WorkspaceSettings, written: Fields | None) -> Workspace
     carry = (*settings.carry, *map(str, written.many("carry") or ()))
     given = {name: size for name in sizes if (size := written.get(name, int)) is not None}
     return replace(settings, carry=tuple(dict.fromkeys(carry)), **given)
+
+
+def _playbooks(
+    settings: PlaybookSettings, written: Fields | None, folder: Path
+) -> PlaybookSettings:
+    if written is None:
+        return settings
+    more = (folder / Path(str(each)).expanduser() for each in written.many("dirs") or ())
+    numbers = ("top", "named", "max_characters", "half_life_days")
+    given: dict[str, Any] = {
+        name: value for name in numbers if (value := written.get(name, int)) is not None
+    }
+    is_enabled = written.get("enabled", bool)
+    return replace(
+        settings,
+        dirs=(*settings.dirs, *more),
+        is_enabled=settings.is_enabled if is_enabled is None else is_enabled,
+        **given,
+    )
 
 
 def _read_allowed(written: Fields | None) -> tuple[str, ...]:

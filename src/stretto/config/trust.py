@@ -1,7 +1,7 @@
-"""Whether a folder's own settings and agents may be used. In: its files. Out: yes, or not yet.
+"""Whether a folder's own settings, agents and playbooks may be used. In: its files. Out: yes, or not yet.
 
-A repository that was just cloned may bring a stretto.yaml that starts programs (MCP servers) and
-agents that say what to do with your files. None of it counts until you have trusted the folder
+A repository that was just cloned may bring a stretto.yaml that starts programs (MCP servers), and
+agents and playbooks that say what to do with your files. None of it counts until you have trusted the folder
 as it is; a change asks again (DESIGN, rule 9). Recipes are not meant: you name them yourself. Only
 one that has the name of a recipe of your own, or of a bundled one, needs the folder's trust.
 """
@@ -18,6 +18,7 @@ from stretto.problems.errors import StrettoError
 from stretto.text.short import relative_path
 
 _FILE = "trust.json"
+SKILL_FILE = "SKILL.md"  # a folder that holds one is a playbook
 # Of settings and agents no more is ever read: what lies beyond steers nothing.
 MOST_TEXT_BYTES = 4 * 2**20
 _MOST_FILES = 2_000
@@ -44,6 +45,15 @@ def files_that_steer(config: Path, folders: Iterable[Path]) -> list[Path]:
     return sorted(set(found))
 
 
+def files_of_playbooks(folders: Iterable[Path]) -> list[Path]:
+    """All that is in the folders that hold a SKILL.md. What else lies beside them steers nothing."""
+    found: list[Path] = []
+    for folder in folders:
+        for skill in sorted(folder.glob(f"*/{SKILL_FILE}")):
+            found += files_below(skill.parent)
+    return found
+
+
 def files_below(folder: Path) -> Iterator[Path]:
     """Raises StrettoError for a folder with more files than anybody can read before trusting them."""
     count = 0
@@ -54,7 +64,7 @@ def files_below(folder: Path) -> Iterator[Path]:
                 continue
             count += 1
             if count > _MOST_FILES:
-                hint = "move them, or name another folder under agents.dirs"
+                hint = "move them, or name another folder in the settings"
                 raise StrettoError(f"{folder} holds more than {_MOST_FILES:,} files", hint=hint)
             yield file
 
@@ -119,12 +129,15 @@ class TrustStore:
 
 
 def describe_files(files: Sequence[Path], project: Path) -> str:
-    """`stretto.yaml and 2 agents`, for a person who is asked."""
-    names = [relative_path(file, project) for file in files]
-    agents = [name for name in names if name != "stretto.yaml"]
-    count = f"{len(agents)} agent file" + ("s" if len(agents) != 1 else "")
-    parts = (["stretto.yaml"] if len(agents) < len(names) else []) + ([count] if agents else [])
-    return " and ".join(parts)
+    """`stretto.yaml and 2 agent files`, for a person who is asked."""
+    settings = [file for file in files if relative_path(file, project) == "stretto.yaml"]
+    playbooks = {file.parent for file in files if file.name == SKILL_FILE}
+    agents = [file for file in files if file not in settings and playbooks.isdisjoint(file.parents)]
+    parts = ["stretto.yaml"] if settings else []
+    for count, word in ((len(agents), "agent file"), (len(playbooks), "playbook")):
+        if count:
+            parts.append(f"{count} {word}{'s' if count != 1 else ''}")
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 2 else parts)
 
 
 def _bytes_of(file: Path, most_bytes: int) -> bytes:

@@ -74,6 +74,7 @@ class _AttemptEvent(_Event, frozen=True):
 class AttemptStarted(_AttemptEvent, frozen=True):
     agent: AgentId
     key: str  # digest of agent, prompt, tools, model, schema: equal keys, equal work
+    playbooks: tuple[str, ...] | UnsetType = UNSET  # that its instructions hold, by name
 
 
 class AttemptSucceeded(_AttemptEvent, frozen=True):

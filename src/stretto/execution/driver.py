@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from stretto.agents.phase import telling_phase
 from stretto.events.attempts import AttemptId, Timer
@@ -459,7 +459,9 @@ class _Witness:
 
 
 def _start_event(command: StartAttempt, now: float) -> AttemptStarted:
-    return AttemptStarted(now, command.attempt, command.request.agent, command.key)
+    request = command.request
+    given = request.playbooks or UNSET
+    return AttemptStarted(now, command.attempt, request.agent, command.key, given)
 
 
 def _reuse_event(command: StartAttempt, found: ReusedOutput, now: float) -> AttemptSucceeded:

@@ -80,6 +80,16 @@ class Brief(_Part, frozen=True):
     retry: RetryPolicy = NO_RETRY
     on_failure: Policy | None = None  # the agent's own policy, None when it wrote none
     fallback: AgentId | None = None
+    playbooks: tuple[str, ...] = ()  # that it is given in full
+    loadable: tuple[str, ...] = ()  # playbooks that it is told the names of
+
+
+class PlannedPlaybook(_Part, frozen=True):
+    """A method that some brief names, as it was when it was chosen."""
+
+    description: str
+    digest: str
+    text: str = ""  # empty: nobody is given all of it
 
 
 class PlannedDelegation(_Part, frozen=True, tag_field="kind", tag="delegation"):
@@ -243,6 +253,7 @@ class Plan(_Part, frozen=True):
     budget: Budget
     warnings: tuple[Problem, ...]
     title: str = ""
+    playbooks: Mapping[str, PlannedPlaybook] = msgspec.field(default_factory=dict)  # by name
 
     def step(self, id: StepId) -> PlannedStep:
         return next(step for step in self.steps if step.id == id)

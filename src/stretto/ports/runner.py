@@ -52,6 +52,9 @@ class AttemptRequest(Struct, frozen=True, gc=False):
     seconds_left: float | None = None  # until a timeout of attempt, step or run ends it
     allowance: Allowance | None = None  # whom to ask before a model call; None: no budget
     arguments: FunctionArguments | None = None  # None: the agent is no Python function
+    playbooks: tuple[str, ...] = ()  # names of those that its instructions hold
+    # More playbooks, which the tool load_playbook gives: their names and digests.
+    loadable: tuple[tuple[str, str], ...] = ()
     repeats: int | None = None  # the number of the attempt that was interrupted and is done again
 
     @property

@@ -71,6 +71,7 @@ def _step(step: StepReport) -> dict[str, object]:
         "usage": _usage(step.usage),
         "warnings": list(step.warnings),
         "tool_calls": _calls(step.calls),
+        "playbooks": list(step.playbooks),
         **({"changes": _changes(step.changes)} if step.changes else {}),
     }
 

@@ -40,6 +40,8 @@ def as_markdown(report: Report) -> str:
     ]
     if len(report.critical_path) > 1:
         sections.insert(4, "### Critical Path\n" + "\n".join(_path(report)))
+    if any(step.playbooks for step in report.steps):
+        sections.insert(4, "### Playbooks\n" + "\n".join(_playbooks(report)))
     sections += _changes(report)
     return "\n\n".join(sections)
 
@@ -111,6 +113,12 @@ def _cells(step: StepReport) -> list[str]:
         str(step.retries),
         size(step.output),
     ]
+
+
+def _playbooks(report: Report) -> Iterator[str]:
+    for step in report.steps:
+        if step.playbooks:
+            yield f"- {_inline(step.id)}: {_inline(', '.join(step.playbooks))}"
 
 
 def _path(report: Report) -> Iterator[str]:

@@ -61,6 +61,7 @@ class AttemptReport:
     model: str
     reused_from: str | None
     provider_retries: tuple[str, ...] = ()  # why a request to its model was sent again
+    playbooks: tuple[str, ...] = ()  # that it was given, and then those that it loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,11 @@ class StepReport:
     def outputs(self) -> dict[str, Json] | None:
         kept = self.kept_outputs
         return None if kept is None else {key: loaded(each) for key, each in kept.items()}
+
+    @property
+    def playbooks(self) -> tuple[str, ...]:
+        """Those that influenced it, by name."""
+        return tuple(dict.fromkeys(name for each in self.attempts for name in each.playbooks))
 
     @property
     def retried(self) -> tuple[AttemptReport, ...]:

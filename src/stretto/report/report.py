@@ -150,6 +150,7 @@ def _attempt(part: PartState, attempt: AttemptState, is_interrupted: bool) -> At
         model=attempt.model,
         reused_from=attempt.reused_from,
         provider_retries=attempt.provider_retries,
+        playbooks=attempt.playbooks,
     )
 
 

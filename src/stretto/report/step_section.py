@@ -108,6 +108,8 @@ class StepSections:
         if step.usage.tokens:
             yield "Tokens", f"{tokens(step.usage)} ({step.usage.input_tokens:,} in)"
             yield "Cost", cost_of_models(step.usage, models)
+        if step.playbooks:
+            yield "Playbooks", ", ".join(step.playbooks)
         if step.calls.made:
             yield "Tool calls", calls_of(step.calls)
 

@@ -16,10 +16,14 @@ from stretto.schedule.state import AttemptState, HeldUp, RunState, StepState
 from stretto.schedule.tool_calls import MOST_FAULTS, ToolCallCounts, fault_of
 from stretto.text.short import describe_call
 from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.tools import LOAD_PLAYBOOK
 
 # Built-in tools that never remove a file. Any other call may have removed some.
 _REMOVES_NOTHING = frozenset(
-    ("Read", "Glob", "Grep", "Write", "Edit", "MultiEdit", "NotebookEdit", "WebFetch", "WebSearch")
+    (
+        *("Read", "Glob", "Grep", "Write", "Edit", "MultiEdit", "NotebookEdit", "WebFetch"),
+        *("WebSearch", LOAD_PLAYBOOK),
+    )
 )
 
 
@@ -47,6 +51,8 @@ def observe(state: RunState, event: Happening) -> None:
             attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
             step.calls = step.calls or ToolCallCounts()
             step.calls.count(event)
+            if event.tool == LOAD_PLAYBOOK and event.verdict == "ok":
+                _note_loaded(attempt, event)
             if said := fault_of(event):
                 warn(attempt, said)
         case ModelFailedOver():
@@ -68,6 +74,12 @@ def observe(state: RunState, event: Happening) -> None:
 
 def _note(step: StepState, activity: str) -> None:
     step.activity, step.speaker, step.last_words = activity, None, ""
+
+
+def _note_loaded(attempt: AttemptState, event: ToolEnded) -> None:
+    name = event.arguments.get("name")
+    if isinstance(name, str) and name not in attempt.playbooks:
+        attempt.playbooks += (name,)
 
 
 def warn(attempt: AttemptState, said: str) -> None:

@@ -158,7 +158,7 @@ def _receive_attempt(transition: Transition, event: AttemptEvent) -> None:
         return
     match event:
         case AttemptStarted():
-            begin_attempt(transition, step, part, attempt, event.key)
+            begin_attempt(transition, step, part, attempt, event)
         case AttemptSucceeded():
             attempt.model, attempt.reused_from = event.model, event.reused_from
             if event.warnings:

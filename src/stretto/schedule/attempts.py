@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from stretto.events.attempts import AttemptId, AttemptTimer, Part, RetryTimer
-from stretto.events.model import NOT_RETRIED
+from stretto.events.model import NOT_RETRIED, AttemptStarted
 from stretto.plan.model import Brief
 from stretto.recipe.model import Backoff
 from stretto.schedule.changes import collect
@@ -74,7 +74,11 @@ def start_attempt(transition: Transition, step: StepState, part: PartState) -> N
 
 
 def begin_attempt(
-    transition: Transition, step: StepState, part: PartState, attempt: AttemptState, key: str
+    transition: Transition,
+    step: StepState,
+    part: PartState,
+    attempt: AttemptState,
+    event: AttemptStarted,
 ) -> None:
     """The driver has started the attempt: set its timer."""
     if attempt.stage == "ended" and attempt.outcome == "cancelled" and attempt.started_at is None:
@@ -82,7 +86,8 @@ def begin_attempt(
     if attempt.stage != "planned":
         return
     attempt.stage = "running"
-    attempt.key = key
+    attempt.key = event.key
+    attempt.playbooks = event.playbooks or ()
     attempt.command = None
     attempt.started_at = transition.at
     timeout_seconds = transition.state.plan.agents[attempt.agent].timeout_seconds

@@ -118,7 +118,8 @@ _GIVEN = FunctionArguments.__struct_fields__
 # Fields of a request that are no part of the digest's last half: who asks, what stands in its first
 # half, who really answers (which the setup says), and what changes no answer that came.
 _ELSEWHERE = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance", "repeats"} | {
-    "agent", "instructions", "prompt", "arguments", "model", "fallback_models",
+    "agent", "instructions", "prompt", "arguments", "model", "fallback_models", "playbooks",
+    "loadable",
 }  # fmt: skip
 OBEYED = tuple(name for name in AttemptRequest.__struct_fields__ if name not in _ELSEWHERE)
 # An agent of another tool reads and writes files whatever tools its definition lists.
@@ -158,6 +159,8 @@ def _frame(state: RunState, request: AttemptRequest) -> tuple[Digest, str]:
 def _end(state: RunState, request: AttemptRequest) -> str:
     obeyed = {name: getattr(request, name) for name in OBEYED}
     obeyed["tools"] = sorted(request.tools)
+    if request.loadable:  # the instructions name them, and say nothing of what is in them
+        obeyed["loadable"] = request.loadable
     return _CANONICAL.encode([obeyed, _setup(state, request)])[1:]
 
 

@@ -5,16 +5,18 @@ from collections.abc import Iterable
 from stretto.events.attempts import AttemptId, CheckPart
 from stretto.plan.composed_prompt import append_section, compose, under_headings
 from stretto.plan.model import PlannedAgent
+from stretto.playbooks.learned_skills import LearnedSkill, learned_skills
 from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
-from stretto.schedule.places import key_of
+from stretto.schedule.places import answerers, key_of
 from stretto.schedule.state import PartState, RunState, StepState
 from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope
 from stretto.templates.template import Reference, Template
 from stretto.vocabulary.json_value import loaded
-from stretto.vocabulary.models import is_function
+from stretto.vocabulary.models import CLI_MODEL, LOCAL_MODEL, is_function
 from stretto.vocabulary.statuses import StepStatus
+from stretto.vocabulary.tools import LOAD_PLAYBOOK
 
 
 def command_for(state: RunState, step: StepState, part: PartState) -> StartAttempt:
@@ -31,6 +33,10 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
     agent, planned = state.plan.agents[part.agent], step.planned
     prompt, instructions = _compose(state, step, part, agent)
     model = _model(state, part, agent)
+    given, loadable = _playbooks(state, part, agent, model)
+    if given or loadable:
+        block = learned_skills(given, loadable)
+        instructions = append_section(instructions, block)
     return AttemptRequest(
         run_id=state.run_id,
         attempt=AttemptId(step.id, len(part.attempts) + 1, part.id),
@@ -38,7 +44,7 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
         instructions=instructions,
         prompt=prompt,
         model=model,
-        tools=agent.tools,
+        tools=(*agent.tools, LOAD_PLAYBOOK) if loadable else agent.tools,
         max_turns=agent.max_turns,
         format=planned.output.format,
         schema=planned.output.schema or agent.validation.schema,
@@ -52,8 +58,27 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
         read_set=planned.read_set,
         write_set=planned.write_set,
         arguments=_arguments(state, step, part, model),
+        playbooks=tuple(each.name for each in given),
+        loadable=tuple((each.name, state.plan.playbooks[each.name].digest) for each in loadable),
         repeats=_interrupted(part),
     )
+
+
+def _playbooks(
+    state: RunState, part: PartState, agent: PlannedAgent, model: str | None
+) -> tuple[list[LearnedSkill], list[LearnedSkill]]:
+    """Those that are given in full, and those that are only named."""
+    brief, known = part.brief, state.plan.playbooks
+    if not known or is_function(model):
+        return [], []
+    given = [
+        LearnedSkill(name, known[name].description, known[name].text) for name in brief.playbooks
+    ]
+    asked = answerers(state, model, agent.fallback_models)
+    # Another program's agent has none of our tools, and a small model is better off without this one.
+    if any(each.startswith((CLI_MODEL, LOCAL_MODEL)) for each in asked):
+        return given, []
+    return given, [LearnedSkill(name, known[name].description) for name in brief.loadable]
 
 
 def _interrupted(part: PartState) -> int | None:

@@ -67,6 +67,7 @@ class AttemptState:
     reused_from: str | None = None
     tool_calls: int = 0
     provider_retries: tuple[str, ...] = ()  # why a request was sent again
+    playbooks: tuple[str, ...] = ()  # that it was given, and then those that it loaded
     warnings: tuple[str, ...] = ()  # kept with the answer, also when another run reuses it
     has_doubtful_calls: bool = False  # calls that must not be repeated unasked
     may_have_removed: bool = False  # a call that can remove files was made

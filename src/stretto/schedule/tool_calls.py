@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from stretto.events.model import ToolEnded
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS
+from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK
 
 CallFault: TypeAlias = tuple[str, str, str]  # tool, verdict, message
 # A map may call tools ten thousand times: beyond this many kinds, faults are only counted.
 MOST_FAULTS = 20
 # A command may be a search as well as a change, so a failed one says nothing about files.
-_NOT_FOR_WRITING = (KNOWN_TOOLS - CHANGING_TOOLS) | {"Bash"}
+_NOT_FOR_WRITING = (KNOWN_TOOLS - CHANGING_TOOLS) | {"Bash", LOAD_PLAYBOOK}
 _VERBS = {"refused": "was refused", "error": "failed"}
 
 

@@ -3,6 +3,8 @@
 # Tools that can change files make their agent a writer (RECIPES §9).
 CHANGING_TOOLS = frozenset({"Write", "Edit", "Bash", "MultiEdit", "NotebookEdit"})
 KNOWN_TOOLS = CHANGING_TOOLS | {"Read", "Glob", "Grep", "WebFetch", "WebSearch"}
+# Every subagent that was told the names of playbooks has this one, whatever its agent lists.
+LOAD_PLAYBOOK = "load_playbook"
 # Only the lead agent delegates, so delegation is one level deep by construction.
 DELEGATING_TOOLS = frozenset({"task", "task_batch", "run_workflow", "save_workflow"})
 # The same powers under the names that other tools give them.

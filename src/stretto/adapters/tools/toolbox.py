@@ -7,7 +7,7 @@ The function that makes a built-in tool is found by its entry point, and importe
 first made: pydantic and HTTP are slow to import, and a recipe that is only checked needs neither.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from stretto.ports.tool import Reach, Tool
 from stretto.processes.programs import NOWHERE, Writable
 from stretto.registry.entry_points import own_points
 from stretto.toolnames.filters import CommandFilter, DomainFilter, ListedTool, read_listed
-from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, tool_name
+from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK, tool_name
 from stretto.workspaces.paths import PathRefused
 
 if TYPE_CHECKING:
@@ -61,8 +61,11 @@ class StandardToolbox:
         environ: Mapping[str, str],
         find_shell: "FindShell | None" = None,
         functions: "Mapping[str, AnyFunctionTool] | None" = None,
+        load_playbook: Callable[[AttemptRequest], Tool] | None = None,
     ) -> None:
-        """`functions`: tools made of Python functions, by the name that agents list."""
+        """`functions`: tools made of Python functions, by the name that agents list.
+        `load_playbook`: makes the tool of that name for an attempt that was told of playbooks."""
+        self._load_playbook = load_playbook
         self._settings = settings
         self._environ = environ
         self._functions = functions or {}
@@ -109,6 +112,8 @@ class StandardToolbox:
         name = listed.name
         if listed.fault is not None:
             return unusable(name, f"{listed.fault.message}; {listed.fault.hint}")
+        if name == LOAD_PLAYBOOK and request.loadable and self._load_playbook:
+            return self._load_playbook(request)
         if name in self._functions:
             return self._functions[name]
         if name == "WebFetch":

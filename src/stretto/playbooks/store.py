@@ -1,0 +1,319 @@
+"""The playbooks of one user in one SQLite file: what they say, how they were used, and an audit log.
+
+`SKILL.md` folders stay the truth about what they say; here lies a copy, for search. Emitted playbooks
+lie here alone. Every change is one transaction, so a process that is killed leaves the state before
+it or the state after it, and of two processes one waits for the other.
+"""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from stretto.config.home import make_private
+from stretto.playbooks.playbook import Playbook, PlaybookText
+from stretto.playbooks.skill_folder import BrokenPlaybook
+from stretto.playbooks.terms import terms
+from stretto.problems.errors import StrettoError
+from stretto.vocabulary.json_value import Json
+
+EMITTED = ""  # the root of playbooks that lie in no folder
+# A word of a name or a description is another word than the same one in a body: it says more, and it
+# stands in fewer playbooks, so that the few that matter are found without reading the many.
+HEAD, BODY = "h", "b"
+_LOCK_SECONDS = 10.0
+# One script a version: never change one that was released. No statement may hold a semicolon.
+_MIGRATIONS = (
+    """
+    CREATE TABLE playbooks (
+        id INTEGER PRIMARY KEY,
+        root TEXT NOT NULL, -- the folder that its folder lies in, empty for an emitted one
+        folder TEXT NOT NULL, -- the name of its folder, for an emitted one its own name
+        stamp TEXT NOT NULL,
+        name TEXT NOT NULL,
+        description TEXT NOT NULL,
+        body TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        fault TEXT NOT NULL,
+        is_pinned INTEGER NOT NULL,
+        confidence REAL NOT NULL,
+        uses INTEGER NOT NULL,
+        last_used_at REAL,
+        made_at REAL NOT NULL,
+        origin TEXT NOT NULL, -- JSON
+        deleted_at REAL, -- null: it is in use
+        UNIQUE (root, folder)
+    ) STRICT;
+    CREATE INDEX playbooks_by_name ON playbooks (name);
+    CREATE TABLE playbook_files (
+        playbook INTEGER NOT NULL REFERENCES playbooks (id) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        content TEXT NOT NULL,
+        PRIMARY KEY (playbook, path)
+    ) STRICT, WITHOUT ROWID;
+    CREATE VIRTUAL TABLE words USING fts5(name, description, body, tokenize = 'unicode61');
+    CREATE TABLE word_counts (
+        word TEXT PRIMARY KEY,
+        playbooks INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE audit (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        at REAL NOT NULL,
+        action TEXT NOT NULL,
+        name TEXT NOT NULL,
+        why TEXT NOT NULL,
+        by TEXT NOT NULL
+    ) STRICT
+    """,
+)
+_COLUMNS = (
+    "id, root, folder, name, description, body, digest, fault, is_pinned, confidence, uses, "
+    "last_used_at, made_at, origin, deleted_at"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    at: float
+    action: str  # add | capture | pin | unpin | delete | restore | prune | merge
+    name: str
+    why: str
+    by: str  # the user's name; empty: curation
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSkill:
+    """What is known of a folder without reading it."""
+
+    id: int
+    stamp: str
+
+
+class PlaybookStore:
+    """For one thread at a time."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    @classmethod
+    def open(cls, file: Path) -> Self:
+        """Raises StrettoError."""
+        try:
+            make_private(file.parent)
+            # For the user alone from its first byte on.
+            with suppress(FileExistsError):
+                os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            db = sqlite3.connect(file, timeout=_LOCK_SECONDS, isolation_level=None)
+            try:
+                _prepare(db, file)
+            except BaseException:
+                db.close()
+                raise
+        except (sqlite3.Error, OSError) as error:
+            raise _explained(file, error) from error
+        return cls(db)
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        """One transaction. Raises StrettoError where the file cannot be written."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise StrettoError(f"the playbooks cannot be written: {error}") from error
+            raise
+
+    def skills_of(self, root: str) -> dict[str, StoredSkill]:
+        """By the name of the folder."""
+        rows = self._db.execute("SELECT folder, id, stamp FROM playbooks WHERE root = ?", (root,))
+        return {folder: StoredSkill(id, stamp) for folder, id, stamp in rows}
+
+    def put(
+        self,
+        root: str,
+        folder: str,
+        stamp: str,
+        read: PlaybookText | BrokenPlaybook,
+        now: float,
+        confidence: float = 1.0,
+        origin: Mapping[str, Json] | None = None,
+    ) -> None:
+        """What is known of its use stays. A folder that somebody wrote is pinned from the start."""
+        said = read if isinstance(read, PlaybookText) else PlaybookText(read.name, "", "")
+        fault = "" if isinstance(read, PlaybookText) else read.fault
+        (id,) = self._db.execute(
+            """INSERT INTO playbooks (root, folder, stamp, name, description, body, digest, fault,
+                   is_pinned, confidence, uses, made_at, origin)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)
+               ON CONFLICT (root, folder) DO UPDATE SET stamp = excluded.stamp,
+                   name = excluded.name, description = excluded.description,
+                   body = excluded.body, digest = excluded.digest, fault = excluded.fault
+               RETURNING id""",
+            (root, folder, stamp, said.name, said.description, said.body, said.digest, fault,
+             root != EMITTED, confidence, now, json.dumps(dict(origin or {}))),
+        ).fetchone()  # fmt: skip
+        self._forget_words(id)
+        if not fault:
+            self._put_words(id, index_words(said))
+            self._db.executemany(
+                "INSERT INTO playbook_files VALUES (?, ?, ?)",
+                ((id, path, text) for path, text in said.files.items()),
+            )
+
+    def _put_words(self, id: int, columns: Sequence[Sequence[str]]) -> None:
+        insert = "INSERT INTO words (rowid, name, description, body) VALUES (?, ?, ?, ?)"
+        self._db.execute(insert, (id, *map(" ".join, columns)))
+        # SQLite can count this itself, but only by reading every place where a word stands.
+        count = (
+            "INSERT INTO word_counts VALUES (?, 1) "
+            "ON CONFLICT (word) DO UPDATE SET playbooks = playbooks + 1"
+        )
+        self._db.executemany(count, ((word,) for word in sorted(set().union(*columns))))
+
+    def _forget_words(self, id: int) -> None:
+        found = "SELECT name || ' ' || description || ' ' || body FROM words WHERE rowid = ?"
+        row = self._db.execute(found, (id,)).fetchone()
+        if row is not None:
+            words = [(word,) for word in set(row[0].split())]
+            count = "UPDATE word_counts SET playbooks = playbooks - 1 WHERE word = ?"
+            self._db.executemany(count, words)
+            self._db.execute("DELETE FROM words WHERE rowid = ?", (id,))
+        self._db.execute("DELETE FROM playbook_files WHERE playbook = ?", (id,))
+
+    def remove(self, ids: Iterable[int]) -> None:
+        """Forget folders that are gone."""
+        for id in ids:
+            self._forget_words(id)
+            self._db.execute("DELETE FROM playbooks WHERE id = ?", (id,))
+
+    def set(self, id: int, **values: object) -> None:
+        names = ", ".join(f"{name} = ?" for name in values)
+        self._db.execute(f"UPDATE playbooks SET {names} WHERE id = ?", (*values.values(), id))
+
+    def count_use(self, ids: Iterable[int], now: float) -> None:
+        statement = "UPDATE playbooks SET uses = uses + 1, last_used_at = max(?, coalesce(last_used_at, 0)) WHERE id = ?"
+        self._db.executemany(statement, ((now, id) for id in ids))
+
+    def note(self, at: float, action: str, name: str, why: str = "", by: str = "") -> None:
+        insert = "INSERT INTO audit (at, action, name, why, by) VALUES (?, ?, ?, ?, ?)"
+        self._db.execute(insert, (at, action, name, why, by))
+
+    def audit(self, most: int) -> list[AuditEntry]:
+        """Newest first."""
+        found = "SELECT at, action, name, why, by FROM audit ORDER BY number DESC LIMIT ?"
+        return [AuditEntry(*row) for row in self._db.execute(found, (most,))]
+
+    def every(self, roots: Mapping[str, str], *names: str) -> list[Playbook]:
+        """All of them, or those of these names. `roots`: those that count, with their layers."""
+        marks = ", ".join("?" * len(roots))
+        named = f" AND name IN ({', '.join('?' * len(names))})" if names else ""
+        found = f"SELECT {_COLUMNS} FROM playbooks WHERE root IN ({marks}){named}"
+        rows = self._db.execute(found, (*roots, *names)).fetchall()
+        return [self._playbook(row, roots) for row in rows]
+
+    def some(self, ids: Sequence[int], roots: Mapping[str, str]) -> list[Playbook]:
+        """Those of these rows that lie in a root that counts."""
+        found = f"SELECT {_COLUMNS} FROM playbooks WHERE id IN ({', '.join('?' * len(ids))})"
+        rows = self._db.execute(found, tuple(ids)).fetchall()
+        return [self._playbook(row, roots) for row in rows if row[1] in roots]
+
+    def _playbook(self, row: tuple[object, ...], roots: Mapping[str, str]) -> Playbook:
+        (id, root, folder, name, description, body, digest, fault, is_pinned, confidence, uses,
+         last_used_at, made_at, origin, deleted_at) = row  # fmt: skip
+        is_emitted = root == EMITTED
+        return Playbook(
+            name=str(name), description=str(description), body=str(body), digest=str(digest),
+            source="emitted" if is_emitted else "skill",
+            layer=roots[str(root)],
+            folder="" if is_emitted else os.path.join(str(root), str(folder)),
+            is_pinned=bool(is_pinned),
+            confidence=float(str(confidence)), uses=int(str(uses)),
+            last_used_at=None if last_used_at is None else float(str(last_used_at)),
+            made_at=float(str(made_at)), origin=json.loads(str(origin)),
+            fault=str(fault),
+            deleted_at=None if deleted_at is None else float(str(deleted_at)), id=int(str(id)),
+        )  # fmt: skip
+
+    def files_of(self, id: int) -> list[str]:
+        found = "SELECT path FROM playbook_files WHERE playbook = ? ORDER BY path"
+        return [path for (path,) in self._db.execute(found, (id,))]
+
+    def file_text(self, id: int, path: str) -> str | None:
+        found = "SELECT content FROM playbook_files WHERE playbook = ? AND path = ?"
+        row = self._db.execute(found, (id, path)).fetchone()
+        return None if row is None else str(row[0])
+
+    def counts_of(self, words: Iterable[str]) -> dict[str, int]:
+        """In how many playbooks each word stands; words that stand in none are left out."""
+        found = "SELECT playbooks FROM word_counts WHERE word = ? AND playbooks > 0"
+        counted = ((word, self._db.execute(found, (word,)).fetchone()) for word in words)
+        return {word: row[0] for word, row in counted if row}
+
+    def count(self) -> int:
+        (found,) = self._db.execute("SELECT count(*) FROM playbooks").fetchone()
+        return int(found)
+
+    def ranked(self, words: Sequence[str], most: int) -> list[tuple[int, float]]:
+        """Rows that hold any of the words, the best first, with their scores by BM25."""
+        asked = " OR ".join(f'"{word}"' for word in words)
+        found = (
+            "SELECT rowid, rank FROM words WHERE words MATCH ? "
+            "AND rank MATCH 'bm25(8.0, 4.0, 1.0)' ORDER BY rank LIMIT ?"
+        )
+        return [(id, -rank) for id, rank in self._db.execute(found, (asked, most))]
+
+
+def index_words(said: PlaybookText) -> tuple[list[str], list[str], list[str]]:
+    """The words of name, description and body as the index holds them."""
+    head = [[f"{HEAD}{word}" for word in terms(text)] for text in (said.name, said.description)]
+    return head[0], head[1], [f"{BODY}{word}" for word in terms(said.body)]
+
+
+def _prepare(db: sqlite3.Connection, file: Path) -> None:
+    give_up_at = time.monotonic() + _LOCK_SECONDS
+    while True:  # of two processes that make one file, SQLite lets the second fail at once
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.01)
+    db.execute("PRAGMA foreign_keys = ON")
+    if db.execute("PRAGMA user_version").fetchone() == (len(_MIGRATIONS),):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > len(_MIGRATIONS):
+            raise StrettoError(f"{file} was written by a newer Stretto (version {version})")
+        for script in _MIGRATIONS[version:]:
+            for statement in script.split(";"):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+        db.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+def _explained(file: Path, error: Exception) -> StrettoError:
+    said = getattr(error, "strerror", None) or str(error)
+    hint = "keep a copy of it, then move it away: folders are read again, emitted ones are lost"
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    is_damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return StrettoError(f"{file} cannot be used: {said}", hint=hint if is_damaged else "")
