@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from stretto.report.markup import Content, Html, join, tag
 from stretto.report.text import MARKS, status_word
@@ -16,7 +17,7 @@ _MOST_IN_A_LINE = 160
 @dataclass(frozen=True, slots=True)
 class Column:
     title: str
-    is_figure: bool = False
+    kind: Literal["", "figure", "words"] = ""
 
 
 def section(id: str, title: str, *content: Content) -> Html:
@@ -88,15 +89,14 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Conte
         for cells in rows
     )
     heads = (
-        tag("th", column.title, scope="col", class_="figure" if column.is_figure else False)
-        for column in columns
+        tag("th", column.title, scope="col", class_=column.kind or False) for column in columns
     )
     made = tag("table", tag("caption", caption), tag("thead", tag("tr", heads)), tag("tbody", body))
     return scrolling(made, caption)
 
 
 def _cell(column: Column, content: Content) -> Html:
-    return tag("td", content, class_="figure" if column.is_figure else False)
+    return tag("td", content, class_=column.kind or False)
 
 
 def facts(pairs: Iterable[tuple[str, Content]], kind: str) -> Html:

@@ -34,6 +34,7 @@ from stretto.report.text import (
     tokens,
 )
 from stretto.report.transcript import Excerpt
+from stretto.text.short import listed
 from stretto.vocabulary.statuses import StepStatus
 
 Transcripts: TypeAlias = Mapping[tuple[str, str, int], Sequence[Excerpt]]
@@ -45,7 +46,23 @@ _MOST_ROWS = 60
 _MOST_LOG_CHARACTERS = 2_000_000
 _MOST_ENTRY_CHARACTERS = 4_000
 _LEAST_ENTRY_CHARACTERS = 300
+_MOST_NAMES = 6
 _VERDICTS = {"error": "failed"}
+_ATTEMPT_COLUMNS = (
+    Column("Attempts"),
+    Column("Outcome", "words"),
+    Column("Agent"),
+    Column("Started", "figure"),
+    Column("Took", "figure"),
+    Column("Tokens", "figure"),
+    Column("Cost", "figure"),
+)
+_CALL_COLUMNS = (
+    Column("Call", "words"),
+    Column("Verdict"),
+    Column("What came back", "words"),
+    Column("Attempts"),
+)
 
 
 class StepSections:
@@ -143,23 +160,17 @@ class StepSections:
         if len(step.attempts) < 2 and not any(each.failure for each in step.attempts):
             return
         groups = group_alike(step.attempts)
-        columns = [Column("Attempts"), Column("Agent"), Column("Model"), Column("Outcome")]
-        columns += [
-            Column(title, is_figure=True) for title in ("Started", "Took", "Tokens", "Cost")
-        ]
         rows = (self._attempt_row(group) for group in groups[:_MOST_ROWS])
-        yield table(f"Attempts of {step.id}", columns, rows)
+        yield table(f"Attempts of {step.id}", _ATTEMPT_COLUMNS, rows)
         if len(groups) > _MOST_ROWS:
             yield self._cut(step, f"{len(groups) - _MOST_ROWS:,} more rows")
 
     def _attempt_row(self, group: AlikeAttempts) -> list[Content]:
         first = group.attempts[0]
-        why = join([word(first.status), " ", _why(group)])
         return [
             group.name,
-            first.agent,
-            first.model or "-",
-            why,
+            [word(first.status), " ", _why(group)],
+            f"{first.agent} on {first.model}" if first.model else first.agent,
             since(self._report.started_at, first.started_at),
             length(group.seconds),
             tokens(group.usage),
@@ -167,31 +178,31 @@ class StepSections:
         ]
 
     def _calls(self, step: StepReport) -> Iterator[Html]:
-        calls = [
-            (attempt, entry)
-            for attempt in step.attempts
-            for entry in self._logs.get((step.id, attempt.part, attempt.number), ())
-            if entry.kind == "tool"
-        ]
+        """Equal calls of several attempts with equal results are one row."""
+        calls: dict[Excerpt, list[str]] = {}
+        for attempt in step.attempts:
+            name = f"{attempt.part} {attempt.number}".strip()
+            for entry in self._logs.get((step.id, attempt.part, attempt.number), ()):
+                if entry.kind == "tool":
+                    calls.setdefault(entry, []).append(name)
         if not calls:
             return
+        rows = list(calls.items())
         # What did not work is never among those left out.
-        ranked = sorted(range(len(calls)), key=lambda i: calls[i][1].verdict == "ok")
-        shown = [calls[i] for i in sorted(ranked[:_MOST_CALLS])]
-        columns = [Column("Call"), Column("Verdict"), Column("What came back"), Column("Attempt")]
-        rows = (self._call_row(attempt, entry) for attempt, entry in shown)
-        yield table(f"Tool calls of {step.id}", columns, rows)
-        if len(calls) > _MOST_CALLS:
-            yield self._cut(step, f"{len(calls) - _MOST_CALLS:,} more calls")
+        ranked = sorted(range(len(rows)), key=lambda place: rows[place][0].verdict == "ok")
+        shown = [rows[place] for place in sorted(ranked[:_MOST_CALLS])]
+        cells = (self._call_row(entry, names) for entry, names in shown)
+        yield table(f"Tool calls of {step.id}", _CALL_COLUMNS, cells)
+        if len(rows) > _MOST_CALLS:
+            yield self._cut(step, f"{len(rows) - _MOST_CALLS:,} more calls")
 
-    def _call_row(self, attempt: AttemptReport, entry: Excerpt) -> list[Content]:
+    def _call_row(self, entry: Excerpt, names: Sequence[str]) -> list[Content]:
         said, _, result = entry.text.partition("\n")
         tool, _, arguments = said.partition(" ")
-        name = f"{attempt.part} {attempt.number}".strip()
         shown = [tool, " ", tag("code", beginning(arguments[: self._most_of_entry], "Arguments"))]
-        verdict = _VERDICTS.get(entry.verdict, entry.verdict)
         came_back = beginning(result[: self._most_of_entry], f"What {tool} gave") if result else "-"
-        return [shown, word(verdict), came_back, name]
+        verdict = _VERDICTS.get(entry.verdict, entry.verdict)
+        return [shown, word(verdict), came_back, listed(dict.fromkeys(names), _MOST_NAMES)]
 
     def _transcript(self, step: StepReport) -> Iterator[Html]:
         attempts = [
