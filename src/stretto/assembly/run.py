@@ -151,7 +151,7 @@ class Run:
         if any(step.changes for step in report.steps):
             project = self._engine.project_of(history)
             report = await asyncio.to_thread(with_patches, project, report, history)
-        return view_of(report, history)
+        return view_of(report, history, self._engine.project.redactor.text)
 
     async def diff(self, step: str) -> "StepChange":
         """What a step changed in its own copy of the workspace. Raises NotFound."""

@@ -1,13 +1,14 @@
 """Plans and reports as values that draw themselves: in a notebook, as text, as JSON.
 
-What models said is text in all of these, never markup.
+What models said is text in all of these, or Markdown that can do no harm, never markup.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from stretto.events.model import Event
 from stretto.plan.model import Plan
 from stretto.problems import Problem
 from stretto.report.model import Report
@@ -65,6 +66,9 @@ class RunReport(Report):
     """What a run did, as a value: `status`, `output`, `steps["brief"].output`, `issues`, `usage`."""
 
     plan: Plan | None = None
+    # What the transcripts on the page are made of, and what hides secrets in them.
+    events: tuple[Event, ...] = field(default=(), compare=False)
+    hide: Callable[[str], str] = field(default=str, compare=False)
 
     def markdown(self) -> str:
         from stretto.report.markdown import as_markdown
@@ -74,8 +78,10 @@ class RunReport(Report):
     def html(self) -> str:
         """One page that needs nothing else: no script, no request."""
         from stretto.report.html import as_html
+        from stretto.report.transcript import transcripts
 
-        return as_html(self, self.plan)
+        logs = transcripts(self.plan, self.events) if self.plan else {}
+        return self.hide(as_html(self, self.plan, logs))
 
     def json(self) -> dict[str, Any]:
         """As `stretto report --json` prints it."""
@@ -90,9 +96,11 @@ class RunReport(Report):
         return self.markdown()
 
     def _repr_svg_(self) -> str | None:
-        from stretto.report.diagrams import draw
+        """The graph, with how each step stands."""
+        from stretto.report.diagrams import draw_run
 
-        return draw(self.plan, "svg") if self.plan else None
+        statuses = {step.id: step.status for step in self.steps}
+        return draw_run(self.plan, statuses, {}) if self.plan else None
 
     def _repr_html_(self) -> str:
         return _frame(self.html())
@@ -102,9 +110,9 @@ class RunReport(Report):
         return self.markdown().replace("&", "&amp;").replace("<", "&lt;")
 
 
-def view_of(report: Report, history: "History") -> RunReport:
+def view_of(report: Report, history: "History", hide: Callable[[str], str]) -> RunReport:
     values = {each.name: getattr(report, each.name) for each in fields(report)}
-    return RunReport(**values, plan=history.state.plan)
+    return RunReport(**values, plan=history.state.plan, events=history.events, hide=hide)
 
 
 def _frame(page: str) -> str:

@@ -5,7 +5,7 @@ anywhere. What models said is text in it, or Markdown that can do no harm, never
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from stretto.plan.model import Plan
@@ -29,12 +29,13 @@ from stretto.report.step_section import StepSections, Transcripts
 from stretto.report.text import calls_of, cost_of_models, length, moment, status_word, tokens
 from stretto.report.timeline import chart
 from stretto.text.visible import one_line
-from stretto.vocabulary.statuses import UNFINISHED, StepStatus
+from stretto.vocabulary.statuses import UNFINISHED, RunStatus, StepStatus
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'none'; "
     "base-uri 'none'; form-action 'none'"
 )
+_MOST_LINKS = 8
 _MOST_OPEN_LEGS = 12
 _MOST_OPEN_ISSUES = 12
 _MOST_OPEN_BOXES = 40  # a larger graph is folded
@@ -113,19 +114,34 @@ def _header(report: Report) -> Html:
         told.append(tag("p", tag("b", "What to do: "), found.advice))
     if found.commands:
         told.append(tag("ul", map(_next, found.commands), class_="next"))
+    told += _ways_to_failures(report)
     return tag(
         "header",
         tag("p", "Workflow execution report", class_="kind"),
         tag("h1", one_line(report.workflow)),
         tag(
             "div",
-            word(report.status),
+            # A run waits for a person; a step that waits does so for other steps.
+            word(report.status, "?" if report.status == RunStatus.WAITING else ""),
             tag("div", told),
             class_=f"conclusion {status_class(report.status)}",
         ),
         facts(_figures(report), "tiles"),
         tag("p", (tag("span", fact) for fact in _facts(report)), class_="facts"),
     )
+
+
+def _ways_to_failures(report: Report) -> Iterator[Html]:
+    places = _places(report)
+    failed = [step.id for step in report.steps if step.status == StepStatus.FAILED]
+    links = [tag("a", id, href=places[id]) for id in failed[:_MOST_LINKS]]
+    if links:
+        yield tag("p", "In full below: ", join(_parted(links)))
+
+
+def _parted(links: Sequence[Html]) -> Iterator[Content]:
+    for number, link in enumerate(links):
+        yield from (", ", link) if number else (link,)
 
 
 def _next(each: NextCommand) -> Html:
@@ -169,7 +185,9 @@ def _figures(report: Report) -> Iterator[tuple[str, str]]:
 
 def _answer(report: Report) -> Content:
     if report.output is None:
-        return muted("None.")
+        return muted(
+            "The run has none so far." if report.ended_at is None else "The run gave none."
+        )
     return show_answer(report.output, "Answer", f"stretto output {report.run_id}")
 
 

@@ -42,10 +42,10 @@ def status_class(status: str) -> str:
     return f"is-{status.replace(' ', '-')}"
 
 
-def word(status: str) -> Html:
+def word(status: str, sign: str = "") -> Html:
     """A sign, a colour and a word: none of them alone."""
-    sign = tag("span", MARKS.get(status, "·"), class_="sign", aria_hidden="true")
-    return tag("span", sign, status_word(status), class_=f"word {status_class(status)}")
+    drawn = tag("span", sign or MARKS.get(status, "·"), class_="sign", aria_hidden="true")
+    return tag("span", drawn, status_word(status), class_=f"word {status_class(status)}")
 
 
 def quote(text: str, name: str, kind: str = "") -> Html:

@@ -15,7 +15,7 @@ from stretto.report.text import raw, size
 from stretto.text.visible import visible
 from stretto.vocabulary.json_value import Json
 
-_MOST_PAGE_CHARACTERS = 2_500_000
+_MOST_PAGE_CHARACTERS = 1_500_000
 _MOST_VALUE_CHARACTERS = 200_000
 _LEAST_VALUE_CHARACTERS = 1_000
 _MOST_MARKDOWN_OF_STEPS = 300_000
