@@ -324,3 +324,19 @@ def test_a_provider_that_asks_for_too_long_a_wait_is_not_waited_for(asked: float
 @pytest.mark.parametrize("asked", [-5.0, float("nan"), 0.0, None])
 def test_a_wait_that_makes_no_sense_is_none(asked: float | None) -> None:
     assert wait_asked_for(asked) == 0.0
+
+
+def test_the_retry_of_a_fallback_agent_counts() -> None:
+    recipe = """
+name: t
+agents: {stand-in: {prompt: p, retry: {max_attempts: 3, backoff: linear}}}
+steps:
+  - {id: a, subagent: worker, prompt: go, retry: {max_attempts: 2}, on_failure: "fallback:stand-in"}
+"""
+    run = drive(recipe, {"worker": Fail(), "stand-in": [Fail(), Fail(), "saved"]})
+    assert [start.request.agent for start in run.starts] == ["worker"] * 2 + ["stand-in"] * 3
+    assert run.output == "saved"
+    assert sum(isinstance(command, SetTimer) for command in run.commands) == 2
+    failed = drive(recipe, {"a": Fail()})
+    assert [start.request.agent for start in failed.starts] == ["worker"] * 2 + ["stand-in"] * 3
+    assert failed.ended == [RunStatus.FAILED]

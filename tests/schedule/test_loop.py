@@ -39,11 +39,12 @@ def test_the_validator_gets_the_candidate_as_its_input() -> None:
     assert run.prompt("draft", "check.1") == "You judge.\n\n## Input\n\ntext"
 
 
-def test_the_producer_runs_again_with_the_original_input_and_the_feedback() -> None:
+def test_the_producer_runs_again_with_the_original_input_its_candidate_and_the_feedback() -> None:
     run = drive(loop(), {"writer": ["one", "two"], "judge": [NO, YES]})
     first = "You write.\n\n## Input\n\nthe topic"
     assert run.prompt("draft", "try.1") == first
-    assert run.prompt("draft", "try.2") == first + '\n\n## Feedback\n\n["shorter"]'
+    mend = '\n\n## Your last candidate\n\none\n\n## Feedback\n\n["shorter"]'
+    assert run.prompt("draft", "try.2") == first + mend
     assert run.prompt("draft", "check.2") == "You judge.\n\n## Input\n\ntwo"
     assert run.output == "two"
     assert run.state.steps[StepId("draft")].iteration == 2
@@ -51,11 +52,11 @@ def test_the_producer_runs_again_with_the_original_input_and_the_feedback() -> N
 
 def test_a_producer_that_names_the_feedback_itself_gets_it_there_only() -> None:
     run = drive(
-        loop(writer="Try {{iteration}}. Heed: {{feedback}}"),
+        loop(writer="Try {{iteration}}. Heed: {{feedback}} {{candidate}}"),
         {"writer": ["one", "two"], "judge": [NO, YES]},
     )
-    assert run.prompt("draft", "try.1") == "Try 1. Heed: \n\n## Input\n\nthe topic"
-    assert run.prompt("draft", "try.2") == 'Try 2. Heed: ["shorter"]\n\n## Input\n\nthe topic'
+    assert run.prompt("draft", "try.1") == "Try 1. Heed:  \n\n## Input\n\nthe topic"
+    assert run.prompt("draft", "try.2") == 'Try 2. Heed: ["shorter"] one\n\n## Input\n\nthe topic'
     assert run.warnings() == ""
 
 
@@ -129,3 +130,28 @@ steps:
     assert run.output == '{"n": 2}'
     assert [start.attempt.part.text for start in run.starts] == ["try.1", "try.2", "try.3"]
     assert "'until' is undecided" in run.warnings()
+
+
+def test_a_loop_with_until_shows_its_agent_the_last_candidate_too() -> None:
+    recipe = """
+name: t
+steps:
+  - id: grow
+    prompt: Grow.
+    loop: {agent: worker, until: "iteration > 1"}
+"""
+    run = drive(recipe, {"worker": ["seed", "tree"]})
+    assert run.prompt("grow", "try.1") == "Grow."
+    assert run.prompt("grow", "try.2") == "Grow.\n\n## Your last candidate\n\nseed"
+
+
+def test_fields_of_the_candidate_can_be_named() -> None:
+    recipe = """
+name: t
+steps:
+  - id: grow
+    prompt: "From {{candidate.height}} on."
+    loop: {agent: worker, until: "iteration > 1"}
+"""
+    run = drive(recipe, {"worker": ['{"height": 3}', "tree"]})
+    assert run.prompt("grow", "try.2") == "From 3 on."

@@ -69,6 +69,34 @@ def test_wait_n_fails_as_soon_as_it_cannot_succeed_any_more() -> None:
     assert run.ended == [RunStatus.FAILED]
 
 
+@pytest.mark.parametrize("policy", ["skip", "inline"])
+@pytest.mark.parametrize("wait", ["all", "3"])
+def test_branches_that_may_fail_count_the_same_however_many_are_waited_for(
+    wait: str, policy: str
+) -> None:
+    run = drive(fan(wait, f", on_failure: {policy}"), {"fan/second": Fail()})
+    output = run.state.steps[StepId("fan")].output
+    assert isinstance(output, dict)
+    assert (list(output), output["second"] is None) == (
+        ["one", "second", "three"],
+        policy == "skip",
+    )
+    assert run.status is RunStatus.PARTIAL
+
+
+def test_wait_n_prefers_branches_that_succeed_to_one_that_may_fail() -> None:
+    slow = Give("3", after=9)
+    run = drive(fan("2", ", on_failure: skip"), {"fan/second": Fail(), "fan/three": slow})
+    assert run.state.steps[StepId("fan")].output == {"one": "fan/one", "second": None, "three": "3"}
+    assert run.state.steps[StepId("fan")].ended_at == 9
+
+
+def test_when_all_branches_that_may_fail_do_the_step_fails_however_many_are_waited_for() -> None:
+    recipe = fan("2", extra="on_failure: block").replace("p}", "p, retry: {on_failure: skip}}")
+    run = drive(recipe, {"fan": Fail()})
+    assert run.statuses()["fan"] == "failed"
+
+
 def test_wait_all_lets_the_others_finish_after_a_failure_and_keeps_them() -> None:
     script: Script = {"fan/one": Fail("bad"), "fan/second": "2", "fan/three": Give("3", after=50)}
     run = drive(fan(), script)

@@ -144,3 +144,48 @@ output: "%s"
     assert said in str(run.state.steps[StepId("b")].error)
     assert said in str(run.state.steps[StepId("c")].error)
     assert said in str(output_of(run.state))
+
+
+CHECKED = """
+name: t
+agents:
+  own:
+    prompt: You score.
+    validation:
+      schema: {type: object, properties: {score: {type: number}}, required: [score]}
+      rules: [Score must be between 1 and 5, Be kind]
+  judge: {prompt: You judge.}
+steps:
+  - id: a
+    PROMPT
+    output: {format: json, schema: {type: object, required: [title]}}
+"""
+
+
+def test_both_the_schema_of_a_step_and_that_of_its_agent_hold() -> None:
+    run = drive(CHECKED.replace("PROMPT", "subagent: own\n    prompt: Score it."))
+    schema = run.starts[0].request.schema
+    assert schema is not None
+    assert schema["required"] == ["score", "title"]
+    assert schema["properties"] == {"score": {"type": "number"}}
+
+
+def test_what_a_step_s_output_must_be_is_not_asked_of_who_only_helps() -> None:
+    looped = "prompt: Score it.\n    loop: {agent: own, validator: judge}"
+    run = drive(CHECKED.replace("PROMPT", looped), {"judge": '{"passed": true}'})
+    made, judged = (start.request for start in run.starts)
+    assert (made.format, judged.format, judged.schema) == ("json", None, None)
+    mapped = 'map: {over: "[1]", stages: [{agent: judge}, {agent: judge}], reduce: own}'
+    run = drive(CHECKED.replace("PROMPT", mapped))
+    *elements, reduced = (start.request for start in run.starts)
+    assert [(each.format, each.schema) for each in elements] == [(None, None)] * 2
+    assert reduced.format == "json"
+
+
+def test_the_rules_are_told_before_the_first_attempt_beside_the_prompt() -> None:
+    run = drive(CHECKED.replace("PROMPT", "subagent: own\n    prompt: Score it."))
+    request = run.starts[0].request
+    assert request.prompt == "Score it."
+    assert request.instructions == (
+        "You score.\n\n## Rules for your answer\n\n- Score must be between 1 and 5\n- Be kind"
+    )

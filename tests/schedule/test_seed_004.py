@@ -65,7 +65,9 @@ def test_loop_executed_judged_fed_back_and_left() -> None:
     recipe = HEAD + "    - {id: l, loop: {agent: one, validator: judge, max_iterations: 2}}\n"
     run = drive(recipe, {"judge": ['{"passed": false, "feedback": "more"}', '{"passed": true}']})
     assert [start.request.agent for start in run.starts] == ["one", "judge", "one", "judge"]
-    assert run.prompt("l", "try.2") == "You are one.\n\n## Feedback\n\nmore"
+    assert run.prompt("l", "try.2") == (
+        "You are one.\n\n## Your last candidate\n\nl/try.1\n\n## Feedback\n\nmore"
+    )
 
 
 def test_map_resolved_deployed_collected_reduced_stored() -> None:

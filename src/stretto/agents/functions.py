@@ -15,7 +15,7 @@ A function gets its arguments by the names of its parameters:
     prompt      the rendered prompt
     context     an AgentContext (also under any other name that is annotated so)
     inputs      all inputs of the workflow, converted to the annotated type
-    item, index, feedback, iteration
+    item, index, candidate, feedback, iteration
                 inside a map or a loop
     NAME        the workflow's input of that name, converted to the annotated type
 
@@ -66,7 +66,7 @@ from stretto.vocabulary.models import FUNCTION_MODEL, is_function
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
 
-_LOCAL = ("item", "index", "feedback", "iteration")
+_LOCAL = ("item", "index", "candidate", "feedback", "iteration")
 _NOT_JSON = "it returned a {}, which is neither text nor JSON"
 
 
@@ -82,7 +82,7 @@ class AgentContext:
     workspace: Path | None  # the folder that the step works in
     inputs: Mapping[str, Json]
     results: Mapping[str, Json]  # the outputs of the steps that this step depends on
-    local: Mapping[str, Json]  # item, index, feedback, iteration
+    local: Mapping[str, Json]  # item, index, candidate, feedback, iteration
     instructions: str  # the agent's own prompt, where the recipe defines the agent
     previous: Json  # the output of the map stage before, or what a loop's validator checks
     seconds_left: float | None  # until a timeout ends the attempt

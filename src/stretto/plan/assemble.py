@@ -265,7 +265,14 @@ class _Assembly:
             ),
             on_failure=nearest.policy if nearest else None,
             fallback=nearest.fallback if nearest else None,
+            fallback_retry=self._own_retry(nearest.fallback if nearest else None),
         )
+
+    def _own_retry(self, agent: AgentId | None) -> RetryPolicy:
+        if agent is None:
+            return NO_RETRY
+        retry = _find_agent(self.draft, agent).retry
+        return _retry(retry.max_attempts or 1, retry.backoff or "none")
 
     def _style(self, at: Path) -> BriefStyle:
         is_written = at and at[-1] in ("prompt", "input", "task")

@@ -5,7 +5,7 @@ input    the agent's own prompt, then what it gets under "Input"
 task     what the step says, then what the steps before it found
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from stretto.plan.model import BriefStyle
@@ -35,6 +35,15 @@ def compose(
             agent_prompt, append_section(step_text, f"## Results so far\n\n{found}")
         )
     return ComposedPrompt(agent_prompt, step_text)
+
+
+def with_rules(instructions: str, rules: Sequence[str]) -> str:
+    """The rules that the answer must meet, told with the instructions: the prompt stays what the
+    recipe says."""
+    if not rules:
+        return instructions
+    listed = "\n".join(f"- {rule}" for rule in rules)
+    return append_section(instructions, f"## Rules for your answer\n\n{listed}")
 
 
 def under_headings(sections: Iterable[tuple[str, str]]) -> str:

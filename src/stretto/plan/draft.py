@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stretto.templates.expression import Expression
 
 IN_MAP = frozenset({"item", "index"})
-IN_LOOP = frozenset({"feedback", "iteration"})
+IN_LOOP = frozenset({"candidate", "feedback", "iteration"})
 NOWHERE: frozenset[str] = frozenset()
 EVERYWHERE = IN_MAP | IN_LOOP
 

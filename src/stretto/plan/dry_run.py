@@ -213,13 +213,14 @@ def _most(step: PlannedStep, cost: Callable[[Brief], int]) -> int:
 
 
 def _attempts(brief: Brief) -> int:
-    # A fallback gets the same input and one chance of its own.
-    return brief.retry.max_attempts + (1 if brief.fallback else 0)
+    return brief.retry.max_attempts + (brief.fallback_retry.max_attempts if brief.fallback else 0)
 
 
 def _calls(brief: Brief, agents: Mapping[AgentId, PlannedAgent]) -> int:
     calls = brief.retry.max_attempts * _turns(agents[brief.agent])
-    return calls + (_turns(agents[brief.fallback]) if brief.fallback else 0)
+    if brief.fallback is None:
+        return calls
+    return calls + brief.fallback_retry.max_attempts * _turns(agents[brief.fallback])
 
 
 def _turns(agent: PlannedAgent) -> int:

@@ -82,6 +82,7 @@ class Brief(_Part, frozen=True):
     fallback: AgentId | None = None
     playbooks: tuple[str, ...] = ()  # that it is given in full
     loadable: tuple[str, ...] = ()  # playbooks that it is told the names of
+    fallback_retry: RetryPolicy = NO_RETRY  # the fallback agent's own
 
 
 class PlannedPlaybook(_Part, frozen=True):

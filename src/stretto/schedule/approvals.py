@@ -43,7 +43,7 @@ from stretto.schedule.state import (
     StepState,
 )
 from stretto.schedule.transition import Transition, stop_asking
-from stretto.schedule.work import elements_of, target_of
+from stretto.schedule.work import FIRST_ROUND, elements_of, target_of
 from stretto.templates.scope import MISSING, Missing
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import StepStatus
@@ -215,7 +215,7 @@ def _first_parts(state: RunState, step: StepState) -> Iterator[PartState]:
             if target is not None and target.brief is not None:
                 yield _blank_part(WHOLE_STEP, target.brief)
         case PlannedLoop():
-            yield _blank_part(TryPart(1), work.producer, {"feedback": None, "iteration": 1})
+            yield _blank_part(TryPart(1), work.producer, dict(FIRST_ROUND))
         case PlannedMap():
             values = elements_of(work, state.scope)
             for index, item in enumerate(values if isinstance(values, list) else ()):

@@ -185,7 +185,8 @@ def fail_part(
     part.failure = failure
     if failure.kind in ("validation", "truncated"):
         part.not_accepted = failure.error
-    brief, number = part.brief, len(part.attempts)
+    brief = part.brief
+    retry = brief.fallback_retry if part.has_fallen_back else brief.retry
     asked = wait_asked_for(retry_after_seconds)
     if asked > LONGEST_RETRY_AFTER_SECONDS:
         waits = f"the provider asks to wait {format_duration(asked)}"
@@ -193,15 +194,14 @@ def fail_part(
         failure = FailureReason(failure.kind, f"{failure.error}; {waits}, and {most} is the most")
         part.failure = failure
     is_retried = failure.kind not in NOT_RETRIED and asked <= LONGEST_RETRY_AFTER_SECONDS
-    may_retry = is_retried and not part.has_fallen_back
-    if may_retry and part.tries < brief.retry.max_attempts:
+    if is_retried and part.tries < retry.max_attempts:
         chance = chance_of(transition.state.seed, part.attempts[-1].id)
-        delay = retry_delay(brief.retry.backoff, number, chance, asked)
+        delay = retry_delay(retry.backoff, part.tries, chance, asked)
         _retry(transition, step, part, delay)
     elif brief.fallback and not part.has_fallen_back and failure.kind != "budget":
         step.warn(f"{brief.agent} failed, {brief.fallback} took over: {failure.error}")
         part.agent, part.has_fallen_back = brief.fallback, True
-        part.not_accepted = ""
+        part.not_accepted, part.tries = "", 0
         start_attempt(transition, step, part)
     else:
         give_up(transition, step, part, failure)

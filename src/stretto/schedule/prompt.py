@@ -1,10 +1,10 @@
 """Make the command that starts the next attempt of a part, with its prompt and its whole request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from stretto.events.attempts import AttemptId, CheckPart
-from stretto.plan.composed_prompt import append_section, compose, under_headings
-from stretto.plan.model import PlannedAgent
+from stretto.events.attempts import AttemptId, CheckPart, ItemPart
+from stretto.plan.composed_prompt import append_section, compose, under_headings, with_rules
+from stretto.plan.model import PlannedAgent, PlannedMap
 from stretto.playbooks.learned_skills import LearnedSkill, learned_skills
 from stretto.ports.runner import AttemptRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
@@ -13,7 +13,8 @@ from stretto.schedule.state import PartState, RunState, StepState
 from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope
 from stretto.templates.template import Reference, Template
-from stretto.vocabulary.json_value import loaded
+from stretto.validation.combined_schema import combine_schemas
+from stretto.vocabulary.json_value import Json, loaded
 from stretto.vocabulary.models import CLI_MODEL, LOCAL_MODEL, is_function
 from stretto.vocabulary.statuses import StepStatus
 from stretto.vocabulary.tools import LOAD_PLAYBOOK
@@ -41,13 +42,15 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
         run_id=state.run_id,
         attempt=AttemptId(step.id, len(part.attempts) + 1, part.id),
         agent=agent.id,
-        instructions=instructions,
+        instructions=instructions
+        if is_function(model)
+        else with_rules(instructions, agent.validation.rules),
         prompt=prompt,
         model=model,
         tools=(*agent.tools, LOAD_PLAYBOOK) if loadable else agent.tools,
         max_turns=agent.max_turns,
-        format=planned.output.format,
-        schema=planned.output.schema or agent.validation.schema,
+        format=planned.output.format if _gives_output(step, part) else None,
+        schema=_schema(step, part, agent),
         rules=agent.validation.rules,
         fallback_models=agent.fallback_models,
         max_output_tokens=planned.max_output_tokens or agent.max_output_tokens,
@@ -106,14 +109,34 @@ def _compose(
     prompt = composed.prompt
     if step.edited_prompts is not None and part.name in step.edited_prompts:
         prompt = step.edited_prompts[part.name]
-    feedback = part.local.get("feedback")
-    if feedback is not None and part.upstream is MISSING and not _names_feedback(agent, part):
-        prompt = append_section(prompt, f"## Feedback\n\n{as_text(feedback)}")
+    for heading, name in (("Your last candidate", "candidate"), ("Feedback", "feedback")):
+        value = part.local.get(name) if part.upstream is MISSING else None
+        if value is not None and not _names(agent, part, name):
+            prompt = append_section(prompt, f"## {heading}\n\n{as_text(value)}")
     if part.not_accepted:
         prompt = append_section(
             prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}"
         )
     return prompt, composed.instructions
+
+
+def _schema(step: StepState, part: PartState, agent: PlannedAgent) -> Mapping[str, Json] | None:
+    """Both that of the agent and that of the step hold."""
+    of_step = step.planned.output.schema if _gives_output(step, part) else None
+    return combine_schemas(agent.validation.schema, of_step)
+
+
+def _gives_output(step: StepState, part: PartState) -> bool:
+    """Whether its answer is the step's output, or an element of it."""
+    match part.id:
+        case CheckPart():
+            return False
+        case ItemPart(stage=stage):
+            work = step.planned.work
+            is_last = isinstance(work, PlannedMap) and stage + 1 == len(work.stages)
+            return is_last and isinstance(work, PlannedMap) and work.reducer is None
+        case _:
+            return True
 
 
 def _default_input(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
@@ -150,8 +173,8 @@ def _is_skipped(state: RunState, reference: Reference) -> bool:
     return value is not None and value.status == StepStatus.SKIPPED
 
 
-def _names_feedback(agent: PlannedAgent, part: PartState) -> bool:
-    return any(_uses(template, "feedback") for template in (agent.prompt, part.brief.instruction))
+def _names(agent: PlannedAgent, part: PartState, name: str) -> bool:
+    return any(_uses(template, name) for template in (agent.prompt, part.brief.instruction))
 
 
 def _uses(template: Template | None, name: str) -> bool:

@@ -90,7 +90,7 @@ class PartState:
     id: Part
     brief: Brief
     agent: AgentId  # the agent at work: the brief's, later perhaps its fallback
-    local: Mapping[str, Json]  # item, index, feedback, iteration
+    local: Mapping[str, Json]  # item, index, candidate, feedback, iteration
     upstream: Kept | Missing = MISSING  # output of earlier parts, shown under its "Input" heading
     status: PartStatus = "running"
     attempts: list[AttemptState] = field(default_factory=list)

@@ -1,5 +1,6 @@
 """The kinds of work a step can have, and what each does with the parts it is made of."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from stretto.events.attempts import (
@@ -104,19 +105,23 @@ def _end_branch(
     if work.wait == "all":
         # The other branches finish even if one has failed: their outputs are kept.
         if under_way == 0:
-            _end_branches(transition, step)
+            _end_branches(transition, step, work)
     elif succeeded >= work.needed:
         if lost := [each.name for each in parts if each.status not in ("succeeded", "failed")]:
             enough = f"{work.needed} of {len(parts)} had succeeded"
             step.warn(f"stopped once {enough}: {listed(lost, 16)}")
         succeed(transition, step, Gathered(step.kept_outputs))
-    elif succeeded + under_way < work.needed:
+    elif under_way == 0 and len(step.kept_outputs) >= work.needed:
+        # Too few succeeded, but those that failed may: the step goes on as if it waited for all.
+        _end_branches(transition, step, work)
+    elif len(step.kept_outputs) + under_way < work.needed:
         fail(transition, step, _branches_failure(step), step.planned.on_failure)
 
 
-def _end_branches(transition: Transition, step: StepState) -> None:
+def _end_branches(transition: Transition, step: StepState, work: PlannedParallel) -> None:
+    """All branches have ended."""
     outputs, parts = step.kept_outputs or {}, list(step.parts.values())
-    if len(outputs) < len(parts):
+    if work.wait == "all" and len(outputs) < len(parts):
         fail(transition, step, _branches_failure(step), step.planned.on_failure)
         return
     if all(part.status == "failed" for part in parts):
@@ -202,6 +207,8 @@ def _match_case(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | 
 
 
 MAX_ITERATIONS_REACHED = "max iterations reached"
+# What the producer of a loop is given besides its text, before there is anything to mend.
+FIRST_ROUND: Mapping[str, Json] = {"candidate": None, "feedback": None, "iteration": 1}
 
 
 def _begin_loop(transition: Transition, step: StepState, work: PlannedLoop) -> None:
@@ -229,7 +236,9 @@ def _end_loop_part(
 
 def _produce(transition: Transition, step: StepState, work: PlannedLoop, feedback: Json) -> None:
     step.iteration += 1
-    local: dict[str, Json] = {"feedback": feedback, "iteration": step.iteration}
+    local: dict[str, Json] = dict(FIRST_ROUND)
+    if step.iteration > 1:
+        local = {"candidate": step.output, "feedback": feedback, "iteration": step.iteration}
     start_part(transition, step, TryPart(step.iteration), work.producer, local)
 
 

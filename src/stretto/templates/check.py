@@ -204,6 +204,7 @@ _FACETS = ("output", "outputs", "status", "error", "validation", "chosen", "diff
 _LOOP_VARIABLES = {
     "item": "'item' exists inside a map step",
     "index": "'index' exists inside a map step",
+    "candidate": "'candidate' exists inside a loop step",
     "feedback": "'feedback' exists inside a loop step",
     "iteration": "'iteration' exists inside a loop step",
 }

@@ -125,7 +125,7 @@ OPERAND = "operand"
 # A hyphen between two name characters belongs to the name (`steps.a-b.output`), except right
 # after a loop variable: `index-1` is meant as a subtraction.
 _NAME = r"\w++(?:-+\w++)*"
-_LOOP_VARIABLE = r"(?:item|index|iteration|feedback)(?!\w)"
+_LOOP_VARIABLE = r"(?:item|index|iteration|feedback|candidate)(?!\w)"
 _TOKEN = rf"""(?xs)\s*+(?:
       (?P<number> [0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.]) )
     | (?P<word> (?:and|or|not|in|contains|true|false|null|True|False|None|none)(?![\w.]|-\w) )

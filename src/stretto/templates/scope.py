@@ -59,7 +59,9 @@ class Scope:
     inputs: Mapping[str, Json] = field(default_factory=dict)
     steps: Mapping[str, EndedStep] = field(default_factory=dict)
     stored: Mapping[str, str] = field(default_factory=dict)  # store_as name -> step id
-    local: Mapping[str, Json] = field(default_factory=dict)  # item, index, feedback, iteration
+    local: Mapping[str, Json] = field(
+        default_factory=dict
+    )  # item, index, candidate, feedback, iteration
     run_id: str = ""
 
 

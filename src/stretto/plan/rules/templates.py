@@ -12,6 +12,7 @@ from stretto.plan.edges import stored_names
 from stretto.recipe.model import Condition, Delegation, Loop, Map, Parallel, Switch
 from stretto.templates.check import Known, KnownStep, check_reference
 from stretto.templates.template import Fault, Reference, Template, parse_reference
+from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.json_value import Json
 
@@ -77,11 +78,11 @@ def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
         case Parallel():
             return KnownStep(tuple(step.work.output_keys), has_change=has_change)
         case Delegation(agent) if agent:
-            schema = schema or _schema_of(draft, agent)
+            schema = combine_schemas(_schema_of(draft, agent), schema)
         case Loop(agent) if agent:
-            schema = schema or _schema_of(draft, agent)
+            schema = combine_schemas(_schema_of(draft, agent), schema)
         case Map(reduce=reduce) if reduce:
-            schema = schema or _schema_of(draft, reduce)
+            schema = combine_schemas(_schema_of(draft, reduce), schema)
         case Map() if schema is None:
             last = step.work.stages[-1].agent if step.work.stages else step.work.agent
             item = _schema_of(draft, last) if last else None
