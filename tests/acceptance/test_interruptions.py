@@ -33,7 +33,7 @@ def test_after_kill_9_resume_goes_on_at_once_and_repeats_nothing_that_ended(
 ) -> None:
     with stuck(tmp_path) as (child, run_id):
         busy = stretto(tmp_path, "resume", run_id, "--json", *MODEL)
-        assert (busy.code, busy.json["error"]["kind"]) == (1, "leased")
+        assert (busy.code, busy.json["error"]["kind"]) == (5, "leased")
         child.kill()
         child.wait()
     assert stretto(tmp_path, "runs", "--json").json["runs"][0]["status"] == "interrupted"

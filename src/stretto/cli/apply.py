@@ -11,14 +11,15 @@ import click
 from stretto.assembly.changes import AppliedChange, ApplyOptions, apply_change
 from stretto.assembly.run import user_name
 from stretto.cli.foreground import OpenStretto
+from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_json, say
-from stretto.vocabulary.ids import RunId, StepId
+from stretto.vocabulary.ids import StepId
 
 
 @click.command("apply")
-@click.argument("run")
-@click.argument("step")
+@click.argument("run", metavar="[RUN]")
+@click.argument("step", metavar="STEP", required=False)
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 @click.option(
     "--unfinished",
@@ -40,7 +41,7 @@ from stretto.vocabulary.ids import RunId, StepId
 @json_option
 def command(
     run: str,
-    step: str,
+    step: str | None,
     dry_run: bool,
     unfinished: bool,
     allow_removals: bool,
@@ -59,11 +60,16 @@ def command(
     options = ApplyOptions(
         dry_run, unfinished, allow_removals, allow_secrets, resolved, ours, theirs
     )
-    _print(asyncio.run(_apply(RunId(run), StepId(step), options)), as_json)
+    _print(asyncio.run(_apply(run, step, options, as_json)), as_json)
 
 
-async def _apply(run_id: RunId, step: StepId, options: ApplyOptions) -> AppliedChange:
+async def _apply(
+    handle: str | None, named: str | None, options: ApplyOptions, as_json: bool
+) -> AppliedChange:
+    handle, named = (handle, named) if named is not None else (None, handle)
+    step = StepId(named or "")
     async with OpenStretto() as stretto:
+        run_id = await find_run(stretto, handle, as_json)
         runs = await stretto.engine.runs_of()
         history = await runs.history(run_id)
         runs.check(history)

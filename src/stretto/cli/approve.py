@@ -3,13 +3,14 @@
 import asyncio
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto, drive, prepare
+from stretto.cli.handles import find_asking
 from stretto.cli.options import accept_option, json_option, model_option
 from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import page, print_json, say
@@ -27,8 +28,8 @@ no_resume_option = click.option(
 
 
 @click.command("approve")
-@click.argument("run")
-@click.argument("step")
+@click.argument("run", metavar="[RUN]")
+@click.argument("step", metavar="STEP", required=False)
 @click.option(
     "--show", is_flag=True, help="Show what would run and on what grounds; decide nothing."
 )
@@ -44,7 +45,7 @@ no_resume_option = click.option(
 @json_option
 def command(
     run: str,
-    step: str,
+    step: str | None,
     show: bool,
     reason: str,
     edit: str | None,
@@ -60,13 +61,14 @@ def command(
     The approval holds for what would run now: prompts, agents, models, tools and sets. If any of
     that changes before the step starts, it is asked about again.
     """
-    decision = GateDecision(run, step, "approved", reason, is_left, model, accepted, as_json)
+    handle, named = (run, step) if step is not None else (None, run)
+    decision = GateDecision(handle, named, "approved", reason, is_left, model, accepted, as_json)
     return asyncio.run(_approve(decision, show, edit, part, key))
 
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    run: str
+    run: str | None  # as it was written
     step: str
     verdict: str  # approved or rejected
     reason: str
@@ -74,13 +76,20 @@ class GateDecision:
     model: str | None
     accepted: str | None
     as_json: bool
+    run_id: str = ""
+
+
+async def with_run(stretto: OpenStretto, decision: GateDecision) -> GateDecision:
+    found = await find_asking(stretto, decision.run, decision.step, decision.as_json)
+    return replace(decision, run_id=found)
 
 
 async def _approve(
     decision: GateDecision, show: bool, edit: str | None, part: str, key: str | None
 ) -> int:
     async with OpenStretto() as stretto:
-        run, step = stretto.open(decision.run), StepId(decision.step)
+        decision = await with_run(stretto, decision)
+        run, step = stretto.open(decision.run_id), StepId(decision.step)
         state = await run.state()
         if show:
             return _show(state, step, decision.as_json)
@@ -98,19 +107,19 @@ async def go_on(stretto: OpenStretto, decision: GateDecision) -> int:
     """Continue the run at once: in the process that drives it, or else here."""
     as_json = decision.as_json
     if as_json:
-        said = {"run_id": decision.run, "step": decision.step, "decision": decision.verdict}
+        said = {"run_id": decision.run_id, "step": decision.step, "decision": decision.verdict}
         print_json({"ok": True, **said})
     else:
         say(f"{decision.verdict} {decision.step}", err=not decision.is_left)
-    run = stretto.open(decision.run)
+    run = stretto.open(decision.run_id)
     if await run.is_driven():
         return 0
     if decision.is_left:
         if not as_json and not (await run.state()).has_ended:
-            say(f"no process drives this run; continue it with: stretto resume {decision.run}")
+            say(f"no process drives this run; continue it with: stretto resume {decision.run_id}")
         return 0
     request = RunRequest(
-        of=RunId(decision.run),
+        of=RunId(decision.run_id),
         is_resumed=True,
         model=decision.model,
         accepted=frozenset([decision.accepted] if decision.accepted else []),

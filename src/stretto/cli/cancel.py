@@ -5,23 +5,29 @@ import asyncio
 import click
 
 from stretto.cli.foreground import OpenStretto
+from stretto.cli.handles import find_unended
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_json, say
 
 
 @click.command("cancel")
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option("--reason", default="", help="Kept in the journal.")
 @json_option
-def command(run: str, reason: str, as_json: bool) -> None:
-    """Stop a run. What had ended is kept."""
-    asyncio.run(_cancel(run, reason))
+def command(run: str | None, reason: str, as_json: bool) -> None:
+    """Stop a run. What had ended is kept.
+
+    Without a RUN: the only one that has not ended.
+    """
+    run_id = asyncio.run(_cancel(run, reason, as_json))
     if as_json:
-        print_json({"ok": True, "run_id": run})
+        print_json({"ok": True, "run_id": run_id})
     else:
-        say(f"asked run {run} to stop; stretto report {run} shows what it has done")
+        say(f"asked run {run_id} to stop; stretto report {run_id} shows what it has done")
 
 
-async def _cancel(run: str, reason: str) -> None:
+async def _cancel(run: str | None, reason: str, as_json: bool) -> str:
     async with OpenStretto() as stretto:
-        await stretto.open(run).cancel(reason)
+        run_id = await find_unended(stretto, run, as_json)
+        await stretto.open(run_id).cancel(reason)
+        return run_id

@@ -6,6 +6,7 @@ import click
 
 from stretto.assembly.project import Project
 from stretto.cli.foreground import OpenStretto
+from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_bytes, print_json, say
 from stretto.execution.history import History
@@ -13,21 +14,24 @@ from stretto.report.difference import difference, difference_as_json, difference
 
 
 @click.command("diff")
-@click.argument("run")
-@click.argument("other", metavar="STEP|RUN")
+@click.argument("run", metavar="[RUN]")
+@click.argument("other", metavar="STEP|RUN", required=False)
 @json_option
-def command(run: str, other: str, as_json: bool) -> None:
+def command(run: str, other: str | None, as_json: bool) -> None:
     """Show what a step changed, as a patch; or what differed between two runs, step by step."""
-    asyncio.run(_diff(run, other, as_json))
+    handle, named = (None, run) if other is None else (run, other)
+    asyncio.run(_diff(handle, named, as_json))
 
 
-async def _diff(run: str, other: str, as_json: bool) -> None:
+async def _diff(handle: str | None, other: str, as_json: bool) -> None:
     async with OpenStretto() as stretto:
-        first = await stretto.open(run).history()
+        run_id = await find_run(stretto, handle, as_json)
+        first = await stretto.open(run_id).history()
         if other in first.state.steps:
             _show_change(stretto.project, first, other, as_json)
             return
-        found = difference(first.state, await stretto.open(other).state())
+        second = await find_run(stretto, other, as_json)
+        found = difference(first.state, await stretto.open(second).state())
     if as_json:
         print_json(difference_as_json(found))
     else:

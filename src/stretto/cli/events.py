@@ -5,6 +5,7 @@ import asyncio
 import click
 
 from stretto.cli.foreground import OpenStretto, explain_left
+from stretto.cli.handles import LAST, find_run
 from stretto.cli.options import json_option
 from stretto.cli.streams import has_reader
 from stretto.cli.terminal import print_json_text, say
@@ -12,27 +13,30 @@ from stretto.events.codec import UnknownEvent, encode_ascii
 
 
 @click.command("events")
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
 @click.option("--after", type=click.IntRange(0), default=0, help="Only events after this one.")
 @json_option
-def command(run: str, follow: bool, after: int, as_json: bool) -> int | None:
+def command(run: str | None, follow: bool, after: int, as_json: bool) -> int | None:
     """Print a run's journal, one JSON line an event.
 
     With --follow, until the run ends or no process drives it. The exit code is then 3 where a step
     awaits approval, and 1 where the run was interrupted.
     """
     try:
-        return asyncio.run(_print(run, follow, after))
+        return asyncio.run(_print(run, follow, after, as_json))
     except KeyboardInterrupt:
-        say(f"no longer followed; the run continues: stretto events {run} --follow", err=True)
+        say(
+            f"no longer followed; the run continues: stretto events {run or LAST} --follow",
+            err=True,
+        )
         raise
 
 
-async def _print(run_id: str, follow: bool, after: int) -> int | None:
+async def _print(handle: str | None, follow: bool, after: int, as_json: bool) -> int | None:
     """None: all was printed that there is, or as much as anybody reads."""
     async with OpenStretto() as stretto:
-        run = stretto.open(run_id)
+        run = stretto.open(await find_run(stretto, handle, as_json))
         async for row in run.rows(after=after, is_followed=follow):
             if isinstance(row.event, UnknownEvent):
                 say(f"event {row.seq} {row.event.reason}", err=True)

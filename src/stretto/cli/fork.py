@@ -10,11 +10,10 @@ from stretto.cli.inputs import given_inputs, input_options
 from stretto.cli.options import accept_option, model_option
 from stretto.cli.result import ResultOptions, result_options
 from stretto.cli.retry import run_again
-from stretto.vocabulary.ids import RunId
 
 
 @click.command("fork")
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option(
     "--from", "step", metavar="STEP", required=True, help="The first step that runs again."
 )
@@ -23,7 +22,7 @@ from stretto.vocabulary.ids import RunId
 @accept_option
 @result_options
 def command(
-    run: str,
+    run: str | None,
     step: str,
     pairs: tuple[str, ...],
     input_json: str | None,
@@ -38,9 +37,8 @@ def command(
     request = RunRequest(
         None,
         given_inputs(pairs, input_json),
-        of=RunId(run),
         from_step=step,
         model=model,
         accepted=frozenset([accepted] if accepted else []),
     )
-    return asyncio.run(run_again(OpenStretto(), request, result))
+    return asyncio.run(run_again(OpenStretto(), request, run, result))

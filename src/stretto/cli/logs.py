@@ -8,6 +8,7 @@ import click
 
 from stretto.assembly.project import Project
 from stretto.cli.foreground import OpenStretto, explain_left
+from stretto.cli.handles import find_step
 from stretto.cli.options import json_option
 from stretto.cli.streams import has_reader
 from stretto.cli.terminal import print_json, say
@@ -16,11 +17,11 @@ from stretto.report.transcript import Log, LogEntry
 
 
 @click.command("logs")
-@click.argument("run")
+@click.argument("run", required=False)
 @click.argument("step", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
 @json_option
-def command(run: str, step: str | None, follow: bool, as_json: bool) -> int | None:
+def command(run: str | None, step: str | None, follow: bool, as_json: bool) -> int | None:
     """Show what was said and done: prompts, words, tool calls with results, rejected answers.
 
     With a STEP: of that step alone. Long results are shortened in the journal already.
@@ -31,9 +32,10 @@ def command(run: str, step: str | None, follow: bool, as_json: bool) -> int | No
     return asyncio.run(_print(run, step, follow, as_json))
 
 
-async def _print(run_id: str, step: str | None, follow: bool, as_json: bool) -> int | None:
+async def _print(handle: str | None, step: str | None, follow: bool, as_json: bool) -> int | None:
     """None: all was printed that there is, or as much as anybody reads."""
     async with OpenStretto() as stretto:
+        run_id, step = await find_step(stretto, handle, step, as_json)
         run, printer = stretto.open(run_id), _Printer(stretto.project, as_json)
         history = await run.history()
         if step is not None:

@@ -6,6 +6,7 @@ import click
 
 from stretto.cli.answer import print_answer
 from stretto.cli.foreground import OpenStretto
+from stretto.cli.handles import find_step
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_json
 from stretto.execution.history import History
@@ -16,13 +17,13 @@ from stretto.vocabulary.json_value import Json
 
 
 @click.command("output")
-@click.argument("run")
+@click.argument("run", required=False)
 @click.argument("step", required=False)
 @json_option
-def command(run: str, step: str | None, as_json: bool) -> None:
+def command(run: str | None, step: str | None, as_json: bool) -> None:
     """Print the output of a run, or of one STEP: text as it is, everything else as JSON."""
-    history = asyncio.run(_load(run))
-    state = history.state
+    history, step = asyncio.run(_load(run, step, as_json))
+    run, state = history.started.run_id, history.state
     value: Json
     if step is None:
         value = output_of(state)
@@ -38,6 +39,7 @@ def command(run: str, step: str | None, as_json: bool) -> None:
         print_answer(value)
 
 
-async def _load(run: str) -> History:
+async def _load(run: str | None, step: str | None, as_json: bool) -> tuple[History, str | None]:
     async with OpenStretto() as stretto:
-        return await stretto.open(run).history()
+        found, step = await find_step(stretto, run, step, as_json)
+        return await stretto.open(found).history(), step

@@ -14,7 +14,6 @@ from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
 from stretto.templates.render import as_text
-from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
     from stretto.execution.history import History
@@ -49,26 +48,29 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
     """What a person reads before accepting a plan whose seal does not hold."""
     import asyncio  # a dry run needs no loop
 
-    history, mark = asyncio.run(_load_stored(run))
+    history, mark = asyncio.run(_load_stored(run, as_json))
     plan = history.state.plan
     found = dry_run(plan, dict(history.started.inputs), history.started.model)
     if as_json:
         print_json({**found, "fingerprint": mark})
         return
     say("\n".join(_text(plan, found, full)))
-    say(f"\nstored by run {run}, which works on {history.started.workspace or 'no folder'}")
+    say(
+        f"\nstored by run {history.started.run_id}, which works on {history.started.workspace or 'no folder'}"
+    )
     for event in history.events:
         if isinstance(event, Approved):
             say(f"approved: {event.step}, by {event.by or 'a person'}")
     say(f"fingerprint {mark}")
 
 
-async def _load_stored(run: str) -> "tuple[History, str]":
+async def _load_stored(run: str, as_json: bool) -> "tuple[History, str]":
     from stretto.cli.foreground import OpenStretto
+    from stretto.cli.handles import find_run
 
     async with OpenStretto() as stretto:
         runs = await stretto.engine.runs_of()
-        history = await runs.history(RunId(run))
+        history = await runs.history(await find_run(stretto, run, as_json))
         return history, runs.fingerprint(history)
 
 

@@ -4,14 +4,14 @@ import asyncio
 
 import click
 
-from stretto.cli.approve import GateDecision, go_on, no_resume_option
+from stretto.cli.approve import GateDecision, go_on, no_resume_option, with_run
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import accept_option, json_option, model_option
 
 
 @click.command("reject")
-@click.argument("run")
-@click.argument("step")
+@click.argument("run", metavar="[RUN]")
+@click.argument("step", metavar="STEP", required=False)
 @click.option("--reason", default="", help="Why; kept in the journal.")
 @no_resume_option
 @model_option
@@ -19,7 +19,7 @@ from stretto.cli.options import accept_option, json_option, model_option
 @json_option
 def command(
     run: str,
-    step: str,
+    step: str | None,
     reason: str,
     is_left: bool,
     model: str | None,
@@ -27,11 +27,13 @@ def command(
     as_json: bool,
 ) -> int:
     """Reject a step that awaits approval. Its failure policy decides what follows, at once."""
-    decision = GateDecision(run, step, "rejected", reason, is_left, model, accepted, as_json)
+    handle, named = (run, step) if step is not None else (None, run)
+    decision = GateDecision(handle, named, "rejected", reason, is_left, model, accepted, as_json)
     return asyncio.run(_reject(decision))
 
 
 async def _reject(decision: GateDecision) -> int:
     async with OpenStretto() as stretto:
-        await stretto.open(decision.run).reject(decision.step, decision.reason)
+        decision = await with_run(stretto, decision)
+        await stretto.open(decision.run_id).reject(decision.step, decision.reason)
         return await go_on(stretto, decision)

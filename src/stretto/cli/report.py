@@ -7,6 +7,7 @@ import click
 
 from stretto.assembly.changes import with_patches
 from stretto.cli.foreground import OpenStretto
+from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.target import check_target, write_target
 from stretto.cli.terminal import print_report_json, say
@@ -17,7 +18,7 @@ from stretto.report.report import report_of
 
 
 @click.command("report")
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option(
     "--format",
     "form",
@@ -28,7 +29,9 @@ from stretto.report.report import report_of
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it to a file.")
 @click.option("--open", "is_opened", is_flag=True, help="Show it in a browser.")
 @json_option
-def command(run: str, form: str, output: Path | None, is_opened: bool, as_json: bool) -> None:
+def command(
+    run: str | None, form: str, output: Path | None, is_opened: bool, as_json: bool
+) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
     if is_opened and (output is not None or as_json):
         hint = "leave one of them out"
@@ -38,8 +41,9 @@ def command(run: str, form: str, output: Path | None, is_opened: bool, as_json: 
     asyncio.run(_report(run, "json" if as_json else form, output, is_opened))
 
 
-async def _report(run_id: str, form: str, output: Path | None, is_opened: bool) -> None:
+async def _report(handle: str | None, form: str, output: Path | None, is_opened: bool) -> None:
     async with OpenStretto() as stretto:
+        run_id = await find_run(stretto, handle, form == "json")
         if is_opened or form == "html":
             from stretto.cli.page import page_of, show_page
 

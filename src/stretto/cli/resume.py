@@ -6,11 +6,13 @@ import click
 
 from stretto.assembly.request import RunRequest
 from stretto.assembly.stretto import Stretto
-from stretto.cli.foreground import INTERRUPTED, OpenStretto, drive, prepare
+from stretto.cli.foreground import INTERRUPTED, OpenStretto, drive, exit_code, prepare, print_end
+from stretto.cli.handles import find_run
 from stretto.cli.options import accept_option, model_option
 from stretto.cli.result import ResultOptions, result_options
 from stretto.cli.terminal import say
 from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.schedule.state import RunState
 from stretto.vocabulary.ids import RunId
 
 
@@ -33,7 +35,12 @@ async def _resume(
     run: str | None, model: str | None, accepted: frozenset[str], result: ResultOptions
 ) -> int:
     async with OpenStretto() as stretto:
-        run_ids = [RunId(run)] if run else await _interrupted(stretto)
+        if run:
+            found = await find_run(stretto, run, result.as_json)
+            history = await stretto.open(found).history()
+            if history.state.has_ended:
+                return await _show_finished(stretto, history.state, result)
+        run_ids = [found] if run else await _interrupted(stretto)
         code = 0
         for run_id in run_ids:
             request = RunRequest(of=run_id, is_resumed=True, model=model, accepted=accepted)
@@ -42,6 +49,15 @@ async def _resume(
             if code == INTERRUPTED:
                 break
         return code
+
+
+async def _show_finished(stretto: Stretto, state: RunState, result: ResultOptions) -> int:
+    """What it gave, for whoever waited for it; no model is needed for that."""
+    if not result.as_json:
+        again = f"stretto retry {state.run_id} runs it again"
+        say(f"run {state.run_id} is finished, there is nothing to resume; {again}", err=True)
+    await print_end(stretto, state, result)
+    return exit_code(state)
 
 
 async def _interrupted(stretto: Stretto) -> list[RunId]:

@@ -1,21 +1,22 @@
 """`stretto retry` and `stretto fork`: run again, and reuse what need not be done again."""
 
 import asyncio
+from dataclasses import replace
 
 import click
 
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto, drive, prepare
+from stretto.cli.handles import find_run
 from stretto.cli.inputs import given_inputs, input_options
 from stretto.cli.options import accept_option, model_option
 from stretto.cli.project import open_recipe
 from stretto.cli.result import ResultOptions, result_options
 from stretto.problems.errors import InvalidUsage
-from stretto.vocabulary.ids import RunId
 
 
 @click.command("retry")
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option("--failed", is_flag=True, help="Only what did not succeed (the default).")
 @click.option("--from", "step", metavar="STEP", help="This step and everything downstream.")
 @click.option("--recipe", metavar="FILE", help="The edited recipe; what is unchanged is reused.")
@@ -24,7 +25,7 @@ from stretto.vocabulary.ids import RunId
 @accept_option
 @result_options
 def command(
-    run: str,
+    run: str | None,
     failed: bool,
     step: str | None,
     recipe: str | None,
@@ -41,14 +42,17 @@ def command(
     request = RunRequest(
         open_recipe(stretto.project, recipe) if recipe else None,
         given_inputs(pairs, input_json),
-        of=RunId(run),
         from_step=step,
         model=model,
         accepted=frozenset([accepted] if accepted else []),
     )
-    return asyncio.run(run_again(stretto, request, result))
+    return asyncio.run(run_again(stretto, request, run, result))
 
 
-async def run_again(stretto: OpenStretto, request: RunRequest, result: ResultOptions) -> int:
+async def run_again(
+    stretto: OpenStretto, request: RunRequest, run: str | None, result: ResultOptions
+) -> int:
+    """`run`: the run that is run again, as the user names it."""
     async with stretto:
+        request = replace(request, of=await find_run(stretto, run, result.as_json))
         return await drive(stretto, await prepare(stretto, request, result), result)

@@ -6,6 +6,7 @@ import click
 
 from stretto.assembly.run import Run
 from stretto.cli.foreground import OpenStretto, explain_left, open_progress, print_end
+from stretto.cli.handles import LAST, find_run
 from stretto.cli.options import json_option
 from stretto.cli.result import ResultOptions
 from stretto.cli.streams import has_reader
@@ -18,9 +19,9 @@ from stretto.vocabulary.ids import RunId
 
 
 @click.command("watch")
-@click.argument("run")
+@click.argument("run", required=False)
 @json_option
-def command(run: str, as_json: bool) -> int:
+def command(run: str | None, as_json: bool) -> int:
     """Watch a run from its start until it ends, or until no process drives it.
 
     The exit code is 3 where a step awaits approval, and 1 where the run was interrupted.
@@ -30,12 +31,13 @@ def command(run: str, as_json: bool) -> int:
     try:
         return asyncio.run(_watch(run, as_json))
     except KeyboardInterrupt:
-        say(f"\nno longer watched; the run continues: stretto watch {run}", err=True)
+        say(f"\nno longer watched; the run continues: stretto watch {run or LAST}", err=True)
         raise
 
 
-async def _watch(run_id: str, as_json: bool) -> int:
+async def _watch(handle: str | None, as_json: bool) -> int:
     async with OpenStretto() as stretto:
+        run_id = await find_run(stretto, handle, as_json)
         result = ResultOptions(as_json)
         state = await _follow(stretto, stretto.open(run_id), result)
         await print_end(stretto, state, result)

@@ -106,9 +106,10 @@ class LeaseOwner:
 
 class Leased(StrettoError):
     kind = "leased"
+    exit_code = 5
 
     def __init__(self, run_id: RunId, by: str, seconds_left: float) -> None:
-        hint = "wait until it ends, or until its lease does"
+        hint = f"stretto watch {run_id} follows it; or wait until it ends, or until its lease does"
         super().__init__(f"run {run_id} is driven by {by}", hint=hint)
         self.by = by
         self.seconds_left = seconds_left

@@ -12,7 +12,7 @@ StrettoError               kind                 exit code
 ├── PlanNotAccepted        plan_not_accepted    4
 ├── NotTrusted             not_trusted          4
 ├── MergeConflict          conflict             1   assembly.changes
-├── Leased                 leased               1   ports.journal: another process drives the run
+├── Leased                 leased               5   ports.journal: another process drives the run
 ├── Fenced                 fenced               1   ports.journal: another process took it over
 └── JournalFull            journal_full         1   ports.journal: the store cannot write
 

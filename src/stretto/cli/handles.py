@@ -1,0 +1,125 @@
+"""Find the run that a user means. In: an id, `last`, the beginning or the end of an id, or nothing.
+
+A command that takes another run than the one whose id was written says on stderr which one.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from stretto.assembly.stretto import Stretto
+from stretto.cli.terminal import columns, say
+from stretto.ports.journal import RunRow
+from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
+from stretto.text.short import did_you_mean
+from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.ids import RunId, StepId
+
+LAST = "last"
+_MOST_ROWS = 10_000
+_MOST_CANDIDATES = 8
+_NO_RUNS = "there are no runs yet"
+_START_ONE = "stretto run NAME starts one"
+
+
+async def find_run(stretto: Stretto, handle: str | None, as_json: bool = False) -> RunId:
+    """None: the newest run. Raises NotFound, and InvalidUsage where several are meant."""
+    runs = await stretto.engine.runs_of()
+    if handle and handle != LAST and await runs.is_known(RunId(handle)):
+        return RunId(handle)
+    rows = await runs.recent(_MOST_ROWS)
+    if not rows and handle in (None, LAST):
+        raise NotFound(_NO_RUNS, hint=_START_ONE)
+    found = rows[0] if handle in (None, LAST) else _matching(handle or "", rows)
+    return _tell(found, as_json)
+
+
+async def find_step(
+    stretto: Stretto, run: str | None, step: str | None, as_json: bool = False
+) -> tuple[RunId, str | None]:
+    """For commands that take [RUN] [STEP]: a single word may be either. A step of the newest run
+    comes before a part of an id."""
+    if run is None or step is not None or run == LAST:
+        return await find_run(stretto, run, as_json), step
+    runs = await stretto.engine.runs_of()
+    newest = await runs.recent(1)
+    if newest and not await runs.is_known(RunId(run)):
+        state = (await runs.history(newest[0].run_id)).state
+        if run in state.steps:
+            return _tell(newest[0], as_json), run
+    return await find_run(stretto, run, as_json), None
+
+
+async def find_asking(stretto: Stretto, run: str | None, step: str, as_json: bool) -> RunId:
+    """Without a RUN: the one whose step of this name awaits approval."""
+    if run is not None:
+        return await find_run(stretto, run, as_json)
+    runs = await stretto.engine.runs_of()
+    rows = [row for row in await runs.recent(_MOST_ROWS) if row.ended_at is None]
+    asking = []
+    for row in rows:
+        with suppress(StrettoError):  # one journal that cannot be read must not hide the others
+            state = (await runs.history(row.run_id)).state
+            if StepId(step) in state.awaiting_approval:
+                asking.append(row)
+    return _tell(_only(asking, f"no run has a step '{step}' that awaits approval"), as_json)
+
+
+async def find_unended(stretto: Stretto, run: str | None, as_json: bool) -> RunId:
+    """Without a RUN: the only one that has not ended."""
+    if run is not None:
+        return await find_run(stretto, run, as_json)
+    runs = await stretto.engine.runs_of()
+    rows = [row for row in await runs.recent(_MOST_ROWS) if row.ended_at is None]
+    return _tell(_only(rows, "every run has ended"), as_json)
+
+
+def _only(rows: Sequence[RunRow], lack: str) -> RunRow:
+    if not rows:
+        raise NotFound(lack, hint="stretto runs lists them")
+    if len(rows) > 1:
+        raise InvalidUsage(f"{len(rows)} runs are meant: name one of them\n{_listed(rows)}")
+    return rows[0]
+
+
+def _matching(handle: str, rows: Sequence[RunRow]) -> RunRow:
+    """A part of the id that is random counts like a beginning: it is what people tell apart."""
+    found = [row for row in rows if _fits(handle, row.run_id)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        said = f"'{handle}' is a part of the ids of {len(found)} runs: write more of one"
+        raise InvalidUsage(f"{said}\n{_listed(found)}")
+    raise NotFound(f"there is no run '{handle}'", hint=_suggestion(handle, rows))
+
+
+def _fits(handle: str, id: str) -> bool:
+    ends = (id, id.rpartition("-")[2])
+    return id.endswith(handle) or any(end.startswith(handle) for end in ends)
+
+
+def _suggestion(handle: str, rows: Sequence[RunRow]) -> str:
+    if not rows:
+        return f"{_NO_RUNS}; {_START_ONE}"
+    of_workflow = next((row.run_id for row in rows if row.workflow == handle), None)
+    if of_workflow is not None:
+        return f"the newest run of {handle} is {of_workflow}"
+    known = [row.run_id for row in rows[:200]]
+    return did_you_mean(handle, [*known, LAST]) or "stretto runs lists them"
+
+
+def _listed(rows: Sequence[RunRow]) -> str:
+    lines = columns([(row.run_id, row.workflow, _ago(row)) for row in rows[:_MOST_CANDIDATES]])
+    if len(rows) > _MOST_CANDIDATES:
+        lines.append(f"… and {len(rows) - _MOST_CANDIDATES} more: stretto runs")
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _tell(row: RunRow, as_json: bool) -> RunId:
+    if not as_json:
+        say(f"run {row.run_id} of {row.workflow}, {_ago(row)}", err=True)
+    return row.run_id
+
+
+def _ago(row: RunRow) -> str:
+    return f"started {format_duration(max(1, round(time.time() - row.started_at)))} ago"
