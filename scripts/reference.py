@@ -16,6 +16,7 @@ from stretto.documents.kinds import (
     Identifier,
     ListOf,
     MapOf,
+    NameOr,
     ShapeOf,
     Text,
 )
@@ -34,6 +35,7 @@ SECTIONS = {
     "`condition`": grammar.CONDITION,
     "`switch`": grammar.SWITCH,
     "`loop`": grammar.LOOP,
+    "Command as a `validator`": grammar.COMMAND,
     "`map`": grammar.MAP,
     "Stage of a `map`": grammar.STAGE,
     "`output` of a step": grammar.OUTPUT,
@@ -78,6 +80,8 @@ def _value(kind: Kind[object]) -> str:
             return _list(kind)
         case MapOf():
             return f"mapping of {'id' if kind.keys_are_ids else 'text'} → {_value(kind.value)}"
+        case NameOr():
+            return f"{_value(kind.name)}, or {_value(kind.mapped)}"
         case Either():
             return f"{_value(kind.many)}, or mapping of name → the rest"
         case Choice():

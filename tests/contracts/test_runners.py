@@ -1,28 +1,40 @@
 """What every runner of attempts must do, whoever does the work."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from msgspec import structs
 
 from stretto.adapters.clock import SystemClock
 from stretto.adapters.models.cli.runner import CliRunner
 from stretto.adapters.models.named import NamedModels
 from stretto.adapters.models.scripted import Reply, Script, ScriptedRunner
+from stretto.adapters.tools.command_runner import CommandRunner
 from stretto.adapters.tools.toolbox import StandardToolbox, ToolSettings
 from stretto.agents.functions import FunctionAgents, FunctionRunner
 from stretto.agents.redacted import RedactedRunner
 from stretto.agents.subagent import Subagents
 from stretto.events.model import FailureKind
-from stretto.ports.runner import AttemptResult, Failure, Identified, Runner, Success
+from stretto.ports.runner import (
+    AttemptRequest,
+    AttemptResult,
+    CommandRequest,
+    Failure,
+    Identified,
+    Runner,
+    Success,
+    Witness,
+)
 from stretto.testing.openai_script import Hang, Said, Status
 from stretto.testing.openai_server import OpenAIServer
 from stretto.text.redaction import Redactor
 from stretto.vocabulary.models import ModelSelection
+from stretto.vocabulary.setup import Setup
 from support.cli_agents import script
 from support.subagents import Heard, request
 
@@ -37,6 +49,7 @@ class Kind:
 
     open: Callable[[str, Path], AbstractAsyncContextManager[Runner]]
     model: str
+    may_be_silent: bool = False  # a command that prints nothing has done its work
 
 
 @asynccontextmanager
@@ -99,11 +112,41 @@ async def as_a_function(behaviour: str, folder: Path) -> AsyncIterator[Runner]:
     yield FunctionRunner(FunctionAgents({"score": score}), others)
 
 
+@asynccontextmanager
+async def as_a_command(behaviour: str, folder: Path) -> AsyncIterator[Runner]:
+    lines = {
+        HANGS: "sleep 60",
+        FAILS: "echo broken >&2; exit 3",
+        EMPTY: "true",
+        TELLS: f"echo 'It is {SECRET}.'; echo '{SECRET}' >&2",
+    }
+    toolbox = StandardToolbox(ToolSettings(project=folder), {})
+    others = ScriptedRunner(Script(), SystemClock())
+    run = CommandRequest(lines.get(behaviour, f"echo '{behaviour}'"))
+    runner = CommandRunner(toolbox, others, Redactor({}), lambda: "a sandbox")
+    yield _Given(runner, {"command": run, "workspace": str(folder)})
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A runner whose requests hold more than those of agents."""
+
+    runner: CommandRunner
+    fields: dict[str, Any]
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        return await self.runner.run(structs.replace(request, **self.fields), witness)
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        return self.runner.identify(models, tools)
+
+
 KINDS = {
     "subagents": Kind(over_http, ""),
     "cli": Kind(as_a_program, ""),
     "scripted": Kind(from_a_script, ""),
     "function": Kind(as_a_function, "python:score"),
+    "command": Kind(as_a_command, "command:", may_be_silent=True),
 }
 
 
@@ -135,6 +178,10 @@ def test_an_answer_is_a_success_and_says_who_gave_it(kind: Kind, tmp_path: Path)
 def test_what_goes_wrong_is_a_failure_and_no_exception(
     kind: Kind, behaviour: str, tmp_path: Path
 ) -> None:
+    if behaviour == EMPTY and kind.may_be_silent:
+        result, _ = result_of(kind, behaviour, tmp_path)
+        assert isinstance(result, Success)
+        return
     result, _ = result_of(kind, behaviour, tmp_path)
     assert isinstance(result, Failure)
     assert result.kind in get_args(FailureKind)

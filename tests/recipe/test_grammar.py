@@ -128,6 +128,8 @@ steps:
   - {id: c, map: {over: "[1]", agent: writer, task: x}}
   - {id: d, parallel: [{agent: writer, task: x}]}
   - {id: e, map: {over: "[1]", stages: [{agent: writer, task: x}]}}
+  - {id: f, run: ls, env: {A: x}, stdin: x, effect: idempotent}
+  - {id: g, loop: {agent: writer, validator: {run: ls, env: {A: x}, stdin: x, effect: in_doubt}}}
 """
 ENVELOPE = """\
 $schema: x
@@ -281,7 +283,7 @@ def test_other_words_for_the_same_are_read_the_same():
     assert recipe.name == "other"
     assert recipe.timeout_seconds == 9
     assert [each.name for each in recipe.inputs] == ["topic"]
-    assert [step.instruction for step in recipe.steps] == ["x", None, None, None, None]
+    assert [step.instruction for step in recipe.steps] == ["x", *[None] * 6]
     recipe = recipe_of(ENVELOPE)
     assert (recipe.name, recipe.description, recipe.version) == ("other-name", "Head", "1.0.0")
     assert [each.name for each in recipe.inputs] == ["a", "b"]

@@ -103,12 +103,36 @@ def test_another_workspace_matters_to_those_who_can_read_it() -> None:
     assert key("prompt: P", setup=cli, workspace="/x") != key("prompt: P", setup=cli)
 
 
+def command_key(step: str, workspace: str = "/home") -> str:
+    recipe = f"name: t\ninputs: {{v: {{default: {'x' * 600}}}}}\nsteps: [{{id: a, {step}}}]\n"
+    given = {"v": "x" * 600}
+    started = RunStarted(0.0, "r", "t", "", NO_PLAN, given, 0, workspace=workspace, setup=SETUP)
+    _, commands = advance(begin(plan_of(recipe)), started)
+    (start,) = (each for each in commands if isinstance(each, StartAttempt))
+    return start.key
+
+
+def test_another_command_or_another_value_is_other_work() -> None:
+    long = "{{inputs.v}}"
+    same = f'run: ls, env: {{A: "{long}"}}, stdin: "{long}"'
+    assert command_key(same) == command_key(same)
+    others = (
+        f'run: ls -l, env: {{A: "{long}"}}, stdin: "{long}"',
+        f'run: ls, env: {{A: "{long}y"}}, stdin: "{long}"',
+        f'run: ls, env: {{B: "{long}"}}, stdin: "{long}"',
+        f'run: ls, env: {{A: "{long}"}}, stdin: "{long}y"',
+        f"{same}, write_set: [a]",
+    )
+    assert command_key(same) not in map(command_key, others)
+    assert command_key(same, "/elsewhere") != command_key(same)
+
+
 def test_every_field_of_a_request_is_in_the_key_or_says_where_it_is_asked() -> None:
     """A field that a runner obeys and the key leaves out would let wrong answers be reused."""
     # The workspace, and whether it is a copy of one, as the tests above say; how much time or money
     # is left changes no answer that came.
     place = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance", "repeats"}
-    told = {"agent", "instructions", "prompt", "arguments", "model", "fallback_models"}
+    told = {"agent", "instructions", "prompt", "arguments", "model", "fallback_models", "command"}
     methods = {"playbooks", "loadable"}  # as the test below says
     assert set(AttemptRequest.__struct_fields__) == place | told | methods | set(OBEYED)
 

@@ -52,6 +52,8 @@ TITLES: dict[str, str] = {
     "RCP126": "unknown tool",
     "RCP127": "merge after the wrong step",
     "RCP128": "unusable tool filter",
+    "RCP141": "value inside a command",
+    "RCP142": "unusable environment variable",
     "RCP201": "broken reference",
     "RCP202": "unknown input",
     "RCP203": "unknown step",

@@ -24,6 +24,10 @@ async def choose_models(project: Project, plan: "Plan", model: str | None) -> Mo
     missing = project.functions.problems(plan)
     if missing:
         raise NotReady(f"{plan.name} cannot run here: {count(missing)}", missing)
+    from stretto.assembly.commands import command_problems
+
+    if missing := command_problems(plan, project):
+        raise NotReady(f"{plan.name} cannot run here: {count(missing)}", missing)
     if model is not None and model.startswith(SCRIPTED):
         from stretto.adapters.models.scripted import check_names, read_script
 
@@ -77,6 +81,7 @@ async def default_model(project: Project) -> ModelSelection:
 async def open_runner(project: Project, chosen: ModelSelection) -> AsyncIterator["Runner"]:
     """What does the work of agents, while it is open."""
     from stretto.agents.redacted import RedactedRunner
+    from stretto.assembly.commands import WithCommands
 
     functions, redactor = project.functions, project.redactor
     if chosen.default.startswith(SCRIPTED):
@@ -85,12 +90,14 @@ async def open_runner(project: Project, chosen: ModelSelection) -> AsyncIterator
 
         script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
         scripted = ScriptedRunner(script, SystemClock())
-        yield _counted(RedactedRunner(functions.run_by(scripted), redactor), project)
+        runner = WithCommands(project, scripted)
+        yield _counted(RedactedRunner(functions.run_by(runner), redactor), project)
         return
     from stretto.assembly.subagents import open_subagents
 
     async with open_subagents(chosen, project) as subagents:
-        yield _counted(RedactedRunner(functions.run_by(subagents), redactor), project)
+        runner = WithCommands(project, subagents)
+        yield _counted(RedactedRunner(functions.run_by(runner), redactor), project)
 
 
 def _counted(runner: "Runner", project: Project) -> "Runner":

@@ -27,7 +27,7 @@ from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
 from stretto.text.short import did_you_mean, listed
-from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import tool_name
 
@@ -207,7 +207,7 @@ class Project:
 
     def with_copy_warnings(self, plan: "Plan", model: str | None) -> "Plan":
         """The plan, with a warning for what the copies of its writers will leave out."""
-        if not self.workspace(model):
+        if not self.workspace(model, plan):
             return plan
         from msgspec import structs
 
@@ -280,7 +280,7 @@ class Project:
             self._without_secrets(plan),
             {name: self.redactor.json(value) for name, value in inputs.items()},
             model=model,
-            workspace=self.workspace(model),
+            workspace=self.workspace(model, plan),
             project=str(self.settings.project),
             trusted=self.settings.digest if self.settings.is_trusted else "",
         )
@@ -295,10 +295,12 @@ class Project:
             return plan
         return decode_plan(Raw(self.redactor.text(text)))
 
-    def workspace(self, model: str | None) -> str:
-        """The folder that a run works on. A scripted model touches nothing, so it needs none."""
+    def workspace(self, model: str | None, plan: "Plan") -> str:
+        """The folder that a run works on. A scripted model touches nothing, so it needs none; a
+        command runs whatever model is named."""
         is_scripted = model is not None and model.startswith(SCRIPTED)
-        return "" if is_scripted else str(self.settings.project)
+        needs_none = is_scripted and COMMAND_AGENT not in plan.agents
+        return "" if needs_none else str(self.settings.project)
 
     def prepare(
         self,
@@ -316,7 +318,7 @@ class Project:
         from stretto.plan.prepare import RunPolicy, claimed_sets, lesser, prepare
         from stretto.workspaces.aliases import aliases_of_sets
 
-        folder = self.workspace(model) if workspace is None else workspace
+        folder = self.workspace(model, plan) if workspace is None else workspace
         permission = permission or self.settings.permission
         policy = RunPolicy(permission, lesser(self.settings.budget, budget))
         links = aliases_of_sets(Path(folder), claimed_sets(plan)) if folder else None

@@ -24,8 +24,8 @@ from stretto.problems import Problem
 from stretto.recipe.model import Agent
 from stretto.text.short import did_you_mean, listed
 from stretto.toolnames.filters import tool_fault
-from stretto.vocabulary.ids import AgentId
-from stretto.vocabulary.models import ModelSelection, is_function
+from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
+from stretto.vocabulary.models import ModelSelection, is_asked
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def readiness(plan: Plan, default: str, override: str | None, project: "Project"
     settings, environ = project.settings, project.environ
     machine = Machine(project, ModelSelection(default, override))
     for agent in plan.agents.values():
-        if is_function(agent.model):
+        if not is_asked(agent.model):
             continue
         models = tuple(models_of(plan, agent, default, override, environ))
         for model in models:
@@ -186,7 +186,11 @@ def readiness(plan: Plan, default: str, override: str | None, project: "Project"
         _look_for_search(agent, machine.search_fault(models[0]), problems, warnings)
         if agent.tools and is_tiny(models[0]):
             warnings.append(f"agent '{agent.id}' goes without tools: {models[0]} is too small")
-    bash = [agent.id for agent in plan.agents.values() if "Bash" in map(tool_name, agent.tools)]
+    bash = [
+        agent.name if agent.id == COMMAND_AGENT else agent.id
+        for agent in plan.agents.values()
+        if "Bash" in map(tool_name, agent.tools)
+    ]
     if bash and settings.sandbox == "off":
         warnings.append(f"THE SANDBOX IS OFF: Bash of {listed(bash)} has all your rights")
     for problem in machine.model_problems(settings.judge) if settings.judge else ():
@@ -207,6 +211,8 @@ def first_models(
 def needs_default(plan: Plan, environ: Mapping[str, str]) -> bool:
     """Whether some agent names no model of its own."""
     for agent in plan.agents.values():
+        if not is_asked(agent.model):
+            continue
         for name in (*named_models(plan, agent), *agent.fallback_models):
             meant = resolve_name(name, environ) if name else ModelName(None)
             if isinstance(meant, ModelName) and meant.name is None:

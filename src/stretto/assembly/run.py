@@ -384,16 +384,21 @@ class Run:
     async def _prompts(self, step: str, edit: str | Mapping[str, str] | None) -> Mapping[str, str]:
         if edit is None:
             return {}
+        from stretto.report.gate import gate_of
+
+        state = (await self.history()).state
+        found = state.awaiting_approval.get(StepId(step))
+        asked = gate_of(state, found).parts if found else ()
+        edited = edit if isinstance(edit, Mapping) else [each.part for each in asked]
+        if any(each.is_command and each.part in edited for each in asked):
+            hint = "reject it, change the recipe, and run that"
+            raise InvalidUsage(f"step '{step}' runs a command: it has no prompt to edit", hint=hint)
         if isinstance(edit, Mapping):
             for part, text in edit.items():
                 check_text(part=part, edit=text)
             return edit
         check_text(edit=edit)
-        from stretto.report.gate import gate_of
-
-        state = (await self.history()).state
-        found = state.awaiting_approval.get(StepId(step))
-        parts = [each.part for each in gate_of(state, found).parts] if found else []
+        parts = [each.part for each in asked]
         if len(parts) > 1:
             hint = f"its parts: {', '.join(parts)}"
             raise InvalidUsage(

@@ -124,7 +124,7 @@ def _edit(gate: Gate, prompts: dict[str, str]) -> None:
 
 
 def _which(gate: Gate) -> str | None:
-    parts = [each.part for each in gate.parts]
+    parts = [each.part for each in gate.parts if not each.is_command]
     if len(parts) <= 1:
         return parts[0] if parts else None
     _tell(f"its prompts: {', '.join(parts)}")

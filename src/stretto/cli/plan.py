@@ -14,6 +14,7 @@ from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
 from stretto.templates.render import as_text
+from stretto.vocabulary.ids import COMMAND_AGENT
 
 if TYPE_CHECKING:
     from stretto.execution.history import History
@@ -126,7 +127,8 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
     for each in step["delegations"]:
         model = f", model {each['model']}" if each["model"] else ""
         tools = f", tools {' '.join(each['tools'])}" if each["tools"] else ""
-        lines.append(f"   {each['role']}: {each['agent']}{model}{tools}")
+        who = "a command" if each["agent"] == COMMAND_AGENT else f"{each['agent']}{model}{tools}"
+        lines.append(f"   {each['role']}: {who}")
         lines += [f"     │ {line}" for line in _prompt_lines(each["prompt"], full)]
     return [*lines, ""]
 

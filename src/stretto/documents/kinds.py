@@ -298,6 +298,22 @@ class MapOf(Kind[Mapping[str, T]], Generic[T]):
         return {"type": "object", "additionalProperties": self.value.schema()}
 
 
+class NameOr(Kind[object]):
+    """A name, or a mapping that says more."""
+
+    def __init__(self, name: Kind[str], mapped: Kind[object]) -> None:
+        self.name, self.mapped = name, mapped
+        self.called = f"{name.called}, or {mapped.called}"
+
+    def read(self, node: Node, at: Path, reading: Reading) -> object | None:
+        if isinstance(node, MapNode):
+            return self.mapped.read(node, at, reading)
+        return self.name.read(node, at, reading)
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [self.name.schema(), self.mapped.schema()]}
+
+
 class Either(Kind[T]):
     """A list or a mapping: whichever way this is written."""
 

@@ -151,6 +151,15 @@ class PhaseLasted(_AttemptEvent, frozen=True):
     phase: str
 
 
+class CommandEnded(_AttemptEvent, frozen=True):
+    """The command of an attempt has run to its end, or to a limit."""
+
+    exit_code: int
+    stderr: str  # its end, where it is long
+    duration_seconds: float
+    limit: str = ""  # which limit stopped it
+
+
 class AttemptCancelled(_AttemptEvent, frozen=True):
     """It was told to stop, and did. What it cost still counts."""
 
@@ -290,7 +299,13 @@ class RunEnded(_Event, frozen=True):
 
 # What an attempt does while it is under way.
 Happening: TypeAlias = (
-    ModelSpoke | ModelFailedOver | ModelRetried | ToolStarted | ToolEnded | PhaseLasted
+    ModelSpoke
+    | ModelFailedOver
+    | ModelRetried
+    | ToolStarted
+    | ToolEnded
+    | PhaseLasted
+    | CommandEnded
 )
 
 Event: TypeAlias = (
@@ -305,6 +320,7 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolEnded
     | PhaseLasted
+    | CommandEnded
     | ChangesCollected
     | MergeFailed
     | MergeHeld

@@ -27,7 +27,7 @@ from stretto.schedule.changes import is_isolated, writes_here
 from stretto.schedule.commands import CollectChanges, StartAttempt
 from stretto.schedule.state import AttemptState, RunState, StepState
 from stretto.text.short import listed
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 
 CollectionEvent: TypeAlias = ChangesCollected | MergeFailed | MergeHeld
 
@@ -84,11 +84,13 @@ class WriterCopies:
         return f"half-done files of {listed(left)}, which did not succeed" if left else ""
 
     def _may_have_written(self, attempt: AttemptState) -> bool:
-        """Whether a tool call is on record, or the agent is a program that need not report its calls."""
+        """Whether a tool call is on record, or a program worked that need not report its calls."""
         agent = self._state.plan.agents[attempt.agent]
         setup = self._state.setup
         models = (attempt.model, agent.model or "", *(setup.models.values() if setup else ()))
-        is_program = any(name.startswith("cli:") for name in models)
+        is_program = attempt.agent == COMMAND_AGENT or any(
+            name.startswith("cli:") for name in models
+        )
         return attempt.started_at is not None and (is_program or attempt.tool_calls > 0)
 
     async def can_reuse(self, command: StartAttempt, run_id: str) -> bool:

@@ -3,8 +3,8 @@
 from typing import cast
 
 from stretto.documents.node import Path
-from stretto.plan.catalog import tools_of
-from stretto.plan.draft import Draft, DraftStep
+from stretto.plan.catalog import COMMAND, tools_of
+from stretto.plan.draft import Draft, DraftStep, command_of
 from stretto.plan.edges import Edges, stored_names
 from stretto.plan.model import (
     EVERYTHING,
@@ -15,6 +15,7 @@ from stretto.plan.model import (
     Plan,
     PlannedAgent,
     PlannedBranch,
+    PlannedCommand,
     PlannedCondition,
     PlannedDelegation,
     PlannedLoop,
@@ -27,6 +28,7 @@ from stretto.plan.model import (
     Target,
     briefs,
 )
+from stretto.plan.rules.commands import literal_text
 from stretto.plan.rules.templates import feedback_reference
 from stretto.recipe.model import (
     ALL_PRIOR_CONTEXT,
@@ -39,11 +41,14 @@ from stretto.recipe.model import (
     OnFailure,
     Parallel,
     Policy,
+    Recovery,
+    ShellCommand,
     Switch,
 )
 from stretto.templates.expression import Expression
 from stretto.templates.template import Template
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.ids import COMMAND_AGENT, AgentId, StepId
+from stretto.vocabulary.models import COMMAND_MODEL
 
 _MAX_ITERATIONS = 3
 _BATCH_SIZE = 20
@@ -81,7 +86,7 @@ def assemble(draft: Draft, edges: Edges, width: int) -> Plan:
 
 
 def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
-    agent = _find_agent(draft, id)
+    agent = COMMAND if id == COMMAND_AGENT else _find_agent(draft, id)
     # A registered agent's prompt is plain text: `{{` in it is no reference.
     prompt = draft.prompts.get(id) or Template.verbatim(agent.prompt)
     return PlannedAgent(
@@ -153,12 +158,20 @@ class _Assembly:
             merge_when=self._expression((*written.at, "merge_when"))
             if written.merge_when
             else None,
-            recovery=written.recovery or ("ask" if is_writer else "rerun"),
+            recovery=written.recovery or self._guess_recovery(),
             output=written.output,
             is_cached=written.is_cached,
             is_recovery_written=written.recovery is not None,
             max_output_tokens=written.max_output_tokens,
         )
+
+    def _guess_recovery(self) -> Recovery:
+        command = command_of(self.written)
+        is_repeatable = command is None or command.effect == "idempotent"
+        # A command says itself what a second run would do; of an agent only its tools can tell.
+        if not isinstance(self.written.work, ShellCommand):
+            is_repeatable = is_repeatable and self.posture != "writer"
+        return "rerun" if is_repeatable else "ask"
 
     def _work(self) -> PlannedWork:
         at, work = self.written.at, self.written.work
@@ -167,6 +180,8 @@ class _Assembly:
                 named = agent or self.dialect.default_agent
                 assert named is not None
                 return PlannedDelegation(self._brief(named))
+            case ShellCommand():
+                return PlannedDelegation(self._command_brief(work))
             case Parallel(branches, wait):
                 keys = work.output_keys
                 return PlannedParallel(
@@ -203,10 +218,32 @@ class _Assembly:
         at = (*self.written.at, "loop", "until")
         return PlannedLoop(
             producer=self._brief(work.agent),
-            validator=self._bare_brief(work.validator) if work.validator else None,
+            validator=self._validator(work),
             until=self._expression(at) if work.until else None,
             max_iterations=work.max_iterations or _MAX_ITERATIONS,
             feedback=feedback_reference(work.feedback_path) if work.feedback_path else None,
+        )
+
+    def _validator(self, work: Loop) -> Brief | None:
+        if work.command is not None:
+            return self._command_brief(work.command)
+        return self._bare_brief(work.validator) if work.validator else None
+
+    def _command_brief(self, command: ShellCommand) -> Brief:
+        parsed, at, retry = self.draft.parsed, command.at, self.written.retry
+        on_failure = self.written.on_failure or retry.on_failure
+        return Brief(
+            agent=COMMAND_AGENT,
+            instruction=None,
+            model=COMMAND_MODEL,
+            retry=_retry(retry.max_attempts or 1, retry.backoff or "none"),
+            on_failure=on_failure.policy if on_failure else None,
+            command=PlannedCommand(
+                literal_text(command.run or ""),
+                {name: cast(Template, parsed[*at, "env", name]) for name in command.env},
+                cast(Template, parsed[*at, "stdin"]) if command.stdin is not None else None,
+                command.effect or "in_doubt",
+            ),
         )
 
     def _map(self, work: Map) -> PlannedMap:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from stretto.problems import Problem
 from stretto.recipe.model import Agent, Posture
-from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
+from stretto.vocabulary.models import COMMAND_MODEL
 from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, tool_name
 
 
@@ -18,6 +19,10 @@ class Catalog:
 
 
 EMPTY_CATALOG = Catalog()
+# To all that reads a plan, a command is the work of an agent that has Bash and asks no model.
+COMMAND = Agent(
+    COMMAND_AGENT, name="command", role="a shell command", tools=("Bash",), model=COMMAND_MODEL
+)
 
 
 def tools_of(agent: Agent) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from stretto.plan.catalog import EMPTY_CATALOG, Catalog
 from stretto.plan.draft import Draft, make_draft
 from stretto.plan.edges import Edges, connect
 from stretto.plan.rules.agents import check_agents, check_instructions, check_tools
+from stretto.plan.rules.commands import check_commands
 from stretto.plan.rules.graph import (
     check_cycles,
     check_dependencies,
@@ -42,6 +43,7 @@ _RULES = (
     check_schemas,
     check_inputs,
     check_limits,
+    check_commands,
 )
 
 

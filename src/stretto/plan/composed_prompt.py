@@ -5,10 +5,13 @@ input    the agent's own prompt, then what it gets under "Input"
 task     what the step says, then what the steps before it found
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from stretto.plan.model import BriefStyle
+from stretto.text.short import shorten
+
+_MOST_SHOWN = 500  # characters of one value of a command
 
 
 class ComposedPrompt(NamedTuple):
@@ -44,6 +47,22 @@ def with_rules(instructions: str, rules: Sequence[str]) -> str:
         return instructions
     listed = "\n".join(f"- {rule}" for rule in rules)
     return append_section(instructions, f"## Rules for your answer\n\n{listed}")
+
+
+def command_line(run: str) -> str:
+    """The first line of a command, where there is no room for a script."""
+    lines = [line.strip() for line in run.splitlines() if line.strip()]
+    first = next((line for line in lines if not line.startswith("#")), lines[0] if lines else "")
+    return f"{first} …" if len(lines) > 1 else first
+
+
+def describe_command(run: str, env: Mapping[str, str], stdin: str) -> str:
+    """What runs where no agent is told anything: for logs, gates and dry runs."""
+    lines = [run.rstrip("\n")]
+    lines += [f"env {name}={shorten(value, _MOST_SHOWN)}" for name, value in env.items()]
+    if stdin:
+        lines.append(f"stdin: {shorten(stdin, _MOST_SHOWN)}")
+    return "\n".join(lines)
 
 
 def under_headings(sections: Iterable[tuple[str, str]]) -> str:

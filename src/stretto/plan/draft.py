@@ -21,6 +21,7 @@ from stretto.recipe.model import (
     Parallel,
     Posture,
     Recipe,
+    ShellCommand,
     Step,
     Switch,
 )
@@ -190,7 +191,8 @@ def _draft_step(draft: Draft, step: Step) -> DraftStep:
             if id in draft.prompts:
                 at = (*draft.recipe.agents[id].at, "prompt")
                 sites.append(TemplateSite(at, draft.prompts[id], use.local))
-    is_writer = any(map(draft.is_writer, agents))
+    # A command can do whatever Bash can.
+    is_writer = command_of(step) is not None or any(map(draft.is_writer, agents))
     return DraftStep(
         step=step,
         id=step.id,
@@ -201,6 +203,13 @@ def _draft_step(draft: Draft, step: Step) -> DraftStep:
         later=list(_decisions(draft, (*step.at, "merge_when"), step.merge_when)),
         posture=step.posture or ("writer" if is_writer else "read_only"),
     )
+
+
+def command_of(step: Step) -> ShellCommand | None:
+    """The command that a step runs: its work, or what judges its loop."""
+    if isinstance(step.work, ShellCommand):
+        return step.work
+    return step.work.command if isinstance(step.work, Loop) else None
 
 
 def fallback_of(step: Step, agent: Agent | None) -> AgentId | None:
@@ -270,6 +279,8 @@ def _sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
     yield from _instruction_site(draft, step.instruction, step.instruction_at, local)
     for expression in _expression(draft, (*at, "when"), step.when):
         yield TemplateSite((*at, "when"), expression)
+    if (command := command_of(step)) is not None:
+        yield from _command_sites(draft, command, local)
     match work:
         case Parallel(branches):
             for branch in branches:
@@ -294,6 +305,17 @@ def _sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
             yield from _instruction_site(draft, work.instruction, work.instruction_at, IN_MAP)
             for stage in work.stages:
                 yield from _instruction_site(draft, stage.instruction, stage.instruction_at, IN_MAP)
+
+
+def _command_sites(
+    draft: Draft, command: ShellCommand, local: frozenset[str]
+) -> Iterator[TemplateSite]:
+    for name, text in command.env.items():
+        at = (*command.at, "env", name)
+        yield TemplateSite(at, _template(draft, at, text), local)
+    if command.stdin is not None:
+        at = (*command.at, "stdin")
+        yield TemplateSite(at, _template(draft, at, command.stdin), local)
 
 
 def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[TemplateSite]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 
 from stretto.plan.claims import ConflictIndex
-from stretto.plan.composed_prompt import compose, under_headings
+from stretto.plan.composed_prompt import compose, describe_command, under_headings
 from stretto.plan.model import (
     Brief,
     Plan,
@@ -63,7 +63,7 @@ def _step(
         {
             "role": role,
             "agent": brief.agent,
-            "model": brief.model or default_model,
+            "model": None if brief.command else brief.model or default_model,
             "tools": list(plan.agents[brief.agent].tools),
             "prompt": prompt_of(plan, step, role, brief, scope),
         }
@@ -92,6 +92,10 @@ def _step(
 
 def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Scope) -> str:
     """All that it would be told; what only a run can know stays `{{…}}`."""
+    if (command := brief.command) is not None:
+        env = {name: render_known(value, scope) for name, value in command.env.items()}
+        stdin = render_known(command.stdin, scope) if command.stdin else _HANDED.get(role, "")
+        return describe_command(command.run, env, stdin)
     agent = plan.agents[brief.agent]
     told = render_known(brief.instruction, scope) if brief.instruction is not None else None
     given = _default_input(plan, step, role, brief)
@@ -117,7 +121,7 @@ def roles(step: PlannedStep) -> Iterator[tuple[str, Brief]]:
     """Everyone whom the step may ask, and as what."""
     match step.work:
         case PlannedDelegation(brief):
-            yield "agent", brief
+            yield ("command" if brief.command else "agent"), brief
         case PlannedParallel(branches):
             for branch in branches:
                 yield f"branch {branch.key}", branch.brief
@@ -213,10 +217,14 @@ def _most(step: PlannedStep, cost: Callable[[Brief], int]) -> int:
 
 
 def _attempts(brief: Brief) -> int:
+    if brief.command is not None:
+        return 0  # it deploys no subagent
     return brief.retry.max_attempts + (brief.fallback_retry.max_attempts if brief.fallback else 0)
 
 
 def _calls(brief: Brief, agents: Mapping[AgentId, PlannedAgent]) -> int:
+    if brief.command is not None:
+        return 0
     calls = brief.retry.max_attempts * _turns(agents[brief.agent])
     if brief.fallback is None:
         return calls

@@ -20,6 +20,7 @@ from stretto.recipe.model import (
     NO_OUTPUT,
     Backoff,
     Budget,
+    Effect,
     Input,
     MergeBack,
     Output,
@@ -34,7 +35,7 @@ from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.template import Fault, Reference, Template, parse_template
 from stretto.vocabulary.ids import AgentId, StepId
 
-StepType: TypeAlias = Literal["sequential", "parallel", "conditional", "loop", "map"]
+StepType: TypeAlias = Literal["sequential", "parallel", "conditional", "loop", "map", "command"]
 # How a subagent is told: by a prompt alone, by an "Input" heading after its agent's own prompt,
 # or by a task followed by what its dependencies found.
 BriefStyle: TypeAlias = Literal["prompt", "input", "task"]
@@ -69,6 +70,19 @@ class PlannedAgent(_Part, frozen=True):
     max_output_tokens: int | None = None  # of one answer; None: the model's own limit
 
 
+class PlannedCommand(_Part, frozen=True):
+    """A shell command, which works as an agent that asks no model."""
+
+    run: str
+    env: Mapping[str, Template]
+    stdin: Template | None = None  # None: nothing, or what a validator judges
+    effect: Effect = "in_doubt"
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        return (*self.env.values(), *((self.stdin,) if self.stdin else ()))
+
+
 class Brief(_Part, frozen=True):
     """One delegation: who is told what, and what happens when it fails."""
 
@@ -83,6 +97,7 @@ class Brief(_Part, frozen=True):
     playbooks: tuple[str, ...] = ()  # that it is given in full
     loadable: tuple[str, ...] = ()  # playbooks that it is told the names of
     fallback_retry: RetryPolicy = NO_RETRY  # the fallback agent's own
+    command: PlannedCommand | None = None  # what runs instead of a model
 
 
 class PlannedPlaybook(_Part, frozen=True):
@@ -215,7 +230,18 @@ class PlannedStep(_Part, frozen=True):
 
     @property
     def type(self) -> StepType:
+        if isinstance(self.work, PlannedDelegation) and self.work.brief.command is not None:
+            return "command"
         return _TYPES[type(self.work)]
+
+    @property
+    def is_command(self) -> bool:
+        return self.type == "command"
+
+    @property
+    def runs_command(self) -> bool:
+        """Also where a command only judges."""
+        return any(brief.command is not None for brief in briefs(self.work))
 
     @property
     def depends_on(self) -> tuple[StepId, ...]:

@@ -31,7 +31,7 @@ from stretto.playbooks.playbook import Playbook
 from stretto.templates.render import render_known
 from stretto.templates.scope import Scope
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.models import is_function
+from stretto.vocabulary.models import is_asked
 
 # How much of a playbook's name and description the work must speak of.
 _GIVEN_COVERAGE = 0.3
@@ -114,7 +114,7 @@ class _Choice:
 
     def equip(self, brief: Brief) -> Brief:
         agent = self.plan.agents[brief.agent]
-        if is_function(agent.model):
+        if not is_asked(agent.model):
             return brief
         chosen = choose(self.library, self._query(brief), self.limits, is_for_step=True)
         if not chosen.given and not chosen.named:

@@ -25,6 +25,14 @@ class FunctionArguments(Struct, frozen=True):
     previous: Json = None  # the output of the map stage before, or what a validator checks
 
 
+class CommandRequest(Struct, frozen=True):
+    """A shell command, with the values that it is given."""
+
+    run: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = ""
+
+
 class AttemptRequest(Struct, frozen=True, gc=False):
     """All that a subagent needs to know, and the whole of what a runner obeys.
 
@@ -57,6 +65,7 @@ class AttemptRequest(Struct, frozen=True, gc=False):
     playbooks: tuple[str, ...] = ()  # names of those that its instructions hold
     # More playbooks, which the tool load_playbook gives: their names and digests.
     loadable: tuple[tuple[str, str], ...] = ()
+    command: CommandRequest | None = None  # None: an agent does the work
     repeats: int | None = None  # the number of the attempt that was interrupted and is done again
 
     @property

@@ -3,11 +3,12 @@
 import asyncio
 import os
 import signal
+import tempfile
 from asyncio.subprocess import DEVNULL, Process
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,32 +35,31 @@ class ProgramEnd:
     dropped_bytes: int  # from the middle of the output
     duration_seconds: float
     limit_hit: LimitName | None
+    errors: str = ""  # stderr, where it was to be kept apart
 
 
 async def run_limited(
-    start: ProgramStart, limits: ResourceLimits, writable: Sequence[Path], *, is_namespace: bool
+    start: ProgramStart,
+    limits: ResourceLimits,
+    writable: Sequence[Path],
+    *,
+    is_namespace: bool,
+    keeps_errors: bool = False,
 ) -> ProgramEnd:
     """Cancelling it kills the program with all that it started.
 
     `writable`: where it may write, of which the growth is bounded.
     `is_namespace`: the program's only child is the first process of a pid namespace.
+    `keeps_errors`: stderr is kept apart from stdout.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()
-    drain, disk = _Drain(limits.output_bytes), DiskWatch(writable, limits.disk_bytes)
-    async with joined_group(start.words, limits) as words:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *words,
-                stdin=DEVNULL,
-                stdout=drain.write_end,
-                stderr=drain.write_end,
-                env=dict(start.environment),
-                cwd=start.folder,
-                pass_fds=start.keep_fds,
-                start_new_session=True,  # no terminal, and a process group of its own
-            )
-            drain.start()
+    drain = _Drain(limits.output_bytes)
+    drains = [drain, _Drain(limits.output_bytes)] if keeps_errors else [drain]
+    try:
+        async with joined_group(start.words, limits) as words:
+            process = await _start(replace(start, words=tuple(words)), drains)
+            disk = DiskWatch(writable, limits.disk_bytes)
             watchdog = Watchdog(process.pid, limits, disk, is_namespace=is_namespace)
             try:
                 watchdog.start()
@@ -67,13 +67,48 @@ async def run_limited(
             finally:
                 await asyncio.shield(asyncio.to_thread(watchdog.close))
                 await asyncio.shield(_end(process, is_namespace=is_namespace))
-            await drain.wait()
-        finally:
-            drain.close()
+            for each in drains:
+                await each.wait()
+    finally:
+        for each in drains:
+            each.close()
     exit_code = _shell_exit_code(process)
     text, dropped = drain.output.end()
     limit_hit = limit_hit or watchdog.hit or _kernel_limit(exit_code)
-    return ProgramEnd(exit_code, text, dropped, loop.time() - began, limit_hit)
+    errors = drains[-1].output.end()[0] if keeps_errors else ""
+    return ProgramEnd(exit_code, text, dropped, loop.time() - began, limit_hit, errors)
+
+
+async def _start(start: ProgramStart, drains: "Sequence[_Drain]") -> Process:
+    with _open_stdin(start.stdin_text or "") as stdin:
+        process = await asyncio.create_subprocess_exec(
+            *start.words,
+            stdin=stdin,
+            stdout=drains[0].write_end,
+            stderr=drains[-1].write_end,
+            env=dict(start.environment),
+            cwd=start.folder,
+            pass_fds=start.keep_fds,
+            start_new_session=True,  # no terminal, and a process group of its own
+        )
+    for drain in drains:
+        drain.start()
+    return process
+
+
+@contextmanager
+def _open_stdin(text: str) -> Iterator[int]:
+    """A file and not a pipe: a program that never reads it does not make us wait. It cannot be
+    written to: what a program put there would count against no limit."""
+    if not text:
+        yield DEVNULL
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(text.encode(errors="replace"))
+        file.flush()
+        os.fchmod(file.fileno(), 0o400)
+        with open(file.name, "rb") as reader:
+            yield reader.fileno()
 
 
 async def _watch(process: Process, watchdog: Watchdog, wall_seconds: float) -> LimitName | None:

@@ -1,5 +1,7 @@
 """Every key a recipe may have: one table for reading, for `stretto schema` and for the docs."""
 
+from dataclasses import replace
+
 from stretto.documents.kinds import (
     Amount,
     AnyMap,
@@ -13,6 +15,7 @@ from stretto.documents.kinds import (
     ListOf,
     MapOf,
     Milliseconds,
+    NameOr,
     ShapeOf,
     Text,
     Version,
@@ -115,9 +118,22 @@ SWITCH = Shape("'switch'", "Which of several ways to go.", (
     Key("cases", MapOf(_ID, keys_are_ids=False), "value → step or agent", is_required=True),
     Key("default", _ID, "where to go when no case fits"),
 ), may_be_empty=True)  # fmt: skip
+_COMMAND_KEYS = (
+    Key("run", Text("a command", may_be_blank=False),
+        "a command: one line or a script; values reach it by env and stdin", may_be_empty=False),
+    Key("env", MapOf(Text(), keys_are_ids=False), "environment variables: NAME → template"),
+    Key("stdin", Text(), "what it reads on standard input: a template"),
+    Key("effect", Choice("idempotent", "in_doubt"),
+        "idempotent: after a crash it may run again unasked; in_doubt by default"),
+)  # fmt: skip
+COMMAND = Shape("a command", "A command that judges: exit code 0 passes.", (
+    replace(_COMMAND_KEYS[0], is_required=True),
+    *_COMMAND_KEYS[1:],
+))  # fmt: skip
 LOOP = Shape("'loop'", "Run an agent again until its output is good.", (
     Key("agent", _ID, "the agent that produces", is_required=True),
-    Key("validator", _ID, "the agent that judges; `passed: true` ends the loop"),
+    Key("validator", NameOr(_ID, ShapeOf(COMMAND, parts.make_command)),
+        "the agent that judges, or a command; `passed: true` or exit code 0 ends the loop"),
     Key("until", _SENTENCE, "an expression that ends the loop"),
     Key("max_iterations", Count(1, 1000), "how often at the most; 3 by default"),
     Key("feedback_path", _SENTENCE, "where the judge's feedback stands"),
@@ -150,6 +166,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("switch", ShapeOf(SWITCH, parts.make_switch), "which of several ways to go", may_be_empty=False),
     Key("loop", ShapeOf(LOOP, parts.make_loop), "run an agent until its output is good", may_be_empty=False),
     Key("map", ShapeOf(MAP, parts.make_map), "one delegation per element of a list", may_be_empty=False),
+    *_COMMAND_KEYS,
     Key("output", ShapeOf(OUTPUT, parts.make_output), "its format, schema and stored name"),
     Key("model", _LINE, "the model for this step: provider:name"),
     Key("max_output_tokens", _OUTPUT_TOKENS, "tokens of one answer, before the agent's own limit"),

@@ -21,6 +21,7 @@ WorkspaceMode: TypeAlias = Literal["shared", "isolated"]
 MergeBack: TypeAlias = Literal["auto", "manual", "never", "after"]
 Recovery: TypeAlias = Literal["rerun", "ask", "skip"]
 Format: TypeAlias = Literal["json", "text", "markdown"]
+Effect: TypeAlias = Literal["idempotent", "in_doubt"]
 Wait: TypeAlias = Literal["all", "any"] | int
 
 ALL_PRIOR_CONTEXT = "all prior context"
@@ -116,6 +117,17 @@ class Delegation:
 
 
 @dataclass(frozen=True, slots=True)
+class ShellCommand:
+    """A command instead of an agent: the text of `run`, and the values that it is given."""
+
+    at: Path
+    run: str | None
+    env: Mapping[str, str] = field(default_factory=dict)  # templates
+    stdin: str | None = None  # a template
+    effect: Effect | None = None  # of a second run after a crash; None: not written
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     at: Path
     agent: AgentId | None
@@ -166,6 +178,7 @@ class Loop:
     until: str | None = None
     max_iterations: int | None = None
     feedback_path: str | None = None
+    command: ShellCommand | None = None  # the validator, where a command judges
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +202,7 @@ class Map:
     stages: tuple[Stage, ...] = ()
 
 
-Work: TypeAlias = Delegation | Parallel | Condition | Switch | Loop | Map
+Work: TypeAlias = Delegation | ShellCommand | Parallel | Condition | Switch | Loop | Map
 
 
 @dataclass(frozen=True, slots=True)

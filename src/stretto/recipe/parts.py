@@ -15,6 +15,7 @@ from stretto.recipe.model import (
     Budget,
     Condition,
     Delegation,
+    Effect,
     Format,
     Input,
     InputType,
@@ -27,6 +28,7 @@ from stretto.recipe.model import (
     Policy,
     Posture,
     Retry,
+    ShellCommand,
     Stage,
     Step,
     Switch,
@@ -39,7 +41,7 @@ from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.json_value import Json
 
 INPUT_TYPES = ("string", "number", "boolean", "json", "file_path")
-STEP_TYPES = ("sequential", "parallel", "conditional", "loop", "map")
+STEP_TYPES = ("sequential", "parallel", "conditional", "loop", "map", "command")
 POLICIES = ("inline", "skip", "block", "abort")
 # Which key makes a step which type; a step with none of them is sequential.
 _TYPE_OF_KEY = {
@@ -48,7 +50,11 @@ _TYPE_OF_KEY = {
     "switch": "conditional",
     "loop": "loop",
     "map": "map",
+    "run": "command",
 }
+# Keys of a step that only an agent obeys, and keys that only a command has.
+_AGENT_ONLY = ("prompt", "input", "task", "model", "max_output_tokens")
+_COMMAND_ONLY = ("env", "stdin", "effect")
 _INSTRUCTIONS = ("prompt", "input", "task")
 
 
@@ -288,6 +294,17 @@ def make_loop(fields: Fields, reading: Reading) -> Loop:
         fields.get("until", str),
         fields.get("max_iterations", int),
         fields.get("feedback_path", str),
+        fields.get("validator", ShellCommand),
+    )
+
+
+def make_command(fields: Fields, reading: Reading) -> ShellCommand:
+    return ShellCommand(
+        fields.at,
+        fields.get("run", str),
+        fields.get("env", dict) or {},
+        fields.get("stdin", str),
+        cast("Effect | None", fields.get("effect", str)),
     )
 
 
@@ -391,6 +408,8 @@ def _work(fields: Fields, reading: Reading) -> Work:
             return fields.get("loop", Loop) or Loop(None)
         case "map":
             return fields.get("map", Map) or Map(None)
+        case "run":
+            return make_command(fields, reading)
         case _:
             return Delegation(agent)
 
@@ -423,7 +442,9 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             "'wait' belongs to a parallel step",
             "remove it, or list branches under parallel:",
         )
-    for name in fields.written("agent", "subagent") if fields.written(*made_by) else ():
+    _check_command_keys(fields, reading, kind)
+    is_agent_apart = kind != "command" and fields.written(*made_by)
+    for name in fields.written("agent", "subagent") if is_agent_apart else ():
         where = "in each branch" if kind == "parallel" else f"under '{made_by[0]}:'"
         reading.problem_at(
             "RCP113",
@@ -432,6 +453,18 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             f"a {kind} step has no agent of its own",
             f"write agents {where}",
         )
+
+
+def _check_command_keys(fields: Fields, reading: Reading, kind: str) -> None:
+    is_command = kind == "command"
+    names = ("agent", "subagent", *_AGENT_ONLY) if is_command else _COMMAND_ONLY
+    for name in fields.written(*names):
+        message = f"'{name}' belongs to a step with 'run:'"
+        hint = "remove it, or write the command that it is for under run:"
+        if is_command:
+            message = f"a command step has no '{name}': no model is asked"
+            hint = "remove it; values reach a command by env: and stdin:"
+        reading.problem_at("RCP113", fields.key(name), fields.path(name), message, hint)
 
 
 def _agent(fields: Fields, reading: Reading) -> AgentId | None:

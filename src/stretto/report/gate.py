@@ -33,6 +33,7 @@ class GatePart:
     tools: tuple[str, ...]
     instructions: str
     prompt: str
+    is_command: bool = False  # the prompt shows what runs, and cannot be edited
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ def _part(state: RunState, command: StartAttempt) -> GatePart:
         tools=request.tools,
         instructions=request.instructions,
         prompt=request.prompt,
+        is_command=request.command is not None,
     )
 
 
@@ -149,6 +151,10 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
 def _part_lines(part: GatePart, most: int) -> Iterator[str]:
     name = f"{part.part}: " if part.part else ""
     models = ", then ".join(_DIGEST.sub(r"\1…", model) for model in part.models)
+    if part.is_command:
+        yield f"\n  {name}command:"
+        yield from _indented(part.prompt, most)
+        return
     yield f"\n  {name}agent {part.agent}, model {models}"
     yield f"  tools   {', '.join(part.tools) or 'none'}"
     if part.instructions:

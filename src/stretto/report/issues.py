@@ -9,7 +9,7 @@ from stretto.report.model import ChangesReport, Issue, StepReport
 from stretto.report.text import moment
 from stretto.schedule.state import RunState
 from stretto.schedule.status import why_waiting
-from stretto.text.short import listed
+from stretto.text.short import listed, shorten
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json
@@ -17,6 +17,8 @@ from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 _LONGEST_EDIT = 300
 _NOT_RUN = (StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
+
+_MOST_STDERR = 300  # characters
 
 
 def issues_of(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
@@ -30,9 +32,22 @@ def issues_of(state: RunState, steps: Sequence[StepReport]) -> Iterator[Issue]:
         yield from _retries(step)
         yield from _reuse(step)
         yield from _changes(state, step)
+        yield from _stderr(step)
     yield from _decisions(state)
     for problem in state.plan.warnings:
         yield Issue("recipe", f"{problem.code} {problem.message}")
+
+
+def _stderr(step: StepReport) -> Iterator[Issue]:
+    """Of the last command that each part ran; of one that failed the error has it."""
+    last = {attempt.part: attempt for attempt in step.attempts if attempt.exit_code is not None}
+    for attempt in last.values():
+        if attempt.stderr and not attempt.error:
+            name = f"{attempt.part}: " if attempt.part else ""
+            said = shorten(attempt.stderr, _MOST_STDERR)
+            yield Issue(
+                "stderr", f"{name}exit code {attempt.exit_code}, on stderr: {said}", step.id
+            )
 
 
 def _changes(state: RunState, step: StepReport) -> Iterator[Issue]:

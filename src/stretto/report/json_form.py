@@ -73,7 +73,14 @@ def _step(step: StepReport) -> dict[str, object]:
         "tool_calls": _calls(step.calls),
         "playbooks": list(step.playbooks),
         **({"changes": _changes(step.changes)} if step.changes else {}),
+        **_command(step),
     }
+
+
+def _command(step: StepReport) -> dict[str, object]:
+    """How the last command of the step ended; nothing for a step without one."""
+    ended = [attempt for attempt in step.attempts if attempt.exit_code is not None]
+    return {"exit_code": ended[-1].exit_code, "stderr": ended[-1].stderr} if ended else {}
 
 
 def _calls(calls: CallsReport) -> dict[str, object]:

@@ -26,10 +26,11 @@ IssueKind: TypeAlias = Literal[
     "reused",  # an earlier run's output stands in
     "asked",  # what a person decided
     "changed",  # what an isolated writer changed, and whether that was merged
+    "stderr",  # what a command said there
     "recipe",  # what was doubtful before the run began
 ]
 # What a step's own entry says already, or what says nothing about this run.
-_NO_WARNINGS: tuple[IssueKind, ...] = ("failed", "not run", "recipe", "changed")
+_NO_WARNINGS: tuple[IssueKind, ...] = ("failed", "not run", "recipe", "changed", "stderr")
 AttemptStatus: TypeAlias = Literal[
     "planned", "running", "interrupted", "succeeded", "failed", "cancelled", "in doubt", "reused"
 ]
@@ -62,6 +63,8 @@ class AttemptReport:
     reused_from: str | None
     provider_retries: tuple[str, ...] = ()  # why a request to its model was sent again
     playbooks: tuple[str, ...] = ()  # that it was given, and then those that it loaded
+    exit_code: int | None = None  # of its command; None: there was none, or it did not end
+    stderr: str = ""
 
 
 @dataclass(frozen=True, slots=True)

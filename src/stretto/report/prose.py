@@ -3,9 +3,11 @@
 import textwrap
 from collections.abc import Iterator
 
+from stretto.plan.composed_prompt import command_line
 from stretto.plan.model import (
     Brief,
     Plan,
+    PlannedCommand,
     PlannedCondition,
     PlannedDelegation,
     PlannedLoop,
@@ -18,6 +20,7 @@ from stretto.plan.model import (
 from stretto.templates.template import Template
 from stretto.text.short import listed
 from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.ids import COMMAND_AGENT
 
 _POLICIES = {
     "inline": "its error text stands in for its output and the run goes on",
@@ -39,7 +42,8 @@ def explain(plan: Plan, width: int = 80, drawing: str = "") -> str:
         blocks.append("Inputs\n" + "\n".join(_inputs(plan, width)))
     steps = [_wrap(_step(plan, step), width, "   ", f"{step.index + 1}. ") for step in plan.steps]
     blocks.append("Steps\n" + "\n".join(steps))
-    blocks.append("Agents\n" + "\n".join(_agents(plan, width)))
+    if agents := list(_agents(plan, width)):
+        blocks.append("Agents\n" + "\n".join(agents))
     blocks.append(_wrap(_ending(plan), width))
     return "\n\n".join(blocks)
 
@@ -67,6 +71,8 @@ def _inputs(plan: Plan, width: int) -> Iterator[str]:
 
 def _agents(plan: Plan, width: int) -> Iterator[str]:
     for agent in plan.agents.values():
+        if agent.id == COMMAND_AGENT:
+            continue  # each command stands at its step
         name = f" ({agent.name})" if agent.name != agent.id else ""
         tools = f" Tools: {', '.join(agent.tools)}." if agent.tools else " No tools."
         role = f": {agent.role.rstrip('.')}." if agent.role else "."
@@ -81,6 +87,8 @@ def _step(plan: Plan, step: PlannedStep) -> str:
 def _work(plan: Plan, step: PlannedStep) -> str:
     work = step.work
     match work:
+        case PlannedDelegation(brief) if brief.command is not None:
+            return f"{_runs(brief.command)}."
         case PlannedDelegation(brief):
             return f"{_who(plan, brief)} {_gets(brief)}."
         case PlannedParallel():
@@ -106,7 +114,9 @@ def _work(plan: Plan, step: PlannedStep) -> str:
 def _loop(plan: Plan, work: PlannedLoop) -> str:
     most = f"at most {work.max_iterations} times"
     if work.validator is not None:
-        ends = f"{_who(plan, work.validator)} judges it, until it passes, {most}"
+        judge = work.validator
+        who = _runs(judge.command) if judge.command else f"{_who(plan, judge)} judges it"
+        ends = f"{who}, until it passes, {most}"
     else:
         ends = f"again until {work.until.text.strip() if work.until else ''}, {most}"
     return f"{_who(plan, work.producer)} {_gets(work.producer)}; {ends}."
@@ -117,6 +127,14 @@ def _map(plan: Plan, work: PlannedMap) -> str:
     over = _references(work.over) or work.over.text.strip()
     reduced = f" {_who(plan, work.reducer)} then gets all results." if work.reducer else ""
     return f"for each element of {over}: {stages}, {work.batch_size} at once.{reduced}"
+
+
+def _runs(command: PlannedCommand) -> str:
+    given = dict.fromkeys(
+        each.text for template in command.templates for each in template.references
+    )
+    gets = f" with {listed(given, 6)}" if given else ""
+    return f"the command `{command_line(command.run)}` runs{gets}"
 
 
 def _who(plan: Plan, brief: Brief) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from stretto.plan.composed_prompt import describe_command
 from stretto.plan.model import Brief, Plan, PlannedStep, briefs
 from stretto.report.critical_path import critical_path
 from stretto.report.issues import issues_of
@@ -26,6 +27,7 @@ from stretto.schedule.status import is_overdue, run_word, step_word
 from stretto.text.visible import visible
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
+from stretto.vocabulary.ids import COMMAND_AGENT
 
 
 def report_of(state: RunState, *, is_interrupted: bool = False, now: float | None = None) -> Report:
@@ -56,7 +58,8 @@ def report_of(state: RunState, *, is_interrupted: bool = False, now: float | Non
 
 
 def _was_deployed(attempt: AttemptReport) -> bool:
-    return attempt.started_at is not None and attempt.status != "reused"
+    is_subagent = attempt.agent != COMMAND_AGENT
+    return is_subagent and attempt.started_at is not None and attempt.status != "reused"
 
 
 def _step(state: RunState, step: StepState, is_interrupted: bool, now: float | None) -> StepReport:
@@ -151,6 +154,8 @@ def _attempt(part: PartState, attempt: AttemptState, is_interrupted: bool) -> At
         reused_from=attempt.reused_from,
         provider_retries=attempt.provider_retries,
         playbooks=attempt.playbooks,
+        exit_code=attempt.ended_command.exit_code if attempt.ended_command else None,
+        stderr=attempt.ended_command.stderr if attempt.ended_command else "",
     )
 
 
@@ -172,10 +177,15 @@ def _delegated(plan: Plan, step: PlannedStep, brief: Brief) -> Delegated:
     agent, output = plan.agents[brief.agent], step.output
     validation = agent.validation
     templates = [agent.prompt, *((brief.instruction,) if brief.instruction else ())]
+    prompt = brief.instruction.text if brief.instruction else ""
+    if (command := brief.command) is not None:
+        templates += command.templates
+        env = {name: template.text for name, template in command.env.items()}
+        prompt = describe_command(command.run, env, command.stdin.text if command.stdin else "")
     held_to = [output.format, output.schema, validation.schema, validation.rules]
     return Delegated(
         agent=brief.agent,
-        prompt=brief.instruction.text if brief.instruction else "",
+        prompt=prompt,
         instructions=agent.prompt.text,
         reads=_unique(each.text for template in templates for each in template.references),
         tools=tuple(sorted(agent.tools)),

@@ -15,6 +15,7 @@ from stretto.events.model import (
     AttemptFailed,
     AttemptStarted,
     AttemptSucceeded,
+    CommandEnded,
     Event,
     ModelFailedOver,
     ModelRetried,
@@ -94,6 +95,10 @@ class Log:
                     "tool",
                     f"{event.tool} {json.dumps(event.arguments, ensure_ascii=False)}\n{said}",
                 )
+            case CommandEnded():
+                limit = f" (stopped at its limit: {event.limit})" if event.limit else ""
+                stderr = f"\n{event.stderr}" if event.stderr else ""
+                yield "tool", f"exit code {event.exit_code}{limit}{stderr}"
             case AttemptSucceeded():
                 reused = f"(reused from run {event.reused_from})\n" if event.reused_from else ""
                 yield "answer", reused + as_text(loaded(event.output))
@@ -121,6 +126,7 @@ _OF_AN_ATTEMPT = (
     | ModelFailedOver
     | ModelRetried
     | ToolEnded
+    | CommandEnded
 )
 
 

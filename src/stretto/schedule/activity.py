@@ -4,6 +4,7 @@ These events start and end no step.
 """
 
 from stretto.events.model import (
+    CommandEnded,
     Happening,
     ModelFailedOver,
     ModelRetried,
@@ -45,16 +46,7 @@ def observe(state: RunState, event: Happening) -> None:
             attempt.has_doubtful_calls |= event.recovery == "in_doubt"
             attempt.may_have_removed |= event.tool not in _REMOVES_NOTHING
         case ToolEnded():
-            _note(step, f"called {describe_call(event.tool, event.arguments)}")
-            attempt.tool_calls += 1
-            was_made = event.verdict != "refused"
-            attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
-            step.calls = step.calls or ToolCallCounts()
-            step.calls.count(event)
-            if event.tool == LOAD_PLAYBOOK and event.verdict == "ok":
-                _note_loaded(attempt, event)
-            if said := fault_of(event):
-                warn(attempt, said)
+            _end_call(step, attempt, event)
         case ModelFailedOver():
             said = f"{event.model} could not answer, {event.to} was asked: {event.error}"
             step.warn(said)
@@ -66,10 +58,31 @@ def observe(state: RunState, event: Happening) -> None:
             step.held_up = HeldUp(attempt, says)
         case PhaseLasted():
             _note(step, event.phase)
+        case CommandEnded():
+            _end_command(step, attempt, event)
         case ModelSpoke():
             before = step.last_words if step.speaker is attempt else ""
             step.last_words = (before + event.text[-_LAST_WORDS:])[-_LAST_WORDS:]
             step.speaker, step.activity = attempt, ""
+
+
+def _end_call(step: StepState, attempt: AttemptState, event: ToolEnded) -> None:
+    _note(step, f"called {describe_call(event.tool, event.arguments)}")
+    attempt.tool_calls += 1
+    was_made = event.verdict != "refused"
+    attempt.may_have_removed |= was_made and event.tool not in _REMOVES_NOTHING
+    step.calls = step.calls or ToolCallCounts()
+    step.calls.count(event)
+    if event.tool == LOAD_PLAYBOOK and event.verdict == "ok":
+        _note_loaded(attempt, event)
+    if said := fault_of(event):
+        warn(attempt, said)
+
+
+def _end_command(step: StepState, attempt: AttemptState, event: CommandEnded) -> None:
+    _note(step, f"exit code {event.exit_code}")
+    attempt.ended_command = event
+    attempt.may_have_removed = True
 
 
 def _note(step: StepState, activity: str) -> None:

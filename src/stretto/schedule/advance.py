@@ -13,6 +13,7 @@ from stretto.events.model import (
     CancelRequested,
     ChangesApplied,
     ChangesCollected,
+    CommandEnded,
     Event,
     Happening,
     MergeFailed,
@@ -55,6 +56,7 @@ _CHANGES_NO_STEP = (
     ToolStarted,
     ToolEnded,
     PhaseLasted,
+    CommandEnded,
 )
 
 

@@ -69,7 +69,7 @@ def start_attempt(transition: Transition, step: StepState, part: PartState) -> N
     part.tries += 1
     step.open_attempts += 1
     state.open_attempts += 1
-    state.deployed += 1
+    state.deployed += part.brief.command is None  # a command deploys nobody
     transition.emit(command)
 
 

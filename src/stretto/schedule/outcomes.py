@@ -58,7 +58,8 @@ def receive_changes(
         step.changes = replace(kept, is_merged=event.is_merged)
         if event.question:
             step.warn(event.question)
-        if event.is_unchanged and step.pending is not None and step.pending.is_success:
+        is_doubtful = event.is_unchanged and not step.planned.is_command  # a test changes nothing
+        if is_doubtful and step.pending is not None and step.pending.is_success:
             doubt_writer(transition.state, step)
         end_collected(transition, step)
         step.question = event.question  # afterwards: a change that waits for a person has one too

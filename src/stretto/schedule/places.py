@@ -119,7 +119,7 @@ _GIVEN = FunctionArguments.__struct_fields__
 # half, who really answers (which the setup says), and what changes no answer that came.
 _ELSEWHERE = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allowance", "repeats"} | {
     "agent", "instructions", "prompt", "arguments", "model", "fallback_models", "playbooks",
-    "loadable",
+    "loadable", "command",
 }  # fmt: skip
 OBEYED = tuple(name for name in AttemptRequest.__struct_fields__ if name not in _ELSEWHERE)
 # An agent of another tool reads and writes files whatever tools its definition lists.
@@ -135,6 +135,8 @@ def key_of(state: RunState, request: AttemptRequest) -> str:
         # A function sees more than its prompt, so equal prompts are not yet equal work.
         given = [getattr(request.arguments, name) for name in _GIVEN]
         digest.update(_CANONICAL.encode(given).encode())
+    if (command := request.command) is not None:
+        digest.update(_CANONICAL.encode([command.run, dict(command.env), command.stdin]).encode())
     return digest.hexdigest()[:_LENGTH]
 
 

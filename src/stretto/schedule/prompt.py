@@ -3,10 +3,16 @@
 from collections.abc import Iterable, Mapping
 
 from stretto.events.attempts import AttemptId, CheckPart, ItemPart
-from stretto.plan.composed_prompt import append_section, compose, under_headings, with_rules
+from stretto.plan.composed_prompt import (
+    append_section,
+    compose,
+    describe_command,
+    under_headings,
+    with_rules,
+)
 from stretto.plan.model import PlannedAgent, PlannedMap
 from stretto.playbooks.learned_skills import LearnedSkill, learned_skills
-from stretto.ports.runner import AttemptRequest, FunctionArguments
+from stretto.ports.runner import AttemptRequest, CommandRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import answerers, key_of
 from stretto.schedule.state import PartState, RunState, StepState
@@ -15,7 +21,7 @@ from stretto.templates.scope import MISSING, Scope
 from stretto.templates.template import Reference, Template
 from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.json_value import Json, loaded
-from stretto.vocabulary.models import CLI_MODEL, LOCAL_MODEL, is_function
+from stretto.vocabulary.models import CLI_MODEL, LOCAL_MODEL, is_asked, is_function
 from stretto.vocabulary.statuses import StepStatus
 from stretto.vocabulary.tools import LOAD_PLAYBOOK
 
@@ -32,7 +38,11 @@ def with_new_key(state: RunState, command: StartAttempt) -> StartAttempt:
 
 def _request(state: RunState, step: StepState, part: PartState) -> AttemptRequest:
     agent, planned = state.plan.agents[part.agent], step.planned
-    prompt, instructions = _compose(state, step, part, agent)
+    command = _command(state, step, part)
+    if command is None:
+        prompt, instructions = _compose(state, step, part, agent)
+    else:
+        prompt, instructions = describe_command(command.run, command.env, command.stdin), ""
     model = _model(state, part, agent)
     given, loadable = _playbooks(state, part, agent, model)
     if given or loadable:
@@ -63,6 +73,7 @@ def _request(state: RunState, step: StepState, part: PartState) -> AttemptReques
         arguments=_arguments(state, step, part, model),
         playbooks=tuple(each.name for each in given),
         loadable=tuple((each.name, state.plan.playbooks[each.name].digest) for each in loadable),
+        command=command,
         repeats=_interrupted(part),
     )
 
@@ -72,7 +83,7 @@ def _playbooks(
 ) -> tuple[list[LearnedSkill], list[LearnedSkill]]:
     """Those that are given in full, and those that are only named."""
     brief, known = part.brief, state.plan.playbooks
-    if not known or is_function(model):
+    if not known or not is_asked(model):
         return [], []
     given = [
         LearnedSkill(name, known[name].description, known[name].text) for name in brief.playbooks
@@ -82,6 +93,20 @@ def _playbooks(
     if any(each.startswith((CLI_MODEL, LOCAL_MODEL)) for each in asked):
         return given, []
     return given, [LearnedSkill(name, known[name].description) for name in brief.loadable]
+
+
+def _command(state: RunState, step: StepState, part: PartState) -> CommandRequest | None:
+    planned = part.brief.command
+    if planned is None:
+        return None
+    scope = state.scope_with(part.local)
+    stdin = ""
+    if planned.stdin is not None:
+        stdin = _fill(state, step, planned.stdin, scope)
+    elif part.upstream is not MISSING:
+        stdin = as_text(loaded(part.upstream))  # what it judges
+    env = {name: _fill(state, step, value, scope) for name, value in planned.env.items()}
+    return CommandRequest(planned.run, env, stdin)
 
 
 def _interrupted(part: PartState) -> int | None:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
 from stretto.events.attempts import AttemptId, Part, Timer
-from stretto.events.model import Approved, FailureKind, Rejected
+from stretto.events.model import Approved, CommandEnded, FailureKind, Rejected
 from stretto.plan.model import Brief, Plan, PlannedCondition, PlannedStep, PlannedSwitch, Target
 from stretto.recipe.model import Policy
 from stretto.schedule.commands import StartAttempt
@@ -71,6 +71,7 @@ class AttemptState:
     warnings: tuple[str, ...] = ()  # kept with the answer, also when another run reuses it
     has_doubtful_calls: bool = False  # calls that must not be repeated unasked
     may_have_removed: bool = False  # a call that can remove files was made
+    ended_command: CommandEnded | None = None
 
     @property
     def number(self) -> int:

@@ -8,6 +8,8 @@ AgentId = NewType("AgentId", str)
 InputName = NewType("InputName", str)
 RunId = NewType("RunId", str)
 
+COMMAND_AGENT = AgentId("(command)")  # of steps that run a command; no author can write such an id
+
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 # \Z, not $: in Python `$` also matches before a final newline.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")

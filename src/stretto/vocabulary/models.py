@@ -11,6 +11,7 @@ LOCAL_MODEL = "local:"  # one that runs on this machine
 SCRIPTED_MODEL = "scripted:"  # a file of replies
 LOCAL_MODEL = "local:"  # weights on this machine
 EMBEDDED_MODEL = "embedded"  # the smallest of these
+COMMAND_MODEL = "command:"  # no model: a shell command
 
 
 def is_function(model: str | None) -> TypeGuard[str]:
@@ -20,6 +21,11 @@ def is_function(model: str | None) -> TypeGuard[str]:
 def is_local(model: str) -> bool:
     """It runs on this machine and costs nothing."""
     return model == EMBEDDED_MODEL or model.startswith(LOCAL_MODEL)
+
+
+def is_asked(model: str | None) -> bool:
+    """Whether an agent with this model asks one: functions and commands work without."""
+    return model is None or not model.startswith((FUNCTION_MODEL, COMMAND_MODEL))
 
 
 @dataclass(frozen=True, slots=True)

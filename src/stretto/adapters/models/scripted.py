@@ -38,6 +38,7 @@ from stretto.ports.clock import Clock
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.problems.errors import InvalidUsage
 from stretto.text.short import did_you_mean, listed
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
@@ -147,6 +148,9 @@ def check_names(script: Script, plan: Plan) -> None:
             raise InvalidUsage(
                 f"the script names '{name}', but {plan.name} has no step '{step}'", hint=hint
             )
+        if plan.step(StepId(step)).is_command:
+            said = f"the script names '{name}', but step '{step}' runs a command"
+            raise InvalidUsage(said, hint="remove that reply: a command runs whatever the model is")
         if slash and not any(fullmatch(known, part) for known in parts[step]):
             known = [each.replace(r"\d+", "N").replace("\\", "") for each in parts[step]]
             hint = did_you_mean(part, known) or f"its parts: {listed(known) or 'none'}"

@@ -1,7 +1,7 @@
 """Bash: run a command in a sandbox. Without a sandbox every call is refused."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -72,12 +72,8 @@ def bash(
     async def work(given: BashArguments) -> ToolOutcome:
         if filters and (why := why_forbidden(given.command, filters)):
             raise CallRefused(why)
-        # In a thread: the first call tries a sandbox out, which takes a while.
-        shell = await asyncio.to_thread(settings.find_shell)
-        if isinstance(shell, NoSandbox):
-            fixes = "; ".join(each.fix for each in shell.missing)
-            raise CallRefused(f"{shell}. What the user can do: {fixes}")
-        ran = await shell.run(given.command, _confinement(reach, settings, given.timeout_seconds))
+        shell = await open_shell(settings)
+        ran = await shell.run(given.command, confine(reach, settings, given.timeout_seconds))
         if isinstance(ran, CommandRefused):
             raise CallRefused(f"{ran.says}. {ran.fix}".strip())
         return _outcome(ran, reach)
@@ -89,7 +85,18 @@ def bash(
     )
 
 
-def _confinement(reach: Reach, settings: ShellSettings, seconds: int) -> Confinement:
+async def open_shell(settings: ShellSettings) -> Shell:
+    """Raises CallRefused where no sandbox works."""
+    # In a thread: the first call tries a sandbox out, which takes a while.
+    shell = await asyncio.to_thread(settings.find_shell)
+    if isinstance(shell, NoSandbox):
+        fixes = "; ".join(each.fix for each in shell.missing)
+        raise CallRefused(f"{shell}. What the user can do: {fixes}")
+    return shell
+
+
+def confine(reach: Reach, settings: ShellSettings, seconds: float) -> Confinement:
+    """What a command of this attempt may touch, whoever gives it: a model or the recipe."""
     globs = map(parse_glob, reach.write_set if reach.may_write else ())
     return Confinement(
         reach.workspace,
@@ -110,19 +117,24 @@ def _confinement(reach: Reach, settings: ShellSettings, seconds: int) -> Confine
     )
 
 
+def overreaches(ran: Ran, reach: Reach) -> Iterator[str]:
+    """What the command did and may not, in words."""
+    if ran.kept_out:
+        may = listed(reach.write_set, 20) if reach.may_write else ""
+        where = f"outside what this step may write ({may or 'nothing'})"
+        yield f"not kept, for it is {where}: {listed(ran.kept_out, 20)}"
+    if ran.new_repositories:
+        made = listed(ran.new_repositories, 20)
+        yield f"no step makes a repository; these were renamed to *.kept-out: {made}"
+
+
 def _outcome(ran: Ran, reach: Reach) -> ToolOutcome:
     notes = list[str]()
     if ran.limit_hit is not None:
         notes.append(f"it was stopped at its limit: {ran.limit_hit}")
     if ran.exit_code != 0:
         notes.append(f"exit code {ran.exit_code}")
-    if ran.kept_out:
-        may = listed(reach.write_set, 20) if reach.may_write else ""
-        where = f"outside what this step may write ({may or 'nothing'})"
-        notes.append(f"not kept, for it is {where}: {listed(ran.kept_out, 20)}")
-    if ran.new_repositories:
-        made = listed(ran.new_repositories, 20)
-        notes.append(f"no step makes a repository; these were renamed to *.kept-out: {made}")
+    notes += overreaches(ran, reach)
     output = ran.output if ran.output.strip() else "(no output)"
     text = "\n".join([output.rstrip("\n"), *(f"[{note}]" for note in notes)])
     verdict: Verdict = (

@@ -29,7 +29,7 @@ from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK,
 from stretto.workspaces.paths import PathRefused
 
 if TYPE_CHECKING:
-    from stretto.adapters.tools.bash import FindShell
+    from stretto.adapters.tools.bash import FindShell, ShellSettings
     from stretto.adapters.tools.functions import AnyFunctionTool
     from stretto.workspaces.sandbox.sandbox import NoSandbox, Sandbox, Setting
 
@@ -135,10 +135,15 @@ class StandardToolbox:
         self, listed: ListedTool, request: AttemptRequest, open_files: ExitStack
     ) -> Tool:
         globs = [each for each in listed.filters if isinstance(each, Glob)]
-        files = open_files.enter_context(Files(self._reach(request), globs))
+        files = open_files.enter_context(Files(self.reach(request), globs))
         return _built_in(listed.name, files)
 
     def _bash(self, listed: ListedTool, request: AttemptRequest) -> Tool:
+        commands = [each for each in listed.filters if isinstance(each, CommandFilter)]
+        return _built_in("Bash", self.reach(request), self.shell_settings(request), commands)
+
+    def shell_settings(self, request: AttemptRequest) -> "ShellSettings":
+        """Of the commands of one attempt."""
         from stretto.adapters.tools.bash import ShellSettings
 
         names = self._settings.bash_environment
@@ -147,9 +152,7 @@ class StandardToolbox:
         network = self._settings.bash_network or any(
             tool_name(tool) in ("WebFetch", "WebSearch") for tool in request.tools
         )
-        commands = [each for each in listed.filters if isinstance(each, CommandFilter)]
-        settings = ShellSettings(self._find_shell, inherited, network)
-        return _built_in("Bash", self._reach(request), settings, commands)
+        return ShellSettings(self._find_shell, inherited, network)
 
     def _web_fetch(self, listed: ListedTool) -> Tool:
         from stretto.adapters.tools.web_client import WebClient
@@ -167,7 +170,7 @@ class StandardToolbox:
             return unusable("WebSearch", fault or "no search is set up")
         return _built_in("WebSearch", endpoint, self._environ)
 
-    def _reach(self, request: AttemptRequest) -> Reach:
+    def reach(self, request: AttemptRequest) -> Reach:
         return Reach(
             Path(request.workspace),
             request.may_write,

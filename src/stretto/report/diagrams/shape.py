@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Literal, TypeAlias
 
+from stretto.plan.composed_prompt import command_line
 from stretto.plan.model import (
+    Brief,
     Plan,
     PlannedCondition,
     PlannedDelegation,
@@ -156,7 +158,7 @@ def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
 
 def _node(step: PlannedStep) -> Box:
     number, work = step.index + 1, step.work
-    agents = [name_line(brief.agent) for brief in briefs(work)]
+    agents = [_doer(brief) for brief in briefs(work)]
     agent = (
         agents[0]
         if isinstance(work, PlannedDelegation | PlannedLoop | PlannedMap) and agents
@@ -173,6 +175,12 @@ def _node(step: PlannedStep) -> Box:
         parts=tuple(_parts(number, work)),
         limit=work.max_iterations if isinstance(work, PlannedLoop) else 0,
     )
+
+
+def _doer(brief: Brief) -> str:
+    if brief.command is not None:
+        return fit_name(f"$ {command_line(brief.command.run)}", LONGEST_CONDITION)
+    return name_line(brief.agent)
 
 
 def _notes(step: PlannedStep) -> Iterator[str]:
@@ -202,7 +210,7 @@ def _parts(number: int, work: PlannedWork) -> Iterator[InnerBox]:
         case PlannedLoop():
             yield InnerBox("producer", name_line(work.producer.agent))
             if work.validator is not None:
-                yield InnerBox("judge", name_line(work.validator.agent))
+                yield InnerBox("judge", _doer(work.validator))
             else:
                 yield InnerBox("test", _condition(work.until.text) if work.until else "passed")
         case PlannedMap():

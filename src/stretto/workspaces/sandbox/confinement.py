@@ -52,6 +52,8 @@ class Confinement:
     named_secrets: tuple[Glob, ...] = ()  # files that hold keys and may be read all the same
     # All that the command inherits; HOME, TMPDIR and PWD are set for it.
     environment: Mapping[str, str] = field(default_factory=lambda: PLAIN_ENVIRONMENT)
+    stdin: str = ""
+    keeps_errors: bool = False  # stderr is kept apart from stdout
 
 
 @dataclass(frozen=True, slots=True)

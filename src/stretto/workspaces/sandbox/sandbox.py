@@ -6,7 +6,7 @@ Each way of confining is tried for real, by running a command in it, once for ea
 import asyncio
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -85,9 +85,7 @@ class Sandbox:
     async def _run_in_view(self, task: Task, view: WorkspaceView) -> Ran:
         try:
             with self.adapter.launch(task) as launch:
-                ended = await run_limited(
-                    launch, task.confinement.limits, view.writable, is_namespace=True
-                )
+                ended = await _run(launch, task.confinement, view.writable, is_namespace=True)
         finally:
             # What a command has changed before it was stopped is settled too.
             kept_out, new = await asyncio.shield(asyncio.to_thread(view.settle))
@@ -95,10 +93,21 @@ class Sandbox:
 
     async def _run_bare(self, task: Task) -> Ran:
         with self.adapter.launch(task) as launch:
-            ended = await run_limited(
-                launch, task.confinement.limits, [task.confinement.workspace], is_namespace=False
-            )
+            places = [task.confinement.workspace]
+            ended = await _run(launch, task.confinement, places, is_namespace=False)
         return _describe_run(ended, False)
+
+
+async def _run(
+    launch: ProgramStart, confinement: Confinement, writable: Sequence[Path], *, is_namespace: bool
+) -> ProgramEnd:
+    return await run_limited(
+        replace(launch, stdin_text=confinement.stdin),
+        confinement.limits,
+        writable,
+        is_namespace=is_namespace,
+        keeps_errors=confinement.keeps_errors,
+    )
 
 
 def _describe_run(
@@ -110,6 +119,7 @@ def _describe_run(
         ended.dropped_bytes,
         ended.duration_seconds,
         ended.limit_hit,
+        ended.errors,
         is_confined,
         kept_out,
         new,

@@ -1,0 +1,195 @@
+"""Run the commands of recipes: steps with `run:`, and commands that judge for a loop.
+
+    AttemptRequest ─ shell, in the sandbox and with the limits of Bash ─→ Success | Failure
+
+Exit code 0 succeeds, and stdout is the output. A command that judges succeeds whatever its exit
+code: that is its verdict. All values are text in the environment or on stdin, and no part of the
+command.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import cast
+
+from msgspec import structs
+
+from stretto.adapters.tools.bash import (
+    MOST_SECONDS,
+    confine,
+    open_shell,
+    overreaches,
+)
+from stretto.adapters.tools.outcomes import CallRefused, cut
+from stretto.adapters.tools.toolbox import StandardToolbox
+from stretto.agents.acceptance import Answer
+from stretto.agents.functions import AnsweringRunner
+from stretto.events.model import CommandEnded
+from stretto.ports.runner import (
+    AttemptRequest,
+    AttemptResult,
+    CommandRequest,
+    Failure,
+    Identified,
+    Success,
+    Witness,
+)
+from stretto.text.redaction import Redactor
+from stretto.text.short import listed
+from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.models import COMMAND_MODEL
+from stretto.vocabulary.setup import Setup
+from stretto.vocabulary.usage import Usage
+from stretto.workspaces.sandbox.confinement import CommandRefused, Confinement, Ran
+
+MOST_OUTPUT_BYTES = 4 * 1024 * 1024
+MOST_STDERR = 10_000  # characters of stderr in the journal
+MOST_ERROR = 4_000  # characters of what a failed command said
+MOST_FEEDBACK = 30_000  # characters that a loop hands back
+# The kernel takes no longer text in one variable (128 KiB with its name), nor more in all.
+MOST_VARIABLE_BYTES = 128 * 1024 - 1
+MOST_ENVIRONMENT_BYTES = 1024 * 1024
+MODEL = "command"  # who answered, as reports say it
+_NOT_RUNNABLE = (126, 127)  # what a shell says of a program that is not there
+
+
+class CommandRunner:
+    """`others` does the work of agents."""
+
+    def __init__(
+        self,
+        toolbox: StandardToolbox,
+        others: AnsweringRunner,
+        redactor: Redactor,
+        identify_shell: Callable[[], str],
+        warning: str = "",
+    ) -> None:
+        """`warning`: what the report of every command must say, because the sandbox is off."""
+        self._toolbox = toolbox
+        self._others = others
+        self._redactor = redactor
+        self._identify_shell = identify_shell
+        self._warnings = (warning,) if warning else ()
+        self.acceptance = others.acceptance
+
+    def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
+        if not isinstance(self._others, Identified):
+            raise TypeError(f"{type(self._others).__name__} cannot say who answers")
+        setup = self._others.identify([name for name in models if name != COMMAND_MODEL], tools)
+        if COMMAND_MODEL not in models:
+            return setup
+        return structs.replace(
+            setup,
+            models={**setup.models, COMMAND_MODEL: "a command"},
+            tools={**setup.tools, "Bash": self._identify_shell()},
+        )
+
+    async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        command = request.command
+        if command is None:
+            return await self._others.run(request, witness)
+        if fault := _why_unusable(command, request, self._redactor):
+            return Failure("refused", fault, model=MODEL)
+        reach = self._toolbox.reach(request)
+        settings = self._toolbox.shell_settings(request)
+        try:
+            shell = await open_shell(settings)
+        except CallRefused as refused:
+            return Failure("refused", str(refused), model=MODEL)
+        confinement = _confine(confine(reach, settings, _seconds(request)), command)
+        await witness.confirm()
+        ran = await shell.run(command.run, confinement)
+        if isinstance(ran, CommandRefused):
+            return Failure("refused", f"{ran.says}. {ran.fix}".strip(), model=MODEL)
+        witness.note(_event(request, witness, ran))
+        warnings = (*self._warnings, *overreaches(ran, reach))
+        result = await self._result(ran, request, witness)
+        return structs.replace(result, warnings=(*result.warnings, *warnings), model=MODEL)
+
+    async def _result(self, ran: Ran, request: AttemptRequest, witness: Witness) -> AttemptResult:
+        if request.is_verdict:
+            return _verdict(ran)
+        if ran.limit_hit is not None or ran.exit_code:
+            return Failure("timeout" if ran.limit_hit == "wall_seconds" else "error", _says(ran))
+        cut_short: tuple[str, ...] = ()
+        if ran.dropped_bytes:
+            most = f"{MOST_OUTPUT_BYTES:,} bytes are the most"
+            if request.format == "json" or request.schema:
+                return Failure("refused", f"its output is too long: {most}")
+            cut_short = (f"{ran.dropped_bytes:,} bytes of its output were left out: {most}",)
+        output = ran.output.removesuffix("\n")
+        if not output.strip() and request.format != "json" and not request.schema:
+            # A command that says nothing has done its work all the same.
+            return Success(output, warnings=cut_short)
+        return await self.acceptance.check(
+            Answer(output, Usage(), MODEL, cut_short), request, witness
+        )
+
+
+def _why_unusable(command: CommandRequest, request: AttemptRequest, redactor: Redactor) -> str:
+    if not request.workspace:
+        return "this run has no workspace, and a command needs one"
+    size = 0
+    for name, value in command.env.items():
+        if "\0" in value:
+            return f"the value of {name} holds a NUL character, which no environment variable can"
+        length = len(name) + 1 + len(value.encode(errors="replace"))
+        size += length
+        if length > MOST_VARIABLE_BYTES:
+            most = f"{MOST_VARIABLE_BYTES:,} are the most for an environment variable"
+            return f"the value of {name} has {length:,} bytes, and {most}; give it by stdin"
+    if size > MOST_ENVIRONMENT_BYTES:
+        most = f"{MOST_ENVIRONMENT_BYTES:,} are the most"
+        return f"its environment has {size:,} bytes, and {most}; give long values by stdin"
+    # As for any tool: secrets of the user are for the programs of the user.
+    if names := redactor.named("\n".join((*command.env.values(), command.stdin))):
+        return f"its values hold the value of {listed(names)}, which no command is given"
+    return ""
+
+
+def _seconds(request: AttemptRequest) -> float:
+    """As long as its timeouts allow; without one, as long as Bash may take at the most."""
+    return MOST_SECONDS if request.seconds_left is None else max(0.1, request.seconds_left)
+
+
+def _confine(confinement: Confinement, command: CommandRequest) -> Confinement:
+    env = {name: value.encode(errors="replace").decode() for name, value in command.env.items()}
+    return replace(
+        confinement,
+        environment={**confinement.environment, **env},
+        limits=replace(confinement.limits, output_bytes=MOST_OUTPUT_BYTES),
+        stdin=command.stdin,
+        keeps_errors=True,
+    )
+
+
+def _event(request: AttemptRequest, witness: Witness, ran: Ran) -> CommandEnded:
+    limit = str(ran.limit_hit) if ran.limit_hit is not None else ""
+    stderr = cut(ran.errors.strip(), MOST_STDERR)
+    return CommandEnded(
+        witness.now(), request.attempt, ran.exit_code, stderr, ran.duration_seconds, limit
+    )
+
+
+def _says(ran: Ran, most: int = MOST_ERROR) -> str:
+    """How a command failed, with what it printed: the end of it says why."""
+    how = f"exit code {ran.exit_code}"
+    if ran.limit_hit is not None:
+        how = f"it was stopped at its limit: {ran.limit_hit}"
+    said = _printed(ran)
+    if len(said) > most:
+        said = f"[… {len(said) - most:,} characters left out …]\n{said[-most:]}"
+    return f"{how}\n{said}" if said else how
+
+
+def _printed(ran: Ran) -> str:
+    return "\n".join(text for text in (ran.output.strip(), ran.errors.strip()) if text)
+
+
+def _verdict(ran: Ran) -> AttemptResult:
+    if ran.exit_code in _NOT_RUNNABLE and ran.limit_hit is None:
+        # The candidate is not at fault: another try would cost money and end the same way.
+        return Failure("error", f"the validator cannot run: {_says(ran)}")
+    passed = ran.exit_code == 0 and ran.limit_hit is None
+    feedback = cut(_printed(ran), MOST_FEEDBACK) if passed else _says(ran, MOST_FEEDBACK)
+    verdict: dict[str, Json] = {"passed": passed, "feedback": feedback, "exit_code": ran.exit_code}
+    return Success(cast(Json, verdict))
