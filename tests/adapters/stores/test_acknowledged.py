@@ -37,7 +37,8 @@ async def main(path, runs):
         number += 1
         async def one(run):
             await journal.append(run, [TimerFired(1.0, StepTimer("x" * 700))], fence=fences[run])
-            print(run, number, flush=True)
+            sys.stdout.write(f"{run} {number}\\n")
+            sys.stdout.flush()
         await asyncio.gather(*map(one, runs))
 
 asyncio.run(main(sys.argv[1], sys.argv[2:]))
@@ -56,6 +57,8 @@ def killed_writer(path: Path, *runs: str, events: int = 40) -> dict[str, int]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         for line in writer.stdout:
+            if not line.endswith("\n"):
+                break  # the process was killed while it wrote this line
             run, number = line.split()
             seen[run] = int(number)
             if min(seen.values()) >= events and len(seen) == len(runs):
