@@ -14,6 +14,7 @@ import pytest
 from stretto.report.html import as_html
 from stretto.report.report import report_of
 from stretto.report.transcript import transcripts
+from stretto.testing.recipes import run_recipe
 from support.hostile_markdown import hostile
 from support.reported_runs import Fail, driven
 
@@ -131,3 +132,21 @@ def test_the_page_needs_no_more_width_than_a_phone_has(tmp_path: Path) -> None:
     title = re.search(r"<title>(\d+)</title>", dom)
     assert title is not None
     assert 0 < int(title[1]) <= 375
+
+
+def test_links_in_a_notebook_stay_within_the_report(tmp_path: Path) -> None:
+    recipe = "name: t\nsteps: [{id: a, subagent: writer, prompt: x}]\n"
+    drawn = run_recipe(recipe)._repr_html_()
+    assert drawn.startswith("<iframe sandbox ")
+    # Only a frame of the same origin can be looked into.
+    frame = drawn.replace("<iframe sandbox ", "<iframe sandbox=allow-same-origin ", 1)
+    probe = (
+        "<script>onload = () => { const f = document.querySelector('iframe');"
+        "f.contentDocument.querySelector('svg a').dispatchEvent("
+        "new MouseEvent('click', {bubbles: true, cancelable: true}));"
+        "setTimeout(() => { document.body.className = f.contentWindow.location.href + ' '"
+        " + f.contentDocument.querySelectorAll('.steps > details[open]').length }, 50) }</script>"
+    )
+    flags = ("--allow-file-access-from-files", "--virtual-time-budget=5000")
+    dom = opened(tmp_path, f"<!doctype html><body>{frame}{probe}", "", *flags)
+    assert '<body class="about:srcdoc#step-0 1">' in dom

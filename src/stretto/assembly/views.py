@@ -103,7 +103,9 @@ class RunReport(Report):
         return draw_run(self.plan, statuses, {}) if self.plan else None
 
     def _repr_html_(self) -> str:
-        return _frame(self.html())
+        # A link within the page would otherwise load the notebook itself into the frame. The
+        # page's policy forbids every base that comes after it.
+        return _frame(self.html().replace("<head>", '<head><base href="about:srcdoc">', 1))
 
     def _repr_markdown_(self) -> str:
         # A notebook may take HTML in markdown as it is.
