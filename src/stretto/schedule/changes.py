@@ -54,7 +54,8 @@ def owed_collections(step: StepState) -> list[CollectChanges]:
     # An attempt that was told to stop may write until it says that it did.
     if step.pending is None or step.open_attempts or step.is_merge_held:
         return []
-    is_merged = step.pending.is_success and step.planned.merge_back == "auto"
+    is_wanted = step.pending.is_success and not step.is_not_passed
+    is_merged = is_wanted and step.planned.merge_back == "auto"
     return [CollectChanges(step.id, is_merged, step.is_merge_allowed)]
 
 
@@ -69,6 +70,7 @@ def merge_others_before_ending(transition: Transition, step: StepState, output: 
         is_kept = writer.status is StepStatus.SUCCEEDED and changes is not None and changes.files
         if (
             is_kept
+            and not writer.is_not_passed
             and changes
             and not changes.is_merged
             and _is_wanted(transition, writer, step, output)

@@ -195,6 +195,7 @@ class StepState:
     edited_prompts: Mapping[str, str] | None = None  # by part: a person's words instead of ours
     decisions: tuple["Decision", ...] = ()
     held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
+    is_not_passed: bool = False  # the command that judges its loop never passed
     open_attempts: int = 0  # planned, running or stopping
     is_resting: bool = False  # it only waits to retry: it holds its files, but no slot
     queued: tuple[PartState, ...] = ()  # to be retried once the step has a slot again

@@ -22,6 +22,7 @@ from stretto.plan.model import (
     Target,
 )
 from stretto.schedule.attempts import start_part
+from stretto.schedule.changes import writes_here
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
 from stretto.schedule.state import FailureReason, MapItems, PartState, StepState
 from stretto.schedule.transition import Transition, close_run
@@ -250,7 +251,16 @@ def _continue_loop(
         return
     if not is_done:
         step.warn(MAX_ITERATIONS_REACHED)
+        if work.validator is not None and work.validator.command is not None:
+            _keep_back(transition, step)
     succeed(transition, step, step.kept_output)
+
+
+def _keep_back(transition: Transition, step: StepState) -> None:
+    """A command never passed the files: only what passed is merged."""
+    transition.state.is_partial = step.is_not_passed = True
+    if writes_here(transition.state, step):
+        step.warn("its change was not merged: the command never passed")
 
 
 def _is_loop_done(
