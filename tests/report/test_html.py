@@ -102,7 +102,9 @@ def test_every_link_leads_somewhere_and_every_id_is_one():
 def test_it_can_be_found_around_without_seeing_it():
     page = _Page(_evil())
     assert {"header", "main", "footer", "h1", "h2", "caption", "figure"} <= set(page.tags)
+    assert {"nav", "section"} <= set(page.tags)
     assert page.tags.count("h1") == 1
+    assert re.findall(r"<summary><h3>(\w)</h3>", _evil()) == ["a", "b", "c", "d"]
     assert page.tags.count("table") == page.tags.count("caption")
     scopes = [value for tag, name, value in page.attributes if (tag, name) == ("th", "scope")]
     assert len(scopes) == page.tags.count("th")
@@ -297,3 +299,17 @@ def test_a_page_of_500_steps_with_large_outputs_and_transcripts_stays_small():
     assert len(page) < 8_000_000
     assert page.count("stretto output run-1 s") == 500
     assert page.count("stretto logs run-1 s") >= 500
+
+
+def test_the_transcripts_of_a_large_map_fit_into_memory():
+    recipe = (
+        "name: mapped\ninputs: {all: {type: array}}\n"
+        "steps: [{id: m, map: {over: '{{inputs.all}}', agent: worker, prompt: '{{item}}'}}]\n"
+    )
+    run = driven(recipe, {"m": "y" * 4_000}, all=["x" * 4_000] * 1_000)
+    logs = transcripts(run.plan, run.journal)
+    kept = sum(len(entry.text) for entries in logs.values() for entry in entries)
+    assert kept < 5_000_000
+    page = as_html(report_of(run.state), run.plan, logs)
+    assert len(page) < 1_000_000
+    assert "980 more attempts" in page

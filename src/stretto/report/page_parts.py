@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stretto.report.markup import Content, Html, join, tag
-from stretto.report.text import MARKS, status_word
+from stretto.report.text import MARKS
 from stretto.text.visible import one_line
 
 # Longer ones are folded, so that a page of 500 steps can still be read.
@@ -45,7 +45,8 @@ def status_class(status: str) -> str:
 def word(status: str, sign: str = "") -> Html:
     """A sign, a colour and a word: none of them alone."""
     drawn = tag("span", sign or MARKS.get(status, "·"), class_="sign", aria_hidden="true")
-    return tag("span", drawn, status_word(status), class_=f"word {status_class(status)}")
+    # The same word as in expressions, in the graph and on the terminal.
+    return tag("span", drawn, status.upper(), class_=f"word {status_class(status)}")
 
 
 def quote(text: str, name: str, kind: str = "") -> Html:

@@ -30,7 +30,6 @@ from stretto.report.text import (
     length,
     raw,
     since,
-    status_word,
     tokens,
 )
 from stretto.report.transcript import Excerpt
@@ -80,7 +79,7 @@ class StepSections:
         agents = ", ".join(step.agents) or step.type
         summary = tag(
             "summary",
-            tag("span", step.id, class_="step-name"),
+            tag("h3", step.id),
             word(step.status),
             tag("span", agents, class_="by"),
             tag("span", length(step.duration_seconds), class_="figure"),
@@ -96,7 +95,7 @@ class StepSections:
             error = quote(step.error, f"Error of {step.id}")
             yield tag("div", tag("h4", "Error"), error, class_="error")
         if step.reason:
-            yield tag("p", f"{status_word(step.status)}: {step.reason}")
+            yield tag("p", f"{step.status.upper()}: {step.reason}")
         yield facts(self._facts(step), "facts-of-step")
         if step.warnings:
             yield labelled("Warnings", tag("ul", (tag("li", text) for text in step.warnings)))

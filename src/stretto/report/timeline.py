@@ -12,7 +12,7 @@ from math import ceil
 
 from stretto.report.markup import NOTHING, Html, join, tag
 from stretto.report.model import AttemptReport, Report, StepReport
-from stretto.report.text import length, since, status_word, took
+from stretto.report.text import length, since, took
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
 
@@ -327,7 +327,7 @@ def _table_row(row: TimelineRow, name: str, agent: str, status: str, when: tuple
         tag("th", row.step.id, scope="row"),
         tag("td", name),
         tag("td", agent),
-        tag("td", status_word(status)),
+        tag("td", status),
         (tag("td", figure, class_="figure") for figure in when),
         tag("td", "yes" if row.is_critical else "no"),
     )

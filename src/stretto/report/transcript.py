@@ -38,7 +38,7 @@ TranscriptKind: TypeAlias = Literal[
 # Of one entry; `stretto logs` shows all of it.
 _MOST_CHARACTERS = 4_000
 _LEAST_CHARACTERS = 400
-_MOST_CHARACTERS_IN_ALL = 2_000_000
+_MOST_CHARACTERS_IN_ALL = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +145,12 @@ def transcripts(plan: Plan, events: Iterable[Event]) -> dict[tuple[str, str, int
     """By step, part and attempt."""
     log, found = Log(plan), dict[tuple[str, str, int], list[Excerpt]]()
     share = _MOST_CHARACTERS_IN_ALL // max(1, len(plan.steps))
-    most = max(_LEAST_CHARACTERS, min(_MOST_CHARACTERS, share))
+    share, kept = max(_LEAST_CHARACTERS, min(_MOST_CHARACTERS, share)), 0
     for event in events:
         for entry in log.read(event):
+            # A map has few steps and thousands of attempts.
+            most = share if kept < _MOST_CHARACTERS_IN_ALL else _LEAST_CHARACTERS
+            kept += min(most, len(entry.text))
             left_out = max(0, len(entry.text) - most)
             excerpt = Excerpt(entry.kind, entry.step, entry.text[:most], left_out, entry.verdict)
             found.setdefault(entry.place, []).append(excerpt)
