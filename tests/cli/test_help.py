@@ -6,8 +6,7 @@ import shlex
 import click
 import pytest
 
-from stretto.cli.commands import COMMANDS, GROUPS, commands
-from stretto.cli.examples import EXAMPLES
+from stretto.cli.commands import COMMANDS, EXAMPLES, GROUPS, commands
 from support.cli import GOOD, refused, stretto, write
 from support.problem_codes import TITLES
 

@@ -42,7 +42,7 @@ class Watched:
         self.console = Console(
             file=self.file, force_terminal=True, width=width, height=height, color_system=None
         )
-        self.view = LiveView(self.plan, self.console, now=lambda: self.driven.now)
+        self.view = LiveView(self.plan, self.console, now=lambda: self.driven.now, takes_keys=False)
         self.driven.start()
         self._tell()
 
@@ -148,15 +148,15 @@ def test_a_running_step_says_which_tool_it_calls_with_what():
     watched = Watched(steps(step("a")), {"a": Hang()})
     about = {"content": "x" * 900, "file_path": "src/\x1b[2Jbilling.py"}
     watched.see(ToolStarted(1.0, attempt("a"), 1, "Write", about, "keyed"))
-    assert watched.line("a").endswith("worker, calls Write src/␛[2Jbilling.py")
+    assert watched.line("a").endswith("calls Write src/␛[2Jbilling.py")
     watched.see(ToolEnded(2.0, attempt("a"), 1, "Write", about, "ok", 5, 1.0))
-    assert watched.line("a").endswith("worker, called Write src/␛[2Jbilling.py")
+    assert watched.line("a").endswith("called Write src/␛[2Jbilling.py")
 
 
 def test_a_running_step_says_what_it_waits_for():
     watched = Watched(steps(step("a")), {"a": Hang()})
     watched.see(PhaseLasted(1.0, attempt("a"), "waits for the first word of openai:m"))
-    assert watched.line("a").endswith("worker, waits for the first word of openai:m")
+    assert watched.line("a").endswith("waits for the first word of openai:m")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -178,6 +178,77 @@ def test_words_of_two_attempts_are_not_mixed():
     watched.see(ModelSpoke(1.0, one, "Alpha"))
     watched.see(ModelSpoke(1.0, two, "Beta"))
     assert watched.line("p").endswith("0 of 2 branches: Beta")
+
+
+def opened(recipe, script, *keys, **how):
+    watched = Watched(recipe, script, **how)
+    watched.lines()
+    for key in keys:
+        watched.view.press(key)
+        watched.lines()
+    return watched
+
+
+def test_a_key_opens_the_stream_of_a_step_and_another_closes_it():
+    watched = opened(steps(step("a"), step("b")), {"a": Hang(), "b": Hang()}, "down", "open")
+    watched.see(ModelSpoke(1.0, attempt("a"), "Once upon a time\n"))
+    about = {"pattern": "TODO"}
+    watched.see(
+        ToolEnded(2.0, attempt("a"), 1, "Grep", about, "refused", 0, 1.0, "not \x1b[2Jallowed")
+    )
+    shown = watched.lines()
+    assert shown[2].startswith("▶ a running")
+    assert shown[3:6] == ["-- attempt 1", "Once upon a time", ""]
+    assert shown[6] == "called Grep TODO"
+    assert "not ␛[2Jallowed" in shown[7]
+    assert shown[-1].startswith("Esc closes it · ↑↓ scroll · Tab next step")
+    assert not any("b running" in line for line in shown)
+    watched.view.press("next")
+    assert watched.lines()[2].startswith("▶ b running")
+    watched.view.press("back")
+    assert [line[:3] for line in watched.lines()[2:4]] == ["▶ a", "▶›b"]
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (40, 10), (60, 6)])
+def test_an_open_stream_fits_its_window_and_is_scrolled(width, height):
+    watched = opened(steps(step("a")), {"a": Hang()}, "open", width=width, height=height)
+    watched.see(ModelSpoke(1.0, attempt("a"), "\n".join(f"漢字 {i} " * 30 for i in range(200))))
+    end = watched.lines()
+    assert len(end) <= height
+    assert all(columns(line) <= width for line in end)
+    assert "漢字 199" in end[-2]
+    watched.view.press("page up")
+    assert watched.lines() != end
+    for _ in range(2000):
+        watched.view.press("up")
+    assert "漢字 199" not in " ".join(watched.lines()[3:])
+    for _ in range(3000):
+        watched.view.press("page down")
+    assert watched.lines() == end
+
+
+def test_300_steps_fit_a_small_window_with_those_at_work_first():
+    script = {f"s{i:03}": Hang() for i in (250, 251, 252)} | {"s010": Fail("broken")}
+    watched = Watched(many(300), script, width=80, height=24, at_once=300).until(3)
+    shown = watched.lines()
+    assert len(shown) <= 24
+    rows = [line for line in shown[2:] if line[2:3] == "s"]
+    assert [line[:6] for line in rows[:3]] == ["▶ s250", "▶ s251", "▶ s252"]
+    assert any("✗ s010" in line for line in rows)
+    hidden = sum(int(n.replace(",", "")) for line in shown for n in re.findall(r"(\d+) more", line))
+    assert hidden + len(rows) == 300
+
+
+def test_a_chosen_step_stays_in_sight():
+    watched = opened(many(300), {}, "down", width=80, height=24)
+    assert any("›s000" in line for line in watched.until(3).lines())
+
+
+def test_an_opened_step_is_not_what_a_run_ends_with():
+    watched = opened(steps(step("a"), step("b")), {"a": Fail("no")}, "open")
+    with watched.view:
+        watched.run()
+    assert "✓ b succeeded" in _CONTROL.sub("", watched.file.getvalue()).split("test  ")[-1]
 
 
 MAP = """

@@ -48,7 +48,7 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class View:
     head: Head
-    rows: Sequence[Row]  # in listing order
+    rows: Sequence[Row]  # in listing order; where not all fit, those at work before the others
     hidden: Mapping[StepWord, int]  # how many steps of each stage have no row
     asking: StepId | None  # the first step that awaits approval
 
@@ -85,24 +85,42 @@ class Board:
             self._seen = seen
             self._look_ahead(state, most_waiting)
 
-    def view(self, lines: int, is_last: bool = False) -> View:
-        """As many rows as there are lines, two of them kept for the counts of what has none.
+    def view(self, lines: int, is_last: bool = False, chosen: StepId | None = None) -> View:
+        """As many rows as there are lines, two of them kept for the counts of what has none. Then
+        what is at work comes first. The chosen step always has a row, once it has begun.
 
         The last view shows every failed step, however many there are.
         """
         total = self._head.total
         room = total if total <= lines else max(1, lines - 2)
+        is_folded = room < total
         active = list(islice(chain.from_iterable(self._active.values()), room))
         room -= len(active)
         failed, waiting, done = _share(room, (len(self._failed), len(self._next), len(self._done)))
         if is_last:
             failed = len(self._failed)
-        shown = chain(active, _last(self._failed, failed), _last(self._done, done))
+        ended = chain(_last(self._failed, failed), _last(self._done, done))
+        shown = dict.fromkeys(chain(active, ended))
+        if chosen in self._rows and chosen not in shown:
+            if shown and len(shown) + waiting >= lines - 2:
+                shown.popitem()
+            shown[chosen] = None
         rows = [*(self._rows[id] for id in shown), *self._next[:waiting]]
         hidden = Counter(self._counts)
         hidden.subtract(row.stage for row in rows)
         asking = next(iter(self._active["awaiting approval"]), None)
-        return View(self._head, sorted(rows, key=_index), +hidden, asking)
+        first = {id for id in active if self._rows[id].stage in _ACTIVE} if is_folded else set()
+        rows.sort(key=lambda row: (row.id not in first, row.index))
+        return View(self._head, rows, +hidden, asking)
+
+    def row(self, id: StepId) -> Row | None:
+        """Of a step that no longer just waits."""
+        return self._rows.get(id)
+
+    def at_work(self) -> list[StepId]:
+        """In listing order."""
+        found = (self._rows[id] for ids in self._active.values() for id in ids)
+        return [row.id for row in sorted(found, key=_index)]
 
     def _place(self, row: Row) -> None:
         was = self._rows.get(row.id)

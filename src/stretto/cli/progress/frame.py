@@ -4,10 +4,13 @@ header   two lines: which run, and how far it is
 counts   ended steps that have no line of their own
 rows     a line a step
 counts   steps at work or still to come that have none
-footer   what a person may do
+footer   which keys there are, and what a person may do
+
+Or, where a step is open: the header, the step, the end of its stream, the footer.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from stretto.cli.progress.board import Head, View
@@ -15,6 +18,7 @@ from stretto.cli.progress.lines import SIGNS
 from stretto.cli.progress.rows import Row, join_pieces
 from stretto.text.short import columns, fit, fit_end, fit_name
 from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepWord
 
 Span: TypeAlias = tuple[str, str]  # text, style
@@ -72,24 +76,63 @@ class Frame:
         height: int,
         signs: Mapping[StepWord, str] = SIGNS,
         is_watching: bool = False,
+        has_keys: bool = False,
     ) -> None:
+        """`has_keys`: somebody can press them."""
         self._is_watching = is_watching
+        self._has_keys = has_keys
         self._width = width
         self._height = height
         self._signs = signs
 
-    def lines(self, view: View, now: float, id_columns: int, stopped: str = "") -> list[Line]:
+    def lines(
+        self,
+        view: View,
+        now: float,
+        id_columns: int,
+        stopped: str = "",
+        chosen: StepId | None = None,
+    ) -> list[Line]:
         """`stopped`: why the run is not driven any more; no step is at work then."""
         head = view.head
         ids = min(id_columns, 28 if self._width >= _WIDE else 20 if self._width >= _NARROW else 14)
         lines = [self._title(head, stopped), self._sums(head, now, stopped)]
         lines += self._counts(view.hidden, _ENDED, stopped)
-        lines += [self._row(row, head, now, ids, stopped) for row in view.rows]
+        for row in view.rows:
+            line = self._row(row, head, now, ids, stopped)
+            lines.append(_marked(line) if row.id == chosen and not stopped else line)
         lines += self._counts(view.hidden, _OPEN, stopped)
         if not stopped and head.ended_at is None and self._height >= _SHORTEST:
-            hint = _fitting(_hints(view, self._is_watching), self._width)
-            lines.append(((fit(hint, self._width), "dim"),))
+            keys = ["↑↓ choose a step", "Enter opens it"] if self._has_keys else []
+            lines.append(self._footer(view, keys))
         return lines
+
+    def open_step(
+        self, view: View, row: Row, stream: Sequence[Span], above: int, now: float
+    ) -> list[Line]:
+        """One step with the end of its stream. `above`: how many lines below the last one shown
+        are passed over, because the person has scrolled up."""
+        head = view.head
+        ids = min(columns(row.id), max(8, self._width - 40))
+        lines = [self._title(head, ""), self._sums(head, now, "")]
+        lines.append(self._row(replace(row, words=""), head, now, ids, ""))
+        room = self.stream_room
+        end = max(0, len(stream) - above)
+        lines += [((fit(text, self._width), style),) for text, style in stream[:end][-room:]]
+        if self._height >= _SHORTEST:
+            keys = ["Esc closes it", "↑↓ scroll", "Tab next step"]
+            lines.append(self._footer(view, keys))
+        return lines
+
+    @property
+    def stream_room(self) -> int:
+        return max(1, room_for(self._height) - 1)
+
+    def _footer(self, view: View, keys: list[str]) -> Line:
+        asking, stop = _hints(view, self._is_watching, is_short=bool(keys))
+        # What is missed least comes last: it is what a narrow window leaves out.
+        hint = _fitting([*([asking] if asking else []), *keys, stop], self._width)
+        return ((fit(hint, self._width), "dim"),)
 
     def _title(self, head: Head, stopped: str) -> Line:
         word = stopped or head.status
@@ -127,9 +170,9 @@ class Frame:
         room = self._width - sum(columns(text) for text, _ in spans) - 1
         if says and room > 0:
             spans.append((f" {fit(says, room)}", "red" if row.stage == "failed" else "dim"))
-        room -= columns(says) + 2
+        room -= columns(says) + (2 if says else 0)
         if row.words and not stopped and room >= _FEWEST_WORDS:
-            spans.append((f": {fit_end(row.words, room - 1)}", ""))
+            spans.append((f"{':' if says else ''} {fit_end(row.words, room)}", ""))
         return tuple(spans)
 
     def _look(self, stage: StepWord, stopped: str) -> tuple[str, str, str]:
@@ -196,10 +239,17 @@ def _fitting(pieces: list[str], width: int) -> str:
     return " · ".join(pieces)
 
 
-def _hints(view: View, is_watching: bool) -> list[str]:
-    stop = "Ctrl-C stops cleanly and prints how to resume"
+def _hints(view: View, is_watching: bool, is_short: bool) -> tuple[str, str]:
+    """How to decide at a gate, if one is open, and how to stop."""
+    stop = "Ctrl-C stops" if is_short else "Ctrl-C stops cleanly and prints how to resume"
     if is_watching:
-        stop = f"Ctrl-C stops watching, not the run (stretto cancel {view.head.run_id})"
+        stop = "Ctrl-C stops watching, not the run"
     if view.asking is None:
-        return [stop]
-    return [f"stretto approve {view.head.run_id} {view.asking} (or reject)", stop]
+        return "", stop
+    return f"stretto approve {view.head.run_id} {view.asking} (or reject)", stop
+
+
+def _marked(line: Line) -> Line:
+    """A sign besides the colour: not everybody sees that."""
+    (sign, style), (name, _), *rest = line
+    return ((f"{sign[:-1]}›", style), (name, "reverse"), *rest)

@@ -151,10 +151,10 @@ def _says(state: RunState, step: StepState, stage: StepWord, tally: Tally) -> st
             return "its changes are being collected or merged"
         case "running" | "retrying" | "interrupted":
             error = _held_up(step) or _last_error(step)
-            progress = _progress(step, tally) or ("" if error else _agent(step))
-            return join_pieces(
-                progress, retries_of(tally.retries), error or one_line(step.activity)
-            )
+            activity = error or one_line(step.activity)
+            # What a step does says more than who does it.
+            progress = _progress(step, tally) or ("" if activity or _words(step) else _agent(step))
+            return join_pieces(progress, retries_of(tally.retries), activity)
         case "succeeded":
             return join_pieces(_summary(step, tally), retries_of(tally.retries), _warning_of(step))
         case "failed":

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from stretto.cli.progress.board import Board
 from stretto.cli.progress.frame import Frame, Line, room_for
+from stretto.cli.progress.keyboard import Focus, Keyboard
 from stretto.cli.progress.lines import Lines, signs_for
+from stretto.cli.progress.stream import StepStreams
 from stretto.cli.terminal import for_terminal
 from stretto.events.model import Event
 from stretto.plan.model import Plan
@@ -40,14 +42,19 @@ class LiveView:
         console: "Console | None" = None,
         now: Callable[[], float] | None = None,
         is_watching: bool = False,
+        takes_keys: bool = True,
     ) -> None:
-        """`is_watching`: another process drives the run."""
+        """`is_watching`: another process drives the run. `takes_keys`: where a person can press any."""
         from rich.console import Console
 
         self._console = console or Console(stderr=True)  # stdout is for the answer
         self._now = now or time.time
         self._is_watching = is_watching
         self._board = Board(plan)
+        self._streams = StepStreams()
+        self._focus = Focus()
+        self._takes_keys = takes_keys
+        self._keyboard: Keyboard | None = None
         self._id_columns = max((len(step.id) for step in plan.steps), default=0)
         self._lock = Lock()  # of the board, and held only while rows are noted or picked
         self._height = self._console.height
@@ -55,6 +62,7 @@ class LiveView:
         self._word = ""  # how the run stands, should nobody drive it from here on
         self._drawn: tuple[int, list[Line]] | None = None
         self._screen: Screen | None = None
+        self._is_stopped = False  # by Ctrl-Z
         self._done = Flag()
         self._ticks = Thread(target=self._tick, name="stretto-live", daemon=True)
         can_redraw = self._console.is_terminal and not self._console.is_dumb_terminal
@@ -68,6 +76,7 @@ class LiveView:
             self._latest = state.now
             self._word = run_word(state, is_driven=False)
             self._board.note(event, state, self._height)
+            self._streams.note(event)
 
     def __enter__(self) -> "LiveView":
         if self._lines is None:
@@ -75,6 +84,9 @@ class LiveView:
 
             self._screen = Screen(self._console)
             self._screen.start()
+            if self._takes_keys and Keyboard.is_there():
+                self._keyboard = Keyboard(self._on_stop, self._on_continue)
+                self._keyboard.open()
             self._ticks.start()
         return self
 
@@ -87,8 +99,10 @@ class LiveView:
         if self._screen is None:
             return
         self._done.set()
-        self._ticks.join()
         try:
+            if self._keyboard is not None:
+                self._keyboard.close()
+            self._ticks.join()
             # Whoever drove the run has let it go.
             left = INTERRUPTED if self._word == INTERRUPTED else ""
             self._draw(stopped=_stop_word(kind) or left, is_last=True)
@@ -98,17 +112,43 @@ class LiveView:
     def frame(self, stopped: str = "", is_last: bool = False) -> list[Line]:
         """What is to be seen now, in a window of the present size."""
         width, height = self._console.size
+        signs = signs_for(self._console.encoding)
+        frame = Frame(width, height, signs, self._is_watching, self._keyboard is not None)
         with self._lock:
             self._height = height
-            view = self._board.view(room_for(height), is_last)
+            focus = self._focus
+            view = self._board.view(room_for(height), is_last, focus.chosen)
             now = max(self._latest, self._now())
-        signs = signs_for(self._console.encoding)
-        frame = Frame(width, height, signs, self._is_watching)
-        return frame.lines(view, now, self._id_columns, stopped)
+            focus.seen(self._board.at_work(), [r.id for r in view.rows if r.started_at is not None])
+            row = self._board.row(focus.chosen) if focus.is_open and focus.chosen else None
+            if row is not None and not (stopped or is_last):
+                stream = self._streams.lines(row.id, width)
+                above = focus.hold(len(stream), frame.stream_room)
+                return frame.open_step(view, row, stream, above, now)
+        return frame.lines(view, now, self._id_columns, stopped, focus.chosen)
 
     def _tick(self) -> None:
-        while not self._done.wait(_TICK_SECONDS):
-            self._draw()
+        while not self._done.is_set():
+            if self._keyboard is None:
+                self._done.wait(_TICK_SECONDS)
+            else:
+                for key in self._keyboard.wait(_TICK_SECONDS):
+                    self.press(key)
+            if not self._done.is_set() and not self._is_stopped:
+                self._draw()
+
+    def press(self, key: str) -> None:
+        with self._lock:
+            self._focus.press(key)
+
+    def _on_stop(self) -> None:
+        self._is_stopped = True
+        self._console.show_cursor(True)
+
+    def _on_continue(self) -> None:
+        self._console.show_cursor(False)
+        self._drawn = None  # others have written on the screen
+        self._is_stopped = False
 
     def _draw(self, stopped: str = "", is_last: bool = False) -> None:
         lines = self.frame(stopped, is_last)
