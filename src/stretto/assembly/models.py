@@ -4,15 +4,25 @@ Whatever would keep a run from working is found out here, before it starts: a fu
 given, a model that cannot be asked, a tool that cannot be used.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.assembly.project import SCRIPTED, Project
+from stretto.problems import Problem
 from stretto.problems.errors import NotReady
 from stretto.problems.render import count
+from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.models import ModelSelection
+
+# For whoever has nothing set up: each line is a way, and the command for it.
+_CHOICES = """no key is set, Ollama does not answer, and no local model was pulled. The choices:
+      export ANTHROPIC_API_KEY=…            a provider's key; OPENAI_API_KEY, GEMINI_API_KEY and others do too
+      stretto models pull qwen2.5-coder     a model on this machine (1.1 GB); smollm2 is tiny (98 MB)
+      --model cli:claude                    an agent program that you have: also codex, gemini, opencode, goose
+      --model scripted:FILE                 no model at all: answers from a file, for a demo
+    stretto doctor shows what is here."""
 
 if TYPE_CHECKING:
     from stretto.plan.model import Plan
@@ -21,21 +31,15 @@ if TYPE_CHECKING:
 
 async def choose_models(project: Project, plan: "Plan", model: str | None) -> ModelSelection:
     """Raises NotReady with all that would keep the plan from running."""
-    missing = project.functions.problems(plan)
-    if missing:
-        raise NotReady(f"{plan.name} cannot run here: {count(missing)}", missing)
     from stretto.assembly.commands import command_problems
 
-    if missing := command_problems(plan, project):
-        raise NotReady(f"{plan.name} cannot run here: {count(missing)}", missing)
+    if missing := project.functions.problems(plan) or command_problems(plan, project):
+        raise _not_ready(plan, missing)
     if model is not None and model.startswith(SCRIPTED):
-        from stretto.adapters.models.scripted import check_names, read_script
-
-        check_names(read_script(Path(model.removeprefix(SCRIPTED))), plan)
+        _check_script(Path(model.removeprefix(SCRIPTED)), plan)
         return ModelSelection(model, model)
     from stretto.adapters.models.local.catalog import EMBEDDED, TINY_NOTICE
-    from stretto.assembly.readiness import first_models, needs_default, readiness
-    from stretto.assembly.tool_check import check_tools
+    from stretto.assembly.readiness import MISSING_WEIGHTS, needs_default
 
     name, why = model or project.settings.model, ""
     is_asked = name is not None or needs_default(plan, project.environ)
@@ -45,16 +49,57 @@ async def choose_models(project: Project, plan: "Plan", model: str | None) -> Mo
         found = await default_model(project)
         name, why = found.default, " ".join(found.notes)
     assert name is not None
-    ready = readiness(plan, name, model, project)
-    problems, warnings = ready.problems, ready.warnings
-    if not problems:
-        models = first_models(plan, name, model, project.environ)
-        tools = await check_tools(plan, models, project)
-        problems, warnings = tools.problems, (*warnings, *tools.warnings)
+    problems, warnings = await _look(project, plan, name, model)
     if problems:
-        raise NotReady(f"{plan.name} cannot run here: {count(problems)}", problems)
+        # Nobody has named a model, and there is none.
+        is_lost = bool(why) and all(each.code == MISSING_WEIGHTS for each in problems)
+        raise _not_ready(plan, problems, _CHOICES if is_lost else "")
     lines = (why, TINY_NOTICE if is_asked and name == EMBEDDED else "", *warnings)
     return ModelSelection(name, model, notes=tuple(filter(None, lines)))
+
+
+def _not_ready(plan: "Plan", problems: Sequence[Problem], hint: str = "") -> NotReady:
+    return NotReady(f"{plan.name} cannot run here: {count(problems)}", problems, hint=hint)
+
+
+def _check_script(file: Path, plan: "Plan") -> None:
+    from stretto.adapters.models.scripted import check_names, read_script
+
+    if not file.exists():
+        hint = "a script holds the answers, such as: default: An answer."
+        raise _not_ready(plan, [Problem("RUN001", f"there is no script {file}", hint=hint)])
+    check_names(read_script(file), plan)
+
+
+async def _look(
+    project: Project, plan: "Plan", default: str, override: str | None
+) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """What would keep the plan from working, and what its agents go without. What takes time is
+    looked at only where nothing else is wrong."""
+    from stretto.assembly.readiness import first_models, readiness
+    from stretto.assembly.tool_check import check_tools
+
+    ready = readiness(plan, default, override, project)
+    if ready.problems:
+        return ready.problems, ready.warnings
+    models = first_models(plan, default, override, project.environ)
+    tools = await check_tools(plan, models, project)
+    problems = tools.problems or tuple([each async for each in _absent_servers(models, project)])
+    return problems, (*ready.warnings, *tools.warnings)
+
+
+async def _absent_servers(
+    models: Mapping[AgentId, str], project: Project
+) -> AsyncIterator[Problem]:
+    """Ollama runs on the user's own machine, so asking it costs nothing."""
+    from stretto.adapters.models.default_model import ollama_fault
+
+    for model in dict.fromkeys(models.values()):
+        if not model.startswith("ollama:"):
+            continue
+        fault = await ollama_fault(model, project.environ)
+        if fault is not None:
+            yield Problem("RUN001", fault.says, hint=fault.hint)
 
 
 async def default_model(project: Project) -> ModelSelection:

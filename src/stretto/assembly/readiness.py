@@ -15,6 +15,7 @@ from stretto.adapters.models.local.catalog import is_local, is_own_file, is_tiny
 from stretto.adapters.models.local.shelf import Shelf, models_folder
 from stretto.adapters.models.model_names import ModelName, NameFault, check_name, resolve_name
 from stretto.adapters.models.prices import is_priced
+from stretto.adapters.models.provider_table import TIERS
 from stretto.adapters.tools.search_endpoint import search_fault
 from stretto.assembly.subagents import may_run_command, search_endpoint
 from stretto.config.settings import Settings
@@ -168,7 +169,11 @@ class Readiness:
 
 
 def readiness(plan: Plan, default: str, override: str | None, project: "Project") -> Readiness:
-    problems: list[Problem] = []
+    problems: list[Problem] = [*_choice_problems(override or default, project.environ)]
+    if problems:
+        return Readiness(tuple(problems), ())
+    # What keeps several agents from working is said once, with the names of all of them.
+    faults: dict[Problem, list[str]] = {}
     warnings: list[str] = []
     settings, environ = project.settings, project.environ
     machine = Machine(project, ModelSelection(default, override))
@@ -178,10 +183,10 @@ def readiness(plan: Plan, default: str, override: str | None, project: "Project"
         models = tuple(models_of(plan, agent, default, override, environ))
         for model in models:
             found = [*machine.model_problems(model)] or [*_price_problems(model, plan)]
-            # Weights and prices are missing for every agent alike, and reported once.
+            # Weights and prices are missing for every agent alike, and so is the user's own choice.
             are_shared = is_local(model) or any(each.code == "RUN002" for each in found)
-            problems += found if are_shared else _of_agent(agent, found)
-        problems += _of_agent(agent, machine.server_problems(agent.tools))
+            _note(faults, found, "" if are_shared or override else agent.id)
+        _note(faults, machine.server_problems(agent.tools), agent.id)
         problems += _home_problems(agent, models, settings)
         _look_for_search(agent, machine.search_fault(models[0]), problems, warnings)
         if agent.tools and is_tiny(models[0]):
@@ -195,7 +200,30 @@ def readiness(plan: Plan, default: str, override: str | None, project: "Project"
         warnings.append(f"THE SANDBOX IS OFF: Bash of {listed(bash)} has all your rights")
     for problem in machine.model_problems(settings.judge) if settings.judge else ():
         problems.append(replace(problem, message=f"the judge cannot be asked: {problem.message}"))
-    return Readiness(tuple(dict.fromkeys(problems)), tuple(warnings))
+    told = (_of_agents(problem, agents) for problem, agents in faults.items())
+    return Readiness(tuple(dict.fromkeys([*told, *problems])), tuple(warnings))
+
+
+def _choice_problems(model: str, environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Of the model that the user, the settings or the search for one has chosen: an agent that asks
+    for `sonnet` may get another model, but the user who does must get that one."""
+    meant = resolve_name(model, environ)
+    if isinstance(meant, ModelName) and meant.name is None:
+        said = f"the model '{model}' needs a key, and ANTHROPIC_API_KEY is not set"
+        hint = "export ANTHROPIC_API_KEY=…, or --model cli:claude if that program is installed"
+        if model.lower() not in TIERS:
+            said, hint = (
+                f"'{model}' names no model",
+                "write provider:name, as in openai:gpt-5.4-mini",
+            )
+        yield Problem("RUN001", said, hint=hint)
+
+
+def _note(faults: dict[Problem, list[str]], found: Iterable[Problem], agent: str) -> None:
+    for problem in found:
+        agents = faults.setdefault(problem, [])
+        if agent and agent not in agents:
+            agents.append(agent)
 
 
 def first_models(
@@ -245,9 +273,11 @@ def models_of(
         yield (name or default) if isinstance(meant, NameFault) else (meant.name or default)
 
 
-def _of_agent(agent: PlannedAgent, problems: Iterable[Problem]) -> Iterator[Problem]:
-    for problem in problems:
-        yield replace(problem, message=f"agent '{agent.id}': {problem.message}")
+def _of_agents(problem: Problem, agents: Sequence[str]) -> Problem:
+    if not agents:
+        return problem
+    named = f"agent '{agents[0]}'" if len(agents) == 1 else f"agents {listed(agents)}"
+    return replace(problem, message=f"{named}: {problem.message}")
 
 
 def _price_problems(model: str, plan: Plan) -> Iterator[Problem]:

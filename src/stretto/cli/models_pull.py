@@ -59,6 +59,8 @@ def pull_missing(project: Project, error: NotReady) -> bool:
     are_weights = all(problem.code == MISSING_WEIGHTS for problem in error.problems)
     if not (are_weights and sys.stdin.isatty() and sys.stderr.isatty()):
         return False
+    if error.hint:
+        say(error.hint, err=True)
     for problem in error.problems:
         if not confirm(f"{problem.message}. Fetch them now?", default=True, err=True):
             return False

@@ -12,14 +12,16 @@ import httpcore2
 
 from stretto.adapters.models.endpoint import Endpoint, endpoint_of
 from stretto.adapters.models.http_client import client_of
-from stretto.adapters.models.model_names import base_url_set, check_provider, key_of
+from stretto.adapters.models.model_names import NameFault, base_url_set, check_provider, key_of
 from stretto.adapters.models.provider_table import BY_NAME, PROVIDERS, Provider
 from stretto.problems.errors import InvalidConfig
+from stretto.text.short import did_you_mean
 from stretto.vocabulary.models import ModelSelection
 
 EMBEDDED = "embedded"
 _OLLAMA_SECONDS = 0.3
 _LISTING_SECONDS = 10.0
+_ASKED_SECONDS = 2.0
 _MOST_BYTES = 4 * 1024 * 1024
 _CHANGE = "change it with --model, STRETTO_MODEL or `model:` in stretto.yaml"
 
@@ -78,6 +80,26 @@ async def _by_listing(provider: Provider, environ: Mapping[str, str]) -> ModelSe
         says = f"{variable} is set, and {endpoint.origin} does not list its models{trouble}"
         raise InvalidConfig(says, hint=f"name one: --model {provider.name}:NAME")
     return _select(f"{provider.name}:{models[0]}", f"{variable} is set, and it is the first there")
+
+
+async def ollama_fault(model: str, environ: Mapping[str, str]) -> NameFault | None:
+    """Why Ollama cannot answer as this model. One that is slow to say is given the benefit."""
+    try:
+        endpoint = endpoint_of(BY_NAME["ollama"], environ)
+        target = endpoint.target("models").replace("/v1/models", "/api/tags")
+        listed = await _list_names(endpoint, target, "models", "name", _ASKED_SECONDS)
+    except (OSError, *_HTTP) as error:
+        if isinstance(error, TimeoutError | httpcore2.TimeoutException):
+            return None
+        says = f"{model}: nobody answers at {endpoint.origin}"
+        return NameFault(says, "start it with: ollama serve; or set OLLAMA_HOST to where it runs")
+    except ValueError:
+        return None  # a server that speaks like Ollama and lists nothing
+    name = model.partition(":")[2]
+    if not listed or name in listed or f"{name}:latest" in listed:
+        return None
+    guess = did_you_mean(name, listed) or f"it has {', '.join(listed[:5])}"
+    return NameFault(f"Ollama has no model '{name}'", f"ollama pull {name}; {guess}")
 
 
 async def _ollama_model(environ: Mapping[str, str], seconds: float) -> str | None:

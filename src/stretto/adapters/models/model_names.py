@@ -21,6 +21,10 @@ from stretto.adapters.models.provider_table import (
 from stretto.text.short import did_you_mean, listed
 
 _INHERIT = ("inherit", "default", "")
+# Bare names that are something else than a provider's model: agent programs, weights on this machine.
+_PROGRAMS = ("claude", "codex", "gemini", "opencode", "goose")
+_LOCAL = ("smollm2", "qwen2.5-coder")
+_OPEN_MODELS = ("llama", "qwen", "phi", "gemma", "deepseek", "mixtral", "gpt-oss")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,25 @@ def _resolve_bare_name(name: str, environ: Mapping[str, str]) -> ModelName | Nam
     for prefix, provider in PREFIXES.items():
         if name.startswith(prefix):
             return ModelName(f"{provider}:{name}")
-    guess = did_you_mean(name, [*OTHERS, *TIERS])
-    return NameFault(
-        f"which provider serves the model '{name}'?",
-        guess or f"write PROVIDER:{name}, such as ollama:{name}",
-    )
+    return NameFault(f"which provider serves the model '{name}'?", _guess(name))
+
+
+def _guess(name: str) -> str:
+    """What was probably meant by a bare name that nobody is known to serve."""
+    provider = BY_NAME.get(ALIASES.get(name, name))
+    if provider is not None:
+        model = f"{provider.name}:{provider.default_model or 'MODEL'}"
+        program = f", or cli:{name}, the program" if name in _PROGRAMS else ""
+        return f"did you mean {model}{program}?"
+    if name in _PROGRAMS:
+        return f"did you mean cli:{name}, the program?"
+    if name in _LOCAL:
+        return f"did you mean local:{name}, which runs on this machine?"
+    if name.startswith(_OPEN_MODELS):
+        return f"write ollama:{name} for a model of Ollama, or PROVIDER:{name}"
+    usual = (each.default_model for each in PROVIDERS if each.default_model)
+    known = [*OTHERS, *TIERS, *BY_NAME, *ALIASES, *_PROGRAMS, *_LOCAL, *usual]
+    return did_you_mean(name, known) or f"write PROVIDER:{name}, such as ollama:{name}"
 
 
 def _resolve_tier(tier: str, environ: Mapping[str, str]) -> ModelName:
