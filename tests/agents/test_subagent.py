@@ -7,7 +7,9 @@ import pytest
 
 from stretto.agents.conversation import _JSON_ONLY
 from stretto.events.model import ModelFailedOver, ModelSpoke, ToolStarted
+from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
 from stretto.testing.openai_script import Asked, Said, Status, ToolCall, rate_limited
+from stretto.vocabulary.models import ModelSelection
 from support.subagents import play, request
 
 # Far more than a busy machine needs between two beats of the loop.
@@ -155,9 +157,49 @@ def test_rules_are_decided_by_code() -> None:
 
 
 def test_without_a_judge_a_rule_that_code_cannot_decide_is_a_warning() -> None:
-    done = play(Said("Buy now!"), request(rules=("must be persuasive",)))
+    done = play(Said("Buy now!"), request(rules=("must be persuasive",)), judge="off")
     assert done.output == "Buy now!"
-    assert done.result.warnings == ("the rule 'must be persuasive' was not checked",)
+    said = "the rule 'must be persuasive' was not checked: judge is off"
+    assert done.result.warnings == (said,)
+    assert len(done.server.requests) == 1
+
+
+def test_the_model_that_did_the_step_judges_unless_another_is_named() -> None:
+    verdict = '{"verdicts": [{"rule": 1, "pass": true, "reason": "It sells."}]}'
+    rules = ("must be persuasive",)
+    done = play([Said("Buy!"), Said(verdict)], request(rules=rules, model="openai:own"))
+    assert [asked.model for asked in done.server.requests] == ["own", "own"]
+    assert (done.output, done.result.warnings) == ("Buy!", ())
+    assert done.result.usage.model_calls == 2
+    said = [event.text for event in done.heard.events if isinstance(event, ModelSpoke)]
+    assert "[openai:own checks 1 rule]" in "".join(said)
+    assert "[met: must be persuasive: It sells.]" in "".join(said)
+    assert "verdicts" not in "".join(said), "the judge's own words are left out"
+
+
+def test_a_judge_that_the_budget_does_not_allow_is_a_warning() -> None:
+    class Spent:
+        calls = 0
+
+        async def reserve(self, estimate: CallEstimate) -> Reservation | NothingLeft:
+            self.calls += 1
+            return Reservation(10, 10, 0.0, False) if self.calls == 1 else NothingLeft("all spent")
+
+        def settle(self, reserved: object, usage: object) -> None:
+            pass
+
+    done = play(Said("Buy."), request(rules=("must be persuasive",), allowance=Spent()))
+    assert len(done.server.requests) == 1
+    assert done.result.warnings == (
+        "the rule 'must be persuasive' was not checked: all spent",
+    )
+
+
+@pytest.mark.parametrize("model", ["embedded", "cli:claude", "python:score", "scripted:x", ""])
+def test_who_cannot_judge_judges_nothing(model: str) -> None:
+    assert ModelSelection(default="openai:x").judge_of(model) is None
+    assert ModelSelection(default="openai:x", judge="openai:j").judge_of(model) == "openai:j"
+    assert ModelSelection(default="openai:x", judge="off").judge_of("openai:x") is None
 
 
 def test_a_judge_decides_what_code_cannot_and_its_cost_counts() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from stretto.events.model import FailureKind
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
@@ -37,7 +37,8 @@ class Judgement:
     usage: Usage = Usage()
 
 
-# Decides the rules that code could not decide about this output.
+# Decides the rules that code could not decide about this output. `model` of the request is whoever
+# gave the answer.
 Judge: TypeAlias = Callable[[Sequence[str], Json, AttemptRequest, Witness], Awaitable[Judgement]]
 
 
@@ -55,7 +56,8 @@ class Acceptance:
             # If no answer could pass, the model is not asked again.
             kind = checked.kind if checked.can_retry else "refused"
             return _not_accepted(kind, checked.reason, answer.usage, answer)
-        judgement = await self._judgement(checked, request, witness)
+        asked = structs.replace(request, model=answer.model)
+        judgement = await self._judgement(checked, asked, witness)
         usage = answer.usage + judgement.usage
         if judgement.failed:
             return _not_accepted("validation", judgement.failed, usage, answer)

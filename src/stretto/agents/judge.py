@@ -13,13 +13,15 @@ from stretto.events.model import Happening, ModelSpoke
 from stretto.ports.model import Models
 from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.text.redaction import NOTHING_SECRET
+from stretto.text.short import shorten
 from stretto.validation.judge import VERDICT_SCHEMA, judge_prompt, read_verdicts
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.models import JUDGE_OFF, ModelSelection
 from stretto.vocabulary.usage import Usage
 
 
 def model_judge(
-    name: str,
+    selection: ModelSelection,
     models: Models,
     retries: int = DEFAULT_RETRIES,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -29,7 +31,11 @@ def model_judge(
     async def judge(
         rules: Sequence[str], output: Json, request: AttemptRequest, witness: Witness
     ) -> Judgement:
+        name = selection.judge_of(request.model or "")
+        if name is None:
+            return Judgement(warnings=_not_checked(rules, _why_nobody(selection, request.model)))
         quiet = _Quiet(witness)
+        quiet.say(request, f"{name} checks {len(rules)} {'rule' if len(rules) == 1 else 'rules'}")
         asked = structs.replace(request, max_turns=1)
         answer = await Conversation(
             request=asked,
@@ -49,10 +55,19 @@ def model_judge(
         verdicts = await asyncio.to_thread(read_verdicts, str(answer.output), rules)
         if isinstance(verdicts, str):
             return Judgement(warnings=_not_checked(rules, verdicts), usage=answer.usage)
+        for each in verdicts:
+            quiet.say(request, f"{'met' if each.passed else 'not met'}: {each.rule}: {each.reason}")
         failed = [f"{each.rule}: {each.reason}" for each in verdicts if not each.passed]
         return Judgement("\n".join(failed), usage=answer.usage)
 
     return judge
+
+
+def _why_nobody(selection: ModelSelection, answered_by: str | None) -> str:
+    if selection.judge == JUDGE_OFF:
+        return "judge is off"
+    who = f"{answered_by} answered, and it cannot judge" if answered_by else "nobody can judge"
+    return f"{who}; name a judge: in stretto.yaml"
 
 
 def _not_checked(rules: Sequence[str], why: str) -> tuple[str, ...]:
@@ -60,10 +75,14 @@ def _not_checked(rules: Sequence[str], why: str) -> tuple[str, ...]:
 
 
 class _Quiet:
-    """A witness that leaves out what the judge says: the journal shows what the subagent says."""
+    """A witness that leaves out the judge's own words. What it decides is said in brackets."""
 
     def __init__(self, witness: Witness) -> None:
         self._witness = witness
+
+    def say(self, request: AttemptRequest, text: str) -> None:
+        said = f"\n[{shorten(text, 500)}]\n"
+        self._witness.note(ModelSpoke(self.now(), request.attempt, said))
 
     def now(self) -> float:
         return self._witness.now()

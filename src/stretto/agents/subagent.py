@@ -36,7 +36,7 @@ from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.text.short import listed
 from stretto.validation.implied_schema import implied_schema
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.models import CLI_MODEL, ModelSelection
+from stretto.vocabulary.models import CLI_MODEL, JUDGE_OFF, ModelSelection
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
@@ -92,16 +92,20 @@ class Subagents:
         self._retries = retries
         self._sleep = sleep
         self._identities = identities or AsNamed()
-        judge = model_judge(selection.judge, models, retries, sleep) if selection.judge else None
-        self.acceptance = Acceptance(judge)
+        self.acceptance = Acceptance(model_judge(selection, models, retries, sleep))
 
     def identify(self, models: Collection[str], tools: Collection[str]) -> Setup:
         asked = {name: self._selection.names_for(name or None)[0] for name in models}
         return Setup(
             {name: self._identities.of_model(model) for name, model in asked.items()},
             {name: self._identities.of_tool(name) for name in map(tool_name, tools)},
-            self._identities.of_model(self._selection.judge) if self._selection.judge else "",
+            self._judge_identity(),
         )
+
+    def _judge_identity(self) -> str:
+        """Empty where whoever answers also judges: that model is known already."""
+        judge = self._selection.judge or ""
+        return judge if judge in ("", JUDGE_OFF) else self._identities.of_model(judge)
 
     async def run(self, request: AttemptRequest, witness: Witness) -> AttemptResult:
         result = await self._run(request, witness)

@@ -26,7 +26,7 @@ from stretto.recipe.model import Agent
 from stretto.text.short import did_you_mean, listed
 from stretto.toolnames.filters import tool_fault
 from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
-from stretto.vocabulary.models import ModelSelection, is_asked
+from stretto.vocabulary.models import JUDGE_OFF, ModelSelection, is_asked
 from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:
@@ -198,7 +198,8 @@ def readiness(plan: Plan, default: str, override: str | None, project: "Project"
     ]
     if bash and settings.sandbox == "off":
         warnings.append(f"THE SANDBOX IS OFF: Bash of {listed(bash)} has all your rights")
-    for problem in machine.model_problems(settings.judge) if settings.judge else ():
+    judge = None if settings.judge == JUDGE_OFF else settings.judge
+    for problem in machine.model_problems(judge) if judge else ():
         problems.append(replace(problem, message=f"the judge cannot be asked: {problem.message}"))
     told = (_of_agents(problem, agents) for problem, agents in faults.items())
     return Readiness(tuple(dict.fromkeys([*told, *problems])), tuple(warnings))

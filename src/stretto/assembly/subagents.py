@@ -37,6 +37,7 @@ _in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that 
 async def open_subagents(
     chosen: ModelSelection, project: "Project", ask: Ask | None = None
 ) -> AsyncIterator["AnsweringRunner"]:
+    from stretto.adapters.models.local.catalog import is_tiny
     from stretto.adapters.models.model_names import ModelName, resolve_name
     from stretto.adapters.tools.toolbox import StandardToolbox
     from stretto.agents.subagent import Subagents
@@ -56,7 +57,9 @@ async def open_subagents(
     async with open_models(chosen, project, ask) as models:
         try:
             yield Subagents(
-                replace(chosen, judge=settings.judge, resolve_name=full_name),
+                replace(
+                    chosen, judge=settings.judge, resolve_name=full_name, is_too_small=is_tiny
+                ),
                 models,
                 toolbox,
                 _OnUse(partial(_open_cli, chosen, project)),

@@ -87,7 +87,8 @@ CONFIG = Shape("stretto.yaml", "Settings. Everything is optional.", (
     Key("permission", Choice("read_only", "ask", "auto"), "what a run may do to files"),
     Key("agents", ShapeOf(FOLDERS, _fields), "more folders with agents"),
     Key("playbooks", ShapeOf(PLAYBOOKS, _fields), "methods that subagents are given"),
-    Key("judge", _LINE, "the model that decides rules which code cannot: provider:name"),
+    Key("judge", _LINE, "who decides rules that code cannot: provider:name, or off; "
+        "the model that did the step by default"),
     Key("search", ShapeOf(SEARCH, _fields), "where WebSearch asks"),
     Key("mcp_servers", AnyMap(), "MCP servers by name"),
     Key("sandbox", Choice("auto", "bubblewrap", "landlock", "off"), "what confines Bash"),

@@ -88,7 +88,7 @@ class Settings:
     max_concurrency: int = 4
     model_retries: int = 3  # of one request, where a provider fails for a moment
     model: str | None = None
-    judge: str | None = None  # None: rules that code cannot decide are warnings
+    judge: str | None = None  # None: the model that did the step; or JUDGE_OFF
     permission: str = "auto"
     budget: Budget = Budget()
     search: Search | None = None

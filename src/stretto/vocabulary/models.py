@@ -14,6 +14,9 @@ EMBEDDED_MODEL = "embedded"  # the smallest of these
 COMMAND_MODEL = "command:"  # no model: a shell command
 
 
+JUDGE_OFF = "off"  # in place of a model's name: nobody is asked about rules
+
+
 def is_function(model: str | None) -> TypeGuard[str]:
     return model is not None and model.startswith(FUNCTION_MODEL)
 
@@ -34,10 +37,11 @@ class ModelSelection:
 
     default: str  # for agents that name no model
     override: str | None = None  # the user's flag: for every agent
-    judge: str | None = None  # for rules that code cannot decide
+    judge: str | None = None  # for rules that code cannot decide; None: whoever answered
     notes: tuple[str, ...] = ()  # for the user: which model and why, what is missing
     # The full name behind a name as an agent writes it; None: the default.
     resolve_name: Callable[[str], str | None] = str
+    is_too_small: Callable[[str], bool] = EMBEDDED_MODEL.__eq__  # to judge its own answers
 
     def names_for(self, model: str | None, fallbacks: Sequence[str] = ()) -> tuple[str, ...]:
         """The models that are asked, each where those before it could not answer."""
@@ -46,3 +50,11 @@ class ModelSelection:
         own = self.resolve_name(model) if model else None
         others = (self.resolve_name(name) or self.default for name in fallbacks)
         return tuple(dict.fromkeys((own or self.default, *others)))
+
+    def judge_of(self, answered_by: str) -> str | None:
+        """The model that is asked about the rules of an answer; None: nobody can be."""
+        if self.judge is not None:
+            return None if self.judge == JUDGE_OFF else self.judge
+        is_model = not answered_by.startswith((CLI_MODEL, FUNCTION_MODEL, SCRIPTED_MODEL))
+        can_judge = answered_by and is_model and not self.is_too_small(answered_by)
+        return answered_by if can_judge else None
