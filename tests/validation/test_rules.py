@@ -193,6 +193,10 @@ NOT_UNDERSTOOD = [
     "Must include score field and score must be between 0 and 100",
     "Output must be valid JSON and include a `score` field",
     "Must include a title field; title must not be empty.",
+    "findings >= 3", "must include a Risk section", "at most 3 sentences",
+    "category must be hot, warm or cold", "category must be Hot", "there must be no list of rivals",
+    "must contain no list of competitors", "must not list any prices", "no bullets",
+    "must use bullets such as · or →", "at least two paragraphs separated by blank lines",
 ]  # fmt: skip
 
 
@@ -376,6 +380,52 @@ LABELLED = {
     "The report must be at most 2 words": (
         ["two words", {"report": "two words"}], ["one two three", {"report": "one two three"}],
         [{"text": "one two three"}, {"report": {"text": "one two three"}}, ["a", "b", "c"]],
+    ),
+    # Kinds of false failure that were found from outside, and others like them.
+    "Return exactly 3 pricing tiers": (
+        [{"pricing_tiers": THREE}], [{"pricing_tiers": ["a", "b"]}],
+        [{"starter": {"price": 1}, "growth": {"price": 2}, "enterprise": {"price": 3}},
+         {"pricing": {"starter": 1, "growth": 2, "enterprise": 3}},
+         {"tier_1": {"a": 1}, "tier_2": {"a": 1}, "tier_3": {"a": 1}},
+         {"pricing_tiers": {"starter": 1, "growth": 2, "enterprise": 3}},
+         {"pricing_tiers": ["starter; growth; enterprise"]}, "Starter, Growth, Enterprise"],
+    ),
+    "must have at least 3 recommendations": (
+        [{"recommendations": THREE}], [{"recommendations": ["a", "b"]}],
+        [{"recommendations": "1. a\n2. b\n3. c"}, {"recommendations": ["- a\n- b\n- c"]},
+         {"recommendation_1": "a", "recommendation_2": "b", "recommendation_3": "c"},
+         "1. a\n2. b\n3. c", "· a\n· b\n· c", "→ a\n→ b\n→ c", "• a\r\n• b\r\n• c",
+         {"recommendations": ["a", "b"], "final_recommendation": "c"},
+         {"recommendations": [{"area": "x", "items": ["a", "b"]}, {"area": "y", "items": ["c"]}]},
+         {"recommendations": {"now": ["a"], "later": ["b", "c"]}}],
+    ),
+    "must include a risks field": (
+        [{"risks": []}], [{"dangers": "x"}],
+        ["## Risks\n- a", "Risks: a", {"risk": "a"}, {"Risks": ["a"]}, {"risk_assessment": "a"}],
+    ),
+    "findings must be >= 3": ([], [], [{"findings": [1, 2]}, {"findings": THREE}, THREE, [1]]),
+    "must include a category field": (
+        [{"category": "Hot"}], [{"kind": "Hot"}],
+        ["Category: Hot", "**Category** - Hot", {"Category": "Hot"}, {"lead_category": "hot"}],
+    ),
+    "each tier must have a price field": (
+        [{"tiers": [{"price": 1}]}], [{"tiers": [{"cost": 1}]}],
+        [{"starter": {"price": 1}, "growth": {"price": 2}}, {"tiers": {"starter": {"cost": 1}}},
+         {"tiers": [{"Price": 1}]}, {"tiers": [{"pricing": {"price": 1}}]}, "Starter: price 1",
+         {"tiers": ["Starter, price: 1"]}],
+    ),
+    "no more than 10 characters": (
+        ["ten chars.", "short"], ["more than ten"],
+        ["**ten chars.**", "`ten chars`.", "# ten chars"],
+    ),
+    "must include a confidence between 0 and 1": (
+        [{"confidence": 0.9}], [{"confidence": 90}, {"confidence": -1}],
+        [{"confidence": "0.9"}, {"confidence": "90%"}, {"confidence": "high"}, {"Confidence": 0.9},
+         {"confidence": {"value": 0.9}}],
+    ),
+    "must include a sources array": (
+        [{"sources": ["a"]}], [{"sources": {"a": 1}}, {"sources": 3}],
+        [{"sources": '["a"]'}, {"source": ["a"]}, {"meta": {"sources": ["a"]}}, "Sources: a, b"],
     ),
 }  # fmt: skip
 

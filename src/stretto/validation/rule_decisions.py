@@ -306,19 +306,32 @@ def _count(text: str, unit: str) -> tuple[int, int]:
     if unit == "characters":
         shown = (category(char) for char in text.strip().replace("\r\n", "\n"))
         fewest = sum(each not in ("Mn", "Me", "Cf", "Sk", "Cs") for each in shown)
+        # Whether the marks of Markdown count depends on who looks.
+        fewest -= sum(text.count(mark) for mark in "*_`#~")
         return fewest, len(text.encode("utf-16-le", "surrogatepass")) // 2
     words = [word for word in text.split() if any(map(str.isalnum, word))]
     fewest = sum(any(map(str.isalpha, word)) and "://" not in word for word in words)
     return fewest, len(words) + sum(len(_JOINT.findall(word)) for word in words)
 
 
+def _may_be_another_number(element: Json) -> bool:
+    """An empty element may be none of the things that are counted; a list, lines or a group, several."""
+    if isinstance(element, str):
+        return not element.strip() or any(mark in element.strip() for mark in ("\n", "\r", ";"))
+    if isinstance(element, dict) and element:
+        return any(isinstance(element.get(name), list) for name in ("items", "entries", "elements"))
+    return element in (None, {}) or isinstance(element, list)
+
+
 def _has_count(rule: r.CountRule, place: _Place) -> RuleDecision:
     elements = _find_list(rule.noun, place, is_answer=rule.is_answer)
-    # An empty element, a list, or one unlike the others may be none of the things, or several.
-    is_doubtful = any(each in (None, "", {}) or isinstance(each, list) for each in elements or ())
+    is_doubtful = any(map(_may_be_another_number, elements or ()))
     if elements is None or is_doubtful or not _are_alike_in_kind(elements):
         return UNDECIDED
     if rule.range.holds(len(elements)):
         return PASSED
     noun = rule.noun.text if rule.noun else "elements"
+    # {"options": ["a", "b"], "recommended_option": "c"} may be three options.
+    if any(isinstance(each, str) and _has_words(key, noun) for key, each in _pairs(place.value)):
+        return UNDECIDED
     return place.fails(f"must have {rule.range} {noun}, but has {len(elements)}")
