@@ -295,3 +295,87 @@ def test_a_step_that_names_its_route_in_depends_on_is_still_routed():
         )
     )
     assert [step.is_routed for step in plan.steps] == [False, True, True]
+
+
+LISTING = """\
+agents:
+  lister:
+    prompt: List them.
+    validation:
+      schema:
+        type: object
+        properties: {rows: {type: array, items: {type: object, properties: {name: {}, size: {}}}}}
+  reader:
+    prompt: Read it.
+    validation: {schema: {type: object, properties: {text: {type: string}}}}
+"""
+
+
+def mapped(work: str) -> str:
+    return flat("{id: list, subagent: lister, prompt: x}", f"{{id: each, map: {{{work}}}}}", head=LISTING)
+
+
+@pytest.mark.parametrize(
+    ("work", "under"),
+    [
+        ("over: '{{steps.list.output.rows}}', agent: reader, input: '{{item.nmae}}'", "nmae"),
+        ("over: '{{steps.list.output.rows}}', agent: reader, input: '{{item.name}} {{item.sise}}'", "sise"),
+        (
+            "over: '{{steps.list.output.rows}}', stages: [{agent: reader, input: '{{item.name}}'},"
+            " {agent: lister, input: '{{item.txet}}'}]",
+            "txet",
+        ),
+    ],
+)  # fmt: skip
+def test_a_field_that_an_element_does_not_have_is_found(work, under):
+    p = problem_of(mapped(work))
+    assert (p.code, under_caret(p)) == ("RCP205", under)
+    assert p.hint.startswith("did you mean")
+
+
+def test_a_field_that_an_element_may_have_is_none():
+    good = (
+        "over: '{{steps.list.output.rows}}', agent: reader, input: '{{item.name}} {{item}} {{index}}'",
+        "over: '{{steps.list.output}}', agent: reader, input: '{{item.anything}}'",
+        "over: '{{inputs.rows}}', agent: reader, input: '{{item.anything}}'",
+        "over: '{{steps.list.output.rows}}', stages: [{agent: reader, input: '{{item.name}}'},"
+        " {agent: lister, input: '{{item.text}}'}]",
+    )
+    for work in good:
+        text = mapped(work).replace("agents:\n", "inputs: [{name: rows, type: json}]\nagents:\n", 1)
+        assert [p for p in problems_of(text) if p.code == "RCP205" and "item" in p.message] == []
+
+
+@pytest.mark.parametrize(
+    "schema", ["{score: number}", "{score: int, why: text}", "{type: object, score: {type: number}}",
+     "{title: string}", "{type: object, properties: {score: number}}", "{type: float}",
+     "{type: array, items: {name: string}}", "{type: object, properties: {meta: {a: bool}}}",
+     "{tags: [string], tier: [hot, cold]}"],
+)  # fmt: skip
+def test_a_schema_in_shorthand_is_a_problem_whose_hint_is_the_schema(schema):
+    p = problem_of(flat(f"{{id: a, subagent: writer, prompt: x, output: {{schema: {schema}}}}}"))
+    assert p.code == "RCP124"
+    assert p.hint.startswith("write ")
+
+
+def test_a_blank_value_means_the_default_or_nothing(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    declared = (
+        Input("depth", (), has_default=True, default="deep"),
+        Input("n", (), "number", has_default=True, default=3),
+        Input("f", (), "file_path"),
+        Input("g", (), "file_path", has_default=True, default="a.txt"),
+        Input("h", (), "file_path", has_default=True, default=""),
+        Input("free", ()),
+    )
+    given = {each.name: " " if each.name == "depth" else "" for each in declared}
+    values, problems = bind(declared, given, finder_in(tmp_path))
+    assert problems == ()
+    assert values == {"depth": "deep", "n": 3, "f": None, "g": "a.txt", "h": None, "free": ""}
+
+
+def test_a_folder_is_no_file(tmp_path):
+    (tmp_path / "docs").mkdir()
+    for written in (".", "docs", "docs/"):
+        _, (p,) = bind((Input("f", (), "file_path"),), {"f": written}, finder_in(tmp_path))
+        assert (p.code, "is a folder" in p.message) == ("RCP305", True)

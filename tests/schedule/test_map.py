@@ -232,3 +232,20 @@ workflow:
     run = drive(recipe, {"a": "from a"})
     assert run.prompt("each", "item.0.stage.0") == "First.\n\n## Input\n\nx"
     assert run.prompt("each", "item.0.stage.1") == "Second.\n\n## Input\n\nfrom a"
+
+
+def test_a_map_over_text_says_that_it_is_text() -> None:
+    run = drive(
+        """
+name: t
+steps:
+  - {id: list, subagent: worker, prompt: go}
+  - {id: each, map: {over: "{{steps.list.output}}", agent: worker}}
+""",
+        {"list": "Tea, coffee and water."},
+    )
+    assert run.state.steps["each"].error is not None
+    assert (
+        '{{steps.list.output}} is text without a JSON list in it ("Tea, coffee and water."), not a list'
+        in run.state.steps["each"].error
+    )

@@ -23,7 +23,7 @@ from stretto.registry.entry_points import own_points
 from stretto.registry.folders import Folder, files_in
 from stretto.text.short import relative_path
 from stretto.toolnames.filters import tool_fault
-from stretto.validation.schema import SCHEMA_EXAMPLE, schema_faults
+from stretto.validation.schema import schema_faults
 from stretto.vocabulary.ids import AgentId, is_id
 from stretto.vocabulary.tools import KNOWN_TOOLS
 
@@ -148,7 +148,7 @@ def _check_schema(agent: Agent, fields: Fields, reading: Reading) -> None:
     for fault in schema_faults(schema) if schema is not None else ():
         path = ("validation", "schema", *fault.path)
         place = reading.source.place_of(find(fields.node, path))
-        reading.problem_at("RCP124", place, (*fields.at, *path), fault.message, SCHEMA_EXAMPLE)
+        reading.problem_at("RCP124", place, (*fields.at, *path), fault.message, fault.hint)
 
 
 def _agent(fields: Fields, reading: Reading, path: Path, prompt: str, is_foreign: bool) -> Agent:

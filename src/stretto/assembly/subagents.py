@@ -57,9 +57,7 @@ async def open_subagents(
     async with open_models(chosen, project, ask) as models:
         try:
             yield Subagents(
-                replace(
-                    chosen, judge=settings.judge, resolve_name=full_name, is_too_small=is_tiny
-                ),
+                replace(chosen, judge=settings.judge, resolve_name=full_name, is_too_small=is_tiny),
                 models,
                 toolbox,
                 _OnUse(partial(_open_cli, chosen, project)),

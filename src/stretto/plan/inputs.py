@@ -145,11 +145,11 @@ def missing(declared: tuple[Input, ...], given: Mapping[str, Json]) -> tuple[Inp
     return tuple(
         each
         for each in declared
-        if each.is_required and not each.has_default and _is_blank(each, given.get(each.name))
+        if each.is_required and not each.has_default and _is_blank(given.get(each.name))
     )
 
 
-def _is_blank(declared: Input, value: Json) -> bool:
+def _is_blank(value: Json) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
@@ -169,11 +169,12 @@ def bind(
         if each.name in absent:
             continue
         value = given.get(each.name)
-        if value is None:
-            if not each.has_default:
-                values[each.name] = None
-                continue
-            value = each.default
+        # `-i depth=` and an empty field of a form mean the default. No file has an empty name.
+        if (each.has_default or each.type != "string") and _is_blank(value):
+            value = each.default if each.has_default else None
+        if value is None or (each.type == "file_path" and _is_blank(value)):
+            values[each.name] = None
+            continue
         converted = convert(each, value, find_file)
         if isinstance(converted, Misfit):
             path = f"inputs.{each.name}"

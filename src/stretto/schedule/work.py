@@ -32,7 +32,7 @@ from stretto.templates.likeness import same, truth
 from stretto.templates.render import whole_value
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import PathPart, Reference
-from stretto.text.short import listed
+from stretto.text.short import listed, show_json
 from stretto.vocabulary.json_value import Gathered, Json, Large
 from stretto.vocabulary.statuses import RunStatus
 
@@ -312,7 +312,7 @@ MOST_EQUAL_FAILURES = 5
 def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> None:
     values = elements_of(work, transition.state.scope)
     if not isinstance(values, list):
-        _fail_map(transition, step, f"{work.over.text} is {_kind_of_value(values)}, not a list")
+        _fail_map(transition, step, f"{work.over.text} is {_describe(values)}, not a list")
     elif len(values) > work.max_items:
         _fail_map(
             transition,
@@ -329,7 +329,8 @@ def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> Non
 def elements_of(work: PlannedMap, scope: Scope) -> Json | Missing:
     """The list that a map runs over, or the value that is there instead."""
     found = whole_value(work.over, scope)
-    return find_json(found) if isinstance(found, str) else found
+    held = find_json(found) if isinstance(found, str) else found
+    return found if held is MISSING else held
 
 
 def _end_map_part(
@@ -437,5 +438,8 @@ def _item_failures(items: MapItems) -> str:
     return f"{len(failed)} of {len(items.values)} items failed: {shown}{rest}"
 
 
-def _kind_of_value(value: Json | Missing) -> str:
+def _describe(value: Json | Missing) -> str:
+    if isinstance(value, str):
+        # Nearly always the answer of a step that was not asked for JSON.
+        return f"text without a JSON list in it ({show_json(value, 60)})"
     return "missing" if value is MISSING else kind_of(value)

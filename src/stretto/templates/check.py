@@ -51,6 +51,17 @@ def closed_at(schema: object, path: Sequence[PathPart]) -> Closed | None:
     return None
 
 
+def schema_at(schema: object, path: Sequence[PathPart]) -> object:
+    """What a schema says of the value at a path; None if it says nothing."""
+    current = schema
+    for part in path:
+        verdict = _Walk(schema, part).verdict(current, 0)
+        if not isinstance(verdict, _Found) or verdict is _ANYTHING:
+            return None
+        current = verdict.schema
+    return current
+
+
 class _Walk:
     """One step down a schema, to `part`. A $ref is followed once: a cycle ends, and a schema that
     doubles at every $ref costs no more than its text."""
@@ -198,6 +209,7 @@ class Known:
     steps: Mapping[str, KnownStep] = field(default_factory=dict)
     stored: Mapping[str, str] = field(default_factory=dict)  # store_as name -> step id
     local: frozenset[str] = frozenset()  # which loop variables are in scope here
+    item: object = None  # the schema of `item`, where it is known
 
 
 _FACETS = ("output", "outputs", "status", "error", "validation", "chosen", "diff", "files")
@@ -209,6 +221,21 @@ _LOOP_VARIABLES = {
     "iteration": "'iteration' exists inside a loop step",
 }
 _COUNTERS = ("index", "iteration")
+
+
+def element_schema(reference: Reference, known: Known) -> object:
+    """The schema of the elements of a list that a reference names; None if it is not known."""
+    path = reference.path
+    is_stored = path[0] in known.stored
+    name = known.stored[str(path[0])] if is_stored else str(path[1] if len(path) > 1 else "")
+    if not is_stored and (path[0] != "steps" or path[2:3] != ("output",)):
+        return None
+    step, fields = known.steps.get(name, KnownStep()), path[1 if is_stored else 3 :]
+    if step.is_text or step.output_keys is not None:
+        return None
+    if step.is_list:
+        return schema_at(step.schema, (*fields[1:], 0)) if fields else step.schema
+    return schema_at(step.schema, (*fields, 0))
 
 
 def check_reference(reference: Reference, known: Known) -> Fault | None:
@@ -285,7 +312,8 @@ def _bare(reference: Reference, known: Known) -> Fault | None:
         if name in _COUNTERS and len(reference.path) > 1:
             message = f"'{name}' is a number: it has no fields"
             return _fault("RCP208", reference, 1, message, f"write {name}")
-        return None
+        closed = closed_at(known.item, reference.path[1:]) if name == "item" else None
+        return None if closed is None else _no_field(reference, 1 + closed.depth, closed)
     if name in known.stored:
         step = known.steps.get(known.stored[name], KnownStep())
         return _output(reference, step, 0)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stretto.text.patterns import PatternError, compile_pattern
 from stretto.validation.schema_messages import describe_error, explain_error, spell_path
+from stretto.validation.schema_shorthand import meant_type, shorthand_in
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class SchemaFault:
 
     path: SchemaPath  # where in the schema
     message: str
+    hint: str = SCHEMA_EXAMPLE  # what to write
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +184,8 @@ class _Inspection:
             self._check_cycles()
         return tuple(sorted(self._found.values(), key=lambda fault: str(fault.path)))
 
-    def _add(self, path: SchemaPath, message: str) -> None:
-        self._found.setdefault(path, SchemaFault(path, message))
+    def _add(self, path: SchemaPath, message: str, hint: str = "") -> None:
+        self._found.setdefault(path, SchemaFault(path, message, hint or SCHEMA_EXAMPLE))
 
     def _check_form(self, part: dict[str, Json]) -> None:
         """Against the schema of schemas."""
@@ -192,9 +194,11 @@ class _Inspection:
         for error in islice(errors, _MOST_GATHERED):
             path = (*at, *error.absolute_path)
             if "type" in path[-2:]:
-                self._add(path, _unknown_type(error.instance))
+                meant = meant_type(error.instance)
+                self._add(path, _unknown_type(error.instance), meant and f"write {meant}")
             else:
-                self._add(path, explain_error(error))
+                meant = meant_type(error.instance)
+                self._add(path, explain_error(error), meant and f"write {{type: {meant}}}")
 
     def _check_parts(self, root: Any, resolver: Any) -> None:
         waiting, seen = [(root, resolver)], set[int]()
@@ -213,6 +217,10 @@ class _Inspection:
             waiting += [(each, resolver.in_subresource(each)) for each in inner]
 
     def _check_part(self, part: dict[str, Json], at: SchemaPath) -> None:
+        if shorthand := shorthand_in(part):
+            word, written_out = shorthand
+            message = f"'{word[:60]}' is no word of JSON schema, so this says nothing about a field"
+            self._add((*at, word), f"{message} '{word[:60]}'", written_out)
         if part.get("enum") == []:
             self._add((*at, "enum"), "'enum' must be a list with at least one value")
         for low, high in _BOUNDS:

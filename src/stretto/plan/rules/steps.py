@@ -8,7 +8,7 @@ from stretto.plan.catalog import has_means_to_write
 from stretto.plan.draft import Draft, DraftStep
 from stretto.recipe.model import Agent, Map, Parallel
 from stretto.text.short import listed
-from stretto.validation.schema import SCHEMA_EXAMPLE, schema_faults
+from stretto.validation.schema import schema_faults
 from stretto.vocabulary.json_value import Json
 
 
@@ -159,4 +159,4 @@ def check_schemas(draft: Draft) -> None:
 
 def _check_schema(draft: Draft, schema: Mapping[str, Json], at: Path) -> None:
     for fault in schema_faults(schema):
-        draft.problem_at("RCP124", (*at, *fault.path), fault.message, SCHEMA_EXAMPLE)
+        draft.problem_at("RCP124", (*at, *fault.path), fault.message, fault.hint)

@@ -4,13 +4,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 
 from stretto.documents.node import Path
 from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
 from stretto.plan.edges import stored_names
 from stretto.recipe.model import Condition, Delegation, Loop, Map, Parallel, Switch
-from stretto.templates.check import Known, KnownStep, check_reference
+from stretto.templates.check import Known, KnownStep, check_reference, element_schema
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.ids import AgentId, StepId
@@ -23,7 +24,8 @@ def check_references(draft: Draft) -> None:
     good: set[tuple[object, ...]] = set()
     for drafted in draft.steps:
         for site in (*drafted.sites, *drafted.later):
-            _check_site(draft, site, known, told, good)
+            item = _item_schema(draft, drafted, site, known) if "item" in site.local else None
+            _check_site(draft, site, replace(known, item=item) if item else known, told, good)
     for agent in _unused_agents(draft):
         at = (*draft.recipe.agents[agent].at, "prompt")
         _check_site(draft, TemplateSite(at, draft.prompts[agent], EVERYWHERE), known, told, good)
@@ -39,12 +41,13 @@ def _check_site(
     good: set[tuple[object, ...]],
 ) -> None:
     """`good`: references that were found good before; the steps of a layer name the same ones."""
-    new = [each for each in site.references if (each.text, site.local) not in good]
-    here = Known(known.inputs, known.steps, known.stored, site.local) if new else known
+    scope = (site.local, id(known.item))
+    new = [each for each in site.references if (each.text, scope) not in good]
+    here = replace(known, local=site.local) if new else known
     for reference in new:
         fault = check_reference(reference, here)
         if fault is None:
-            good.add((reference.text, site.local))
+            good.add((reference.text, scope))
         # An unknown step may well be the one whose id cannot be read.
         if fault is None or (fault.code == "RCP203" and draft.has_nameless_step):
             continue
@@ -53,6 +56,25 @@ def _check_site(
         if key not in told:
             told.add(key)
             draft.problem_inside(site.at, site.parsed.text, fault)
+
+
+def _item_schema(draft: Draft, drafted: DraftStep, site: TemplateSite, known: Known) -> object:
+    """What is known of `item` there: an element of the list, or what the stage before gives."""
+    work, over = drafted.step.work, draft.parsed.get((*drafted.step.at, "map", "over"))
+    if not isinstance(work, Map) or not isinstance(over, Template):
+        return None
+    stage = next((n for n, each in enumerate(work.stages) if _is_in(site.at, each.at)), 0)
+    if stage:
+        agent = work.stages[stage - 1].agent
+        return _schema_of(draft, agent) if agent else None
+    is_told_here = _is_in(site.at, drafted.step.at) or not work.stages
+    if not is_told_here or len(over.references) != 1:
+        return None
+    return element_schema(over.references[0], known)
+
+
+def _is_in(at: Path, outer: Path) -> bool:
+    return at[: len(outer)] == outer
 
 
 def _unused_agents(draft: Draft) -> list[AgentId]:
