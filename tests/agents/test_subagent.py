@@ -190,9 +190,7 @@ def test_a_judge_that_the_budget_does_not_allow_is_a_warning() -> None:
 
     done = play(Said("Buy."), request(rules=("must be persuasive",), allowance=Spent()))
     assert len(done.server.requests) == 1
-    assert done.result.warnings == (
-        "the rule 'must be persuasive' was not checked: all spent",
-    )
+    assert done.result.warnings == ("the rule 'must be persuasive' was not checked: all spent",)
 
 
 @pytest.mark.parametrize("model", ["embedded", "cli:claude", "python:score", "scripted:x", ""])

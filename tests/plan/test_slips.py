@@ -312,7 +312,9 @@ agents:
 
 
 def mapped(work: str) -> str:
-    return flat("{id: list, subagent: lister, prompt: x}", f"{{id: each, map: {{{work}}}}}", head=LISTING)
+    return flat(
+        "{id: list, subagent: lister, prompt: x}", f"{{id: each, map: {{{work}}}}}", head=LISTING
+    )
 
 
 @pytest.mark.parametrize(
@@ -379,3 +381,29 @@ def test_a_folder_is_no_file(tmp_path):
     for written in (".", "docs", "docs/"):
         _, (p,) = bind((Input("f", (), "file_path"),), {"f": written}, finder_in(tmp_path))
         assert (p.code, "is a folder" in p.message) == ("RCP305", True)
+
+
+@pytest.mark.parametrize(
+    ("when", "hint"),
+    [
+        ("steps.a.status == 'success'", "write 'succeeded'"),
+        ("'Succeeded' != steps.a.status", "write 'succeeded'"),
+        ("steps.a.status in ['failed', 'error']", "write 'failed'"),
+        ("not (steps.a.status == 'canceled') and 1 < 2", "write 'cancelled'"),
+        ("steps.a.status == 'zzz'", "it is one of succeeded"),
+    ],
+)
+def test_a_status_that_no_step_has_is_a_problem(when, hint):
+    text = flat("{id: a, subagent: writer, prompt: x}", f'{{id: b, subagent: writer, prompt: x, when: "{when}"}}')  # fmt: skip
+    p = problem_of(text)
+    assert (p.code, p.hint[: len(hint)]) == ("RCP213", hint)
+
+
+def test_nor_is_it_a_case():
+    text = flat("{id: a, subagent: writer, prompt: x}", "{id: b, prompt: x, switch: {value: steps.a.status, cases: {success: writer, failed: worker}}}")  # fmt: skip
+    assert (problem_of(text).code, under_caret(problem_of(text))) == ("RCP213", "writer")
+
+
+def test_the_words_of_a_status_are_no_problem():
+    for word in ("succeeded", "failed", "skipped", "held", "cancelled"):
+        plan_of(flat("{id: a, subagent: writer, prompt: x}", f"{{id: b, subagent: writer, prompt: x, when: \"steps.a.status == '{word}'\"}}"))  # fmt: skip

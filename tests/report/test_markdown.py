@@ -44,11 +44,11 @@ def test_the_summary_counts():
 def test_the_table_says_one_row_a_step():
     text = as_markdown(reported(CHAIN, {"c": "x" * 2100}))
     assert _section(text, "Step-by-Step Results").splitlines() == [
-        "| Step | Agent  | Status  | Duration | Retries | Output Size |",
-        "|------|--------|---------|----------|---------|-------------|",
-        "| a    | worker | SUCCESS | 1s       | 0       | 1B          |",
-        "| b    | worker | SUCCESS | 1s       | 0       | 1B          |",
-        "| c    | worker | SUCCESS | 1s       | 0       | 2.1KB       |",
+        "| Step | Agent  | Status    | Duration | Retries | Output Size |",
+        "|------|--------|-----------|----------|---------|-------------|",
+        "| a    | worker | SUCCEEDED | 1s       | 0       | 1B          |",
+        "| b    | worker | SUCCEEDED | 1s       | 0       | 1B          |",
+        "| c    | worker | SUCCEEDED | 1s       | 0       | 2.1KB       |",
     ]
 
 

@@ -66,6 +66,7 @@ TITLES: dict[str, str] = {
     "RCP210": "expression too large",
     "RCP211": "reference closes a cycle",
     "RCP212": "not one reference",
+    "RCP213": "status that no step has",
     "RCP301": "missing input",
     "RCP302": "undeclared input",
     "RCP303": "value of the wrong type",

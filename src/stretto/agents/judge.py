@@ -14,7 +14,7 @@ from stretto.ports.model import Models
 from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.text.redaction import NOTHING_SECRET
 from stretto.text.short import shorten
-from stretto.validation.judge import VERDICT_SCHEMA, judge_prompt, read_verdicts
+from stretto.validation.judge import VERDICT_SCHEMA, RuleVerdict, judge_prompt, read_verdicts
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import JUDGE_OFF, ModelSelection
 from stretto.vocabulary.usage import Usage
@@ -55,12 +55,16 @@ def model_judge(
         verdicts = await asyncio.to_thread(read_verdicts, str(answer.output), rules)
         if isinstance(verdicts, str):
             return Judgement(warnings=_not_checked(rules, verdicts), usage=answer.usage)
-        for each in verdicts:
-            quiet.say(request, f"{'met' if each.passed else 'not met'}: {each.rule}: {each.reason}")
-        failed = [f"{each.rule}: {each.reason}" for each in verdicts if not each.passed]
-        return Judgement("\n".join(failed), usage=answer.usage)
+        return Judgement(_tell(verdicts, quiet, request), usage=answer.usage)
 
     return judge
+
+
+def _tell(verdicts: Sequence[RuleVerdict], quiet: "_Quiet", request: AttemptRequest) -> str:
+    """Says what was decided, and returns why the answer is not accepted."""
+    for each in verdicts:
+        quiet.say(request, f"{'met' if each.passed else 'not met'}: {each.rule}: {each.reason}")
+    return "\n".join(f"{each.rule}: {each.reason}" for each in verdicts if not each.passed)
 
 
 def _why_nobody(selection: ModelSelection, answered_by: str | None) -> str:

@@ -24,7 +24,12 @@ from stretto.plan.rules.steps import (
     check_waits,
     warn_empty,
 )
-from stretto.plan.rules.templates import check_lists, check_references, warn_unused
+from stretto.plan.rules.templates import (
+    check_lists,
+    check_references,
+    check_statuses,
+    warn_unused,
+)
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
@@ -37,6 +42,7 @@ _RULES = (
     check_instructions,
     check_references,
     check_lists,
+    check_statuses,
     check_waits,
     check_sets,
     check_tools,

@@ -12,7 +12,6 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import is_local
 from stretto.vocabulary.usage import Usage
 
-_WORDS = {"succeeded": "SUCCESS"}
 # The signs of the terminal, and some for words that only a report has.
 MARKS: Mapping[str, str] = {
     "succeeded": "✓",
@@ -49,7 +48,7 @@ def raw(value: Json) -> str:
 
 
 def status_word(status: str) -> str:
-    return _WORDS.get(status, status.upper())
+    return status.upper()
 
 
 def size(value: Json) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from stretto.templates.template import Fault, PathPart, Reference
-from stretto.text.short import did_you_mean, listed
+from stretto.text.short import closest, did_you_mean, listed
 
 
 class Closed(NamedTuple):
@@ -221,6 +221,31 @@ _LOOP_VARIABLES = {
     "iteration": "'iteration' exists inside a loop step",
 }
 _COUNTERS = ("index", "iteration")
+
+
+_STATUSES = ("succeeded", "failed", "skipped", "held", "cancelled")
+_MEANT_STATUSES = {
+    **dict.fromkeys(("success", "successful", "ok", "done", "complete", "completed"), "succeeded"),
+    **dict.fromkeys(("passed", "finished", "succeed"), "succeeded"),
+    **dict.fromkeys(("error", "failure", "fail", "errored"), "failed"),
+    **dict.fromkeys(("skip", "ignored"), "skipped"),
+    **dict.fromkeys(("canceled", "aborted"), "cancelled"),
+}
+
+
+def is_status(reference: object) -> bool:
+    return isinstance(reference, Reference) and (
+        len(reference.path) == 3 and (reference.path[0], reference.path[2]) == ("steps", "status")
+    )
+
+
+def status_fault(word: str, offset: int, width: int) -> Fault | None:
+    """A word that `steps.ID.status` is compared with: no other than these can ever be equal."""
+    if word in _STATUSES:
+        return None
+    meant = _MEANT_STATUSES.get(word.strip().lower()) or closest(word, _STATUSES)
+    hint = f"write '{meant}'" if meant else f"it is one of {listed(_STATUSES)}"
+    return Fault("RCP213", f"no step ever has the status '{word[:40]}'", hint, offset, width)
 
 
 def element_schema(reference: Reference, known: Known) -> object:

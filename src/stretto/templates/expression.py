@@ -1,7 +1,7 @@
 """Conditions and values, parsed once, before the run: tokens, then a tree."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, assert_never, cast
 
@@ -72,6 +72,21 @@ def references_in(node: ExpressionNode) -> Iterator[Reference]:
         yield node
     for child in children(node):
         yield from references_in(child)
+
+
+def words_beside(tree: ExpressionNode, is_meant: Callable[[object], bool]) -> Iterator[str]:
+    """The texts that certain nodes are compared with: x == 'a', x in ['a', 'b']."""
+    for child in children(tree):
+        yield from words_beside(child, is_meant)
+    if isinstance(tree, Binary) and tree.operator in ("==", "!=", "in"):
+        for side, other in ((tree.left, tree.right), (tree.right, tree.left)):
+            if is_meant(side):
+                beside = other.items if isinstance(other, ListLiteral) else (other,)
+                yield from (
+                    each.value
+                    for each in beside
+                    if isinstance(each, Constant) and isinstance(each.value, str)
+                )
 
 
 def written(node: ExpressionNode) -> str:

@@ -55,6 +55,6 @@ class ModelSelection:
         """The model that is asked about the rules of an answer; None: nobody can be."""
         if self.judge is not None:
             return None if self.judge == JUDGE_OFF else self.judge
-        is_model = not answered_by.startswith((CLI_MODEL, FUNCTION_MODEL, SCRIPTED_MODEL))
-        can_judge = answered_by and is_model and not self.is_too_small(answered_by)
+        is_model = answered_by and not answered_by.startswith((CLI_MODEL, SCRIPTED_MODEL))
+        can_judge = is_model and is_asked(answered_by) and not self.is_too_small(answered_by)
         return answered_by if can_judge else None

@@ -11,7 +11,14 @@ from stretto.documents.node import Path
 from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
 from stretto.plan.edges import stored_names
 from stretto.recipe.model import Condition, Delegation, Loop, Map, Parallel, Switch
-from stretto.templates.check import Known, KnownStep, check_reference, element_schema
+from stretto.templates.check import (
+    Known,
+    KnownStep,
+    check_reference,
+    element_schema,
+    is_status,
+    status_fault,
+)
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.ids import AgentId, StepId
@@ -119,6 +126,27 @@ def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
 def _schema_of(draft: Draft, id: AgentId) -> Mapping[str, Json] | None:
     agent = draft.agent(id)
     return agent.validation.schema if agent else None
+
+
+def check_statuses(draft: Draft) -> None:
+    """`steps.a.status == 'success'` would be false for ever."""
+    for at, parsed in draft.parsed.items():
+        if not isinstance(parsed, Template) and "status" in parsed.text:
+            from stretto.templates.expression import words_beside  # on use, as in draft.py
+
+            for word in words_beside(parsed.tree, is_status):
+                start = max(parsed.text.find(f"'{word}'"), parsed.text.find(f'"{word}"'), 0)
+                fault = status_fault(word, start, len(word) + 2)
+                if fault is not None:
+                    draft.problem_inside(at, parsed.text, fault)
+    for step in draft.recipe.steps:
+        value = draft.parsed.get((*step.at, "switch", "value"))
+        if isinstance(step.work, Switch) and value and is_status(getattr(value, "tree", None)):
+            for case in step.work.cases:
+                fault = status_fault(case, 0, 0)
+                if fault is not None:
+                    at = (*step.at, "switch", "cases", case)
+                    draft.problem_at(fault.code, at, fault.message, fault.hint)
 
 
 def check_lists(draft: Draft) -> None:
