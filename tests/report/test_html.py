@@ -230,6 +230,8 @@ def test_the_failed_step_is_open_and_the_others_are_closed():
     run = driven(GATED)
     page = as_html(report_of(run.state), run.plan)
     assert _sections(page) == [("is-succeeded", ""), ("is-awaiting-approval", " open")]
+    asked = page.partition('id="step-1"')[2]
+    assert "stretto approve run-1 publish --show" in asked
 
 
 def test_the_error_comes_first():
@@ -282,6 +284,7 @@ def test_local_models_are_free_and_others_have_an_unknown_price():
     assert cost_of_models(used, ["local:qwen", "embedded"]) == "free (local)"
     assert cost_of_models(used, ["local:qwen", "openai:x"]) == "unknown"
     assert cost_of_models(used, []) == "unknown"
+    assert cost_of_models(used, ["scripted", "python:rate", "local:qwen"]) == "free"
     assert cost_of_models(Usage(usd=0.5), ["openai:x"]) == "$0.5000"
 
 

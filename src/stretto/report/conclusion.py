@@ -121,6 +121,12 @@ def _advice(failed: Sequence[StepReport]) -> str:
 
 def _commands(report: Report, failed: Sequence[StepReport]) -> Iterator[NextCommand]:
     run = report.run_id
+    asked = [step for step in report.steps if step.status == StepStatus.AWAITING_APPROVAL]
+    for step in asked[:_MOST_STEPS]:
+        place = f"{run} {step.id}"
+        yield NextCommand(f"stretto approve {place} --show", "shows what would run")
+        yield NextCommand(f"stretto approve {place}", "allows it")
+        yield NextCommand(f"stretto reject {place}", "refuses it")
     for step in failed[:1]:
         yield NextCommand(f"stretto logs {run} {step.id}", "shows what was said and done in it")
     if report.ended_at is not None and not report.is_ok:
@@ -129,12 +135,6 @@ def _commands(report: Report, failed: Sequence[StepReport]) -> Iterator[NextComm
         yield NextCommand(f"stretto resume {run}", "continues it")
     elif report.status == RunStatus.RUNNING:
         yield NextCommand(f"stretto watch {run}", "follows it")
-    asked = [step for step in report.steps if step.status == StepStatus.AWAITING_APPROVAL]
-    for step in asked[:_MOST_STEPS]:
-        place = f"{run} {step.id}"
-        yield NextCommand(f"stretto approve {place} --show", "shows what would run")
-        yield NextCommand(f"stretto approve {place}", "allows it")
-        yield NextCommand(f"stretto reject {place}", "refuses it")
     for step in [each for each in report.steps if _is_to_be_merged(each)][:_MOST_STEPS]:
         yield NextCommand(f"stretto diff {run} {step.id}", "shows its change, which is not merged")
 

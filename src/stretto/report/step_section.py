@@ -96,6 +96,9 @@ class StepSections:
             yield tag("div", tag("h4", "Error"), error, class_="error")
         if step.reason:
             yield tag("p", f"{step.status.upper()}: {step.reason}")
+        if step.status == StepStatus.AWAITING_APPROVAL:
+            shows = command(f"stretto approve {self._report.run_id} {step.id} --show")
+            yield tag("p", "A person must approve or reject it: ", shows, " shows what would run.")
         yield facts(self._facts(step), "facts-of-step")
         if step.warnings:
             yield labelled("Warnings", tag("ul", (tag("li", text) for text in step.warnings)))

@@ -9,7 +9,7 @@ from stretto.templates.render import as_text
 from stretto.text.visible import visible
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.models import is_local
+from stretto.vocabulary.models import SCRIPTED_MODEL, is_function, is_local
 from stretto.vocabulary.usage import Usage
 
 # The signs of the terminal, and some for words that only a report has.
@@ -101,6 +101,13 @@ def cost(usage: Usage) -> str:
 def cost_of_models(usage: Usage, models: Iterable[str]) -> str:
     """`models`: those that answered."""
     asked = set(filter(None, models))
-    if usage.usd <= 0 and asked and all(map(is_local, asked)):
+    if usage.usd > 0 or not asked:
+        return cost(usage) if usage.usd > 0 else "unknown"
+    if all(map(is_local, asked)):
         return "free (local)"
-    return cost(usage) if usage.usd > 0 else "unknown"
+    return "free" if all(map(_is_free, asked)) else "unknown"
+
+
+def _is_free(model: str) -> bool:
+    is_scripted = f"{model}:".startswith(SCRIPTED_MODEL)
+    return is_scripted or is_local(model) or is_function(model)
