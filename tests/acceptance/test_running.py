@@ -26,6 +26,7 @@ STEP_KEYS = {
     "status",
     "warnings",
     "tool_calls",
+    "playbooks",
     "output",
     "outputs",
     "attempts",
