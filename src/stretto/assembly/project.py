@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -272,6 +272,47 @@ class Project:
         brings = describe_files(settings.steering, settings.project)
         return f"{brings} in {settings.project}: not used{why}"
 
+    def offers(self) -> tuple[str, ...]:
+        """What the folder would bring if it were trusted: programs that start, and agents."""
+        offered = self.settings.offered
+        if offered is None:
+            return ()
+        used = self.settings
+        servers = (each for each in offered.mcp_servers if each not in used.mcp_servers)
+        commands = (each for each in offered.cli_commands if each not in used.cli_commands)
+        agents = self._offered_agents()
+        return (
+            *(
+                f"starts MCP server '{name}': {_start_of(offered.mcp_servers[name])}"
+                for name in servers
+            ),
+            *(f"lets agents start the command: {each}" for each in commands),
+            *([f"agents: {listed(agents, 20)}"] if agents else []),
+        )
+
+    def _offered_agents(self) -> tuple[str, ...]:
+        offered = self.settings.offered
+        if offered is None:
+            return ()
+        dirs = (each for each in offered.agents_dirs if each not in self.settings.agents_dirs)
+        found = list_agents(
+            (Folder(path, "offered") for path in dirs),
+            self.settings.project,
+            self.functions.tool_names,
+        )
+        return tuple(each.name for each in found if each.layer == "offered")
+
+    def check_namesakes(self, plan: "Plan", own: Collection[str]) -> None:
+        """Raises NotTrusted where an agent of this folder is not used, and another one of its name
+        would be in its place. `own`: agents that the recipe itself defines."""
+        meant = [id for id in self._offered_agents() if id in plan.agents and id not in own]
+        if meant:
+            raise NotTrusted(
+                f"this folder has its own {listed(meant)}, and is not trusted: another agent of "
+                "that name would work in its place",
+                hint="read it, then: stretto trust (--trust for one run); or rename it",
+            )
+
     @cached_property
     def redactor(self) -> "Redactor":
         from stretto.text.redaction import Redactor
@@ -338,6 +379,18 @@ class Project:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)
         return values
+
+
+def _start_of(server: Json) -> str:
+    """How an MCP server is started, as it is written."""
+    if not isinstance(server, dict):
+        return "?"
+    words = [server.get("command") or server.get("url"), *_words(server.get("args"))]
+    return " ".join(map(str, words))
+
+
+def _words(written: Json) -> list[Json]:
+    return written if isinstance(written, list) else []
 
 
 def _dump_recipe(content: Mapping[str, object]) -> str:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MISSING_WEIGHTS = "RUN006"
 _FILE_TOOLS = frozenset(("Read", "Glob", "Grep", "Bash", *CHANGING_TOOLS))
+_CONFIG = "the folder's stretto.yaml"
 _SET_SEARCH = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
 
 
@@ -81,6 +82,11 @@ class Machine:
         known = self._settings.mcp_servers
         names = (tool_name(tool) for tool in tools)
         for server in dict.fromkeys(n.split("__")[1] for n in names if n.startswith("mcp__")):
+            offered = self._settings.offered
+            if server not in known and offered and server in offered.mcp_servers:
+                said = f"the MCP server '{server}' is not used: its folder is not trusted"
+                yield Problem("RUN003", said, hint=f"read {_CONFIG}, then: stretto trust")
+                continue
             if server not in known:
                 hint = did_you_mean(server, known) or "name it under mcp_servers: in stretto.yaml"
                 yield Problem("RUN003", f"there is no MCP server '{server}'", hint=hint)

@@ -21,6 +21,7 @@ from stretto.cli.terminal import print_warnings, say
 from stretto.execution.driver import Listener
 from stretto.plan.model import Plan
 from stretto.problems.errors import NotReady
+from stretto.recipe.model import Recipe
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
 from stretto.schedule.status import is_overdue
@@ -51,6 +52,10 @@ async def prepare(stretto: Stretto, request: RunRequest, result: ResultOptions) 
         if as_json or not pull_missing(stretto.project, error):
             raise
         prepared = await stretto.prepare(request)
+    if request.recipe is not None and not _can_ask(result):
+        # At a terminal somebody was asked about the folder, and has said no.
+        own = request.recipe.agents if isinstance(request.recipe, Recipe) else ()
+        prepared.project.check_namesakes(prepared.plan, own)
     # A run that is resumed has had its warnings before.
     is_told = not (as_json or result.is_quiet or request.is_resumed)
     print_warnings(prepared.warnings if is_told else ())

@@ -20,7 +20,9 @@ def open_project(folder: Path | None = None) -> Project:
     if not notice:
         return project
     if sys.stdin.isatty() and sys.stderr.isatty():
-        say(f"{notice}.", err=True)
+        say(f"{notice}. Trusted, it", err=True)
+        for offer in project.offers():
+            say(f"  {offer}", err=True)
         if confirm("Trust this folder as it is now?", default=False, err=True):
             TrustStore(settings.home).trust(settings.project, settings.digest)
             return Project(folder)

@@ -24,7 +24,8 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
 
     They are not used before you trust them, and you are asked again when one of them changes.
     """
-    settings = Project(folder).settings
+    project = Project(folder)
+    settings, offers = project.settings, project.offers()
     if forget:
         TrustStore(settings.home).forget(settings.project)
     elif not is_list:
@@ -33,7 +34,13 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
     files = [relative_path(file, settings.project) for file in settings.steering]
     if as_json:
         print_json(
-            {"ok": True, "folder": str(settings.project), "trusted": is_trusted, "files": files}
+            {
+                "ok": True,
+                "folder": str(settings.project),
+                "trusted": is_trusted,
+                "files": files,
+                "offers": list(offers),
+            }
         )
         return
     if not files:
@@ -42,3 +49,7 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
     say(f"{settings.project} is {'trusted' if is_trusted else 'not trusted'}:")
     for file in files:
         say(f"  {file}")
+    if not is_trusted and offers:
+        say("Trusted, it")
+        for offer in offers:
+            say(f"  {offer}")

@@ -103,6 +103,7 @@ class Settings:
     steering: tuple[Path, ...] = ()  # the project's own settings and agents
     digest: str = ""  # of those
     is_trusted: bool = True  # and whether they are used
+    offered: "Settings | None" = None  # as they would be if the folder were trusted
     programs: Programs | None = None  # what its MCP servers run from inside it
     protected: tuple[str, ...] = ()  # what no writer may change, from the project on
     hidden: tuple[str, ...] = ()  # and what no tool may read: our own folder, if it lies there
@@ -206,7 +207,7 @@ def _with_project(
     if not is_trusted:
         servers = _without(users_own.mcp_servers, programs)
         used = replace(_narrow(users_own, settings), mcp_servers=servers)
-        used = replace(used, steering=tuple(steering), digest=digest)
+        used = replace(used, steering=tuple(steering), digest=digest, offered=settings)
         return replace(used, is_trusted=False, may_shadow=False)
     problems.extend(found)
     # A folder `playbooks` without any is a folder like others: Ansible's, for one.

@@ -1,0 +1,70 @@
+"""An agent of a folder that nobody trusts is not replaced by another of its name without a word."""
+
+from pathlib import Path
+
+from support.background_runs import CHAIN, MODEL
+from support.cli import refused, stretto, talk, write
+
+STRANGE = {"STRETTO_TRUST": ""}
+OWN = "---\ndescription: mine\n---\nYou look at news.\n"
+SERVER = "mcp_servers:\n  tickets: {command: tickets-mcp, args: [--all], tools: [find]}\n"
+ASKS_SERVER = """\
+name: asks
+agents: {clerk: {prompt: x, tools: [mcp__tickets__find], model: "cli:claude"}}
+steps: [{id: a, subagent: clerk, prompt: x}]
+"""
+
+
+def folder_with(tmp_path: Path, agent: str) -> Path:
+    write(tmp_path, f"agents/{agent}.md", OWN)
+    write(tmp_path, "recipe.yaml", CHAIN)
+    write(tmp_path, "script.yaml", "default: ok")
+    return tmp_path
+
+
+def test_a_namesake_of_a_bundled_agent_stops_the_run(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, "researcher")
+    said = stretto(folder, "run", "recipe.yaml", *MODEL, env=STRANGE)
+    assert (said.code, said.out) == (4, "")
+    assert "this folder has its own researcher, and is not trusted" in said.err
+    assert "stretto trust" in said.err
+    assert stretto(folder, "runs", "--json").json["runs"] == []
+    as_json = stretto(folder, "run", "recipe.yaml", "--json", *MODEL, env=STRANGE)
+    assert as_json.json["error"]["kind"] == "not_trusted"
+    assert stretto(folder, "trust", env=STRANGE).code == 0
+    assert stretto(folder, "run", "recipe.yaml", *MODEL, env=STRANGE).code == 0
+
+
+def test_an_agent_that_the_recipe_does_not_use_or_defines_itself_stops_nothing(
+    tmp_path: Path,
+) -> None:
+    folder = folder_with(tmp_path, "antagonist")
+    assert stretto(folder, "run", "recipe.yaml", *MODEL, env=STRANGE).code == 0
+    folder = folder_with(tmp_path / "b", "researcher")
+    write(folder, "recipe.yaml", CHAIN + "agents: {researcher: {prompt: x}}\n")
+    said = stretto(folder, "run", "recipe.yaml", *MODEL, env=STRANGE)
+    assert said.code == 0, said
+
+
+def test_the_question_lists_what_would_be_trusted(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, "researcher")
+    write(folder, "stretto.yaml", SERVER)
+    _, screen, _ = talk(folder, ["list"], [("Trust this folder", "n\n")], STRANGE)
+    assert "starts MCP server 'tickets': tickets-mcp --all" in screen
+    assert "agents: researcher" in screen
+    said = stretto(folder, "trust", "--list", "--json", env=STRANGE).json
+    assert said["offers"] == [
+        "starts MCP server 'tickets': tickets-mcp --all",
+        "agents: researcher",
+    ]
+
+
+def test_a_server_of_an_untrusted_folder_is_not_called_unknown(tmp_path: Path) -> None:
+    write(tmp_path, "stretto.yaml", SERVER)
+    write(tmp_path, "recipe.yaml", ASKS_SERVER)
+    said = stretto(tmp_path, "run", "recipe.yaml", "--json", env=STRANGE)
+    texts = [each["message"] for each in refused(said, "not_ready")["details"]["problems"]]
+    about = [text for text in texts if "tickets" in text]
+    assert about == [
+        "agent 'clerk': the MCP server 'tickets' is not used: its folder is not trusted"
+    ]
