@@ -24,7 +24,7 @@ from stretto.events.model import (
     RunStarted,
     TimerFired,
 )
-from stretto.plan.model import Plan, PlannedDelegation, PlannedStep, RetryPolicy
+from stretto.plan.model import Plan, PlannedDelegation, PlannedMap, PlannedStep, RetryPolicy
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import (
     AskApproval,
@@ -193,14 +193,14 @@ def outcome(state: RunState) -> object:
 def check_rules(world: World) -> None:
     state = world.state
     running = [step for step in state.order if step.status is StepStatus.RUNNING]
-    placed = [step for step in running if not step.is_resting]
-    assert len(placed) <= state.plan.width == state.ready.width
-    assert len(placed) == state.ready.running
+    assert state.open_attempts == state.ready.running <= state.plan.width == state.ready.width
     assert len(running) == len(state.running)
     for step in running:
-        waits = any(part.status == "retrying" for part in step.parts.values())
-        assert step.is_resting == (waits and not step.open_attempts and not step.awaits_approval)
-        assert not step.queued or len(placed) == state.plan.width, "a place is free"
+        queued = [part for part in step.parts.values() if part.status == "queued"]
+        assert queued == sorted(step.queued or (), key=list(step.parts.values()).index)
+        assert not queued or state.open_attempts == state.plan.width, "a slot is free"
+        if isinstance(step.planned.work, PlannedMap):
+            assert step.open_attempts <= step.planned.work.batch_size
     at_work = [step for step in state.order if step in running or step.open_attempts]
     for one, other in combinations(at_work, 2):
         assert not one.planned.claims.conflicts(other.planned.claims), (one.id, other.id)

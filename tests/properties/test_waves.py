@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from stretto.plan.dry_run import waves
+from stretto.plan.dry_run import places_of, waves
 from stretto.plan.model import Plan, PlannedStep
 from stretto.vocabulary.ids import StepId
 from support.random_plans import plans
@@ -16,7 +16,7 @@ def plainly(plan: Plan) -> tuple[tuple[StepId, ...], ...]:
         for step in plan.steps:
             is_ready = step.id not in ended and ended.issuperset(step.depends_on)
             is_free = not any(step.claims.conflicts(other.claims) for other in wave)
-            if is_ready and is_free and len(wave) < plan.width:
+            if is_ready and is_free and sum(map(places_of, wave)) < plan.width:
                 wave.append(step)
         ended.update(step.id for step in wave)
         result.append(tuple(step.id for step in wave))

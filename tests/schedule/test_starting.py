@@ -61,7 +61,15 @@ def test_no_more_steps_run_than_the_width_allows() -> None:
     assert run.status is RunStatus.COMPLETE
 
 
-def test_branches_inside_a_step_do_not_count_against_the_width() -> None:
+def most_at_once(run: Driven) -> int:
+    """Drive the run to its end, and count the delegations in flight."""
+    most = run.state.open_attempts
+    while run.step():
+        most = max(most, run.state.open_attempts)
+    return most
+
+
+def test_branches_count_against_the_width_and_a_step_that_has_none_goes_first() -> None:
     recipe = """
 name: t
 steps:
@@ -70,7 +78,83 @@ steps:
   - {id: next, subagent: worker, prompt: go}
 """
     run = Driven(plan_of(recipe, width=2)).start()
-    assert [start.step for start in run.starts] == ["fan", "fan", "fan", "next"]
+    assert [start.step for start in run.starts] == ["fan", "fan"]
+    assert most_at_once(run) == 2
+    assert [start.step for start in run.starts] == ["fan", "fan", "next", "fan"]
+    assert run.status is RunStatus.COMPLETE
+
+
+def maps(count: int, elements: int) -> str:
+    over = list(range(elements))
+    return "name: t\nsteps:\n" + "".join(
+        f"  - {{id: m{n}, map: {{over: '{over}', agent: worker, reduce: other}}}}\n"
+        for n in range(count)
+    )
+
+
+def test_four_maps_of_twenty_never_make_more_calls_at_once_than_the_width() -> None:
+    run = Driven(plan_of(maps(4, 20), width=4)).start()
+    assert most_at_once(run) == 4
+    assert len(run.starts) == 4 * 21
+    assert run.status is RunStatus.COMPLETE
+
+
+def test_maps_share_the_slots() -> None:
+    run = Driven(plan_of(maps(4, 20), width=4)).start()
+    assert run.started == ["m0"] * 4  # nobody else is ready when the first one starts
+    for _ in range(16):
+        run.step()
+    assert [step.open_attempts for step in run.state.order] == [1, 1, 1, 1]
+    ends = []
+    while run.step():
+        ends.append([step.items.ended for step in run.state.order if step.items])
+    # Elements of one map never run far ahead of those of another.
+    assert all(max(row) - min(row) <= 5 for row in ends if len(row) == 4)
+
+
+def test_a_map_lets_a_step_in_that_becomes_ready_while_it_works() -> None:
+    recipe = maps(1, 50) + (
+        "  - {id: a, subagent: worker, prompt: go}\n"
+        "  - {id: b, subagent: worker, prompt: go, depends_on: [a]}\n"
+    )
+    run = Driven(plan_of(recipe, width=3)).start()
+    run.run()
+    assert run.state.steps[StepId("b")].ended_at == 3
+
+
+def test_an_element_that_waits_to_retry_holds_no_slot() -> None:
+    recipe = """
+name: t
+steps:
+  - id: m
+    map: {over: "[0, 1, 2]", agent: worker, input: "{{item}}"}
+    retry: {max_attempts: 2, backoff: linear}
+"""
+    first, second = "m/item.0.stage.0", "m/item.1.stage.0"
+    script = {first: [Fail(retry_after=50), "0"], second: Give("1", after=20)}
+    run = drive(plan_of(recipe, width=1), script)
+    elements = [start.attempt.part.text[:6] for start in run.starts]
+    assert elements == ["item.0", "item.1", "item.2", "item.0"]
+    assert run.output == ["0", "1", "m/item.2.stage.0"]
+
+
+def test_a_loop_keeps_its_slot_from_round_to_round() -> None:
+    recipe = """
+name: t
+steps:
+  - {id: l, prompt: go, loop: {agent: worker, validator: other, max_iterations: 2}}
+  - {id: next, subagent: worker, prompt: go}
+"""
+    run = drive(plan_of(recipe, width=1), {"other": '{"passed": false}'})
+    assert run.started == ["l", "l", "l", "l", "next"]
+
+
+def test_elements_that_wait_for_a_slot_are_given_up_when_the_budget_is_spent() -> None:
+    recipe = maps(1, 9) + "budget: {agents: 4}\n"
+    run = drive(plan_of(recipe, width=2))
+    assert len(run.starts) == 4
+    assert run.ended == [RunStatus.FAILED]
+    assert "budget exhausted" in run.warnings()
 
 
 def test_two_steps_that_write_the_same_files_never_run_together() -> None:
@@ -234,7 +318,7 @@ def test_a_step_that_waits_to_retry_keeps_its_files() -> None:
     assert run.started == ["a", "a", "b"]
 
 
-def test_a_step_keeps_its_place_while_any_of_its_parts_is_at_work() -> None:
+def test_a_branch_that_waits_to_retry_gives_its_slot_to_the_next_branch() -> None:
     recipe = f"""
 name: t
 steps:
@@ -246,7 +330,7 @@ steps:
     script = {"worker": [Fail(retry_after=200), "fine"], "other": Give("b", after=100)}
     run = drive(plan_of(recipe, width=1), script)
     assert run.started == ["fan", "fan", "next", "fan"]
-    assert run.state.steps[StepId("next")].started_at == 100
+    assert run.state.steps[StepId("next")].started_at == 101
 
 
 def test_an_attempt_that_was_told_to_stop_holds_its_place_until_it_has() -> None:

@@ -17,7 +17,7 @@ _CONFIG = """\
 workflows:
   dir: workflows                        # where recipes are kept
 subagents:
-  max_concurrency: 4                    # how many steps may run at once
+  max_concurrency: 4                    # how many subagents may work at once
 """
 _FIRST = """\
 # A first workflow: two views of a question, then one answer.

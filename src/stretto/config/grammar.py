@@ -37,7 +37,7 @@ WORKFLOWS = Shape("'workflows'", "Where recipes are kept.", (
     Key("enabled", Flag(), "may agents run saved workflows?"),
 ))  # fmt: skip
 SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
-    Key("max_concurrency", Count(1, 1000), "how many steps may run at once; 4 by default"),
+    Key("max_concurrency", Count(1, 1000), "how many subagents may work at once; 4 by default"),
     Key("model_retries", Count(0, 10), "how often a request is sent again to a provider that fails "
         "for a moment; 3 by default"),
 ))  # fmt: skip

@@ -174,11 +174,14 @@ def waves(plan: Plan) -> tuple[tuple[StepId, ...], ...]:
     ready = [i for i, count in enumerate(waits_for) if count == 0]  # a heap: in listing order
     result = []
     while ready:
-        wave, held_back = list[int](), list[int]()
-        while ready and len(wave) < plan.width:
+        wave, held_back, free = list[int](), list[int](), plan.width
+        while ready and free > 0:
             i = heappop(ready)
-            conflicts = any(index.conflicts(i, other) for other in wave)
-            (held_back if conflicts else wave).append(i)
+            if any(index.conflicts(i, other) for other in wave):
+                held_back.append(i)
+            else:
+                wave.append(i)
+                free -= places_of(plan.steps[i])
         for i in held_back:
             heappush(ready, i)
         for follower in (follower for i in wave for follower in after[plan.steps[i].id]):
@@ -187,6 +190,17 @@ def waves(plan: Plan) -> tuple[tuple[StepId, ...], ...]:
                 heappush(ready, follower)
         result.append(tuple(plan.steps[i].id for i in wave))
     return tuple(result)
+
+
+def places_of(step: PlannedStep) -> int:
+    """How many subagents it would set to work at once, if they were free."""
+    match step.work:
+        case PlannedParallel(branches):
+            return len(branches)
+        case PlannedMap(batch_size=size, max_items=most):
+            return min(size, most)
+        case _:
+            return 1
 
 
 def max_delegations(plan: Plan) -> int:

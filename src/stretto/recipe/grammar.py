@@ -215,7 +215,7 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     Key("output", _SENTENCE, "a template for the result"),
     Key("timeout", _DURATION, "how long the whole run may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
-    Key("max_concurrency", Count(1, 1000), "how many steps may run at once"),
+    Key("max_concurrency", Count(1, 1000), "how many subagents may work at once, of steps, branches and elements together"),
     Key("budget", ShapeOf(BUDGET, parts.make_budget), "what a run may cost"),
     Key("$schema", Text(), "the JSON Schema that editors use"),
 ), may_be_empty=True, foreign={

@@ -203,4 +203,4 @@ def _ending(plan: Plan) -> str:
         if plan.timeout_seconds
         else ""
     )
-    return f"{result} At most {plan.width} steps run at once.{limit}"
+    return f"{result} At most {plan.width} subagents work at once.{limit}"

@@ -4,6 +4,7 @@ Every kind of work is made of parts, and this is the only place where an attempt
 A part that has ended is left in `state.ended_parts`, where its step finds it.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from hashlib import sha256
 
@@ -45,11 +46,14 @@ def start_part(
     start_attempt(transition, step, part)
 
 
-def start_attempt(transition: Transition, step: StepState, part: PartState) -> None:
-    """Start the next attempt of a part. If the budget is spent or the prompt is too long, the part
-    fails instead."""
+def start_attempt(
+    transition: Transition, step: StepState, part: PartState, *, has_slot: bool = False
+) -> None:
+    """Start the next attempt of a part, or let it wait for a slot. If the budget is spent or the
+    prompt is too long, the part fails instead."""
     state = transition.state
-    if step.is_resting:
+    is_starting = transition.starting is step
+    if not has_slot and not state.ready.may_take(step.index, is_starting=is_starting):
         _queue(transition, step, part)
         return
     refused = _budget_refusal(state)
@@ -67,10 +71,15 @@ def start_attempt(transition: Transition, step: StepState, part: PartState) -> N
     part.attempts.append(AttemptState(command.attempt, part.agent, command.key, command))
     part.status = "running"
     part.tries += 1
-    step.open_attempts += 1
-    state.open_attempts += 1
+    _open(state, step)
     state.deployed += part.brief.command is None  # a command deploys nobody
     transition.emit(command)
+
+
+def _open(state: RunState, step: StepState) -> None:
+    step.open_attempts += 1
+    state.open_attempts += 1
+    state.ready.take(step.index)
 
 
 def begin_attempt(
@@ -158,13 +167,12 @@ def close_attempt(
     state.usage += usage
     state.open_attempts -= 1
     step.open_attempts -= 1
+    state.ready.release_slot(step.index)
     if step.open_attempts == 0:
         if step.status is not StepStatus.RUNNING:
             state.ready.release_files(step.index)
         elif step.pending is not None:
             collect(transition, step)
-        elif state.retrying:
-            transition.idle[step.id] = step
     if was == "stopping":
         return False
     attempt.outcome = outcome
@@ -221,29 +229,21 @@ def retry_now(transition: Transition, step: StepState, part: PartState) -> None:
     start_attempt(transition, step, part)
 
 
-def rest(transition: Transition, step: StepState) -> None:
-    """Release the slot of a step that only waits to retry, so that another step can run."""
-    is_at_work = step.open_attempts or step.awaits_approval or step.pending is not None
-    if is_at_work or step.is_resting:
-        return
-    if any(part.status == "retrying" for part in step.parts.values()):
-        step.is_resting = True
-        transition.state.ready.release_slot()
-
-
-def return_to_work(transition: Transition, step: StepState) -> None:
-    """The step has a slot again: start the attempts that waited for it."""
-    step.is_resting = False
-    queued, step.queued = step.queued, ()
-    for part in queued:
-        if part.status == "retrying":  # nobody stopped it meanwhile
-            retry_now(transition, step, part)
-    transition.idle[step.id] = step
+def use_slot(transition: Transition, step: StepState) -> None:
+    """A slot is free for the step: start the part that has waited for it longest."""
+    assert step.queued, "a step wants as many slots as parts of it wait"
+    part = step.queued.popleft()
+    transition.state.retrying -= 1
+    closing = transition.state.closing_reason
+    if closing:
+        give_up(transition, step, part, part.failure or FailureReason("budget", closing))
+    else:
+        start_attempt(transition, step, part, has_slot=True)
 
 
 def start_again(transition: Transition, step: StepState, part: PartState) -> None:
     """Start an attempt again after an interruption, which does not count as one of its attempts."""
-    part.tries -= 1
+    part.tries = max(0, part.tries - 1)
     start_attempt(transition, step, part)
 
 
@@ -252,6 +252,10 @@ def stop_part(transition: Transition, step: StepState, part: PartState) -> None:
     if part.status == "retrying":
         transition.state.retrying -= 1
         transition.clear_timer(RetryTimer(part.attempts[-1].id))
+    elif part.status == "queued" and step.queued is not None:
+        transition.state.retrying -= 1
+        step.queued.remove(part)
+        transition.state.ready.forget(step.index)
     elif part.status == "running":
         _call_off(transition, step, part.attempts[-1], "cancelled")
     elif part.status != "asking":
@@ -270,17 +274,16 @@ def _retry(transition: Transition, step: StepState, part: PartState, delay_secon
         return
     part.status = "retrying"
     transition.state.retrying += 1
-    transition.idle[step.id] = step
     transition.set_timer(RetryTimer(part.attempts[-1].id), transition.at + delay_seconds)
 
 
 def _queue(transition: Transition, step: StepState, part: PartState) -> None:
-    """The retry is due, but the step has released its slot and must get one first."""
-    part.status = "retrying"
+    part.status = "queued"
     transition.state.retrying += 1
-    if not step.queued:
-        transition.state.ready.requeue(step.index)
-    step.queued += (part,)
+    if step.queued is None:
+        step.queued = deque()
+    step.queued.append(part)
+    transition.state.ready.want(step.index)
 
 
 def _call_off(
@@ -306,8 +309,7 @@ def _call_back(transition: Transition, step: StepState, attempt: AttemptState) -
     attempt.started_at = transition.at
     if not transition.state.has_ended:
         attempt.stage = "stopping"
-        step.open_attempts += 1
-        transition.state.open_attempts += 1
+        _open(transition.state, step)
 
 
 LONGEST_DELAY_SECONDS = 60.0

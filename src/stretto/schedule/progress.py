@@ -1,14 +1,14 @@
 """Do everything that has become possible, until nothing is left to do.
 
-One flat loop: parts that ended first, then steps that only wait to retry, then steps whose
-dependencies have ended, then, in listing order, steps that fit. A plan of ten thousand steps that skip each other needs no stack.
+One flat loop: parts that ended first, then steps whose dependencies have ended, then whoever gets
+the next slot. A plan of ten thousand steps that skip each other needs no stack.
 """
 
 from heapq import heappop
 
 from stretto.events.attempts import StepTimer
 from stretto.schedule.approvals import ask, needs_person
-from stretto.schedule.attempts import rest, return_to_work
+from stretto.schedule.attempts import use_slot
 from stretto.schedule.commands import EndRun
 from stretto.schedule.outcomes import skip
 from stretto.schedule.outputs import lack_of_output
@@ -27,12 +27,6 @@ def progress(transition: Transition) -> None:
             step, part = ended_parts.popleft()
             if step.status is StepStatus.RUNNING and step.pending is None:
                 end_part(transition, step, part)
-                if state.retrying:
-                    transition.idle[step.id] = step
-        elif transition.idle:
-            _, step = transition.idle.popitem()
-            if step.status is StepStatus.RUNNING:
-                rest(transition, step)
         elif state.arrived:
             _arrive(transition, state.order[heappop(state.arrived)])
         elif (index := state.ready.pop()) is not None:
@@ -69,11 +63,10 @@ def _is_wanted(transition: Transition, step: StepState) -> bool:
 
 
 def _start(transition: Transition, step: StepState) -> None:
-    if step.is_resting:
-        return_to_work(transition, step)
+    if step.status is StepStatus.RUNNING:
+        use_slot(transition, step)
         return
     if not _may_start(transition, step):
-        transition.state.ready.release_slot()
         transition.state.ready.release_files(step.index)
         return
     step.status = StepStatus.RUNNING
@@ -85,7 +78,9 @@ def _start(transition: Transition, step: StepState) -> None:
         and StepTimer(step.id) not in transition.state.timers
     ):
         transition.set_timer(StepTimer(step.id), transition.at + step.planned.timeout_seconds)
+    transition.starting = step
     begin_work(transition, step)
+    transition.starting = None
 
 
 def _may_start(transition: Transition, step: StepState) -> bool:

@@ -1,12 +1,14 @@
-"""Which step starts next: of those that are ready, the first in listing order that fits.
+"""Which step gets the next slot: of those that are ready, the first in listing order that fits.
 
 The outcome is that of RECIPES §9: pass over the ready steps in listing order and start each that
 fits under the width and conflicts with nothing that holds its files. The cost is not: steps with
 the same claims form a group, only the first of a group is ever looked at, and a group that is
 blocked is looked at again when the step that blocks it lets go.
 
-A step that only waits to retry releases its slot and keeps its files. It gets a slot again in
-listing order too; since it holds its files already, only the width can delay it.
+A slot is for one delegation. A step that has begun keeps its files and may want more slots, for its
+branches or elements or to retry. The next slot is for the step that has the fewest, a step that has
+not begun having none; of several such steps, for the first in listing order. So no map keeps the
+others from working, and a step that has begun never waits for one that has not, unless it has a slot.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,9 +32,13 @@ class ReadyQueue:
         self._parked: dict[int, int] = {}  # group → the step that blocks it
         self._parked_on: dict[int, list[int]] = {}
         self._holders: dict[int, dict[int, None]] = {}  # group with rivals → steps that hold files
-        self._returning: list[int] = []  # a heap of steps that have begun, and want a slot again
+        self._slots: dict[int, int] = {}  # step → how many it has
+        self._wants: dict[int, int] = {}  # step that has begun → how many more it wants
+        self._wanting: list[
+            tuple[int, int]
+        ] = []  # a heap of (slots, step); outdated ones are skipped
         self.width = width
-        self.running = 0
+        self.running = 0  # delegations
 
     def push(self, step: int) -> None:
         group = self._group_of[step]
@@ -41,16 +47,40 @@ class ReadyQueue:
         if queue[0] == step and group not in self._parked:
             heappush(self._heads, step)
 
-    def requeue(self, step: int) -> None:
-        """A step that had called `release_slot`, and still holds its files, wants a slot again."""
-        heappush(self._returning, step)
+    def want(self, step: int) -> None:
+        """A step that has begun wants one more slot."""
+        self._wants[step] = self._wants.get(step, 0) + 1
+        heappush(self._wanting, (self._slots.get(step, 0), step))
+
+    def forget(self, step: int) -> None:
+        """It wants one less."""
+        left = self._wants[step] - 1
+        if left:
+            self._wants[step] = left
+        else:
+            del self._wants[step]
+
+    def may_take(self, step: int, *, is_starting: bool) -> bool:
+        """Whether a slot is free that no other step should have before this one. A step that starts
+        takes what is free: its branches begin together."""
+        if self.running >= self.width:
+            return False
+        return is_starting or step not in self._slots or not (self._heads or self._wants)
+
+    def take(self, step: int) -> None:
+        self.running += 1
+        slots = self._slots[step] = self._slots.get(step, 0) + 1
+        if step in self._wants:
+            heappush(self._wanting, (slots, step))
 
     def pop(self) -> int | None:
-        """The step to start. From now on it has a slot, and holds its files if other steps want them."""
-        while self.running < self.width and (self._heads or self._returning):
-            if self._returning and (not self._heads or self._returning[0] < self._heads[0]):
-                self.running += 1
-                return heappop(self._returning)
+        """The step that may take a slot: one that wants another, or one to start, which from now on
+        holds its files if other steps want them."""
+        while self.running < self.width and (self._heads or self._wants):
+            wanting = self._first_wanting()
+            if wanting is not None and (not self._heads or wanting < (0, self._heads[0])):
+                self.forget(wanting[1])
+                return wanting[1]
             step = heappop(self._heads)
             group = self._group_of[step]
             queue = self._queues[group]
@@ -67,13 +97,27 @@ class ReadyQueue:
             heappop(queue)
             if queue:
                 heappush(self._heads, queue[0])
-            self.running += 1
             return step
         return None
 
-    def release_slot(self) -> None:
-        """A step has ended, or only waits to retry: another one may run."""
+    def _first_wanting(self) -> tuple[int, int] | None:
+        while self._wanting:
+            slots, step = self._wanting[0]
+            if step in self._wants and self._slots.get(step, 0) == slots:
+                return self._wanting[0]
+            heappop(self._wanting)
+        return None
+
+    def release_slot(self, step: int) -> None:
+        """A delegation of the step has ended."""
         self.running -= 1
+        left = self._slots[step] - 1
+        if left:
+            self._slots[step] = left
+        else:
+            del self._slots[step]
+        if step in self._wants:
+            heappush(self._wanting, (left, step))
 
     def release_files(self, step: int) -> None:
         """Nobody works on the step's files any more: steps that conflict with it may start."""
@@ -90,7 +134,7 @@ class ReadyQueue:
                 heappush(self._heads, self._queues[parked][0])
 
     def clear(self) -> None:
-        """Nothing new starts any more."""
+        """No step starts any more."""
         self._heads.clear()
         for queue in self._queues:
             queue.clear()

@@ -143,7 +143,7 @@ def _take_up(transition: Transition, step: StepState, is_quarantined: bool) -> N
 
 def _ask_before_retries(transition: Transition, step: StepState) -> None:
     for part in list(step.parts.values()):
-        if part.status == "retrying":
+        if part.status in ("retrying", "queued"):
             stop_part(transition, step, part)
             part.status = "asking"
             ask(transition, step)

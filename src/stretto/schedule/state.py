@@ -30,7 +30,10 @@ from stretto.vocabulary.usage import Usage
 # stopping: it was told to stop, or took too long; only its cost is still awaited
 AttemptStage: TypeAlias = Literal["planned", "running", "stopping", "ended"]
 AttemptOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "in_doubt"]
-PartStatus: TypeAlias = Literal["running", "retrying", "asking", "succeeded", "failed", "cancelled"]
+# queued: its next attempt, perhaps its first, waits for a slot
+PartStatus: TypeAlias = Literal[
+    "running", "retrying", "queued", "asking", "succeeded", "failed", "cancelled"
+]
 
 NO_USAGE = Usage()
 NO_LOCAL: Mapping[str, Json] = MappingProxyType({})
@@ -197,8 +200,7 @@ class StepState:
     held_up: "HeldUp | None" = None  # by a fault of a provider that an attempt waits out
     is_not_passed: bool = False  # the command that judges its loop never passed
     open_attempts: int = 0  # planned, running or stopping
-    is_resting: bool = False  # it only waits to retry: it holds its files, but no slot
-    queued: tuple[PartState, ...] = ()  # to be retried once the step has a slot again
+    queued: deque[PartState] | None = None  # parts that wait for a slot, the first come first
     pending: Pending | None = None  # its work is done, and its changes are being collected
     changes: Changes | None = None
     question: str = ""  # about its change, which a person must allow before it is merged

@@ -60,7 +60,7 @@ def _waited_for(step: StepState) -> str:
 
 
 def _last_trouble(part: PartState) -> str:
-    if part.status not in ("running", "retrying"):
+    if part.status not in ("running", "retrying", "queued"):
         return ""
     if part.attempts and part.attempts[-1].provider_retries:
         return part.attempts[-1].provider_retries[-1]

@@ -19,8 +19,7 @@ class Transition:
     at: float  # when the event happened: the only time there is
     commands: list[Command] = field(default_factory=list)
     asking: dict[StepId, None] = field(default_factory=dict)  # who asks a person from now on
-    # Steps that may have nothing left to do but to wait for a retry.
-    idle: dict[StepId, StepState] = field(default_factory=dict)
+    starting: StepState | None = None  # the step whose work begins just now
 
     def emit(self, command: Command) -> None:
         self.commands.append(command)
@@ -38,10 +37,6 @@ def end_step(transition: Transition, step: StepState, status: StepStatus) -> Non
     state = transition.state
     if step.status is StepStatus.RUNNING:
         del state.running[step.id]
-        if step.is_resting:
-            step.is_resting = False
-        else:
-            state.ready.release_slot()
         # An attempt that was told to stop may write until it confirms that it has stopped.
         if step.open_attempts == 0:
             state.ready.release_files(step.index)
