@@ -1,12 +1,13 @@
 """Try to get out of the sandbox, in many ways. In: nothing. Out: a table; exit 1 if one got out.
 
     python benchmarks/escape.py [--sandbox auto|bubblewrap|landlock] [--control] [--quick]
-                                [--only NAME] [--cost]
+                                [--steps] [--only NAME] [--cost]
 
 Each probe runs in a scene of its own (escape_scene.py), and whether it got out is seen from
 outside. `--control` runs the probes with a careless launcher instead: a shell that is started in
 the workspace with all that its parent has. There each of them must succeed, or it proves nothing;
-those that need root, or a kernel with a certain feature, say so. `--cost` measures what the
+those that need root, or a kernel with a certain feature, say so. `--steps` runs each probe as the
+command of a step with `run:`, through the runner of such steps. `--cost` measures what the
 sandbox adds to the start of a shell.
 """
 
@@ -25,6 +26,7 @@ from statistics import median
 
 from escape_probes import PROBES, QUICK, Probe
 from escape_scene import Scene
+from escape_steps import run_step
 
 from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.protected import Protected
@@ -49,7 +51,7 @@ class Outcome:
     why: str = ""
 
 
-def run_probe(sandbox: Sandbox, probe: Probe) -> Outcome:
+def run_probe(sandbox: Sandbox, probe: Probe, as_step: bool = False) -> Outcome:
     if probe.root_only and os.geteuid() != 0:
         return Outcome(probe, NOT_TRIED, "needs root")  # it could not succeed, so it proves nothing
     with closing(Scene()) as scene:
@@ -64,7 +66,8 @@ def run_probe(sandbox: Sandbox, probe: Probe) -> Outcome:
             environment={**PLAIN_ENVIRONMENT, **scene.environment(), "PYTHON": str(_INTERPRETER)},
         )
         os.environ["STRETTO_ESCAPE_CANARY"] = scene.token
-        ran = asyncio.run(sandbox.run(probe.command, confinement))
+        run = run_step if as_step else Sandbox.run
+        ran = asyncio.run(run(sandbox, probe.command, confinement))
         if isinstance(ran, CommandRefused):
             return Outcome(probe, REFUSED, ran.says)
         return Outcome(probe, ESCAPED if probe.escaped(scene, ran) else HELD, _last_line(ran))
@@ -161,7 +164,7 @@ def main() -> int:
         if options.cost:
             return _show_cost(sandbox)
         for probe in chosen:
-            outcomes.append(run_probe(sandbox, probe))
+            outcomes.append(run_probe(sandbox, probe, options.steps))
             show(outcomes[-1])
         if not (options.only or options.quick):
             _show_cost(sandbox)
@@ -188,6 +191,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sandbox", choices=settings, default="auto")
     parser.add_argument("--control", action="store_true", help="without a sandbox: all succeed")
     parser.add_argument("--quick", action="store_true", help="one of each kind")
+    parser.add_argument("--steps", action="store_true", help="as commands of steps")
     parser.add_argument("--cost", action="store_true", help="measure the cost and nothing else")
     parser.add_argument("--only", metavar="NAME")
     return parser.parse_args()

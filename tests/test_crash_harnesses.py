@@ -1,4 +1,4 @@
-"""The two harnesses that kill Stretto: a few kills lose nothing, and both would say so if they did."""
+"""The harnesses that kill Stretto: a few kills lose nothing, and they would say so if they did."""
 
 import asyncio
 import json
@@ -26,8 +26,15 @@ def kill_writers(folder: Path) -> Any:
         return harness.try_kills(at, kills)
 
 
+def kill_commands(folder: Path) -> Any:
+    harness = load_benchmark("command_kills")
+    return harness.try_kills(folder, harness.QUICK, random.Random(1))
+
+
 @pytest.mark.parametrize(
-    ("harness", "kills"), [(kill_runs, 10), (kill_writers, 6)], ids=["runs", "writers"]
+    ("harness", "kills"),
+    [(kill_runs, 10), (kill_writers, 6), (kill_commands, 4)],
+    ids=["runs", "writers", "commands"],
 )
 def test_a_few_kills_lose_nothing(harness: Any, kills: int, tmp_path: Path) -> None:
     figures = harness(tmp_path)
@@ -126,3 +133,16 @@ def test_the_harness_of_writers_sees_damage(
     harness.judge(at, kind, report, figures)
     assert tuple(name for name, count in figures.bad.items() if count) == bad
     assert figures.is_good == (not bad)
+
+
+def test_a_command_that_began_twice_unasked_is_found(tmp_path: Path) -> None:
+    harness = load_benchmark("command_kills")
+    work = tmp_path / "work"
+    work.mkdir()
+    recipe = harness.RECIPE.format(effect="in_doubt").replace("echo began", "echo began began")
+    (work / "r.yaml").write_text(recipe)
+    harness._ask(tmp_path, "run", "r.yaml", "--json")
+    figures = harness.Figures()
+    harness.judge(tmp_path, "in_doubt", figures)
+    assert figures.bad["repeated"] == 1
+    assert not figures.is_good

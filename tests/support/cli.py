@@ -20,10 +20,12 @@ from support.warm_interpreter import can_fork, run_forked
 ROOT = Path(__file__).parents[2]
 TEMPLATES = (
     "content-pipeline",
+    "fix-until-green",
     "iterative-refinement",
     "map-reduce",
     "multi-angle-analysis",
     "qualify-and-route",
+    "review-this-repository",
 )
 # Everything that the package and the repository show to people.
 SHIPPED = tuple(

@@ -1,0 +1,116 @@
+"""The templates with commands, on a real small repository, with a server that plays the model."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, ToolCall
+from stretto.testing.openai_server import serving
+from stretto.workspaces.sandbox.sandbox import NoSandbox, find_sandbox
+from support.cli import Said as Told, stretto, write
+
+pytestmark = pytest.mark.skipif(
+    isinstance(find_sandbox(), NoSandbox) or not Path("/usr/bin/python3").exists(),
+    reason="needs a sandbox, and a Python in it",
+)
+TESTS = """\
+import unittest
+from calc import add
+
+
+class Adds(unittest.TestCase):
+    def test_two_numbers(self):
+        self.assertEqual(add(2, 3), 5)
+"""
+# What a user edits in the template: which command says that the code is good.
+PYTEST = "python3 -m pytest -q -p no:cacheprovider"
+UNITTEST = "python3 -B -m unittest -q test_calc"
+
+
+def edits(text: str) -> Said:
+    return Said("", tool_calls=(ToolCall("Write", {"file_path": "calc.py", "content": text}),))
+
+
+WRONG = edits("def add(a, b):\n    return a * b\n")
+RIGHT = edits("def add(a, b):\n    return a + b\n")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    write(work, "calc.py", "def add(a, b):\n    return a - b\n")
+    write(work, "test_calc.py", TESTS)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "start"]):
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+        subprocess.run(["git", *identity, *words], cwd=work, check=True)
+    return work
+
+
+def start(
+    work: Path, template: str, script: list[Said] | Callable[[Asked], ServerAnswer]
+) -> tuple[dict[str, Any], Callable[..., Told], list[str]]:
+    home = {"STRETTO_HOME": str(work.parent / "home"), "HOME": str(work.parent / "user")}
+
+    def call(*words: str) -> Told:
+        return stretto(work, *words, env={**home, **model})
+
+    with serving(script) as server:
+        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+        assert call("new", "mine", "--template", template).code == 0
+        file = work / "workflows/mine.yaml"
+        file.write_text(file.read_text().replace(PYTEST, UNITTEST))
+        said = call("run", "workflows/mine.yaml", "--json", "--model", "openai:m")
+        report = json.loads(said.out.splitlines()[-1])
+        step = "approve" if template == "fix-until-green" else "write"
+        if report["status"] == "waiting":
+            done = call("approve", report["run_id"], step, "--model", "openai:m")
+            assert done.code == 0, done
+            report = json.loads(call("report", report["run_id"], "--format", "json").out)
+        prompts = [json.dumps(asked.body) for asked in server.requests]
+    return report, call, prompts
+
+
+def test_code_is_mended_until_its_tests_pass_and_merged_behind_the_gate(repository: Path) -> None:
+    script = [WRONG, Said("Multiplied."), RIGHT, Said("Added.")]
+    report, _, prompts = start(repository, "fix-until-green", script)
+    assert report["status"] == "complete", report
+    assert "AssertionError: -1 != 5" in report["steps"]["before"]["output"]
+    assert report["steps"]["fix"]["output"] == "Added."
+    assert "AssertionError: 6 != 5" in prompts[2]
+    assert "+    return a + b" in report["steps"]["approve"]["output"]
+    assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
+
+
+def test_what_stays_red_is_not_merged_and_nobody_is_asked(repository: Path) -> None:
+    report, _, _ = start(
+        repository,
+        "fix-until-green",
+        lambda asked: Said("Tried.") if asked.times % 2 == 0 else WRONG,
+    )
+    assert report["status"] == "partial", report
+    assert report["steps"]["approve"]["status"] == "skipped"
+    assert report["steps"]["fix"]["changes"]["merged"] is False
+    assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+
+
+def test_a_review_is_written_behind_the_gate(repository: Path) -> None:
+    content = "# Review\n\nadd subtracts.\n"
+    writes = Said(
+        "", tool_calls=(ToolCall("Write", {"file_path": "REVIEW.md", "content": content}),)
+    )
+
+    def answer(asked: Asked) -> ServerAnswer:
+        said = json.dumps(asked.body)
+        if "REVIEW.md" not in said:
+            return Said('{"findings": [], "read": ["calc.py"], "not_read": []}')
+        return Said("add subtracts.") if '"role": "tool"' in said else writes
+
+    report, _, prompts = start(repository, "review-this-repository", answer)
+    assert report["status"] == "complete", report
+    assert "calc.py" in report["steps"]["facts"]["output"]
+    assert sum("Lens: " in prompt for prompt in prompts) >= 3
+    assert (repository / "REVIEW.md").read_text() == content
