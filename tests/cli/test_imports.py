@@ -166,6 +166,16 @@ def test_help_loads_no_command(folder: Path) -> None:
     assert among(modules, HEAVY - {"shutil", "textwrap"}) == set()
 
 
+# A shell waits for these words at every Tab.
+@pytest.mark.parametrize(
+    "line", ["stretto ", "stretto run ", "stretto logs last ", "stretto run -"]
+)
+def test_completion_needs_no_engine(folder: Path, line: str) -> None:
+    rooms = ("assembly", "execution", "plan", "recipe", "schedule", "documents", "config")
+    engine = {"asyncio", "msgspec", "pydantic", "rich", "yaml"} | {f"stretto.{r}" for r in rooms}
+    assert among(loaded(folder, "completion", "--words", line), engine) == set()
+
+
 # A run of a script asks nobody and opens no connection; nothing here is for reports on a terminal.
 NOT_FOR_A_SCRIPTED_RUN = {
     "anyio",

@@ -45,6 +45,7 @@ GROUPS = {
         "agents": "List, show and check the agents that a recipe may name.",
         "trust": "Trust the settings and agents that a folder brings along.",
         "prune": "Remove copies and unfinished merges that crashes left behind.",
+        "completion": "Print a script that completes words at Tab: bash, zsh or fish.",
         "help": "Show the help of a command.",
     },
 }
@@ -138,6 +139,7 @@ EXAMPLES = {
     ),
     "trust": ("stretto trust",),
     "prune": ("stretto prune --dry-run          what would be removed",),
+    "completion": ("stretto completion bash", "stretto completion zsh"),
     "help": (
         "stretto help                     all commands",
         "stretto help models pull",

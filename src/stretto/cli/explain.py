@@ -1,14 +1,19 @@
 """`stretto explain`: a recipe in prose, or what the code of a problem means."""
 
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import click
 
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_json, say
 from stretto.problems.errors import InvalidUsage
-from stretto.problems.pages import all_codes, is_code, page_of, title_of
 from stretto.text.short import listed
+
+_CODE = re.compile(r"[A-Za-z]{3}[0-9]{3}", re.ASCII)
+_COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 
 
 @click.command("explain")
@@ -72,3 +77,34 @@ def _explain_recipe(recipe: str, as_json: bool) -> None:
         print_json({"ok": True, "workflow": plan.name, "text": prose, "graph": draw(plan, "ascii")})
         return
     say(explain(plan, min(width, 100), draw(plan, "ascii", width).rstrip("\n")))
+
+
+def is_code(word: str) -> bool:
+    """Whether a word has the form of a code, known or not."""
+    return _CODE.fullmatch(word) is not None
+
+
+def page_of(code: str) -> str | None:
+    """The page as Markdown; None: there is no such code."""
+    if code.upper() not in all_codes():
+        return None
+    text = (_folder() / f"{code.upper()}.md").read_text(encoding="utf-8")
+    return _COMMENT.sub("", text).rstrip("\n")
+
+
+def title_of(page: str) -> str:
+    """`unknown dependency`, of a page whose heading is `# RCP104 · unknown dependency`."""
+    return page.partition("\n")[0].partition(" · ")[2]
+
+
+@cache
+def all_codes() -> tuple[str, ...]:
+    return tuple(sorted(file.stem for file in _folder().glob("*.md") if is_code(file.stem)))
+
+
+@cache
+def _folder() -> Path:
+    """The pages of docs/problems: a wheel holds them, and a checkout has them in its docs."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "problems" / "pages"
+    return installed if installed.is_dir() else package.parents[1] / "docs" / "problems"

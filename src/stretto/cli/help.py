@@ -2,8 +2,8 @@
 
 import click
 
+from stretto.cli.explain import is_code
 from stretto.cli.terminal import say
-from stretto.problems.pages import is_code
 from stretto.text.short import did_you_mean
 
 
