@@ -90,3 +90,10 @@ def test_the_limits_put_together_the_prompts_that_stretto_renders(
     assert runner.prompts == {step: shape.prompt(step, said) for step in shape.befores}
     last = list(shape.befores)[-1]
     assert all(f"{before} is done." in runner.prompts[last] for before in shape.befores[last])
+
+
+def test_the_time_of_a_search_in_playbooks_is_measured() -> None:
+    measured = load_benchmark("playbooks").measure(300, rounds=1)
+    assert measured.playbooks == 300
+    assert measured.found >= 60
+    assert 0 < measured.median_ms <= measured.slowest_ms

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PathNote as PathNote,
         StepChange as StepChange,
     )
+    from stretto.assembly.playbooks import Playbooks as Playbooks
     from stretto.assembly.project import RecipeSource as RecipeSource
     from stretto.assembly.run import Run as Run
     from stretto.assembly.stretto import RunSummary as RunSummary, Stretto as Stretto, run as run
@@ -61,6 +62,10 @@ if TYPE_CHECKING:
         ToolEnded as ToolEnded,
         ToolStarted as ToolStarted,
     )
+    from stretto.playbooks.curation import CurationStep as CurationStep
+    from stretto.playbooks.library import FoundPlaybook as FoundPlaybook
+    from stretto.playbooks.playbook import Playbook as Playbook
+    from stretto.playbooks.store import AuditEntry as AuditEntry
     from stretto.ports.journal import Fenced as Fenced, JournalFull as JournalFull, Leased as Leased
     from stretto.problems.errors import (
         InvalidConfig as InvalidConfig,
@@ -92,6 +97,7 @@ _PLACES = {
     "adapters.tools.functions": ("CallKey", "FunctionTool", "tool"),
     "agents.functions": ("AgentContext",),
     "assembly.changes": ("AppliedChange", "MergeConflict", "PathNote", "StepChange"),
+    "assembly.playbooks": ("Playbooks",),
     "assembly.project": ("RecipeSource",),
     "assembly.run": ("Run",),
     "assembly.stretto": ("RunSummary", "Stretto", "run"),
@@ -103,6 +109,10 @@ _PLACES = {
         *("ModelRetried", "ModelSpoke", "PhaseLasted", "Rejected", "RunEnded", "RunResumed"),
         *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted"),
     ),
+    "playbooks.curation": ("CurationStep",),
+    "playbooks.library": ("FoundPlaybook",),
+    "playbooks.playbook": ("Playbook",),
+    "playbooks.store": ("AuditEntry",),
     "ports.journal": ("Fenced", "JournalFull", "Leased"),
     "problems.errors": (
         *("InvalidConfig", "InvalidInputs", "InvalidRecipe", "InvalidUsage", "NotFound"),

@@ -170,3 +170,105 @@ def test_a_playbook_that_is_only_named_can_be_loaded(folder: Path) -> None:
     assert "references/vat.md" in json.dumps(asked[1].body)
     assert "VAT is 20%." in json.dumps(asked[2].body)
     assert lines(said)[-1]["steps"]["check"]["playbooks"] == ["review-invoices"]
+
+
+def test_playbooks_are_managed_from_the_command_line(folder: Path) -> None:
+    def said(*words: str | Path) -> Any:
+        printed = stretto(folder, "playbooks", *words, "--json")
+        assert printed.code == 0, printed
+        assert printed.json["ok"] is True
+        return printed.json
+
+    write(folder, "new/bread/SKILL.md", "---\nname: bread\ndescription: How to bake.\n---\nFold.\n")
+    assert said("add", "new/bread")["playbook"]["layer"] == "user"
+    assert (folder / "home" / "playbooks" / "bread" / "SKILL.md").exists()
+    bundled = "write-a-recipe"
+    names = [each["name"] for each in said("list")["playbooks"]]
+    assert names == ["bread", "review-invoices", bundled]
+    (found,) = said("search", "bake", "a", "loaf")["playbooks"]
+    assert {"name", "source", "confidence", "score"} <= set(found)
+    assert (found["name"], found["source"], found["confidence"]) == ("bread", "skill", 1.0)
+    assert said("show", "bread")["playbook"]["body"] == "Fold."
+    assert said("unpin", "bread")["playbook"]["pinned"] is False
+    assert said("pin", "bread")["playbook"]["pinned"] is True
+    said("delete", "bread")
+    assert [each["name"] for each in said("list")["playbooks"]] == ["review-invoices", bundled]
+    said("restore", "bread")
+    assert said("curate", "--dry-run") == {"ok": True, "dry_run": True, "steps": []}
+    actions = [each["action"] for each in said("audit")["audit"]]
+    assert actions == ["restore", "delete", "pin", "unpin", "add"]
+    text = stretto(folder, "playbooks")
+    assert "review-invoices  user" in text.out
+    lost = stretto(folder, "playbooks", "show", "bred", "--json")
+    assert (lost.code, lost.json["error"]["kind"]) == (2, "not_found")
+    assert "did you mean 'bread'?" in stretto(folder, "playbooks", "show", "bred").err
+
+
+def test_a_step_that_worked_can_be_captured_and_is_given_to_the_next(folder: Path) -> None:
+    script = write(folder, "s.yaml", "default: Fine.")
+    model = ("--json", "--model", f"scripted:{script}")
+    write(
+        folder,
+        "bake.yaml",
+        "name: bake\nsteps:\n  - {id: a, subagent: writer, prompt: Bake sourdough with a cold proof.}\n",
+    )
+    run = lines(stretto(folder, "run", "bake.yaml", *model))[-1]["run_id"]
+    said = stretto(folder, "playbooks", "capture", run, "a", "--json")
+    assert said.code == 0, said
+    assert said.json["playbook"]["source"] == "emitted"
+    again = lines(stretto(folder, "run", "bake.yaml", *model))[-1]
+    assert again["steps"]["a"]["playbooks"] == ["bake-a"]
+    (found,) = stretto(folder, "playbooks", "search", "sourdough", "--json").json["playbooks"]
+    assert (found["uses"], found["pinned"]) == (1, False)
+    wrong = stretto(folder, "playbooks", "capture", run, "b", "--json")
+    assert wrong.json["error"]["kind"] == "not_found"
+
+
+def test_a_run_whose_playbooks_cannot_be_read_runs_without_them_and_says_so(folder: Path) -> None:
+    write(folder, "home/playbooks.db", b"no database" * 100)
+    script = write(folder, "s.yaml", "default: Fine.")
+    said = stretto(folder, "run", "review.yaml", "--model", f"scripted:{script}")
+    assert said.code == 0, said
+    assert "no step is given playbooks" in said.err
+
+
+def test_the_playbooks_of_a_project_count_only_with_trust(folder: Path) -> None:
+    write(folder, "playbooks/poems/SKILL.md", "---\ndescription: A poem on rain.\n---\nRhyme.\n")
+    script = write(folder, "s.yaml", "default: Fine.")
+    words = ("run", "review.yaml", "--json", "--model", f"scripted:{script}")
+
+    def given(**env: str) -> list[str]:
+        return lines(stretto(folder, *words, env=env))[-1]["steps"]["poem"]["playbooks"]
+
+    assert given(STRETTO_TRUST="") == []
+    assert given() == ["poems"]
+
+
+def test_a_person_approves_the_words_of_the_playbooks_too(folder: Path) -> None:
+    write(folder, "review.yaml", REVIEW.replace("id: check,", "id: check, gate: human,"))
+    script = write(folder, "s.yaml", "default: Fine.")
+    model = ("--json", "--model", f"scripted:{script}")
+    waits = stretto(folder, "run", "review.yaml", *model)
+    assert waits.code == 3, waits
+    run = lines(waits)[-1]["run_id"]
+    shown = stretto(folder, "approve", run, "check", "--show", "--json").json
+    assert "Sort the invoices by vendor first." in shown["parts"][0]["instructions"]
+    # Also after the file has changed: what is resumed is what was journaled.
+    write(folder, "home/playbooks/review-invoices/SKILL.md", SKILL.replace("vendor", "date"))
+    assert stretto(folder, "approve", run, "check", "--json").code == 0
+    resumed = lines(stretto(folder, "resume", run, "--json"))[-1]
+    assert resumed["steps"]["check"]["playbooks"] == ["review-invoices"]
+    assert "Sort the invoices by vendor first." in stretto(folder, "logs", run, "check").out
+
+
+def test_no_step_is_given_a_bundled_playbook_unasked(folder: Path) -> None:
+    words = (
+        "Turn these words about a repeatable process into a Stretto recipe, a workflow of steps."
+    )
+    recipe = f"name: w\nsteps:\n  - {{id: a, subagent: writer, prompt: '{words}'}}\n"
+    write(folder, "w.yaml", recipe)
+    (found, *_) = stretto(folder, "playbooks", "search", words, "--json").json["playbooks"]
+    assert (found["name"], found["layer"]) == ("write-a-recipe", "bundled")
+    script = write(folder, "s.yaml", "default: Fine.")
+    said = stretto(folder, "run", "w.yaml", "--json", "--model", f"scripted:{script}")
+    assert lines(said)[-1]["steps"]["a"]["playbooks"] == []

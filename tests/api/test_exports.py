@@ -19,8 +19,8 @@ TimerFired ToolEnded ToolStarted"""
 ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""
-OTHERS = """AgentContext AppliedChange AttemptReport CallKey ChangesReport DryRun FunctionTool Issue
-Json PathNote Place Problem RecipeSource Run RunReport RunSummary StepChange StepReport Stretto Usage
+OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry CallKey ChangesReport CurationStep
+DryRun FoundPlaybook FunctionTool Issue Json PathNote Place Playbook Playbooks Problem RecipeSource Run RunReport RunSummary StepChange StepReport Stretto Usage
 __version__ run tool"""
 
 

@@ -146,7 +146,7 @@ async def open_runner(project: Project, chosen: ModelSelection) -> AsyncIterator
 
 
 def _counted(runner: "Runner", project: Project) -> "Runner":
-    from stretto.assembly.playbooks import CountedRunner, has_playbooks
+    from stretto.assembly.playbook_choice import CountedRunner, has_playbooks
 
     settings = project.settings
     return CountedRunner(runner, settings) if has_playbooks(settings) else runner

@@ -1,138 +1,156 @@
-"""The playbooks of one project as one user sees them: given to steps, and managed by hand."""
+"""The playbooks of one project as one user sees them, managed by hand: `Stretto.playbooks`."""
 
 import asyncio
-import os
-import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from stretto.problems.errors import NotFound, StrettoError
-from stretto.registry.folders import Folder
-from stretto.vocabulary.json_value import Json
+from stretto.assembly.playbook_choice import choice_limits, open_playbooks, own_folder
+from stretto.assembly.run import check_text, user_name
+from stretto.problems.errors import InvalidUsage, NotFound
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.statuses import StepStatus
 
 if TYPE_CHECKING:
+    from stretto.assembly.engine import Engine
     from stretto.config.settings import Settings
-    from stretto.plan.model import Plan
-    from stretto.playbooks.choice import ChoiceLimits
-    from stretto.playbooks.library import Library
-    from stretto.ports.runner import AttemptRequest, AttemptResult, Runner, Witness
-    from stretto.ports.tool import Tool
-    from stretto.vocabulary.setup import Setup
+    from stretto.execution.history import History
+    from stretto.playbooks.curation import CurationStep, EmittedSkill
+    from stretto.playbooks.library import FoundPlaybook, Library
+    from stretto.playbooks.playbook import Playbook
+    from stretto.playbooks.store import AuditEntry
 
-_FILE = "playbooks.db"
-
-
-def own_folder(settings: "Settings") -> Path:
-    """The user's own playbooks."""
-    return settings.home / "playbooks"
+_T = TypeVar("_T")
 
 
-def playbook_folders(settings: "Settings") -> tuple[Folder, ...]:
-    """From the first layer to the last; a later one counts before an earlier one."""
-    from stretto.playbooks.library import BUNDLED
+def skill_of(history: "History", step: str) -> "EmittedSkill":
+    """The delegation of a step that worked, as a skill-v1. Raises NotFound and InvalidUsage."""
+    from stretto.events.model import ToolEnded
+    from stretto.plan.model import PlannedDelegation
+    from stretto.playbooks.curation import EmittedSkill, slug
+    from stretto.text.visible import one_line
 
-    written = settings.playbooks
-    project = (Folder(written.project_dir, "project"),) if written.project_dir else ()
-    return (
-        Folder(BUNDLED, "bundled"),
-        Folder(own_folder(settings), "user"),
-        *(Folder(path, "settings") for path in written.dirs),
-        *project,
+    state = history.state
+    found, plan = history.step(step), state.plan
+    work = found.planned.work
+    if not isinstance(work, PlannedDelegation):
+        raise InvalidUsage(f"step '{step}' is not one delegation", hint="capture a plain step")
+    if found.status != StepStatus.SUCCEEDED:
+        raise InvalidUsage(f"step '{step}' has not succeeded, so it is no example to follow")
+    template = (work.brief.instruction or plan.agents[work.brief.agent].prompt).text
+    used = dict.fromkeys(
+        event.tool
+        for event in history.events
+        if isinstance(event, ToolEnded) and event.step == step and event.verdict == "ok"
+    )
+    about = f"{plan.description.strip()} " if plan.description else ""
+    return EmittedSkill(
+        slug(f"{plan.name}-{step}"),
+        one_line(f"{about}{template}", 300),
+        template,
+        tuple(used),
+        origin={"run": state.run_id, "step": step, "agent": work.brief.agent},
     )
 
 
-def open_playbooks(
-    settings: "Settings", now: Callable[[], float]
-) -> AbstractContextManager["Library"]:
-    """Raises StrettoError where their file cannot be used."""
-    from stretto.playbooks.library import open_library
+def add_playbook(library: "Library", path: Path, settings: "Settings", by: str) -> "Playbook":
+    """A folder with a SKILL.md, that file itself, or a skill-v1 file. Raises InvalidUsage."""
+    from stretto.playbooks.curation import emit, read_emitted
 
-    folders, half_life = playbook_folders(settings), settings.playbooks.half_life_days
-    return open_library(settings.home / _FILE, folders, now, half_life)
-
-
-def choice_limits(settings: "Settings") -> "ChoiceLimits":
-    from stretto.playbooks.choice import ChoiceLimits
-
-    written = settings.playbooks
-    return ChoiceLimits(written.top, written.named, written.max_characters)
+    if not path.exists():
+        raise NotFound(f"there is no {path}")
+    if path.is_dir() or path.name == "SKILL.md":
+        folder = path if path.is_dir() else path.resolve().parent
+        return library.add(folder, own_folder(settings), by)
+    return emit(library, read_emitted(path), by)
 
 
-def has_playbooks(settings: "Settings") -> bool:
-    """Whether a step might be given any. Cheap: most users have none, and every run asks."""
-    folders = (own_folder(settings), *settings.playbooks.folders)
-    return (settings.home / _FILE).exists() or any(map(_has_folders, folders))
+class Playbooks:
+    """The playbooks that count in a project: `Stretto.playbooks`."""
 
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
 
-def equip_plan(
-    plan: "Plan", inputs: Mapping[str, Json], settings: "Settings", now: Callable[[], float]
-) -> "tuple[Plan, tuple[str, ...]]":
-    """The plan, with the playbooks that each of its agents is given; and what the user should know.
+    async def list(self) -> "tuple[Playbook, ...]":
+        """All that count here, by name; one that cannot be used has a `fault`. `confidence` is what
+        is left of it today."""
+        return await self._with(lambda library: tuple(map(library.faded, library.playbooks())))
 
-    What an earlier run was given is taken out first: a run gets the playbooks of its own day.
-    """
-    is_wanted = settings.playbooks.is_enabled and has_playbooks(settings)
-    if not plan.playbooks and not is_wanted:
-        return plan, ()
-    from stretto.playbooks.choice import with_playbooks, without_playbooks
+    async def search(self, query: str, limit: int = 10) -> "tuple[FoundPlaybook, ...]":
+        """The best first."""
+        check_text(query=query)
+        if type(limit) is not int or not 1 <= limit <= 1000:
+            raise InvalidUsage("limit must be a whole number from 1 to 1,000")
 
-    plan = without_playbooks(plan)
-    if not is_wanted:
-        return plan, ()
-    try:
-        with open_playbooks(settings, now) as library:
-            return with_playbooks(plan, inputs, library, choice_limits(settings)), ()
-    except StrettoError as error:
-        return plan, (f"no step is given playbooks: {error.with_hint}",)
+        def find(library: "Library") -> "tuple[FoundPlaybook, ...]":
+            found = library.search(query, limit)
+            return tuple(replace(each, playbook=library.faded(each.playbook)) for each in found)
 
+        return await self._with(find)
 
-def _has_folders(folder: Path) -> bool:
-    try:
-        with os.scandir(folder) as entries:
-            return any(entry.is_dir() for entry in entries)
-    except OSError:
-        return False
+    async def show(self, name: str) -> "Playbook":
+        """Raises NotFound."""
+        check_text(name=name)
+        return await self._with(lambda library: library.faded(library.named(name)))
 
+    async def add(self, path: str | Path) -> "Playbook":
+        """Copy a folder with a SKILL.md into your own ones, or take a skill-v1 file as emitted.
 
-def make_load_tool(settings: "Settings", request: "AttemptRequest") -> "Tool":
-    """The tool load_playbook of one attempt."""
-    from stretto.adapters.tools.load_playbook import LoadedPlaybook, load_playbook
+        Raises NotFound, InvalidUsage and RefusedToOverwrite.
+        """
+        settings = self._engine.project.settings
+        return await self._with(
+            lambda library: add_playbook(library, Path(path), settings, user_name())
+        )
 
-    def load(name: str, file: str) -> LoadedPlaybook | None:
-        try:
-            with open_playbooks(settings, time.time) as library:
-                found = library.named(name)
-                text = library.store.file_text(found.id, file) if file else found.body
-                library.count_use([name])
-                return LoadedPlaybook(found.digest, text, found.files)
-        except NotFound:
-            return None
+    async def capture(self, run_id: str, step: str) -> "Playbook":
+        """Keep the prompt and the tools of a step that succeeded as an emitted playbook."""
+        from stretto.playbooks.curation import emit
 
-    return load_playbook(dict(request.loadable), load)
+        check_text(run_id=run_id, step=step)
+        runs = await self._engine.runs_of()
+        skill = skill_of(await runs.history(RunId(run_id)), step)
+        return await self._with(lambda library: emit(library, skill, user_name()))
 
+    async def pin(self, name: str) -> "Playbook":
+        """Curation leaves it alone from now on."""
+        return await self._with(lambda library: library.pin(name, True, user_name()))
 
-class CountedRunner:
-    """A runner that counts the use of the playbooks that its attempts are given."""
+    async def unpin(self, name: str) -> "Playbook":
+        return await self._with(lambda library: library.pin(name, False, user_name()))
 
-    def __init__(self, runner: "Runner", settings: "Settings") -> None:
-        self._runner = runner
-        self._settings = settings
+    async def delete(self, name: str) -> "Playbook":
+        """It is used no longer; its folder stays, and `restore` undoes it."""
+        return await self._with(lambda library: library.delete(name, user_name()))
 
-    def identify(self, models: Collection[str], tools: Collection[str]) -> "Setup":
-        from stretto.ports.runner import Identified
+    async def restore(self, name: str) -> "Playbook":
+        return await self._with(lambda library: library.restore(name, user_name()))
 
-        if not isinstance(self._runner, Identified):
-            raise TypeError(f"{type(self._runner).__name__} cannot say who answers")
-        return self._runner.identify(models, tools)
+    async def audit(self, limit: int = 100) -> "tuple[AuditEntry, ...]":
+        """Who changed what, newest first."""
+        return await self._with(lambda library: tuple(library.store.audit(limit)))
 
-    async def run(self, request: "AttemptRequest", witness: "Witness") -> "AttemptResult":
-        if request.playbooks:
-            await asyncio.to_thread(self._count, request.playbooks, witness.now())
-        return await self._runner.run(request, witness)
+    async def curate(self, *, dry_run: bool = False) -> "tuple[CurationStep, ...]":
+        """Prune what nobody uses, merge what says the same. Pinned ones are not touched."""
+        from stretto.playbooks.curation import curate
 
-    def _count(self, names: tuple[str, ...], at: float) -> None:
-        # How often a playbook was used is no reason for a step to fail.
-        with suppress(StrettoError), open_playbooks(self._settings, lambda: at) as library:
-            library.count_use(names)
+        return await self._with(lambda library: tuple(curate(library, is_dry_run=dry_run)))
+
+    async def block_for(self, prompt: str) -> str:
+        """The `<learned_skills>` block for a prompt, bundled playbooks included; empty for none."""
+        from stretto.playbooks.choice import choose
+
+        check_text(prompt=prompt)
+        settings = self._engine.project.settings
+        if not settings.playbooks.is_enabled:
+            return ""
+        limits = choice_limits(settings)
+        return await self._with(lambda library: choose(library, prompt, limits).text)
+
+    async def _with(self, work: "Callable[[Library], _T]") -> "_T":
+        def do() -> "_T":
+            with open_playbooks(self._engine.project.settings, self._engine.now) as library:
+                return work(library)
+
+        return await asyncio.to_thread(do)

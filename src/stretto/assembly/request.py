@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from stretto.assembly.playbooks import equip_plan
+from stretto.assembly.playbook_choice import equip_plan
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.execution.reuse import downstream, reusable

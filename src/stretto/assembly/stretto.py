@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from stretto.assembly.engine import Engine
 from stretto.assembly.functions import check_agents, read_tools
+from stretto.assembly.playbook_choice import equip_plan
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
@@ -38,6 +39,7 @@ from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
+    from stretto.assembly.playbooks import Playbooks
     from stretto.assembly.views import DryRun, RunReport
     from stretto.execution.driver import Listener
     from stretto.execution.runs import Runs
@@ -119,6 +121,13 @@ class Stretto:
     def project(self) -> Project:
         return self.engine.project
 
+    @property
+    def playbooks(self) -> "Playbooks":
+        """The methods that steps are given: found, added, pinned, curated."""
+        from stretto.assembly.playbooks import Playbooks
+
+        return Playbooks(self.engine)
+
     async def start(
         self,
         recipe: RecipeSource,
@@ -179,6 +188,8 @@ class Stretto:
         plan, _ = await asyncio.to_thread(project.open_plan, recipe)
         given = project.inputs(plan, check_inputs(inputs))
         plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
+        now = self.engine.now
+        plan, _ = await asyncio.to_thread(equip_plan, plan, given, project.settings, now)
         found = dry_run(plan, given, project.settings.model)
         waves = tuple(map(tuple, cast(list[list[str]], found["waves"])))
         return DryRun(plan.name, given, plan.warnings, waves, found, plan)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from stretto.assembly.identity import MachineIdentities
-from stretto.assembly.playbooks import make_load_tool
+from stretto.assembly.playbook_choice import make_load_tool
 from stretto.config.settings import Settings, is_true
 from stretto.problems.errors import InvalidConfig
 from stretto.vocabulary.models import ModelSelection

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HEAD = ("NAME", "FROM", "POSTURE", "MODEL", "TURNS", "TIMEOUT", "TOOLS", "DESCRIPTION")
 
 
-class _FlagsAnywhere(click.Group):
+class FlagsAnywhere(click.Group):
     """`stretto agents --json show x` means `stretto agents show --json x`; bare, it lists."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -38,7 +38,7 @@ class _FlagsAnywhere(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("agents", cls=_FlagsAnywhere)
+@click.group("agents", cls=FlagsAnywhere)
 def command() -> None:
     """The agents that a recipe may name: bundled, your own, .claude/agents, the project's.
 

@@ -43,6 +43,7 @@ GROUPS = {
         "doctor": "Report what this machine has and lacks; test the engine here.",
         "models": "List, pull, choose and test the models that run on this machine.",
         "agents": "List, show and check the agents that a recipe may name.",
+        "playbooks": "List, search, add, pin, delete and curate the methods that steps are given.",
         "trust": "Trust the settings and agents that a folder brings along.",
         "prune": "Remove copies and unfinished merges that crashes left behind.",
         "completion": "Print a script that completes words at Tab: bash, zsh or fish.",
@@ -132,6 +133,11 @@ EXAMPLES = {
         "stretto models list",
         "stretto models pull smollm2      fetch the weights of a small model",
         "stretto models use local:smollm2",
+    ),
+    "playbooks": (
+        "stretto playbooks list",
+        "stretto playbooks search review invoices",
+        "stretto playbooks curate --dry-run",
     ),
     "agents": (
         "stretto agents list",

@@ -66,6 +66,7 @@ def _step(
             "model": None if brief.command else brief.model or default_model,
             "tools": list(plan.agents[brief.agent].tools),
             "prompt": prompt_of(plan, step, role, brief, scope),
+            **({"playbooks": list(brief.playbooks)} if brief.playbooks else {}),
         }
         for role, brief in roles(step)
     ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
+from stretto.plan.composed_prompt import LearnedSkill, learned_skills
 from stretto.plan.model import (
     Brief,
     Plan,
@@ -25,7 +26,6 @@ from stretto.plan.model import (
     PlannedWork,
     Target,
 )
-from stretto.playbooks.learned_skills import LearnedSkill, learned_skills
 from stretto.playbooks.library import Library
 from stretto.playbooks.playbook import Playbook
 from stretto.templates.render import render_known
@@ -34,8 +34,8 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import is_asked
 
 # How much of a playbook's name and description the work must speak of.
-_GIVEN_COVERAGE = 0.3
-_NAMED_COVERAGE = 0.15
+_GIVEN_COVERAGE = 0.27
+_NAMED_COVERAGE = 0.2
 _MOST_QUERY = 20_000  # characters
 
 

@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stretto.playbooks.playbook import Playbook
-from stretto.playbooks.skill_folder import read_skill_folder, skill_folders, stamp_of
-from stretto.playbooks.store import BODY, EMITTED, HEAD, PlaybookStore
-from stretto.playbooks.terms import terms
+from stretto.playbooks.playbook import (
+    Playbook,
+    copy_skill_folder,
+    read_skill_folder,
+    skill_folders,
+    stamp_of,
+)
+from stretto.playbooks.store import BODY, EMITTED, HEAD, PlaybookStore, terms
 from stretto.problems.errors import NotFound
 from stretto.registry.folders import Folder
 from stretto.text.short import did_you_mean, listed
@@ -24,9 +28,9 @@ BUNDLED = Path(__file__).parent.parent / "bundled" / "playbooks"
 DAY_SECONDS = 86_400.0
 HALF_LIFE_DAYS = 30.0
 # A query reads so many places in the index: the rarest words say most, and come first.
-_MOST_PLACES = 300
+_MOST_PLACES = 200
 _MOST_WORDS = 24
-_CANDIDATES = 50
+_CANDIDATES = 20
 _SHARE_OF_CONFIDENCE = 0.5  # of a score
 
 
@@ -140,6 +144,48 @@ class Library:
         hint = did_you_mean(name, known) or "stretto playbooks list shows them"
         raise NotFound(f"there is no playbook '{name}'", hint=hint)
 
+    def faded(self, playbook: Playbook) -> Playbook:
+        """With the confidence that is left of it now, to be shown."""
+        left = confidence_at(playbook, self.now(), self.half_life_days)
+        return replace(playbook, confidence=left)
+
+    def pin(self, name: str, is_pinned: bool, by: str = "") -> Playbook:
+        """Curation leaves a pinned one alone. Raises NotFound."""
+        found = self.named(name)
+        with self.store.change():
+            if found.is_pinned != is_pinned:
+                self.store.set(found.id, is_pinned=int(is_pinned))
+                self.store.note(self.now(), "pin" if is_pinned else "unpin", name, by=by)
+        return self.named(name)
+
+    def delete(self, name: str, by: str = "") -> Playbook:
+        """It is used no longer. Its folder stays, and `restore` undoes it. Raises NotFound."""
+        found = self.named(name)
+        with self.store.change():
+            self.store.set(found.id, deleted_at=self.now())
+            self.store.note(self.now(), "delete", name, by=by)
+        return found
+
+    def restore(self, name: str, by: str = "") -> Playbook:
+        """Raises NotFound."""
+        found = self.named(name, is_deleted=True)
+        with self.store.change():
+            # Its time begins anew, or the next curation would prune it again.
+            self.store.set(found.id, deleted_at=None, last_used_at=self.now())
+            self.store.note(self.now(), "restore", name, by=by)
+        return self.named(name)
+
+    def add(self, source: Path, target: Path, by: str = "") -> Playbook:
+        """Copy a SKILL.md folder into a folder of ours. Raises InvalidUsage, RefusedToOverwrite."""
+        name = copy_skill_folder(source, target)
+        self.refresh()
+        with self.store.change():
+            for each in self.store.every(self._layers, name):
+                if each.deleted_at is not None:
+                    self.store.set(each.id, deleted_at=None)
+            self.store.note(self.now(), "add", name, str(source), by)
+        return self.named(name)
+
     def count_use(self, names: Iterable[str]) -> None:
         """They were given to somebody now."""
         wanted = tuple(names)
@@ -154,21 +200,21 @@ class Library:
         words = _rarest(counts)
         if not words:
             return []
-        scores = dict(self.store.ranked(words, max(_CANDIDATES, most)))
+        scores = dict(self.store.ranked(words, max(_CANDIDATES, 2 * most)))
         candidates = self.store.some(list(scores), self._layers)
-        names = [each.name for each in candidates]
-        counting = {each.id for each in self._counting(self.store.every(self._layers, *names))}
+        rivals = self.store.others_named(candidates, self._layers)
+        counting = {each.id for each in self._counting((*candidates, *rivals))}
         now, total = self.now(), self.store.count()
         found = [
-            FoundPlaybook(
-                each,
-                scores[each.id] * self._trust(each, now),
-                _coverage(each, set(asked), counts, total),
-            )
+            (scores[each.id] * self._trust(each, now), each)
             for each in candidates
             if each.id in counting
         ]
-        return sorted(found, key=lambda each: (-each.score, each.playbook.name))[:most]
+        found.sort(key=lambda pair: (-pair[0], pair[1].name))
+        return [
+            FoundPlaybook(each, score, _coverage(each, set(asked), counts, total))
+            for score, each in found[:most]
+        ]
 
     def _counting(
         self, found: Iterable[Playbook], with_deleted: bool = False

@@ -3,22 +3,27 @@
 `SKILL.md` folders stay the truth about what they say; here lies a copy, for search. Emitted playbooks
 lie here alone. Every change is one transaction, so a process that is killed leaves the state before
 it or the state after it, and of two processes one waits for the other.
+
+Search compares words without case, accents, endings and words that say nothing: `Migrating the
+databases` → migr, databas. Text without blanks between its words (Chinese, Japanese) is taken in
+pairs of characters.
 """
 
 import json
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
+from unicodedata import combining, normalize
 
 from stretto.config.home import make_private
-from stretto.playbooks.playbook import Playbook, PlaybookText
-from stretto.playbooks.skill_folder import BrokenPlaybook
-from stretto.playbooks.terms import terms
+from stretto.playbooks.playbook import BrokenPlaybook, Playbook, PlaybookText
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.json_value import Json
 
@@ -27,6 +32,7 @@ EMITTED = ""  # the root of playbooks that lie in no folder
 # stands in fewer playbooks, so that the few that matter are found without reading the many.
 HEAD, BODY = "h", "b"
 _LOCK_SECONDS = 10.0
+_CACHE_KIB = 16 * 1024  # at most; SQLite's own choice is 2 MiB
 # One script a version: never change one that was released. No statement may hold a semicolon.
 _MIGRATIONS = (
     """
@@ -80,7 +86,7 @@ _COLUMNS = (
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     at: float
-    action: str  # add | capture | pin | unpin | delete | restore | prune | merge
+    action: str  # add | capture | pin | unpin | delete | restore | prune | merge | curate
     name: str
     why: str
     by: str  # the user's name; empty: curation
@@ -206,6 +212,21 @@ class PlaybookStore:
         statement = "UPDATE playbooks SET uses = uses + 1, last_used_at = max(?, coalesce(last_used_at, 0)) WHERE id = ?"
         self._db.executemany(statement, ((now, id) for id in ids))
 
+    def add_uses(self, id: int, other: int) -> None:
+        """Count the uses of another playbook, which this one takes the place of."""
+        self._db.execute(
+            """UPDATE playbooks SET uses = playbooks.uses + o.uses,
+                   last_used_at = nullif(max(coalesce(playbooks.last_used_at, 0),
+                                             coalesce(o.last_used_at, 0)), 0)
+               FROM playbooks AS o WHERE playbooks.id = ? AND o.id = ?""",
+            (id, other),
+        )
+
+    def last_time(self, action: str) -> float | None:
+        found = "SELECT max(at) FROM audit WHERE action = ?"
+        (at,) = self._db.execute(found, (action,)).fetchone()
+        return None if at is None else float(at)
+
     def note(self, at: float, action: str, name: str, why: str = "", by: str = "") -> None:
         insert = "INSERT INTO audit (at, action, name, why, by) VALUES (?, ?, ?, ?, ?)"
         self._db.execute(insert, (at, action, name, why, by))
@@ -215,11 +236,23 @@ class PlaybookStore:
         found = "SELECT at, action, name, why, by FROM audit ORDER BY number DESC LIMIT ?"
         return [AuditEntry(*row) for row in self._db.execute(found, (most,))]
 
+    def others_named(
+        self, candidates: Sequence[Playbook], roots: Mapping[str, str]
+    ) -> list[Playbook]:
+        """Playbooks with the name of a candidate that are no candidates themselves."""
+        names = {each.name for each in candidates}
+        marks, known = ", ".join("?" * len(names)), {each.id for each in candidates}
+        found = f"SELECT id FROM playbooks WHERE name IN ({marks})"
+        ids = [id for (id,) in self._db.execute(found, tuple(names)) if id not in known]
+        return self.some(ids, roots) if ids else []
+
     def every(self, roots: Mapping[str, str], *names: str) -> list[Playbook]:
         """All of them, or those of these names. `roots`: those that count, with their layers."""
         marks = ", ".join("?" * len(roots))
         named = f" AND name IN ({', '.join('?' * len(names))})" if names else ""
-        found = f"SELECT {_COLUMNS} FROM playbooks WHERE root IN ({marks}){named}"
+        # The sign keeps SQLite from looking through a whole root for a few names.
+        root = "+root" if names else "root"
+        found = f"SELECT {_COLUMNS} FROM playbooks WHERE {root} IN ({marks}){named}"
         rows = self._db.execute(found, (*roots, *names)).fetchall()
         return [self._playbook(row, roots) for row in rows]
 
@@ -293,6 +326,7 @@ def _prepare(db: sqlite3.Connection, file: Path) -> None:
                 raise
             time.sleep(0.01)
     db.execute("PRAGMA foreign_keys = ON")
+    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     if db.execute("PRAGMA user_version").fetchone() == (len(_MIGRATIONS),):
         return
     db.execute("BEGIN IMMEDIATE")
@@ -317,3 +351,78 @@ def _explained(file: Path, error: Exception) -> StrettoError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     is_damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
     return StrettoError(f"{file} cannot be used: {said}", hint=hint if is_damaged else "")
+
+
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_VOWEL = re.compile("[aeiouy]")
+_MOST_CHARACTERS = 40  # of a word: what is longer is no word
+_COMMON = """
+    a about after again all also am an and any are as at be because been before being between both
+    but by can could did do does doing don done down each else every few for from further get gets
+    give given gives had has have having he her here hers him his how i if in into is it its itself
+    just let like make makes many may me might more most much must my need needs no nor not now of
+    off on once one only or other our out over own please same she should so some such than that the
+    their them then there these they this those through to too two under until up upon us use used
+    uses using very want was way we well were what when where whether which while who whom whose why
+    will with without would write you your
+"""
+_SAYS_NOTHING = frozenset(_COMMON.split())
+
+
+def terms(text: str) -> list[str]:
+    """In the order of the text, repetitions kept."""
+    folded = normalize("NFKD", text.casefold())
+    plain = folded if folded.isascii() else "".join(c for c in folded if not combining(c))
+    return [term for word in _WORD.findall(plain) for term in _of_word(word)]
+
+
+def _of_word(word: str) -> Iterator[str]:
+    if not word.isascii():
+        # Composed again: in the decomposed form a Korean syllable is three letters.
+        composed = normalize("NFKC", word)
+        for run in _UNSPACED.findall(composed):
+            yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
+        word = _UNSPACED.sub("", composed)
+    if word and word not in _SAYS_NOTHING and len(word) <= _MOST_CHARACTERS:
+        yield _stem(word)
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    if len(word) < 4 or not word.isascii() or word.isdigit():
+        return word
+    return _without_derivation(_without_inflection(_without_plural(word)))
+
+
+def _without_plural(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _without_inflection(word: str) -> str:
+    for ending in ("ing", "ed"):
+        root = word.removesuffix(ending)
+        if root != word and len(root) >= 3 and _VOWEL.search(root):
+            is_doubled = root[-1] == root[-2] and root[-1] not in "lsz"
+            return root[:-1] if is_doubled else root
+    return word
+
+
+def _without_derivation(word: str) -> str:
+    for ending, least in (("ment", 4), ("ly", 4)):
+        root = word.removesuffix(ending)
+        if root != word and len(root) >= least:
+            word = root
+    if word.endswith(("tion", "sion")) and len(word) > 5:
+        word = word[:-3]
+    if word.endswith("e") and len(word) > 4:
+        word = word[:-1]
+    if word.endswith("at") and len(word) > 5:
+        word = word[:-2]
+    return word

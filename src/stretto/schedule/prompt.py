@@ -4,14 +4,15 @@ from collections.abc import Iterable, Mapping
 
 from stretto.events.attempts import AttemptId, CheckPart, ItemPart
 from stretto.plan.composed_prompt import (
+    LearnedSkill,
     append_section,
     compose,
     describe_command,
+    learned_skills,
     under_headings,
     with_rules,
 )
 from stretto.plan.model import PlannedAgent, PlannedMap
-from stretto.playbooks.learned_skills import LearnedSkill, learned_skills
 from stretto.ports.runner import AttemptRequest, CommandRequest, FunctionArguments
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import answerers, key_of

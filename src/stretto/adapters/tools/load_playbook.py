@@ -12,7 +12,7 @@ from pydantic import Field
 from stretto.adapters.tools.arguments import Arguments
 from stretto.adapters.tools.outcomes import CallFailed, CallRefused
 from stretto.adapters.tools.standard_tool import standard_tool
-from stretto.playbooks.learned_skills import as_data
+from stretto.plan.composed_prompt import as_data
 from stretto.ports.tool import Tool
 from stretto.text.short import listed
 from stretto.vocabulary.tools import LOAD_PLAYBOOK

@@ -1,0 +1,113 @@
+"""Search finds the playbook that a task is about, and a task that is about none is given none."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stretto.playbooks.choice import ChoiceLimits, choose
+from stretto.playbooks.library import Library
+from stretto.playbooks.store import terms
+from support.playbooks import Calendar, labelled_playbooks, labelled_queries, library, write_skill
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("library")
+    with library(folder) as opened:
+        with opened.store.change():
+            for each in labelled_playbooks():
+                opened.store.put(str(folder / "playbooks"), each.name, "", each, 0.0)
+        yield opened
+
+
+def test_the_labelled_set_is_as_large_as_it_says() -> None:
+    names = {each.name for each in labelled_playbooks()}
+    asked = [name for _, name in labelled_queries() if name]
+    assert (len(names), len(asked)) == (200, 60)
+    assert set(asked) <= names
+
+
+def test_nine_of_ten_queries_find_their_playbook_among_the_first_five(filled: Library) -> None:
+    asked = [(query, name) for query, name in labelled_queries() if name]
+    missed = [
+        (query, name)
+        for query, name in asked
+        if name not in [found.playbook.name for found in filled.search(query, 5)]
+    ]
+    recall = 1 - len(missed) / len(asked)
+    print(f"recall@5: {recall:.3f}")
+    assert recall >= 0.9, missed
+
+
+def test_what_no_playbook_is_about_is_given_none(filled: Library) -> None:
+    about_none = [query for query, name in labelled_queries() if not name]
+    assert len(about_none) >= 8
+    assert [choose(filled, query, ChoiceLimits()).given for query in about_none] == [()] * len(
+        about_none
+    )
+
+
+def test_a_long_prompt_finds_what_it_is_about(filled: Library) -> None:
+    filler = "The following notes were gathered by the team during the last weeks. " * 200
+    prompt = f"{filler}\nReconcile the bank statements of May with the ledger.\n{filler}"
+    assert filled.search(prompt, 5)[0].playbook.name == "reconcile-accounts"
+
+
+def test_what_is_given_stays_within_its_budget(filled: Library) -> None:
+    query = "Reconcile the bank statement with the ledger, and check invoices for duplicates"
+    chosen = choose(filled, query, ChoiceLimits(top=5, named=5, characters=70))
+    assert sum(len(each.body) for each in chosen.given) <= 70
+    assert "reconcile-accounts" in [each.name for each in (*chosen.given, *chosen.named)]
+    assert choose(filled, query, ChoiceLimits(top=0, named=0)).text == ""
+
+
+def test_quotes_operators_and_other_scripts_are_words_like_others(filled: Library) -> None:
+    for query in (
+        '"',
+        "AND OR NOT NEAR(",
+        "name:x *",
+        "'; DROP TABLE words; --",
+        "\x00",
+        "",
+        "日本",
+    ):
+        filled.search(query)
+
+
+def test_words_are_found_in_other_forms_and_scripts(tmp_path: Path) -> None:
+    assert terms("Migrating the databases") == terms("migrated database")
+    assert terms("Überprüfung") == terms("uberprufung")
+    write_skill(tmp_path, "kikaku", "発表資料の作り方")
+    write_skill(tmp_path, "other", "料理の作り方")
+    with library(tmp_path) as opened:
+        assert opened.search("発表の資料を作る")[0].playbook.name == "kikaku"
+
+
+def test_a_later_folder_shadows_an_earlier_one_and_none_is_found_twice(tmp_path: Path) -> None:
+    from stretto.playbooks.library import open_library
+    from stretto.registry.folders import Folder
+
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    write_skill(mine, "deploy", "How to deploy the shop.", "Mine.")
+    write_skill(theirs, "deploy", "How to deploy the shop.", "Theirs.")
+    roots = (Folder(mine / "playbooks", "user"), Folder(theirs / "playbooks", "project"))
+    with open_library(tmp_path / "p.db", roots, Calendar().now) as opened:
+        (found,) = opened.search("deploy the shop")
+        assert (found.playbook.body, found.playbook.layer) == ("Theirs.", "project")
+        assert [each.body for each in opened.playbooks()] == ["Theirs."]
+
+
+def test_a_folder_that_changes_or_goes_is_noticed(tmp_path: Path) -> None:
+    place = write_skill(tmp_path, "deploy", "How to deploy.", "Old words.")
+    with library(tmp_path) as opened:
+        opened.count_use(["deploy"])
+    write_skill(tmp_path, "deploy", "How to deploy.", "New words, zebra.")
+    with library(tmp_path) as opened:
+        (found,) = opened.search("zebra")
+        assert found.playbook.uses == 1  # what is known of its use stays
+        assert opened.search("old") == []
+    (place / "SKILL.md").unlink()
+    with library(tmp_path) as opened:
+        assert opened.all() == []
+        assert opened.search("zebra deploy") == []
