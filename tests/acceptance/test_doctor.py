@@ -27,7 +27,7 @@ def test_everything_is_told_with_a_status_and_a_fix(tmp_path: Path) -> None:
         found
     )
     for each in found.values():
-        assert each["status"] in ("ok", "warning", "missing")
+        assert each["status"] in ("ok", "warning", "missing", "optional")
         assert bool(each["fix"]) == (each["status"] != "ok"), each
     assert tree(tmp_path) == before
 
@@ -36,7 +36,8 @@ def test_in_text_each_row_has_a_word_and_an_icon(tmp_path: Path) -> None:
     said = stretto(tmp_path, "doctor")
     assert (said.code, said.err) == (0, "")
     assert "✓ ok" in said.out
-    assert "✗ missing" in said.out
+    assert "- optional" in said.out
+    assert "optional and not here" in said.out
     assert all(c.isprintable() or c == "\n" for c in said.out)
 
 
@@ -49,7 +50,7 @@ def test_a_terminal_without_icons_still_gets_the_words(tmp_path: Path) -> None:
 def test_keys_are_named_and_never_shown(tmp_path: Path) -> None:
     said = stretto(tmp_path, "doctor", env={"OPENAI_API_KEY": KEY})
     assert "set: OPENAI_API_KEY" in said.out
-    assert "✓ ok       model" in said.out
+    assert "✓ ok        model" in said.out
     assert KEY not in said.out + said.err
     json = stretto(tmp_path, "doctor", "--json", env={"OPENAI_API_KEY": KEY})
     assert KEY not in json.out + json.err
@@ -76,7 +77,7 @@ def test_a_folder_that_is_not_trusted_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_search_endpoint_is_told(tmp_path: Path) -> None:
-    assert findings(tmp_path)["search"]["status"] == "warning"
+    assert findings(tmp_path)["search"]["status"] == "optional"
     env = {"STRETTO_SEARCH_URL": "http://127.0.0.1:9/search"}
     assert findings(tmp_path, **env)["search"]["status"] == "ok"
 
@@ -88,7 +89,7 @@ def test_a_cli_on_the_path_is_found(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     found = findings(tmp_path / "project", PATH=path)
     assert found["cli:claude"]["status"] == "ok"
-    assert found["cli:codex"]["status"] == "missing"
+    assert found["cli:codex"]["status"] == "optional"
 
 
 def essential(folder: Path, name: str, **env: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`stretto new` and `stretto init`: what they write, and what they leave alone."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from support.cli import (
     GOOD,
     SOUND,
     TEMPLATES,
+    Said,
     as_data,
     refused,
     schema,
@@ -135,6 +137,7 @@ def test_init_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
     assert (said.code, said.err) == (0, "")
     assert "wrote stretto.yaml" in said.out
     assert "stretto plan first" in said.out
+    assert said.out.rstrip().endswith('stretto run first -i question="Why is the sky blue?"')
 
 
 def test_init_twice_changes_nothing(tmp_path: Path) -> None:
@@ -158,3 +161,30 @@ def test_init_makes_the_folder_it_is_given(tmp_path: Path) -> None:
     assert succeeded(stretto(tmp_path, "init", "a/new/one", "--json"))["wrote"]
     assert (tmp_path / "a/new/one/stretto.yaml").is_file()
     assert not (tmp_path / "stretto.yaml").exists()
+
+
+def _run_as_it_stands(folder: Path, said: Said) -> Said:
+    """The last line that a command printed, as a user would copy it."""
+    write(folder, "script.yaml", "default: {reply: {score: 1}, raw: true}")
+    words = shlex.split(said.out.splitlines()[-1])[1:]
+    return stretto(folder, *words, "--model", "scripted:script.yaml")
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_new_ends_with_a_run_command_that_works(tmp_path: Path, template: str) -> None:
+    said = stretto(tmp_path, "new", "mine", "--template", template)
+    ran = _run_as_it_stands(tmp_path, said)
+    assert "run " in ran.err, ran
+    assert " of mine started" in ran.err, ran
+
+
+def test_init_ends_with_a_run_command_that_works(tmp_path: Path) -> None:
+    ran = _run_as_it_stands(tmp_path, stretto(tmp_path, "init"))
+    assert ran.code == 0, ran
+
+
+def test_a_template_writes_files_behind_a_gate(tmp_path: Path) -> None:
+    said = stretto(tmp_path, "new", "mine", "--template", "write-with-approval")
+    ran = _run_as_it_stands(tmp_path, said)
+    assert ran.code == 3, ran
+    assert "stretto approve" in ran.err

@@ -26,6 +26,7 @@ TEMPLATES = (
     "multi-angle-analysis",
     "qualify-and-route",
     "review-this-repository",
+    "write-with-approval",
 )
 # Everything that the package and the repository show to people.
 SHIPPED = tuple(

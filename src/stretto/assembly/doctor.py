@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias, cast
 
 from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.adapters.models.local.catalog import QWEN_CODER, SMOLLM2, Weights
+from stretto.adapters.models.local.shelf import Shelf
 from stretto.adapters.models.model_names import ModelName, resolve_name
 from stretto.adapters.models.provider_table import PROVIDERS
 from stretto.adapters.stores.acknowledged import check, losses
@@ -38,7 +39,8 @@ _GIT_SECONDS = 10
 # Reading every page of a journal larger than this takes longer than anybody would wait.
 _MOST_CHECKED_BYTES = 256 * 1024 * 1024
 
-FindingStatus: TypeAlias = Literal["ok", "warning", "missing"]
+# optional: not here, and missed only by who wants to use it.
+FindingStatus: TypeAlias = Literal["ok", "warning", "missing", "optional"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +172,11 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
     """What Bash gets, and then each way by itself, with the reason where it does not work."""
     if settings.sandbox == "off":
         says = "switched off: Bash has all the rights of this user"
+        works = True
         yield Finding("sandbox", "warning", says, "remove `sandbox: off` from stretto.yaml")
     else:
         found = find_sandbox(cast(Setting, settings.sandbox), settings.steps_write)
+        works = not isinstance(found, NoSandbox)
         if isinstance(found, NoSandbox):
             yield Finding("sandbox", "missing", "none works here, so Bash is refused", "see below")
         else:
@@ -182,7 +186,7 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         found = find_sandbox(name, settings.steps_write)
         if isinstance(found, NoSandbox):
             (missing,) = found.missing
-            yield Finding(name, "missing", missing.says, missing.fix)
+            yield Finding(name, "optional" if works else "missing", missing.says, missing.fix)
         else:
             yield Finding(name, "ok", "it confines a command here")
 
@@ -215,15 +219,20 @@ def _keys(project: Project) -> Finding:
     given = [name for name in names if project.environ.get(name, "").strip()]
     if given:
         return Finding("keys", "ok", f"set: {', '.join(given)}")
-    return Finding("keys", "warning", "no provider's key is set", f"export {names[0]}=…")
+    return Finding("keys", "optional", "no provider's key is set", f"export {names[0]}=…")
 
 
 def _weights(weights: Weights, project: Project) -> Finding:
     shelf, name = LocalModels(project).shelf, f"weights {weights.name}"
     state = shelf.state(weights)
     if state == "absent":
+        # `make demo` keeps them in the environment from which it runs.
+        fetched = Shelf(Path(sys.prefix) / "models")
+        if fetched.state(weights) != "absent":
+            says = f"{fetched.path(weights)} is there, fetched by make demo"
+            return Finding(name, "optional", says, f"export STRETTO_MODELS_DIR={fetched.folder}")
         says = f"{weights.title} is not here ({weights.megabytes:,} MB)"
-        return Finding(name, "missing", says, f"stretto models pull {weights.name}")
+        return Finding(name, "optional", says, f"stretto models pull {weights.name}")
     where = shelf.path(weights)
     if state == "verified":
         return Finding(name, "ok", f"{where} is verified")
@@ -234,7 +243,7 @@ def _package(name: str, for_what: str, extra: str) -> Finding:
     if (found := _version(name)) is not None:
         return Finding(name, "ok", f"{found}, for {for_what}")
     return Finding(
-        name, "missing", f"not installed: no {for_what}", f"pip install 'stretto[{extra}]'"
+        name, "optional", f"not installed: no {for_what}", f"pip install 'stretto[{extra}]'"
     )
 
 
@@ -249,7 +258,7 @@ def _search(project: Project, model: str | None) -> Finding:
     said = Machine(project, ModelSelection("")).search_fault(model)
     if said is not None:
         fix = "set search: {url: …} in stretto.yaml, or STRETTO_SEARCH_URL"
-        return Finding("search", "warning", said, fix)
+        return Finding("search", "optional", said, fix)
     search = project.settings.search
     by = f"WebSearch asks {search.kind}" if search else f"the provider of {model} searches"
     return Finding("search", "ok", by)
@@ -259,6 +268,6 @@ def _clis(project: Project) -> Iterator[Finding]:
     for cli in map(known_cli, CLI_NAMES):
         program = find_program(cli.name, project.environ.get("PATH"), project.settings.steps_write)
         if program is None:
-            yield Finding(f"cli:{cli.name}", "missing", "not on PATH", cli.install)
+            yield Finding(f"cli:{cli.name}", "optional", "not on PATH", cli.install)
         else:
             yield Finding(f"cli:{cli.name}", "ok", program)

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,10 +25,18 @@ _COLOURS = {
     "ok": "green",
     "passed": "green",
     "warning": "yellow",
+    "optional": "blue",
     "missing": "red",
     "failed": "red",
 }
-_ICONS = {"ok": "✓", "passed": "✓", "warning": "!", "missing": "✗", "failed": "✗"}
+_ORDER = ("ok", "optional", "warning", "missing")
+_COUNTED = {
+    "ok": "ok",
+    "optional": "optional and not here",
+    "warning": "doubtful",
+    "missing": "missing",
+}
+_ICONS = {"ok": "✓", "passed": "✓", "warning": "!", "optional": "-", "missing": "✗", "failed": "✗"}
 
 
 @click.command("doctor")
@@ -56,12 +65,15 @@ def _examine(as_json: bool) -> int:
     if as_json:
         print_json({"ok": is_well, "checks": [_finding_as_json(each) for each in findings]})
         return 0 if is_well else 1
+    # What is wrong comes last, where it is seen.
+    findings.sort(key=lambda each: _ORDER.index(each.status))
     _print_rows(
         [(it.status, it.name, it.says, it.fix if it.status != "ok" else "") for it in findings]
     )
-    well = sum(each.status == "ok" for each in findings)
+    counts = Counter[str](each.status for each in findings)
+    said = [f"{counts[status]} {word}" for status, word in _COUNTED.items() if counts[status]]
     end = "Stretto can run" if is_well else "something essential is missing"
-    say(f"\n{well} of {len(findings)} ok; {end}")
+    say(f"\n{', '.join(said)}; {end}")
     return 0 if is_well else 1
 
 

@@ -1,5 +1,6 @@
 """`stretto init`: a project here."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -90,4 +91,6 @@ def command(folder: Path, as_json: bool) -> None:
         say(f"wrote {file_name}")
     for file_name in kept:
         say(f"kept  {file_name}")
-    say('\n  stretto explain first\n  stretto plan first -i question="Why is the sky blue?"')
+    place = "" if folder.resolve() == Path.cwd() else f"  cd {shlex.quote(str(folder))}\n"
+    question = '-i question="Why is the sky blue?"'
+    say(f"\n{place}  stretto plan first {question}\n  stretto run first {question}")

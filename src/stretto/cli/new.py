@@ -1,6 +1,8 @@
 """`stretto new NAME --template T`: a complete recipe to start from."""
 
+import os
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -10,10 +12,12 @@ from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
 from stretto.problems.errors import InvalidUsage
+from stretto.recipe.model import Input
 from stretto.recipe.read import read_recipe_file
 from stretto.text.short import did_you_mean
 from stretto.vocabulary.ids import is_id
 
+_SAMPLES = {"number": "3", "boolean": "true", "json": "{}", "object": "{}", "array": "[]"}
 TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"
 
 
@@ -50,9 +54,26 @@ def command(
             {"ok": True, "workflow": name, "template": template, "file": project.display_path(file)}
         )
     else:
-        say(
-            f"wrote {project.display_path(file)}\n\n  stretto explain {name}\n  stretto plan {name}"
-        )
+        shown = project.display_path(file)
+        meant = name if folder is None else shlex.quote(shown)
+        inputs = _sample_inputs(file, project.settings.project)
+        say(f"wrote {shown}\n\n  stretto explain {meant}\n  stretto run {meant}{inputs}")
+
+
+def _sample_inputs(file: Path, workspace: Path) -> str:
+    """Options with which the recipe runs as it stands."""
+    wanted = [it for it in read_recipe_file(file).inputs if it.is_required and not it.has_default]
+    return "".join(
+        f" -i {each.name}={shlex.quote(_sample(each, file, workspace))}" for each in wanted
+    )
+
+
+def _sample(wanted: Input, file: Path, workspace: Path) -> str:
+    if wanted.enum:
+        return str(wanted.enum[0])
+    if wanted.type == "file_path":  # of all files this one is there for certain
+        return os.path.relpath(file, workspace)
+    return _SAMPLES.get(wanted.shape or wanted.type, "tea")
 
 
 def _list(templates: dict[str, Path], as_json: bool, name: str | None) -> None:
