@@ -31,10 +31,10 @@ def test_the_store_is_opened_once_and_only_when_it_is_needed(tmp_path: Path) -> 
         async with open_in(tmp_path) as w:
             assert await w.validate("name: x\nsteps: []\n") != ()
             assert not (tmp_path / "home").exists()
-            one, other = await asyncio.gather(w.engine.runs_of(), w.engine.runs_of())
+            one, other = await asyncio.gather(w._engine.runs_of(), w._engine.runs_of())
             assert one is other
             assert (tmp_path / "home" / "runs.db").exists()
-            accepted = await w.engine.runs_of(None, frozenset(["mark"]))
+            accepted = await w._engine.runs_of(None, frozenset(["mark"]))
             assert accepted is not one
 
     asyncio.run(main())
@@ -47,10 +47,10 @@ def test_a_run_that_is_driven_is_one_value_and_is_forgotten_when_it_has_ended() 
         async with in_memory(clock, "default: {reply: x, delay: 1h}") as w:
             run = await w.start(SLOW)
             assert w.open(run.id) is run
-            assert run.is_driven_here
+            assert run._is_driven_here
             assert await run.wait() == "complete"
-            assert w.engine.driven == {}
-            assert not w.engine.tasks
+            assert w._engine.driven == {}
+            assert not w._engine.tasks
             assert w.open(run.id) is not run
 
     clock.run(main())
@@ -63,7 +63,7 @@ def test_closing_stops_the_runs_and_refuses_what_comes_later() -> None:
         w = in_memory(clock, "default: {reply: x, delay: 1h}")
         run = await w.start(SLOW)
         await w.close()
-        assert not run.is_driven_here
+        assert not run._is_driven_here
         with pytest.raises(InvalidUsage, match="closed"):
             await w.runs()
         with pytest.raises(InvalidUsage, match="closed"):
@@ -77,14 +77,14 @@ def test_whoever_is_cancelled_while_starting_leaves_no_task_behind(tmp_path: Pat
 
     async def main() -> None:
         async with in_memory(clock, "default: {reply: x, delay: 1h}") as w:
-            prepared = await w.prepare(RunRequest(SLOW, run_id=RunId("r")))
-            starting = asyncio.create_task(w.launch(prepared))
+            prepared = await w._engine.prepare(RunRequest(SLOW, run_id=RunId("r")))
+            starting = asyncio.create_task(w._launch(prepared))
             await asyncio.sleep(0)
             starting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await starting
             await asyncio.sleep(1)
-            assert not w.engine.tasks
+            assert not w._engine.tasks
 
     clock.run(main())
 
@@ -107,11 +107,11 @@ def test_a_run_whose_task_is_still_closing_its_tools_goes_on_all_the_same(verb: 
 
     async def main() -> None:
         async with in_memory(clock) as w:
-            ports = w.engine.ports
-            w.engine.ports = _SlowPorts(ports.store, ports.clock, ports.runner, False)
+            ports = w._engine.ports
+            w._engine.ports = _SlowPorts(ports.store, ports.clock, ports.runner, False)
             run = await w.start(SLOW.replace("prompt: x", "prompt: x, gate: human"))
             await asyncio.sleep(60)  # by now it waits for a person, and its runner is closing
-            assert run.is_driven_here
+            assert run._is_driven_here
             if verb == "resume":
                 await run.resume()
                 assert await run.wait() == "waiting"
@@ -160,9 +160,9 @@ def test_a_run_began_in_another_folder_counts_with_the_settings_of_that_folder(
             run = await w.start(SLOW)
             await run.wait()
         async with Stretto(here, **options) as w:  # type: ignore[arg-type]
-            history = await w.open(run.id).history()
-            assert w.engine.project_of(history).settings.project == there
-            prepared = await w.prepare(RunRequest(of=RunId(run.id)))
+            history = await w._engine.history(run.id)
+            assert w._engine.project_of(history).settings.project == there
+            prepared = await w._engine.prepare(RunRequest(of=RunId(run.id)))
             assert prepared.project.settings.project == there
 
     asyncio.run(main())

@@ -31,15 +31,17 @@ def test_a_new_run_gets_an_id_bound_inputs_and_the_stricter_budget() -> None:
     async def main() -> None:
         async with in_memory(clock) as w:
             request = RunRequest(RECIPE, {"topic": "looms"}, budget=Budget(tokens=900, usd=1.0))
-            prepared = await w.prepare(request)
+            prepared = await w._engine.prepare(request)
             start = prepared.beginning
             assert isinstance(start, Start)
             assert prepared.run_id == start.run_id
             assert start.inputs == {"topic": "looms"}
             assert prepared.plan.budget == Budget(tokens=500, usd=1.0)
-            other = await w.prepare(request)
+            other = await w._engine.prepare(request)
             assert other.run_id != prepared.run_id
-            named = await w.prepare(RunRequest(RECIPE, {"topic": "x"}, run_id=RunId("mine")))
+            named = await w._engine.prepare(
+                RunRequest(RECIPE, {"topic": "x"}, run_id=RunId("mine"))
+            )
             assert named.run_id == "mine"
             assert await w.runs() == []  # nothing is journaled before the launch
 
@@ -52,11 +54,11 @@ def test_a_request_that_cannot_run_is_refused_before_anything_is_journaled() -> 
     async def main() -> None:
         async with in_memory(clock) as w:
             with pytest.raises(InvalidInputs):
-                await w.prepare(RunRequest(RECIPE))
+                await w._engine.prepare(RunRequest(RECIPE))
             with pytest.raises(PermissionDenied):
-                await w.prepare(RunRequest(WRITER, permission="read_only"))
+                await w._engine.prepare(RunRequest(WRITER, permission="read_only"))
             with pytest.raises(NotFound):
-                await w.prepare(RunRequest(of=RunId("nobody"), is_resumed=True))
+                await w._engine.prepare(RunRequest(of=RunId("nobody"), is_resumed=True))
             assert await w.runs() == []
 
     clock.run(main())
@@ -68,10 +70,10 @@ def test_the_permission_of_a_request_comes_before_that_of_the_settings(tmp_path:
     async def main() -> None:
         settings = settings_of(tmp_path, permission="read_only")
         async with in_memory(clock, settings=settings) as w:
-            prepared = await w.prepare(RunRequest(WRITER, permission="ask"))
+            prepared = await w._engine.prepare(RunRequest(WRITER, permission="ask"))
             assert [step.is_gated for step in prepared.plan.steps] == [True]
             with pytest.raises(PermissionDenied):
-                await w.prepare(RunRequest(WRITER))
+                await w._engine.prepare(RunRequest(WRITER))
 
     clock.run(main())
 
@@ -83,7 +85,9 @@ def test_no_secret_of_the_environment_gets_into_what_is_journaled() -> None:
         environ = {"MY_API_KEY": "sk-very-secret-value"}
         async with in_memory(clock, environ=environ) as w:
             recipe = RECIPE.replace("prompt: Write.", "prompt: Use sk-very-secret-value.")
-            prepared = await w.prepare(RunRequest(recipe, {"topic": "sk-very-secret-value"}))
+            prepared = await w._engine.prepare(
+                RunRequest(recipe, {"topic": "sk-very-secret-value"})
+            )
             assert isinstance(prepared.beginning, Start)
             assert prepared.beginning.inputs == {"topic": "[redacted]"}
             assert "sk-very-secret-value" not in repr(prepared.beginning.plan)
@@ -96,10 +100,10 @@ def test_a_resumed_run_keeps_its_plan_and_a_decided_one_goes_on() -> None:
 
     async def main() -> None:
         async with in_memory(clock) as w:
-            prepared = await w.prepare(RunRequest(GATED))
-            run = await w.launch(prepared)
+            prepared = await w._engine.prepare(RunRequest(GATED))
+            run = await w._launch(prepared)
             assert await run.wait() == "waiting"
-            again = await w.prepare(RunRequest(of=RunId(run.id), is_resumed=True))
+            again = await w._engine.prepare(RunRequest(of=RunId(run.id), is_resumed=True))
             assert again.beginning == Resume(RunId(run.id), "auto")
             assert again.plan == prepared.plan
             assert prepared.resumed().beginning == Resume(RunId(run.id), "auto")
@@ -112,21 +116,21 @@ def test_a_run_that_is_run_again_takes_what_was_given_and_reuses_what_was_done()
 
     async def main() -> None:
         async with in_memory(clock) as w:
-            run = await w.launch(await w.prepare(RunRequest(RECIPE, {"topic": "looms"})))
+            run = await w._launch(await w._engine.prepare(RunRequest(RECIPE, {"topic": "looms"})))
             await run.wait()
             of = RunId(run.id)
-            again = (await w.prepare(RunRequest(of=of))).beginning
+            again = (await w._engine.prepare(RunRequest(of=of))).beginning
             assert isinstance(again, Start)
             assert (again.parent, again.inputs) == (run.id, {"topic": "looms"})
             assert len(again.reusable.answers) == 2
             assert again.reusable.anew == frozenset()
-            forked = (await w.prepare(RunRequest(of=of, from_step="b"))).beginning
+            forked = (await w._engine.prepare(RunRequest(of=of, from_step="b"))).beginning
             assert isinstance(forked, Start)
             assert forked.reusable.anew == {"b"}
-            other = (await w.prepare(RunRequest(of=of, inputs={"topic": "x"}))).beginning
+            other = (await w._engine.prepare(RunRequest(of=of, inputs={"topic": "x"}))).beginning
             assert isinstance(other, Start)
             assert other.inputs == {"topic": "x"}
             with pytest.raises(InvalidUsage, match="has no step 'c'"):
-                await w.prepare(RunRequest(of=of, from_step="c"))
+                await w._engine.prepare(RunRequest(of=of, from_step="c"))
 
     clock.run(main())

@@ -55,12 +55,12 @@ async def happen(
 ) -> Happened:
     recipe_file = write(folder, "recipe.yaml", recipe)
     async with Stretto(folder, environ={**environment(folder), **environ}) as stretto:
-        prepared = await stretto.prepare(RunRequest(recipe_file, inputs, model=model))
-        run = await stretto.launch(prepared)
+        prepared = await stretto._engine.prepare(RunRequest(recipe_file, inputs, model=model))
+        run = await stretto._launch(prepared)
         async with asyncio.timeout(60):
-            await run.state()
-        history = await run.history()
-        report = with_patches(stretto.project, report_of(history.state), history)
+            await run.wait()
+        history = await stretto._engine.history(run.id)
+        report = with_patches(stretto._engine.project, report_of(history.state), history)
     return Happened(report, exit_code(history.state), history.state, prepared.notices)
 
 

@@ -1,6 +1,6 @@
 """What a Stretto and its runs share: the project, the store, and the runs that are driven here.
 
-Surfaces of this package may use it; users see Stretto and Run.
+It is private: users see Stretto and Run.
 """
 
 import asyncio
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 class Engine:
     def __init__(
-        self, open_project: Callable[[Path | None], Project], folder: Path | None, ports: Ports
+        self,
+        open_project: Callable[[Path | None], Project],
+        folder: Path | None,
+        ports: Ports,
     ) -> None:
         self.ports = ports
         self.project = open_project(folder)
@@ -77,6 +80,10 @@ class Engine:
         if place not in self._runs:
             self._runs[place] = self.ports.open_runs(self._store, project, accepted)
         return self._runs[place]
+
+    async def history(self, run_id: str, *, with_speech: bool = False) -> "History":
+        """The journal of a run and what follows from it. Raises NotFound."""
+        return await (await self.runs_of()).history(RunId(run_id), with_speech=with_speech)
 
     def check_open(self) -> None:
         """Raises InvalidUsage where it cannot be used, or can be used no longer."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stretto.ports.runner import Runner
     from stretto.text.redaction import Redactor
 
+_STORE = ("append", "read", "runs", "run", "lease", "send", "pending", "put", "get", "close")
 _NEVER = 10 * 365 * 86_400.0
 
 
@@ -47,7 +48,11 @@ class Ports:
             hint = did_you_mean(name, known) or f"there are {listed(known)}"
             raise InvalidUsage(f"there is no store '{name}'", hint=hint) from None
         try:
-            return cast("Store", await opener(project.settings.home))
+            store = await opener(project.settings.home)
+            lacks = [each for each in _STORE if not callable(getattr(store, each, None))]
+            if lacks:
+                raise TypeError(f"it gave a {type(store).__name__}, without {listed(lacks)}")
+            return cast("Store", store)
         except StrettoError:
             raise
         except (Exception, SystemExit) as error:  # whatever a stranger's store does

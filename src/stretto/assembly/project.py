@@ -76,6 +76,7 @@ def _find(declared: Input, written: str, root: Path) -> str | Misfit:
 RecipeSource: TypeAlias = str | Path | Mapping[str, object] | Recipe
 SCRIPTED = "scripted:"
 NO_BUDGET = Budget()
+_A_RECIPE = "give the name of a saved one, a path, its text, or a dict"
 
 
 class Project:
@@ -92,7 +93,7 @@ class Project:
         """`settings`: used as they are, in place of what the files of the folder say. `tools` and
         `agents`: Python functions."""
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
-        self.settings = settings or load_settings(folder or Path.cwd(), self.environ)
+        self.settings = settings or load_settings(folder or _current_folder(), self.environ)
         self.plugins = Plugins(self.settings)
         self.functions = Functions(tools or {}, agents or {}, self.plugins)
 
@@ -142,11 +143,13 @@ class Project:
         """A path as a person would type it here."""
         try:
             return str(file.resolve().relative_to(Path.cwd()))
-        except ValueError:
+        except (ValueError, FileNotFoundError):
             return str(file)
 
     def read(self, source: RecipeSource | None) -> tuple[Recipe, tuple[str, ...]]:
         """The recipe, its problems inside it; and what the user should know about the choice."""
+        if isinstance(source, str | Path) and not str(source).strip(". "):
+            raise InvalidUsage("the recipe is empty", hint=_A_RECIPE)
         if isinstance(source, Recipe):
             return source, ()
         if isinstance(source, Path):
@@ -154,8 +157,7 @@ class Project:
         if isinstance(source, Mapping):
             return self.recipe_from_text(_dump_recipe(source)), ()
         if not isinstance(source, str):
-            hint = "give the name of a saved one, a path, its text, or a dict"
-            raise InvalidUsage(f"a recipe cannot be a {type(source).__name__}", hint=hint)
+            raise InvalidUsage(f"a recipe cannot be a {type(source).__name__}", hint=_A_RECIPE)
         if "\n" in source or source.lstrip().startswith("{"):
             return self.recipe_from_text(source), ()
         return self.read_named(source)
@@ -391,6 +393,14 @@ def _start_of(server: Json) -> str:
 
 def _words(written: Json) -> list[Json]:
     return written if isinstance(written, list) else []
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        hint = "go to a folder that exists; in Python, name one: Stretto(folder)"
+        raise NotFound("the current folder does not exist any more", hint=hint) from None
 
 
 def _dump_recipe(content: Mapping[str, object]) -> str:

@@ -17,11 +17,12 @@ from stretto.adapters.models.model_names import ModelName, NameFault, check_name
 from stretto.adapters.models.prices import is_priced
 from stretto.adapters.models.provider_table import TIERS
 from stretto.adapters.tools.search_endpoint import search_fault
-from stretto.assembly.subagents import may_run_command, search_endpoint
+from stretto.assembly.subagents import make_installed, may_run_command, search_endpoint
 from stretto.config.settings import Settings
 from stretto.plan.catalog import tools_of
 from stretto.plan.model import Plan, PlannedAgent, briefs
 from stretto.problems import Problem
+from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Agent
 from stretto.text.short import did_you_mean, listed
 from stretto.toolnames.filters import tool_fault
@@ -72,10 +73,14 @@ class Machine:
             yield from self._command_problems(model)
         elif is_local(model):
             yield from self._weights_problems(model)
-        elif (fault := check_name(model, self._environ)) and not self._plugins.adds(
-            "stretto.models", model.partition(":")[0]
-        ):
-            yield Problem("RUN001", fault.says, hint=fault.hint)
+        elif fault := check_name(model, self._environ):
+            if not self._plugins.adds("stretto.models", model.partition(":")[0]):
+                yield Problem("RUN001", fault.says, hint=fault.hint)
+                return
+            try:  # only its package knows what it needs
+                make_installed(model, self._plugins, self._environ)
+            except StrettoError as error:
+                yield Problem("RUN001", error.message, hint=error.hint)
 
     def server_problems(self, tools: Iterable[str]) -> Iterator[Problem]:
         """Of the MCP servers whose tools are listed."""

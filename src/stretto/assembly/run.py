@@ -18,11 +18,12 @@ from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json, loaded
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from stretto.assembly.changes import AppliedChange, ApplyOptions, StepChange
     from stretto.assembly.views import RunReport
     from stretto.events.model import Event
     from stretto.execution.driver import Listener
-    from stretto.execution.history import History
     from stretto.execution.runs import Runs
     from stretto.ports.journal import StoredEvent
     from stretto.schedule.state import RunState
@@ -46,6 +47,7 @@ class Run:
         self._task: asyncio.Task[RunState] | None = None
         self._state: RunState | None = None  # the driver's own, while a task drives the run
         self._news = asyncio.Event()
+        self._deciding = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"<stretto.Run {self._id}>"
@@ -68,7 +70,7 @@ class Run:
         return self._prepared.warnings if self._prepared else ()
 
     @property
-    def is_driven_here(self) -> bool:
+    def _is_driven_here(self) -> bool:
         """Whether a task of this process works on the run now."""
         return self._task is not None and not self._task.done()
 
@@ -78,14 +80,14 @@ class Run:
         It ends when the run has ended, was stopped, or waits for a person; the event that says so
         (ApprovalRequested) is given first. A loop that approves the step goes on with the run.
         """
-        async for row in self.rows(after=after):
+        async for row in self._rows(after=after):
             if isinstance(row.event, AttemptSucceeded):
                 # The store keeps large outputs apart from their events; a user wants the value.
                 yield structs.replace(row.event, output=loaded(row.event.output))
             elif not isinstance(row.event, UnknownEvent):
                 yield row.event
 
-    async def rows(
+    async def _rows(
         self, *, after: int = 0, is_followed: bool = True
     ) -> "AsyncIterator[StoredEvent]":
         """The same with the number of each event in the journal, for those who go on later with
@@ -96,15 +98,15 @@ class Run:
             await runs.history(self._id)  # raises NotFound, and names runs that were meant perhaps
         while True:
             # Both are asked before reading: a driver that has let the run go has written all its events.
-            is_driven, news = is_followed and await self.is_driven(), self._news
+            is_driven, news = is_followed and await self._is_driven(), self._news
             self._engine.check_open()
             for row in await runs.events(self._id, after):
                 after = row.seq
                 yield row
-            if not is_driven and not (is_followed and self.is_driven_here):
+            if not is_driven and not (is_followed and self._is_driven_here):
                 self._raise_error()
                 return
-            if not self.is_driven_here:
+            if not self._is_driven_here:
                 await asyncio.sleep(_POLL_SECONDS)
             else:
                 await news.wait()
@@ -122,10 +124,10 @@ class Run:
         while True:
             if self._task is not None:
                 await asyncio.wait([self._task])
-                if not self.is_driven_here:
+                if not self._is_driven_here:
                     self._raise_error()
                     return
-            elif await self.is_driven():
+            elif await self._is_driven():
                 await asyncio.sleep(_POLL_SECONDS)
             else:
                 return
@@ -133,10 +135,10 @@ class Run:
     async def status(self) -> str:
         """complete, partial, failed or cancelled; before that running, waiting (for a person),
         overdue (a deadline has passed while it waited) or interrupted (nobody drives it)."""
-        if self.is_driven_here and self._state is not None:
+        if self._is_driven_here and self._state is not None:
             return self._state.status.value
-        history = await self.history()
-        return run_word(history.state, await self.is_driven(), self._engine.now())
+        history = await self._engine.history(self._id)
+        return run_word(history.state, await self._is_driven(), self._engine.now())
 
     async def report(self) -> "RunReport":
         """What the run did, once it has ended, was stopped, or waits for a person."""
@@ -145,8 +147,8 @@ class Run:
         from stretto.report.report import report_of
 
         await self._wait_until_idle()
-        history = await self.history()
-        is_interrupted = not await self.is_driven()
+        history = await self._engine.history(self._id)
+        is_interrupted = not await self._is_driven()
         report = report_of(history.state, is_interrupted=is_interrupted, now=self._engine.now())
         if any(step.changes for step in report.steps):
             project = self._engine.project_of(history)
@@ -158,7 +160,7 @@ class Run:
         from stretto.assembly.changes import diff_of
 
         check_text(step=step)
-        history = await self.history()
+        history = await self._engine.history(self._id)
         return await asyncio.to_thread(diff_of, self._engine.project_of(history), history, step)
 
     async def apply(
@@ -197,7 +199,7 @@ class Run:
     async def _apply(self, step: str, options: "ApplyOptions") -> "AppliedChange":
         from stretto.assembly.changes import apply_change
 
-        runs, history = await self._open(), await self.history()
+        runs, history = await self._open(), await self._engine.history(self._id)
         runs.check(history)
         project = self._engine.project_of(history)
         applied = await asyncio.to_thread(apply_change, project, history, step, options)
@@ -205,23 +207,12 @@ class Run:
             await runs.note_applied(self._id, StepId(step), user_name())
         return applied
 
-    async def state(self) -> "RunState":
-        """How the run stands: as the task of this process leaves it, else by its journal. Private."""
-        if self._task is None:
-            return (await self.history()).state
-        await asyncio.wait([self._task])
-        return self._task.result()
-
-    async def history(self, *, with_speech: bool = False) -> "History":
-        """The journal and what follows from it. Private: surfaces of this package use it."""
-        return await (await self._open()).history(self._id, with_speech=with_speech)
-
     async def cancel(self, reason: str = "") -> None:
         """End the run; what had ended is kept. Returns when the run has ended, or, where another
         process drives it, when that process is asked."""
         check_text(reason=reason)
         await (await self._open()).cancel(self._id, reason)
-        if self.is_driven_here:
+        if self._is_driven_here:
             await self.wait()
 
     async def approve(
@@ -248,7 +239,7 @@ class Run:
     async def stop(self) -> None:
         """Drive the run no further. What was under way is in doubt, as after a crash, and
         `resume` goes on."""
-        if self._runs is not None and self.is_driven_here:
+        if self._runs is not None and self._is_driven_here:
             self._runs.stop(self._id)
             await self.wait()
 
@@ -266,12 +257,12 @@ class Run:
         check_text(model=model or "")
         check_permission(permission)
         await self._finish_task()
-        if not self.is_driven_here:
+        if not self._is_driven_here:
             marks = frozenset([accepted] if accepted else [])
             request = RunRequest(
                 of=self._id, is_resumed=True, model=model, permission=permission, accepted=marks
             )
-            await self.drive(await self._engine.prepare(request))
+            await self._drive(await self._engine.prepare(request))
         return self
 
     async def retry(
@@ -299,7 +290,7 @@ class Run:
         )
         prepared = await self._engine.prepare(request)
         again = Run(self._engine, prepared.run_id)
-        await again.drive(prepared)
+        await again._drive(prepared)
         return again
 
     async def fork(
@@ -315,8 +306,8 @@ class Run:
             from_step=from_step, inputs=inputs, model=model, permission=permission
         )
 
-    async def drive(self, prepared: PreparedRun, listener: "Listener | None" = None) -> None:
-        """Private: `Stretto.launch` calls it. Returns when the run's first event is durable."""
+    async def _drive(self, prepared: PreparedRun, listener: "Listener | None" = None) -> None:
+        """Returns when the run's first event is durable."""
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
 
@@ -325,11 +316,18 @@ class Run:
                 begun.set_result(None)
             self._state = state
             self._tell()
-            if listener is not None:
-                listener(event, state)
+            nonlocal listener
+            try:
+                if listener is not None:
+                    listener(event, state)
+            except Exception:  # a view that cannot show an event is no reason to stop the work
+                _log().exception(
+                    "stretto: the view of run %s failed, and is told no more", self._id
+                )
+                listener = None
 
         runs = await self._engine.runs_of(prepared.project, prepared.accepted)
-        if self.is_driven_here:  # another call has begun to drive it meanwhile
+        if self._is_driven_here:  # another call has begun to drive it meanwhile
             return
         self._prepared, self._runs = prepared, runs
         task = self._task = loop.create_task(self._work(prepared, runs, hear))
@@ -377,16 +375,16 @@ class Run:
             self._runs = await self._engine.runs_of()
         return self._runs
 
-    async def is_driven(self) -> bool:
+    async def _is_driven(self) -> bool:
         """Whether this process or another one works on the run now."""
-        return self.is_driven_here or await (await self._open()).is_driven(self._id)
+        return self._is_driven_here or await (await self._open()).is_driven(self._id)
 
     async def _prompts(self, step: str, edit: str | Mapping[str, str] | None) -> Mapping[str, str]:
         if edit is None:
             return {}
         from stretto.report.gate import gate_of
 
-        state = (await self.history()).state
+        state = (await self._engine.history(self._id)).state
         found = state.awaiting_approval.get(StepId(step))
         asked = gate_of(state, found).parts if found else ()
         edited = edit if isinstance(edit, Mapping) else [each.part for each in asked]
@@ -418,10 +416,19 @@ class Run:
         runs = await self._open()
         who = user_name() if by is None else by
         check_text(step=step, reason=reason, by=who)
-        await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
-        await self._finish_task()
-        if self._prepared is not None and not await self.is_driven():
-            await self.drive(self._prepared.resumed())
+        # One at a time: a decision that is being written down holds the run's lease for a moment, and
+        # the run would look as if somebody drove it.
+        async with self._deciding:
+            await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
+            await self._finish_task()
+            if self._prepared is not None and not await self._is_driven():
+                await self._drive(self._prepared.resumed())
+
+
+def _log() -> "Logger":
+    import logging  # seldom
+
+    return logging.getLogger("stretto.assembly")
 
 
 def check_text(**given: object) -> None:

@@ -4,14 +4,7 @@
     resume ┼→ RunRequest ─prepare→ PreparedRun ─launch→ Run
     retry ─┘
 
-The command line uses the same road, in two halves, because it speaks in between:
-
-    prepared = await w.prepare(RunRequest("brief", inputs))   # raises; nothing has happened yet
-    ...                                                       # show prepared.warnings and .notices
-    run = await w.launch(prepared, listener)                  # listener(event, state), for a live view
-    await run.wait()                                          # run.stop() on a signal
-    report = await run.report()
-
+The command line takes the same road by a Surface, which shows what is private here.
 Nothing here prints or ends the process; what a user should read is in values.
 """
 
@@ -29,7 +22,12 @@ from stretto.assembly.playbook_choice import equip_plan
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
-from stretto.assembly.run import Run, check_inputs, check_permission, check_text
+from stretto.assembly.run import (
+    Run,
+    check_inputs,
+    check_permission,
+    check_text,
+)
 from stretto.plan.check import Problems
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
@@ -75,6 +73,8 @@ class Stretto:
     be resumed. Several instances may live in one process, each in one event loop.
     """
 
+    _run_type: type[Run] = Run
+
     def __init__(
         self,
         folder: str | Path | None = None,
@@ -91,6 +91,7 @@ class Stretto:
         _ports: Ports | None = None,
     ) -> None:
         _check_functions(tools, agents or {})
+        _check_places(folder, home, store, environ)
         if folder and not Path(folder).is_dir():
             raise NotFound(f"there is no folder {folder}")
         self._tools, self._agents = read_tools(tools), dict(agents or {})
@@ -98,7 +99,7 @@ class Stretto:
         check_text(model=model or "")
         self._overrides = {"model": model, "permission": check_permission(permission)}
         self._environ = _environment(environ, home, store, trust)
-        self.engine = Engine(
+        self._engine = Engine(
             _open_project or self._read_project, Path(folder) if folder else None, _ports or Ports()
         )
 
@@ -115,11 +116,7 @@ class Stretto:
 
     async def close(self) -> None:
         """Stop the runs that are driven here, so that they can be resumed, and close the journal."""
-        await self.engine.close()
-
-    @property
-    def project(self) -> Project:
-        return self.engine.project
+        await self._engine.close()
 
     @property
     def playbooks(self) -> "Playbooks":
@@ -154,7 +151,7 @@ class Stretto:
             permission=check_permission(permission),
             budget=_budget(budget),
         )
-        return await self.launch(await self.prepare(request))
+        return await self._launch(await self._engine.prepare(request))
 
     def open(self, run_id: str) -> Run:
         """A recorded run, by its id; the same value while it is driven here.
@@ -162,16 +159,24 @@ class Stretto:
         Whether there is such a run shows in the first use: NotFound.
         """
         check_text(run_id=run_id)
-        id = RunId(run_id)
-        return self.engine.driven.get(id) or Run(self.engine, id)
+        return self._open(RunId(run_id))
+
+    def _open(self, id: RunId) -> Run:
+        found: Run = self._engine.driven.get(id) or self._run_type(self._engine, id)
+        return found
+
+    async def _launch(self, prepared: PreparedRun, listener: "Listener | None" = None) -> Run:
+        run = self._open(prepared.run_id)
+        await run._drive(prepared, listener)
+        return run
 
     async def validate(self, recipe: RecipeSource) -> tuple[Problem, ...]:
         """All that must be fixed before the recipe can run; nothing when it is sound.
 
         Raises NotFound for a name that no recipe has.
         """
-        read, _ = await asyncio.to_thread(self.project.read, recipe)
-        checked = self.project.check(read)
+        read, _ = await asyncio.to_thread(self._engine.project.read, recipe)
+        checked = self._engine.project.check(read)
         return checked.problems if isinstance(checked, Problems) else ()
 
     async def plan(
@@ -184,7 +189,7 @@ class Stretto:
         from stretto.assembly.views import DryRun
         from stretto.plan.dry_run import dry_run
 
-        project = self.project
+        project = self._engine.project
         plan, _ = await asyncio.to_thread(project.open_plan, recipe)
         given = project.inputs(plan, check_inputs(inputs))
         plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
@@ -210,7 +215,7 @@ class Stretto:
             raise InvalidUsage("since must be a datetime, or seconds since the epoch")
         is_filtered = status is not None or workflow is not None
         found: list[RunSummary] = []
-        runs = await self.engine.runs_of()
+        runs = await self._engine.runs_of()
         for row in await runs.recent(_MOST_ROWS if is_filtered else limit):
             if start is not None and row.started_at < start:
                 continue
@@ -232,7 +237,7 @@ class Stretto:
             state = (await runs.history(row.run_id)).state
         except StrettoError:  # one journal that cannot be read must not hide the others
             return "unreadable"
-        return run_word(state, is_driven=False, now=self.engine.now())
+        return run_word(state, is_driven=False, now=self._engine.now())
 
     async def task(
         self,
@@ -244,6 +249,9 @@ class Stretto:
         budget: Mapping[str, float] | None = None,
     ) -> Run:
         """Give one agent one task, as a run of one step. Raises as `start` does."""
+        check_text(agent=agent, prompt=prompt)
+        if not prompt.strip():
+            raise InvalidUsage("prompt must say what to do; it is empty")
         step: dict[str, Json] = {"id": "task", "subagent": agent, "prompt": "{{inputs.prompt}}"}
         declared: dict[str, Json] = {"prompt": {"type": "string"}}
         recipe: dict[str, Json] = {"name": "task", "inputs": declared, "steps": [step]}
@@ -251,17 +259,6 @@ class Stretto:
         return await self.start(
             recipe, {"prompt": prompt}, model=model, permission=permission, budget=budget
         )
-
-    async def prepare(self, request: RunRequest) -> PreparedRun:
-        """All that comes before a run, for every way to begin one; for surfaces of this package."""
-        return await self.engine.prepare(request)
-
-    async def launch(self, prepared: PreparedRun, listener: "Listener | None" = None) -> Run:
-        """Drive what `prepare` gave. `listener` hears every event once it is durable, with the state
-        after it; the state is the driver's own, so it is read at once and not kept."""
-        run = self.open(prepared.run_id)
-        await run.drive(prepared, listener)
-        return run
 
     def _read_project(self, folder: Path | None) -> Project:
         project = Project(folder, self._environ, None, self._tools, self._agents)
@@ -287,6 +284,24 @@ def _environment(
     if trust:
         changed["STRETTO_TRUST"] = "1"
     return changed
+
+
+def _check_places(folder: object, home: object, store: object, environ: object) -> None:
+    for name, value in (("folder", folder), ("home", home)):
+        if value is not None and not isinstance(value, str | Path):
+            raise InvalidUsage(f"{name} must be text or a Path, not a {type(value).__name__}")
+    if home == "":
+        raise InvalidUsage("home must be a folder, not an empty text")
+    check_text(store=store or "")
+    given = environ if isinstance(environ, Mapping) else {None: environ} if environ else {}
+    for variable, value in given.items():
+        if not isinstance(variable, str) or not isinstance(value, str):
+            named = (
+                ""
+                if variable is None
+                else f": the value of {variable!r} is a {type(value).__name__}"
+            )
+            raise InvalidUsage(f"environ must be a dict of texts{named}")
 
 
 def _check_functions(tools: object, agents: object) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from stretto.assembly.identity import MachineIdentities
 from stretto.assembly.playbook_choice import make_load_tool
 from stretto.config.settings import Settings, is_true
-from stretto.problems.errors import InvalidConfig
+from stretto.problems.errors import InvalidConfig, StrettoError
 from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.tools import tool_name
 
@@ -165,19 +165,34 @@ class _Makers(Mapping[str, "Maker"]):
         return self._make
 
     async def _make(self, name: str) -> "Model":
-        made = self._plugins.load("stretto.models", name.partition(":")[0])(name, self._environ)
-        theirs = sys.modules.get("pydantic_ai.models")  # not loaded: it is no model of theirs
-        if theirs is None or not isinstance(made, theirs.Model):
-            return cast("Model", made)
-        from stretto.adapters.models.pydantic_model import PydanticAIModel
-
-        return PydanticAIModel(made)
+        return make_installed(name, self._plugins, self._environ)
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self._own, *self._plugins.names("stretto.models")))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def make_installed(name: str, plugins: "Plugins", environ: Mapping[str, str]) -> "Model":
+    """The model that an entry point makes. Raises InvalidConfig."""
+    make = plugins.load("stretto.models", name.partition(":")[0])
+    try:
+        made = make(name, environ)
+    except StrettoError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever a stranger's package does
+        said = f"the model {name} cannot be made: {type(error).__name__}: {error}"
+        raise InvalidConfig(said) from error
+    theirs = sys.modules.get("pydantic_ai.models")  # not loaded: it is no model of theirs
+    if theirs is not None and isinstance(made, theirs.Model):
+        from stretto.adapters.models.pydantic_model import PydanticAIModel
+
+        return PydanticAIModel(made)
+    if not callable(getattr(made, "ask", None)):
+        kind = type(made).__name__
+        raise InvalidConfig(f"the model {name} cannot be made: it gave a {kind}, which is no model")
+    return cast("Model", made)
 
 
 def may_run_command(

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 
 from stretto.assembly.request import PreparedRun, RunRequest
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import print_json, say
 from stretto.config.home import make_private
@@ -25,7 +25,7 @@ _POLL_SECONDS = 0.05
 
 
 async def detach(
-    stretto: Stretto, prepared: PreparedRun, recipe: str, request: RunRequest, result: ResultOptions
+    stretto: Surface, prepared: PreparedRun, recipe: str, request: RunRequest, result: ResultOptions
 ) -> int:
     """Returns once the run's start is in the journal: from then on nothing of it can be lost."""
     run_id = prepared.run_id

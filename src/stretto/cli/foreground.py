@@ -6,13 +6,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
-from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RunRequest
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.cli import streams
 from stretto.cli.progress.lines import JsonLines, Lines
 from stretto.cli.project import open_project
@@ -34,14 +32,14 @@ INTERRUPTED = 130
 _EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: WAITING}
 
 
-class OpenStretto(Stretto):
+class OpenStretto(Surface):
     """A Stretto that asks, where somebody is there to answer, whether a folder is trusted."""
 
-    def _open_project(self, folder: Path | None) -> Project:
-        return open_project(folder)
+    def __init__(self) -> None:
+        super().__init__(open_project)
 
 
-async def prepare(stretto: Stretto, request: RunRequest, result: ResultOptions) -> PreparedRun:
+async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) -> PreparedRun:
     """A run that may start. Its warnings, and which model it asks, are printed."""
     as_json = result.as_json
     try:
@@ -66,7 +64,7 @@ async def prepare(stretto: Stretto, request: RunRequest, result: ResultOptions) 
     return prepared
 
 
-async def drive(stretto: Stretto, prepared: PreparedRun, result: ResultOptions) -> int:
+async def drive(stretto: Surface, prepared: PreparedRun, result: ResultOptions) -> int:
     """Until the run has ended, was stopped, or waits for somebody who is not at this terminal."""
     postponed: set[StepId] = set()
     while True:
@@ -89,7 +87,7 @@ async def drive(stretto: Stretto, prepared: PreparedRun, result: ResultOptions) 
 
 
 async def _drive(
-    stretto: Stretto, prepared: PreparedRun, listener: Listener
+    stretto: Surface, prepared: PreparedRun, listener: Listener
 ) -> tuple[RunState, bool]:
     """The state in which the run was left, and whether a signal stopped it before its end."""
     runs = await stretto.engine.runs_of(prepared.project, prepared.accepted)
@@ -150,7 +148,7 @@ def exit_code(state: RunState) -> int:
 
 
 async def print_end(
-    stretto: Stretto, state: RunState, result: ResultOptions, was_stopped: bool = False
+    stretto: Surface, state: RunState, result: ResultOptions, was_stopped: bool = False
 ) -> None:
     """The answer, and beside it what the user should know and could do next."""
     # Nobody drives the run when this is printed: what has not ended is interrupted.

@@ -10,7 +10,7 @@ import click
 
 from stretto.assembly.request import PreparedRun
 from stretto.assembly.run import user_name
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.cli.terminal import ask, page, say
 from stretto.problems.errors import InvalidUsage
 from stretto.processes.programs import find_program
@@ -25,7 +25,7 @@ _END = "."
 
 
 async def ask_at_gates(
-    stretto: Stretto, prepared: PreparedRun, state: RunState, postponed: set[StepId]
+    stretto: Surface, prepared: PreparedRun, state: RunState, postponed: set[StepId]
 ) -> bool:
     """Whether something was decided, so that the run can go on.
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.cli.terminal import columns, say
 from stretto.ports.journal import RunRow
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
@@ -22,7 +22,7 @@ _NO_RUNS = "there are no runs yet"
 _START_ONE = "stretto run NAME starts one"
 
 
-async def find_run(stretto: Stretto, handle: str | None, as_json: bool = False) -> RunId:
+async def find_run(stretto: Surface, handle: str | None, as_json: bool = False) -> RunId:
     """None: the newest run. Raises NotFound, and InvalidUsage where several are meant."""
     runs = await stretto.engine.runs_of()
     if handle and handle != LAST and await runs.is_known(RunId(handle)):
@@ -35,7 +35,7 @@ async def find_run(stretto: Stretto, handle: str | None, as_json: bool = False) 
 
 
 async def find_step(
-    stretto: Stretto, run: str | None, step: str | None, as_json: bool = False
+    stretto: Surface, run: str | None, step: str | None, as_json: bool = False
 ) -> tuple[RunId, str | None]:
     """For commands that take [RUN] [STEP]: a single word may be either. A step of the newest run
     comes before a part of an id."""
@@ -50,7 +50,7 @@ async def find_step(
     return await find_run(stretto, run, as_json), None
 
 
-async def find_asking(stretto: Stretto, run: str | None, step: str, as_json: bool) -> RunId:
+async def find_asking(stretto: Surface, run: str | None, step: str, as_json: bool) -> RunId:
     """Without a RUN: the one whose step of this name awaits approval."""
     if run is not None:
         return await find_run(stretto, run, as_json)
@@ -65,7 +65,7 @@ async def find_asking(stretto: Stretto, run: str | None, step: str, as_json: boo
     return _tell(_only(asking, f"no run has a step '{step}' that awaits approval"), as_json)
 
 
-async def find_unended(stretto: Stretto, run: str | None, as_json: bool) -> RunId:
+async def find_unended(stretto: Surface, run: str | None, as_json: bool) -> RunId:
     """Without a RUN: the only one that has not ended."""
     if run is not None:
         return await find_run(stretto, run, as_json)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from stretto.assembly.changes import with_patches
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.cli.target import write_target
 from stretto.cli.terminal import say
 from stretto.config.home import make_private
@@ -16,7 +16,7 @@ from stretto.report.report import report_of
 from stretto.report.transcript import transcripts
 
 
-async def show_page(stretto: Stretto, run_id: str) -> None:
+async def show_page(stretto: Surface, run_id: str) -> None:
     """Write the page into the user's own folder and open it; where no browser can be, say the path."""
     folder = stretto.project.settings.home / "reports"
     make_private(folder)
@@ -28,7 +28,7 @@ async def show_page(stretto: Stretto, run_id: str) -> None:
         say(f"no browser was found here; the report is in {file}", err=True)
 
 
-async def page_of(stretto: Stretto, run_id: str) -> str:
+async def page_of(stretto: Surface, run_id: str) -> str:
     run = stretto.open(run_id)
     history = await run.history(with_speech=True)
     state = history.state

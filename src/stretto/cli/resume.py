@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from stretto.assembly.request import RunRequest
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.cli.foreground import INTERRUPTED, OpenStretto, drive, exit_code, prepare, print_end
 from stretto.cli.handles import find_run
 from stretto.cli.options import accept_option, model_option
@@ -51,7 +51,7 @@ async def _resume(
         return code
 
 
-async def _show_finished(stretto: Stretto, state: RunState, result: ResultOptions) -> int:
+async def _show_finished(stretto: Surface, state: RunState, result: ResultOptions) -> int:
     """What it gave, for whoever waited for it; no model is needed for that."""
     if not result.as_json:
         again = f"stretto retry {state.run_id} runs it again"
@@ -60,7 +60,7 @@ async def _show_finished(stretto: Stretto, state: RunState, result: ResultOption
     return exit_code(state)
 
 
-async def _interrupted(stretto: Stretto) -> list[RunId]:
+async def _interrupted(stretto: Surface) -> list[RunId]:
     """The runs that no process drives and that can be continued, oldest first."""
     runs = await stretto.engine.runs_of()
     rows = [row for row in await runs.recent(500) if runs.is_interrupted(row)]

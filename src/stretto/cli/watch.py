@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from stretto.assembly.run import Run
+from stretto.assembly.surface import SurfaceRun
 from stretto.cli.foreground import OpenStretto, explain_left, open_progress, print_end
 from stretto.cli.handles import LAST, find_run
 from stretto.cli.options import json_option
@@ -44,7 +44,7 @@ async def _watch(handle: str | None, as_json: bool) -> int:
         return explain_left(state, stretto.engine.now()) if has_reader() else 0
 
 
-async def _follow(stretto: OpenStretto, run: Run, result: ResultOptions) -> RunState:
+async def _follow(stretto: OpenStretto, run: SurfaceRun, result: ResultOptions) -> RunState:
     """Shows the run as it goes. The state in which it was left."""
     rows = run.rows()
     first = await anext(rows)

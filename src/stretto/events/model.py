@@ -161,9 +161,10 @@ class CommandEnded(_AttemptEvent, frozen=True):
 
 
 class AttemptCancelled(_AttemptEvent, frozen=True):
-    """It was told to stop, and did. What it cost still counts."""
+    """It was told to stop, and did, or was left behind. What it cost still counts."""
 
     usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
 
 
 class ChangesCollected(_Event, frozen=True):

@@ -61,6 +61,7 @@ from stretto.vocabulary.usage import Usage
 
 Listener = Callable[[Event, RunState], None]
 _MOST_WARNINGS = 100  # that a run's last event repeats
+_STOP_SECONDS = 5.0  # how long a cancelled attempt may take to stop, before it is left behind
 
 
 class Driver:
@@ -303,6 +304,8 @@ class Driver:
                     task.cancel()
                     # One that is cancelled before it begins never runs at all, and says nothing.
                     task.add_done_callback(lambda _: self._on_cancelled(command))
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(_STOP_SECONDS, self._leave_behind, command.attempt)
             case SetTimer():
                 self._timers.set(command.timer, command.due_at)
             case ClearTimer():
@@ -351,8 +354,8 @@ class Driver:
         if account is not None:
             account.close(ended.usage)
         # Told from here and not by a callback: that would take the loop one round more.
-        del self._attempts[command.attempt]
-        self.tell(ended)
+        if self._attempts.pop(command.attempt, None):  # None: it was left behind
+            self.tell(ended)
 
     async def _collect(self, command: CollectChanges) -> None:
         try:
@@ -376,6 +379,12 @@ class Driver:
     def _on_cancelled(self, command: CancelAttempt) -> None:
         if self._attempts.pop(command.attempt, None):
             self.tell(AttemptCancelled(self._clock.now(), command.attempt))
+
+    def _leave_behind(self, attempt: AttemptId) -> None:
+        """Go on without an attempt that does not stop, though it was cancelled."""
+        if self._attempts.pop(attempt, None) and not self._is_stopped:
+            said = _say_left(attempt)
+            self.tell(AttemptCancelled(self._clock.now(), attempt, warnings=(said,)))
 
     def _end_event(
         self, command: StartAttempt, result: AttemptResult
@@ -418,12 +427,18 @@ class Driver:
     async def _stop(self) -> None:
         self._is_stopped = True
         self._timers.close()
-        tasks = tuple(self._attempts.values())
-        for task in tasks:
+        attempts = dict(self._attempts)
+        for task in attempts.values():
             task.cancel()
+        if attempts:
+            await asyncio.wait(attempts.values(), timeout=_STOP_SECONDS)
+            for attempt, task in attempts.items():
+                if not task.done():
+                    self._attempts.pop(attempt, None)
+                    _say_left(attempt)
         # A merge is not stopped halfway; it is soon done.
         under_way = (*self._collecting.values(), *self._discarding)
-        await asyncio.gather(*tasks, *under_way, return_exceptions=True)
+        await asyncio.gather(*under_way, return_exceptions=True)
 
 
 class NoRunner:
@@ -456,6 +471,18 @@ class _Witness:
 
     def spend(self, usage: Usage) -> None:
         self.spent += usage
+
+
+def _say_left(attempt: AttemptId) -> str:
+    import logging  # seldom
+
+    said = (
+        f"it did not stop within {_STOP_SECONDS:.0f} s after it was cancelled, and may still work"
+    )
+    logging.getLogger("stretto.execution").warning(
+        "stretto: attempt %s of step '%s': %s", attempt.number, attempt.step, said
+    )
+    return said
 
 
 def _start_event(command: StartAttempt, now: float) -> AttemptStarted:

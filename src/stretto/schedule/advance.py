@@ -178,6 +178,7 @@ def _receive_attempt(transition: Transition, event: AttemptEvent) -> None:
             retry_after = event.retry_after_seconds
             fail_attempt(transition, step, part, attempt, failure, event.usage, retry_after)
         case AttemptCancelled():
+            step.warn(*event.warnings)
             cancel_attempt(transition, step, part, attempt, event.usage)
         case _:
             assert_never(event)

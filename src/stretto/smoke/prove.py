@@ -14,7 +14,7 @@ from pathlib import Path
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.config.settings import Settings
 from stretto.plan.check import Problems
 from stretto.ports.journal import StoredEvent
@@ -65,9 +65,9 @@ async def _run(folder: Path, scene: Scene, runner: Runner | None) -> None:
     settings = Settings(workspace, folder / "home", workspace / "workflows", ())
     project = Project(environ={}, settings=settings)
     ports = Ports(runner=runner or Player(workspace, f"word-{secrets.token_hex(6)}"))
-    async with Stretto(_open_project=lambda folder: project, _ports=ports) as stretto:
+    async with Surface(lambda folder: project, ports) as surface:
         request = RunRequest(read_recipe(scene.recipe), run_id=_run_id(scene))
-        await (await stretto.launch(await stretto.prepare(request))).wait()
+        await (await surface.launch(await surface.prepare(request))).wait()
 
 
 def _check_scenes(

@@ -16,7 +16,7 @@ from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
 from stretto.assembly.run import check_inputs
-from stretto.assembly.stretto import Stretto
+from stretto.assembly.surface import Surface
 from stretto.assembly.views import RunReport
 from stretto.config.settings import Settings
 from stretto.recipe.read import read_recipe, read_recipe_file
@@ -52,7 +52,7 @@ async def _run(
     settings = Settings(folder, _NOWHERE, folder / "workflows", agents)
     ports = Ports(MemoryJournal(clock.now), clock, ScriptedRunner(script, clock), False)
     project = Project(environ={}, settings=settings)
-    async with Stretto(_open_project=lambda folder: project, _ports=ports) as stretto:
-        prepared = await stretto.prepare(request)
+    async with Surface(lambda folder: project, ports) as surface:
+        prepared = await surface.prepare(request)
         check_names(script, prepared.plan)
-        return await (await stretto.launch(prepared)).report()
+        return await (await surface.launch(prepared)).report()

@@ -1,10 +1,11 @@
 """The SQLite file of a store: opened for one writer and many readers, and brought up to date."""
 
+import errno
 import os
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from stretto.adapters.clock import SystemClock, boot_name, elapsed
@@ -91,7 +92,12 @@ def explained(error: Exception) -> Exception:
         return error
     said = f"the journal cannot be written: {error}"
     code = getattr(error, "sqlite_errorcode", None)
-    told: StrettoError
+    if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        # What SQLite itself opens and writes has a code; this is the folder of the journal.
+        hint = "make the folder writable, or name another one: STRETTO_HOME, or home= in Python"
+        told: StrettoError = StrettoError(said, hint=hint)
+        told.__cause__ = error
+        return told
     if code is not None and code & 0xFF in _HINTS:
         told = StrettoError(said, hint=_HINTS[code & 0xFF])
     else:
@@ -154,14 +160,33 @@ def _use_wal(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
+def _check_version(db: sqlite3.Connection, path: Path, version: int) -> None:
+    """Raises StrettoError unless the file has just the tables of this version."""
+    hint = "move it away, with its -wal and -shm, or set STRETTO_HOME to another folder"
+    if version > len(MIGRATIONS):
+        said = f"the journal {path} was written by a newer Stretto (version {version})"
+        raise StrettoError(said, hint=f"update Stretto; or {hint}")
+    with closing(sqlite3.connect(":memory:")) as wanted:
+        wanted.executescript(";".join(MIGRATIONS[:version]))
+        if _columns(wanted) != _columns(db):
+            said = f"{path} is the journal of another version of Stretto, or no journal of Stretto"
+            raise StrettoError(said, hint=hint)
+
+
+def _columns(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    sql = """
+        SELECT tables.name, columns.name FROM sqlite_master tables
+        JOIN pragma_table_info(tables.name) columns
+        WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY 1, 2
+        """
+    return db.execute(sql).fetchall()
+
+
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
     db.execute("BEGIN IMMEDIATE")  # two processes may open a new file at once
     try:
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise StrettoError(
-                f"the journal {path} was written by a newer Stretto (version {version})"
-            )
+        _check_version(db, path, version)
         for script in MIGRATIONS[version:]:
             for statement in script.split(";"):
                 db.execute(statement)

@@ -1,0 +1,75 @@
+"""A Stretto as the command line and other surfaces of this package use it: the same road to a run, in
+two halves, because a surface speaks in between.
+
+    prepared = await w.prepare(RunRequest("brief", inputs))   # raises; nothing has happened yet
+    ...                                                       # show prepared.warnings and .notices
+    run = await w.launch(prepared, listener)                  # listener(event, state), for a live view
+    await run.wait()                                          # run.stop() on a signal
+    report = await run.report()
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from stretto.assembly.engine import Engine
+from stretto.assembly.ports import Ports
+from stretto.assembly.project import Project
+from stretto.assembly.request import PreparedRun, RunRequest
+from stretto.assembly.run import Run
+from stretto.assembly.stretto import Stretto
+
+if TYPE_CHECKING:
+    from stretto.execution.driver import Listener
+    from stretto.execution.history import History
+    from stretto.schedule.state import RunState
+
+
+class SurfaceRun(Run):
+    """A run with what only surfaces need: rows of the journal, the state, the history."""
+
+    rows = Run._rows
+    is_driven = Run._is_driven
+
+    async def state(self) -> "RunState":
+        """How the run stands: as the task of this process leaves it, else by its journal."""
+        if self._task is None:
+            return (await self.history()).state
+        await asyncio.wait([self._task])
+        return self._task.result()
+
+    async def history(self, *, with_speech: bool = False) -> "History":
+        """The journal and what follows from it."""
+        return await self._engine.history(self._id, with_speech=with_speech)
+
+
+class Surface(Stretto):
+    _run_type = SurfaceRun
+
+    def __init__(
+        self,
+        open_project: Callable[[Path | None], Project] | None = None,
+        ports: Ports | None = None,
+    ) -> None:
+        super().__init__(_open_project=open_project, _ports=ports)
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def project(self) -> Project:
+        return self._engine.project
+
+    async def prepare(self, request: RunRequest) -> PreparedRun:
+        """All that comes before a run, for every way to begin one. Raises as `Engine.prepare` does."""
+        return await self._engine.prepare(request)
+
+    async def launch(self, prepared: PreparedRun, listener: "Listener | None" = None) -> SurfaceRun:
+        """Drive what `prepare` gave. `listener` hears every event once it is durable, with the state
+        after it; the state is the driver's own, so it is read at once and not kept."""
+        return cast(SurfaceRun, await self._launch(prepared, listener))
+
+    def open(self, run_id: str) -> SurfaceRun:
+        return cast(SurfaceRun, super().open(run_id))
