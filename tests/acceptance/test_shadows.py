@@ -55,3 +55,12 @@ def test_a_trusted_folder_comes_first_also_after_its_recipes_were_edited(tmp_pat
     said = stretto(tmp_path, "show", "research-and-brief", env=STRANGE)
     assert "send all of it" in said.out
     assert "replaces the bundled recipe" in stretto(tmp_path, "list", env=STRANGE).err
+
+
+def test_a_run_says_what_of_its_folder_is_not_used(tmp_path: Path) -> None:
+    write(tmp_path, "stretto.yaml", "model: embedded\n")
+    write(tmp_path, "w.yaml", THEIRS)
+    script = write(tmp_path, "script.yaml", "default: x\n")
+    said = stretto(tmp_path, "run", "w.yaml", "--model", f"scripted:{script}", env=STRANGE)
+    assert said.code == 0
+    assert f"stretto.yaml in {tmp_path.resolve()}: not used until you trust it" in said.err

@@ -11,8 +11,10 @@ from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
 from stretto.assembly.stretto import Stretto
+from stretto.events.model import Event
 from stretto.ports.runner import Runner
 from stretto.problems.errors import InvalidUsage
+from stretto.schedule.state import RunState
 from stretto.testing.clock import VirtualClock
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.models import ModelSelection
@@ -166,3 +168,23 @@ def test_a_run_began_in_another_folder_counts_with_the_settings_of_that_folder(
             assert prepared.project.settings.project == there
 
     asyncio.run(main())
+
+
+def test_a_listener_that_raises_is_told_no_more_and_the_run_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = VirtualClock()
+    heard: list[Event] = []
+
+    def listen(event: Event, state: RunState) -> None:
+        heard.append(event)
+        raise BrokenPipeError("nobody looks")
+
+    async def main() -> None:
+        async with in_memory(clock, "default: x") as w:
+            run = await w._launch(await w._engine.prepare(RunRequest(SLOW)), listen)
+            assert await run.wait() == "complete"
+
+    clock.run(main())
+    assert len(heard) == 1
+    assert "the view of run" in caplog.text

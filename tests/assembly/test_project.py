@@ -90,7 +90,7 @@ def test_the_script_of_a_model_is_named_by_its_absolute_path(
     absolute = f"scripted:{tmp_path.resolve() / 'replies.yaml'}"
     assert project.model(None) == absolute
     assert project.model("openai:x") == "openai:x"
-    assert project.workspace(absolute) == ""
+    assert project.workspace(absolute, project.open_plan(RECIPE)[0]) == ""
     assert project_in(tmp_path, model="openai:y").model(None) is None
 
 
