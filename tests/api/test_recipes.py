@@ -99,7 +99,7 @@ def test_a_plan_tells_what_would_run_and_draws_itself(open_stretto: Open) -> Non
         (PLAIN, {}, {"budget": {"euros": 1}}, stretto.InvalidUsage, "no 'euros'"),
         (PLAIN, {}, {"budget": {"usd": -1}}, stretto.InvalidUsage, "from 0 on"),
         (PLAIN, {}, {"model": "nobody:x"}, stretto.NotReady, "cannot run here"),
-        (PLAIN, {}, {"model": "scripted:/nowhere.yaml"}, stretto.InvalidUsage, "nowhere.yaml"),
+        (PLAIN, {}, {"model": "scripted:/nowhere.yaml"}, stretto.NotReady, "cannot run here"),
     ],
 )  # fmt: skip
 def test_each_mistake_has_its_error(

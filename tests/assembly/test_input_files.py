@@ -27,12 +27,17 @@ FILE = Input(name="file", at=(), type="file_path")
     [
         ("docs/a.md", "docs/a.md"),
         ("./docs/../docs/a.md", "docs/a.md"),
-        ("docs", "docs"),
         ("in", "docs/a.md"),
     ],
 )
 def test_a_file_in_the_workspace_is_its_path(workspace, given, path):
     assert convert(FILE, given, finder_in(workspace)) == path
+
+
+def test_a_folder_is_no_file(workspace):
+    misfit = convert(FILE, "docs", finder_in(workspace))
+    assert isinstance(misfit, Misfit)
+    assert "is a folder" in misfit.message
 
 
 def test_an_absolute_path_may_lie_inside_too(workspace):

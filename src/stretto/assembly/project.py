@@ -57,17 +57,17 @@ def _find(declared: Input, written: str, root: Path) -> str | Misfit:
             f"input '{declared.name}': there is no file '{written[:200]}'",
             f"paths are relative to the workspace, {root}",
         )
-    if found.is_dir():
-        return Misfit(
-            "RCP305",
-            f"input '{declared.name}': '{written[:200]}' is a folder",
-            "name a file in it",
-        )
     if not found.is_relative_to(root):
         return Misfit(
             "RCP305",
             f"input '{declared.name}': '{written[:200]}' is outside the workspace",
             f"paths are relative to the workspace, {root}",
+        )
+    if found.is_dir():
+        return Misfit(
+            "RCP305",
+            f"input '{declared.name}': '{written[:200]}' is a folder",
+            "name a file in it",
         )
     return found.relative_to(root).as_posix()
 
