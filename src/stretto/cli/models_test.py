@@ -5,8 +5,7 @@ import sys
 
 import click
 
-from stretto.assembly.local_models import LocalModels
-from stretto.assembly.model_trial import Trial, try_model
+from stretto.assembly.local_models import LocalModels, Trial, try_model
 from stretto.assembly.project import Project
 from stretto.assembly.subagents import Ask
 from stretto.cli.options import json_option
