@@ -123,7 +123,7 @@ class Stretto:
         """The methods that steps are given: found, added, pinned, curated."""
         from stretto.assembly.playbooks import Playbooks
 
-        return Playbooks(self.engine)
+        return Playbooks(self._engine)
 
     async def start(
         self,
@@ -193,7 +193,7 @@ class Stretto:
         plan, _ = await asyncio.to_thread(project.open_plan, recipe)
         given = project.inputs(plan, check_inputs(inputs))
         plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
-        now = self.engine.now
+        now = self._engine.now
         plan, _ = await asyncio.to_thread(equip_plan, plan, given, project.settings, now)
         found = dry_run(plan, given, project.settings.model)
         waves = tuple(map(tuple, cast(list[list[str]], found["waves"])))
