@@ -214,8 +214,8 @@ def test_all_prior_context_with_written_dependencies_waits_for_those():
     assert edges_of(plan)["c"] == [("b", "written")]
 
 
-def test_only_the_exact_words_mean_all_prior_context():
-    plan = plan_of(flat(A, "{id: b, subagent: writer, prompt: All prior context}"))
+def test_more_words_than_these_do_not_mean_all_prior_context():
+    plan = plan_of(flat(A, "{id: b, subagent: writer, prompt: Use all prior context}"))
     assert edges_of(plan)["b"] == []
 
 

@@ -69,6 +69,8 @@ class Fields:
     node: MapNode
     at: Path
     values: Mapping[str, object]
+    # A key that nobody knows may be the one that is missing, so nothing is called missing then.
+    has_unknown: bool = False
 
     def get(self, name: str, kind: type[V]) -> V | None:
         """The value of a key, None when it is not written or was not readable."""
@@ -97,6 +99,10 @@ class Shape:
     keys: tuple[Key[object], ...]
     # Words of other tools, with what to write here instead.
     foreign: Mapping[str, str] = field(default_factory=dict)
+    # Words that mean one of these keys, as in `{if, then, else}`, with that key.
+    words: Mapping[str, str] = field(default_factory=dict)
+    # Keys that belong under one of these keys, such as `until` under `loop`, with that key.
+    inner: Mapping[str, str] = field(default_factory=dict)
     # `timeout:` with nothing behind it means that no timeout is given, and so for every optional key.
     may_be_empty: bool = False
 
@@ -115,13 +121,15 @@ class Shape:
                 message = f"{name} must be a mapping, not {describe(node)}"
                 reading.problem_at("RCP103", node, at, message, f"its keys: {self._names()}")
             return None
-        node, known = self._correct_keys(node, at, reading), self._known
+        node, guessed, has_unknown = self._correct_keys(node, at, reading)
         values: dict[str, object] = {}
         for name, value in node.entries.items():
-            key = known[name]
+            key = self._known[name]
             if not (_is_empty(value) and self._may_be_empty(key)):
-                values[name] = key.kind.read(value, (*at, name), reading)
-        for key in self._required:
+                # What stands behind a guessed key may be meant for another one.
+                quiet = Reading(reading.source) if name in guessed else reading
+                values[name] = key.kind.read(value, (*at, name), quiet)
+        for key in self._required if not has_unknown else ():
             if key.name not in node.entries:
                 reading.problem_at(
                     "RCP102",
@@ -130,39 +138,72 @@ class Shape:
                     f"{self.called} needs '{key.name}'",
                     f"{key.name}: {key.about}",
                 )
-        return Fields(node, at, values)
+        return Fields(node, at, values, has_unknown)
 
     def _may_be_empty(self, key: Key[object]) -> bool:
         if key.may_be_empty is None:
             return self.may_be_empty and not key.is_required
         return key.may_be_empty
 
-    def _correct_keys(self, node: MapNode, at: Path, reading: Reading) -> MapNode:
-        """Unknown keys are told and left out; a misspelt one is read as what was meant, so that
-        one slip is one problem and does not hide or cause others."""
+    def _correct_keys(
+        self, node: MapNode, at: Path, reading: Reading
+    ) -> tuple[MapNode, set[str], bool]:
+        """Unknown keys are told and left out; one whose meaning is clear is read as what was meant,
+        so that one slip is one problem and does not hide or cause others. Also returns the keys
+        that were guessed, and whether some are unknown."""
         known = self._known.keys()
         if node.entries.keys() <= known:
-            return node
+            return node, set(), False
         corrected = MapNode(node.start, node.end, node.line, node.column)
+        guessed: set[str] = set()
+        unknown: list[str] = []
         for name, value in node.entries.items():
-            meant: str | None = name
+            free = set(known).difference(node.entries, corrected.entries)
+            meant = name if name in known else self._meaning(name, sorted(free))
             if name not in known:
-                free = set(known).difference(node.entries, corrected.entries)
-                meant = self._unknown(name, sorted(free), node.keys[name], (*at, name), reading)
+                unknown.append(name)
             if meant is not None:
                 corrected.entries[meant] = value
                 corrected.keys[meant] = node.keys[name]
-        return corrected
+                guessed |= {meant} - {name}
+        for names, hint in self._slips(unknown, node):
+            first, quoted = names[0], [f"'{name[:60]}'" for name in names]
+            said = " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
+            message = f"{self.called} has no key{'s' if len(names) > 1 else ''} {said}"
+            key, path = node.keys[first], (*at, first)
+            reading.problem_at("RCP101", key, path, message, hint)
+        return corrected, guessed, len(guessed) < len(unknown)
 
-    def _unknown(
-        self, name: str, free: list[str], key: Node, at: Path, reading: Reading
-    ) -> str | None:
-        message = f"{self.called} has no key '{name[:60]}'"
-        meant = None if name in self.foreign else closest(name, free)
-        hint = self.foreign.get(name) or (f"did you mean '{meant}'?" if meant else None)
-        hint = hint or did_you_mean(name, (key.name for key in self.keys))
-        reading.problem_at("RCP101", key, at, message, hint or f"known keys: {self._names()}")
-        return meant
+    def _meaning(self, name: str, free: list[str]) -> str | None:
+        if name in self.words:
+            return self.words[name] if self.words[name] in free else None
+        if name in self.foreign or name in self.inner:
+            return None
+        return closest(name, free)
+
+    def _slips(self, unknown: list[str], node: MapNode) -> list[tuple[list[str], str]]:
+        """The unknown keys, those of one slip together, and what to write instead."""
+        slips: dict[str, list[str]] = {}
+        hints: dict[str, str] = {}
+        free = sorted(self._known.keys() - node.entries.keys())
+        for name in unknown:
+            group, hint = f"key {name}", self.foreign.get(name, "")
+            if name in self.words and self.words[name] in free:
+                group = "words"
+                hint = f"{hints['words']} and {self.words[name]}" if "words" in hints else ""
+                hint = hint or f"write {self.words[name]}"
+            elif name in self.words:
+                hint = f"it means {self.words[name]}, which is written already: keep one of them"
+            elif name in self.inner:
+                group, hint = f"under {self.inner[name]}", f"put it under {self.inner[name]}:"
+            slips.setdefault(group, []).append(name)
+            hints[group] = hint or self._suggestion(name, free)
+        return [(names, hints[group]) for group, names in slips.items()]
+
+    def _suggestion(self, name: str, free: list[str]) -> str:
+        known = f"known keys: {self._names()}"
+        names = (key.name for key in self.keys)
+        return did_you_mean(name, free) or did_you_mean(name, names) or known
 
     def _names(self) -> str:
         return listed((key.name for key in self.keys), 40)

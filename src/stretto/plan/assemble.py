@@ -31,7 +31,6 @@ from stretto.plan.model import (
 from stretto.plan.rules.commands import literal_text
 from stretto.plan.rules.templates import feedback_reference
 from stretto.recipe.model import (
-    ALL_PRIOR_CONTEXT,
     Agent,
     Backoff,
     Condition,
@@ -44,6 +43,7 @@ from stretto.recipe.model import (
     Recovery,
     ShellCommand,
     Switch,
+    is_all_prior,
 )
 from stretto.templates.expression import Expression
 from stretto.templates.template import Template
@@ -286,7 +286,7 @@ class _Assembly:
 
     def _brief_of(self, agent: AgentId, text: str | None, at: Path) -> Brief:
         defined = _find_agent(self.draft, agent)
-        gets_all = text is not None and text.strip() == ALL_PRIOR_CONTEXT
+        gets_all = text is not None and is_all_prior(text)
         instruction = None if text is None or gets_all else self.draft.parsed[at]
         step_retry, agent_retry = self.written.retry, defined.retry
         nearest = self._nearest_on_failure(defined)

@@ -12,7 +12,6 @@ from stretto.documents.node import ListNode, Path, ScalarNode, find, find_key, s
 from stretto.plan.catalog import Catalog, posture_of
 from stretto.problems import Place, Problem
 from stretto.recipe.model import (
-    ALL_PRIOR_CONTEXT,
     Agent,
     Condition,
     Delegation,
@@ -24,6 +23,7 @@ from stretto.recipe.model import (
     ShellCommand,
     Step,
     Switch,
+    is_all_prior,
 )
 from stretto.templates.template import Fault, Reference, Template, parse_template
 from stretto.vocabulary.ids import AgentId, StepId
@@ -151,6 +151,16 @@ class Draft:
         told = [problem.path for problem in (*self.recipe.problems, *self.problems)]
         spelt = tuple(spell(path) for path in paths)
         return any(path.startswith(spelt) for path in told)
+
+    def has_unknown_key(self, at: Path) -> bool:
+        """Has the part itself a key that nobody knows? It may be the one that is missing."""
+        start = f"{spell(at)}."
+        return any(
+            problem.code == "RCP101"
+            and problem.path.startswith(start)
+            and "." not in problem.path[len(start) :]
+            for problem in self.recipe.problems
+        )
 
     def is_written(self, at: Path) -> bool:
         return self.recipe.root is not None and find_key(self.recipe.root, at) is not None
@@ -325,7 +335,7 @@ def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[TemplateSit
 def _instruction_site(
     draft: Draft, text: str | None, at: Path, local: frozenset[str]
 ) -> Iterator[TemplateSite]:
-    if text is not None and text.strip() != ALL_PRIOR_CONTEXT:
+    if text is not None and not is_all_prior(text):
         yield TemplateSite(at, _template(draft, at, text), local)
 
 
@@ -357,4 +367,4 @@ def asks_for_all_prior(step: Step) -> Path | None:
             said += [(stage.instruction, stage.instruction_at) for stage in step.work.stages]
         case _:
             pass
-    return next((at for text, at in said if text and text.strip() == ALL_PRIOR_CONTEXT), None)
+    return next((at for text, at in said if text and is_all_prior(text)), None)

@@ -1,5 +1,6 @@
 """Every key a recipe may have: one table for reading, for `stretto schema` and for the docs."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from stretto.documents.kinds import (
@@ -23,6 +24,124 @@ from stretto.documents.kinds import (
 from stretto.documents.shapes import JsonSchema, Key, Shape
 from stretto.recipe import parts
 
+# --- words that authors bring along from other tools, and keys that they put one level too high.
+# …_WORDS name the key that a word stands for, …_INNER the key that it belongs under.
+
+
+def _words(**meant: str) -> Mapping[str, str]:
+    return {word: key for key, words in meant.items() for word in words.split()}
+
+
+_BODY_WORDS = _words(
+    steps="tasks nodes jobs",
+    name="title",
+    inputs="params variables vars args arguments",
+    max_concurrency="concurrency max_parallel parallelism",
+    output="result outputs returns",
+)
+_STEP_WORDS = _words(
+    depends_on="needs after requires dependencies wait_for runs_after",
+    when="if run_if only_if",
+    prompt="instructions instruction message query content",
+    agent="assignee worker executor actor",
+    on_failure="on_error onerror",
+    parallel="branches fan_out",
+    timeout="timeout_seconds",
+)
+_AGENT_WORDS = _words(
+    prompt="instructions system_prompt system backstory",
+    role="goal",
+    model="llm",
+    tools="allowed_tools allowedTools",
+    max_turns="max_iter max_iterations max_steps",
+)
+_MAP_WORDS = _words(
+    over="items list foreach for_each each in array source",
+    batch_size="concurrency parallelism max_concurrency",
+    reduce="reducer collect aggregate combine",
+    agent="worker do",
+)
+_LOOP_WORDS = _words(
+    until="stop_when exit_when condition",
+    max_iterations="max max_loops max_rounds limit times",
+    validator="judge reviewer critic evaluator checker check",
+    agent="worker producer do",
+    feedback_path="feedback",
+)
+_CONDITION_WORDS = {
+    **_words(eval="if expr expression when test"),
+    **dict.fromkeys(("then", "yes", "on_true", "if_true"), "true"),
+    **dict.fromkeys(("else", "no", "otherwise", "on_false", "if_false"), "false"),
+}
+_SWITCH_WORDS = _words(
+    value="on expr expression field key", cases="options routes", default="else otherwise"
+)
+_RETRY_WORDS = _words(
+    max_attempts="attempts count times max max_retries", backoff="strategy delay wait"
+)
+_OUTPUT_WORDS = _words(
+    store_as="name save_as as variable var key", format="type", schema="json_schema"
+)
+_VALIDATION_WORDS = _words(rules="rule checks criteria", schema="json_schema")
+_INPUT_WORDS = _words(
+    enum="options choices values",
+    name="id key",
+    description="help about label title",
+    default="value",
+)
+_BRANCH_WORDS = _words(output_key="key name id as")
+_BUDGET_WORDS = _words(
+    tokens="max_tokens token_limit", usd="max_usd cost max_cost dollars", agents="max_agents"
+)
+
+_STEP_INNER = _words(
+    loop="validator until max_iterations feedback_path",
+    map="over reduce batch_size max_items on_item_failure stages",
+    condition="eval true false then else",
+    switch="cases value default",
+    retry="max_attempts backoff",
+    output="store_as format schema",
+)
+_AGENT_INNER = _words(validation="rules schema", retry="max_attempts backoff on_failure")
+_STEP_FOREIGN = {
+    "name": "a step is named by its 'id'",
+    "title": "a step is named by its 'id'",
+    "description": "a step has none: write it as a comment, or in the text for the agent",
+    "tags": "not read here: remove it",
+    "metadata": "not read here: remove it",
+    "role": "write agent: the role is the agent's id",
+    "sandbox_mode": "write posture: read_only or writer",
+    "tools": "tools belong to an agent: write them under agents:",
+    "rules": "rules belong to an agent: write them under agents:, in its validation",
+    "validation": "it belongs to an agent: write it under agents:",
+    "attachments": "not read here: name the files in read_set and the text",
+    "apply_from": "not needed: isolated changes are merged back before dependents start",
+    "retries": "write retry: {max_attempts: …}, which counts the first attempt too",
+    "max_retries": "write retry: {max_attempts: …}, which counts the first attempt too",
+    "approval": "write gate: human",
+    "requires_approval": "write gate: human",
+    "human_input": "write gate: human",
+    "output_schema": "write output: {schema: …}",
+    "response_format": "write output: {format: json}",
+    "expected_output": "say it in the text for the agent, or write output: {schema: …}",
+    "foreach": "write map: {over: …, agent: …}",
+    "for_each": "write map: {over: …, agent: …}",
+    "items": "write map: {over: …, agent: …}",
+    "with_items": "write map: {over: …, agent: …}",
+    "while": "write loop: {agent: …, until: …}, with the opposite condition",
+}
+_LOOP_FOREIGN = {"while": "write until: with the opposite condition"}
+_INPUT_FOREIGN = {"optional": "write required: false"}
+_BODY_FOREIGN = {
+    "limits": "only the user's own stretto.yaml may set limits",
+    "edges": "write depends_on in each step",
+    "tags": "not read here: remove it",
+    "author": "not read here: remove it",
+    "metadata": "not read here: remove it",
+    "contract_version": "not read here: remove it",
+    "strategy": "not read here: remove it",
+}
+
 _ID = Identifier()
 _DURATION = Duration()
 _MILLISECONDS = Milliseconds()
@@ -41,22 +160,22 @@ RETRY = Shape("'retry'", "How often, and how patiently, a failed attempt is trie
     Key("backoff", Choice("none", "linear", "exponential"),
         "none, linear (5 s × n) or exponential (2ⁿ s), with jitter, at most 60 s"),
     Key("on_failure", _POLICY, "what happens once every attempt has failed"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_RETRY_WORDS)  # fmt: skip
 VALIDATION = Shape("'validation'", "What an agent's output must satisfy.", (
     Key("schema", AnyMap(), "a JSON schema for the output"),
     Key("rules", ListOf(_SENTENCE, or_one=True), "rules in plain English"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_VALIDATION_WORDS)  # fmt: skip
 OUTPUT = Shape("'output'", "What a step's output is, and the name it is kept under.", (
     Key("store_as", Text("a name", may_be_blank=False, one_line=True),
         "a name that templates may use for this output"),
     Key("format", Choice("json", "text", "markdown"), "what the output must be"),
     Key("schema", AnyMap(), "a JSON schema for the output"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_OUTPUT_WORDS)  # fmt: skip
 BUDGET = Shape("'budget'", "What a run may cost; it stops before the call that would exceed it.", (
     Key("tokens", Count(1, 10**12), "tokens of all calls together"),
     Key("usd", Amount(), "US dollars of all calls together"),
     Key("agents", Count(1, 10**6), "subagents deployed"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_BUDGET_WORDS)  # fmt: skip
 INPUT = Shape("an input", "A named parameter of the recipe.", (
     Key("name", _ID, "the name templates use: {{inputs.NAME}}"),
     Key("type", Choice(*parts.INPUT_TYPES, same={"object": "object", "array": "array"}),
@@ -65,7 +184,7 @@ INPUT = Shape("an input", "A named parameter of the recipe.", (
     Key("default", Anything(), "the value when it is not given"),
     Key("description", Text(), "what it is for"),
     Key("enum", ListOf(Anything()), "the values it may have"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_INPUT_WORDS, foreign=_INPUT_FOREIGN)  # fmt: skip
 INPUTS = Either(
     ListOf(parts.NamedInput(INPUT, parts.make_input)),
     parts.InputsByName(ShapeOf(INPUT, parts.make_input)),
@@ -90,7 +209,7 @@ AGENT = Shape("an agent", "Who does the work: a role, a prompt, tools and limits
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),
     Key("validation", ShapeOf(VALIDATION, parts.make_validation), "what its output must satisfy"),
     Key("posture", Choice("read_only", "writer"), "may it change files?"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_AGENT_WORDS, inner=_AGENT_INNER)  # fmt: skip
 
 # --- steps ---------------------------------------------------------------------------------
 
@@ -107,17 +226,17 @@ BRANCH = Shape("a branch", "One of several delegations that start together.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
     Key("output_key", _ID, "its name in steps.ID.outputs; the agent's id by default"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_BRANCH_WORDS)  # fmt: skip
 CONDITION = Shape("'condition'", "Which of two ways to go.", (
     Key("eval", _SENTENCE, "an expression", is_required=True),
     Key("true", _ID, "a step to run, or an agent to run here, when it holds"),
     Key("false", _ID, "the same for when it does not"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_CONDITION_WORDS)  # fmt: skip
 SWITCH = Shape("'switch'", "Which of several ways to go.", (
     Key("value", _SENTENCE, "an expression", is_required=True),
     Key("cases", MapOf(_ID, keys_are_ids=False), "value → step or agent", is_required=True),
     Key("default", _ID, "where to go when no case fits"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_SWITCH_WORDS)  # fmt: skip
 _COMMAND_KEYS = (
     Key("run", Text("a command", may_be_blank=False),
         "a command: one line or a script; values reach it by env and stdin", may_be_empty=False),
@@ -137,13 +256,13 @@ LOOP = Shape("'loop'", "Run an agent again until its output is good.", (
     Key("until", _SENTENCE, "an expression that ends the loop"),
     Key("max_iterations", Count(1, 1000), "how often at the most; 3 by default"),
     Key("feedback_path", _SENTENCE, "where the judge's feedback stands"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_LOOP_WORDS, foreign=_LOOP_FOREIGN)  # fmt: skip
 STAGE = Shape("a stage", "One stage of a pipeline that every element goes through.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
 ), may_be_empty=True)  # fmt: skip
 MAP = Shape("'map'", "One delegation per element of a list.", (
-    Key("over", _SENTENCE, "the list: a template", is_required=True),
+    Key("over", parts.OverKind(), "the list: a template", is_required=True),
     Key("agent", _ID, "the agent for each element"),
     Key("reduce", _ID, "the agent that gets the collected results"),
     *_INSTRUCTION,
@@ -152,7 +271,7 @@ MAP = Shape("'map'", "One delegation per element of a list.", (
     Key("on_item_failure", Choice("inline", "skip", "abort"),
         "an element that failed: its error text, null, or the whole step fails"),
     Key("stages", ListOf(ShapeOf(STAGE, parts.make_stage)), "a pipeline for each element"),
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, words=_MAP_WORDS)  # fmt: skip
 STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("id", _ID, "its name, unique in the recipe", is_required=True),
     Key("type", Choice(*parts.STEP_TYPES), "optional: the keys below already tell"),
@@ -186,15 +305,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("recovery", Choice("rerun", "ask", "skip"), "what to do with an attempt a crash cut off"),
     Key("cache", Flag(), "reuse the output of an equal step of an earlier run"),
     Key("ui", AnyMap(), "where an editor drew it; it means nothing to a run"),
-), may_be_empty=True, foreign={
-    "needs": "write depends_on",
-    "name": "a step is named by its 'id'",
-    "role": "write agent: the role is the agent's id",
-    "sandbox_mode": "write posture: read_only or writer",
-    "tools": "tools belong to an agent: write them under agents:",
-    "attachments": "not read here: name the files in read_set and the text",
-    "apply_from": "not needed: isolated changes are merged back before dependents start",
-})  # fmt: skip
+), may_be_empty=True, words=_STEP_WORDS, foreign=_STEP_FOREIGN, inner=_STEP_INNER)  # fmt: skip
 
 # --- the recipe ----------------------------------------------------------------------------
 
@@ -218,15 +329,7 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     Key("max_concurrency", Count(1, 1000), "how many subagents may work at once, of steps, branches and elements together"),
     Key("budget", ShapeOf(BUDGET, parts.make_budget), "what a run may cost"),
     Key("$schema", Text(), "the JSON Schema that editors use"),
-), may_be_empty=True, foreign={
-    "limits": "only the user's own stretto.yaml may set limits",
-    "tasks": "write steps:",
-    "nodes": "write steps:",
-    "jobs": "write steps:",
-    "edges": "write depends_on in each step",
-    "contract_version": "not read here: remove it",
-    "strategy": "not read here: remove it",
-})  # fmt: skip
+), may_be_empty=True, words=_BODY_WORDS, foreign=_BODY_FOREIGN)  # fmt: skip
 ENVELOPE = Shape("the root", "A recipe under `workflow:`.", (
     Key("workflow", Anything(), "the recipe", is_required=True),
     *_HEAD,

@@ -27,6 +27,11 @@ Wait: TypeAlias = Literal["all", "any"] | int
 ALL_PRIOR_CONTEXT = "all prior context"
 
 
+def is_all_prior(text: str) -> bool:
+    """These words and nothing else, whatever their case (RECIPES §4)."""
+    return " ".join(text.split()).casefold() == ALL_PRIOR_CONTEXT
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One way to write a recipe. It chooses defaults and nothing else (RECIPES §1)."""

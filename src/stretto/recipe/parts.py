@@ -1,12 +1,13 @@
 """Make the parts of a recipe (the classes of `model`) from the fields that were read."""
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from stretto.documents.kinds import Identifier, ShapeOf
-from stretto.documents.node import MapNode, Node, Path, RefusedNode, ScalarNode, plain
+from stretto.documents.kinds import Identifier, ShapeOf, Text
+from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from stretto.documents.shapes import Fields, JsonSchema, Kind, Reading
 from stretto.recipe.model import (
     Agent,
@@ -120,13 +121,28 @@ class WaitKind(Kind[Any]):
         if isinstance(node, RefusedNode):
             return None
         shown = f"'{node.written[:40]}'" if isinstance(node, ScalarNode) else "this"
-        reading.problem_at(
-            "RCP112", node, at, f"{shown} is not something to wait for", f"write {self.called}"
-        )
+        hint = f"write {self.called}"
+        if isinstance(node, ScalarNode) and isinstance(node.value, str) and node.value.isdecimal():
+            hint = f"write {int(node.value)}, without quotes"
+        reading.problem_at("RCP112", node, at, f"{shown} is not something to wait for", hint)
         return None
 
     def schema(self) -> JsonSchema:
         return {"anyOf": [{"enum": ["all", "any"]}, {"type": "integer", "minimum": 1}]}
+
+
+class OverKind(Text):
+    """The list of a map. A list that is written out is written as JSON, in quotes."""
+
+    def __init__(self) -> None:
+        super().__init__("text that is not empty", may_be_blank=False)
+
+    def read(self, node: Node, at: Path, reading: Reading) -> str | None:
+        if isinstance(node, ListNode):
+            written = json.dumps(plain(node), ensure_ascii=False)
+            hint = f"write it as JSON, in quotes: '{written}'"
+            return self.report_mistyped(node, at, reading, hint)
+        return super().read(node, at, reading)
 
 
 class NamedInput(ShapeOf[Input]):
@@ -176,7 +192,7 @@ def make_input(fields: Fields, reading: Reading) -> Input | None:
                 "remove 'name'",
             )
         name = str(fields.at[-1])
-    elif not fields.written("name"):
+    elif not fields.written("name") and not fields.has_unknown:
         reading.problem_at(
             "RCP102",
             fields.node,
@@ -271,7 +287,7 @@ def make_switch(fields: Fields, reading: Reading) -> Switch:
 
 def make_loop(fields: Fields, reading: Reading) -> Loop:
     ends = fields.written("validator", "until")
-    if not ends:
+    if not ends and not fields.has_unknown:
         reading.problem_at(
             "RCP102",
             fields.node,
@@ -315,7 +331,7 @@ def make_stage(fields: Fields, reading: Reading) -> Stage:
 
 def make_map(fields: Fields, reading: Reading) -> Map:
     doers = fields.written("agent", "stages")
-    if not doers:
+    if not doers and not fields.has_unknown:
         reading.problem_at(
             "RCP102",
             fields.node,

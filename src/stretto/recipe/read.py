@@ -77,7 +77,7 @@ def _recipe(
     document: Document, reading: Reading, body: Fields, envelope: Fields | None, dialect: Dialect
 ) -> Recipe:
     id, title = _written(body, envelope, "id"), _written(body, envelope, "name")
-    if dialect.needs_name and not _has(body, envelope, "name", "id"):
+    if dialect.needs_name and not body.has_unknown and not _has(body, envelope, "name", "id"):
         first = next(iter(body.node.keys.values()), body.node)
         reading.problem_at(
             "RCP102", first, body.at, "a recipe needs 'name'", "name: what it is called"

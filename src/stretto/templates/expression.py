@@ -155,6 +155,7 @@ _ESCAPE = r"(?s)\\(.)"
 _CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
 _SAME = {"&&": "and", "||": "or", "!": "not"}
 _SLIPS = {"=": "==", "===": "==", "!==": "!=", "<>": "!=", "&": "and", "|": "or"}
+_LENGTHS = ("len", "length", "count", "strlen")
 _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t"}
 
 _LARGEST = 10**300
@@ -399,7 +400,8 @@ class _Parser:
         name = self.take()
         if name.text != "size":
             message = f"'{name.text}' cannot be called: only size() can be called"
-            raise NotAnExpression(message, "compute it in a step", name.offset, len(name.text))
+            hint = "write size" if name.text in _LENGTHS else "compute it in a step"
+            raise NotAnExpression(message, hint, name.offset, len(name.text))
         self.take()
         return Unary("size", self.close(self.operation(_OR, depth + 1)))
 

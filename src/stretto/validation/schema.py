@@ -18,8 +18,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stretto.text.patterns import PatternError, compile_pattern
-from stretto.validation.schema_messages import describe_error, explain_error, spell_path
-from stretto.validation.schema_shorthand import meant_type, shorthand_in
+from stretto.validation.schema_messages import (
+    describe_error,
+    explain_error,
+    meant_type,
+    shorthand_in,
+    spell_path,
+)
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:

@@ -1,10 +1,12 @@
 """Every agent exists, is told something, and is given tools that exist and never those that delegate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stretto.documents.node import Path
 from stretto.plan.draft import Draft, DraftStep
 from stretto.recipe.model import (
+    Agent,
     Branch,
     Condition,
     Delegation,
@@ -36,6 +38,7 @@ def check_agents(draft: Draft) -> None:
             users = {use.agent for use in drafted.uses}
             _check_fallback(draft, step.on_failure, (*step.at, "on_failure"), users)
             _check_fallback(draft, step.retry.on_failure, (*step.at, "retry", "on_failure"), users)
+    _check_fallback_circles(draft)
     for agent in draft.recipe.agents.values():
         _check_fallback(
             draft, agent.retry.on_failure, (*agent.at, "retry", "on_failure"), {agent.id}
@@ -93,6 +96,28 @@ def _check_fallback(
             f"fallback agent '{on_failure.fallback}' is not defined or registered",
             _agent_hint(draft, on_failure.fallback),
         )
+
+
+def _check_fallback_circles(draft: Draft) -> None:
+    own = draft.recipe.agents
+    told: set[AgentId] = set()
+    for start in own:
+        chain, id = [start], start
+        while (next_id := _fallback_agent(own, id)) and next_id not in chain:
+            chain.append(next_id)
+            id = next_id
+        if next_id == start and len(chain) > 1 and not told & set(chain):
+            told |= set(chain)
+            spelt = " → ".join([*chain, start])
+            at = (*own[id].at, "retry", "on_failure")
+            message = f"these agents fall back to each other: {spelt}"
+            draft.problem_at("RCP115", at, message, f"write another policy for '{id}'")
+
+
+def _fallback_agent(agents: Mapping[AgentId, Agent], id: AgentId) -> AgentId | None:
+    agent = agents.get(id)
+    on_failure = agent.retry.on_failure if agent else None
+    return on_failure.fallback if on_failure else None
 
 
 def _agent_hint(draft: Draft, name: str) -> str | None:
@@ -186,6 +211,8 @@ def _check_instruction(draft: Draft, listener: _Listener) -> None:
     if text is not None and text.strip():
         return
     if draft.has_problem_below(*((*at, each) for each in ("prompt", "input", "task"))):
+        return
+    if draft.has_unknown_key(at):
         return
     if text is None:
         hint = f"{listener.key}: what the agent is told"

@@ -62,7 +62,16 @@ def _check_site(
         key = (site.at, fault.code, fault.offset)
         if key not in told:
             told.add(key)
+            fault = _quote_word(fault, reference, site)
             draft.problem_inside(site.at, site.parsed.text, fault)
+
+
+def _quote_word(fault: Fault, reference: Reference, site: TemplateSite) -> Fault:
+    """`category == hot`: a lone word in an expression that is no name is most likely a text."""
+    is_lone = len(reference.path) == 1 and not isinstance(site.parsed, Template)
+    if fault.code != "RCP207" or not is_lone or fault.hint.startswith("did you mean"):
+        return fault
+    return replace(fault, hint=f"put a text in quotes: '{reference.text}'")
 
 
 def _item_schema(draft: Draft, drafted: DraftStep, site: TemplateSite, known: Known) -> object:
