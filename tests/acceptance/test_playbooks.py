@@ -272,3 +272,10 @@ def test_no_step_is_given_a_bundled_playbook_unasked(folder: Path) -> None:
     script = write(folder, "s.yaml", "default: Fine.")
     said = stretto(folder, "run", "w.yaml", "--json", "--model", f"scripted:{script}")
     assert lines(said)[-1]["steps"]["a"]["playbooks"] == []
+
+
+def test_a_dry_run_shows_what_each_step_would_be_given(folder: Path) -> None:
+    said = stretto(folder, "plan", "review.yaml", "--json").json["would_run"]
+    assert said[0]["delegations"][0]["playbooks"] == ["review-invoices"]
+    assert "playbooks" not in said[1]["delegations"][0]
+    assert ", playbooks review-invoices" in stretto(folder, "plan", "review.yaml").out

@@ -67,7 +67,11 @@ def has_playbooks(settings: "Settings") -> bool:
 
 
 def equip_plan(
-    plan: "Plan", inputs: Mapping[str, Json], settings: "Settings", now: Callable[[], float]
+    plan: "Plan",
+    inputs: Mapping[str, Json],
+    settings: "Settings",
+    now: Callable[[], float],
+    is_dry_run: bool = False,
 ) -> "tuple[Plan, tuple[str, ...]]":
     """The plan, with the playbooks that each of its agents is given; and what the user should know.
 
@@ -84,7 +88,8 @@ def equip_plan(
         return plan, ()
     try:
         with open_playbooks(settings, now) as library:
-            curate_if_due(library)
+            if not is_dry_run:
+                curate_if_due(library)
             return with_playbooks(plan, inputs, library, choice_limits(settings)), ()
     except StrettoError as error:
         return plan, (f"no step is given playbooks: {error.with_hint}",)

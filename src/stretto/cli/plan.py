@@ -1,10 +1,12 @@
 """`stretto plan`: what a run would do, without calling a model."""
 
 import textwrap
+import time
 from typing import TYPE_CHECKING
 
 import click
 
+from stretto.assembly.playbook_choice import equip_plan
 from stretto.cli.inputs import ask_missing, given_inputs, input_options
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project, open_recipe
@@ -84,7 +86,9 @@ def show_dry_run(
     given = given_inputs(pairs, input_json)
     if not as_json:
         given = ask_missing(project, opened, given)
-    found = dry_run(plan, project.inputs(plan, given), project.settings.model)
+    inputs = project.inputs(plan, given)
+    plan, _ = equip_plan(plan, inputs, project.settings, time.time, is_dry_run=True)
+    found = dry_run(plan, inputs, project.settings.model)
     if as_json:
         print_json(found)
     else:
@@ -128,7 +132,9 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
         model = f", model {each['model']}" if each["model"] else ""
         tools = f", tools {' '.join(each['tools'])}" if each["tools"] else ""
         who = "a command" if each["agent"] == COMMAND_AGENT else f"{each['agent']}{model}{tools}"
-        lines.append(f"   {each['role']}: {who}")
+        given = each.get("playbooks")
+        methods = f", playbooks {' '.join(given)}" if given else ""
+        lines.append(f"   {each['role']}: {who}{methods}")
         lines += [f"     │ {line}" for line in _prompt_lines(each["prompt"], full)]
     return [*lines, ""]
 

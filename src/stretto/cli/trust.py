@@ -20,7 +20,7 @@ from stretto.text.short import relative_path
 @click.option("--list", "is_list", is_flag=True, help="Only show what it would bring.")
 @json_option
 def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
-    """Trust a folder's own stretto.yaml, agents and MCP servers, as they are now.
+    """Trust a folder's own stretto.yaml, agents, playbooks and MCP servers, as they are now.
 
     They are not used before you trust them, and you are asked again when one of them changes.
     """

@@ -171,7 +171,8 @@ class Library:
         found = self.named(name, is_deleted=True)
         with self.store.change():
             # Its time begins anew, or the next curation would prune it again.
-            self.store.set(found.id, deleted_at=None, last_used_at=self.now())
+            used = found.last_used_at if found.is_pinned else self.now()
+            self.store.set(found.id, deleted_at=None, last_used_at=used)
             self.store.note(self.now(), "restore", name, by=by)
         return self.named(name)
 
