@@ -1,5 +1,6 @@
 """An agent of a folder that nobody trusts is not replaced by another of its name without a word."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from support.background_runs import CHAIN, MODEL
@@ -63,7 +64,9 @@ def test_a_server_of_an_untrusted_folder_is_not_called_unknown(tmp_path: Path) -
     write(tmp_path, "stretto.yaml", SERVER)
     write(tmp_path, "recipe.yaml", ASKS_SERVER)
     said = stretto(tmp_path, "run", "recipe.yaml", "--json", env=STRANGE)
-    texts = [each["message"] for each in refused(said, "not_ready")["details"]["problems"]]
+    assert "not used until you trust it" in said.err
+    problems = refused(replace(said, err=""), "not_ready")["details"]["problems"]
+    texts = [each["message"] for each in problems]
     about = [text for text in texts if "tickets" in text]
     assert about == [
         "agent 'clerk': the MCP server 'tickets' is not used: its folder is not trusted"

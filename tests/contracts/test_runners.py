@@ -203,7 +203,8 @@ def test_an_answer_is_held_to_its_schema(kind: Kind, tmp_path: Path) -> None:
 def test_a_rule_that_nobody_can_check_is_a_warning(kind: Kind, tmp_path: Path) -> None:
     result, _ = result_of(kind, ANSWER, tmp_path, rules=("must sound like Goethe",))
     assert isinstance(result, Success)
-    assert result.warnings == ("the rule 'must sound like Goethe' was not checked",)
+    (warning,) = result.warnings
+    assert warning.startswith("the rule 'must sound like Goethe' was not checked")
 
 
 def test_cancelling_ends_an_attempt_soon(kind: Kind, tmp_path: Path) -> None:

@@ -144,14 +144,14 @@ def _sources() -> Iterator[tuple[str, ast.Module]]:
 
 
 def test_only_one_place_names_the_interpreter() -> None:
-    # doctor.py shows it to the user.
+    # doctor.py and entry_points.py show it to the user.
     named = {
         name
         for name, tree in _sources()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in ("executable", "_base_executable")
     }
-    assert named == {"processes/python.py", "assembly/doctor.py"}
+    assert named == {"processes/python.py", "assembly/doctor.py", "registry/entry_points.py"}
 
 
 def test_only_one_place_looks_for_programs() -> None:

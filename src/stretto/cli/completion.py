@@ -98,6 +98,7 @@ OPTIONS = {
     "models": "--help",
     "agents": "--help",
     "trust": "--forget --help --json --list",
+    "playbooks": "--help",
     "prune": "--dry-run --help --json",
     "completion": "--help",
     "help": "--help",

@@ -1,6 +1,7 @@
 """`stretto resume`: continue runs that were interrupted."""
 
 import asyncio
+from contextlib import suppress
 
 import click
 
@@ -38,7 +39,7 @@ async def _resume(
         if run:
             found = await find_run(stretto, run, result.as_json)
             history = await stretto.open(found).history()
-            if history.state.has_ended:
+            if history.state.is_recorded:
                 return await _show_finished(stretto, history.state, result)
         run_ids = [found] if run else await _interrupted(stretto)
         code = 0
@@ -56,6 +57,8 @@ async def _show_finished(stretto: Surface, state: RunState, result: ResultOption
     if not result.as_json:
         again = f"stretto retry {state.run_id} runs it again"
         say(f"run {state.run_id} is finished, there is nothing to resume; {again}", err=True)
+    with suppress(OSError):  # its driver may have died while it tidied up
+        await (await stretto.engine.runs_of()).sweep()
     await print_end(stretto, state, result)
     return exit_code(state)
 
