@@ -1,6 +1,5 @@
 """Which playbooks a run has: where they are found, who is given them, and the count of their use."""
 
-import asyncio
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -136,6 +135,8 @@ class CountedRunner:
 
     async def run(self, request: "AttemptRequest", witness: "Witness") -> "AttemptResult":
         if request.playbooks:
+            import asyncio  # a plan is equipped without a loop
+
             await asyncio.to_thread(self._count, request.playbooks, witness.now())
         return await self._runner.run(request, witness)
 
