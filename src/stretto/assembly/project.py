@@ -374,6 +374,16 @@ class Project:
         prepared = prepare(plan, policy, links)
         return self.with_copy_warnings(prepared, model) if folder else prepared
 
+    def bind(self, plan: "Plan", inputs: Mapping[str, Json]) -> "Plan":
+        """The plan with the sets and timeouts that its inputs say. Raises InvalidInputs."""
+        from stretto.plan.bound_sets import bind_plan
+
+        bound, problems = bind_plan(plan, inputs)
+        if problems:
+            words = "; ".join(problem.message for problem in problems)
+            raise InvalidInputs(f"{plan.name}: {words}", problems)
+        return bound
+
     def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
         given = {name: _copy_input(plan.name, name, value) for name, value in given.items()}
         values, problems = bind(plan.inputs, given, finder_in(self.settings.project))

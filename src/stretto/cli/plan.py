@@ -82,11 +82,12 @@ def show_dry_run(
 ) -> None:
     project = open_project()
     opened = open_recipe(project, recipe)
-    plan = project.with_copy_warnings(project.plan(opened), project.model(None))
+    plan = project.plan(opened)
     given = given_inputs(pairs, input_json)
     if not as_json:
         given = ask_missing(project, opened, given)
     inputs = project.inputs(plan, given)
+    plan = project.with_copy_warnings(project.bind(plan, inputs), project.model(None))
     plan, _ = equip_plan(plan, inputs, project.settings, time.time, is_dry_run=True)
     found = dry_run(plan, inputs, project.settings.model)
     if as_json:

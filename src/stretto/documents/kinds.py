@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from stretto.documents.shapes import Fields, JsonSchema, Kind, Reading, Shape
@@ -135,6 +135,19 @@ class Duration(Kind[float]):
                 {"type": "string", "pattern": pattern},
             ]
         }
+
+
+class DurationOrTemplate(Duration):
+    """Also a text that is rendered first, which is returned as it is."""
+
+    def read(self, node: Node, at: Path, reading: Reading) -> float | None:
+        if isinstance(node, ScalarNode) and isinstance(node.value, str) and "{{" in node.value:
+            return cast(float, node.value)
+        return super().read(node, at, reading)
+
+    def schema(self) -> JsonSchema:
+        ways = cast("list[JsonSchema]", super().schema()["anyOf"])
+        return {"anyOf": [*ways, {"type": "string", "pattern": r"\{\{.*\}\}"}]}
 
 
 class Milliseconds(Duration):

@@ -79,6 +79,7 @@ def assemble(draft: Draft, edges: Edges, width: int) -> Plan:
         stored=stored_names(draft),
         width=recipe.max_concurrency or recipe.dialect.width or width,
         timeout_seconds=recipe.timeout_seconds,
+        timeout_template=cast(Template, draft.timeout.parsed) if draft.timeout else None,
         budget=recipe.budget,
         warnings=tuple(draft.warnings),
         title=recipe.title,
@@ -136,9 +137,13 @@ class _Assembly:
     def step(self) -> PlannedStep:
         written, work = self.written, self._work()
         is_writer = self.posture == "writer"
-        reads = written.read_set or EVERYTHING
+        read_templates = self._templates("read_set", written.read_set)
+        write_templates = self._templates("write_set", written.write_set) if is_writer else ()
+        # Until its inputs are known, a set that names some claims everything.
+        reads = EVERYTHING if read_templates else written.read_set or EVERYTHING
         # An empty write-set of a writer is read as none: claiming everything is the safe side.
         writes = (written.write_set or EVERYTHING) if is_writer else ()
+        writes = EVERYTHING if write_templates else writes
         mode = written.workspace_mode or ("isolated" if is_writer else "shared")
         return PlannedStep(
             id=written.id,
@@ -163,6 +168,23 @@ class _Assembly:
             is_cached=written.is_cached,
             is_recovery_written=written.recovery is not None,
             max_output_tokens=written.max_output_tokens,
+            read_templates=read_templates,
+            write_templates=write_templates,
+            timeout_template=cast(
+                "Template | None",
+                self.draft.parsed[(*written.at, "timeout")] if written.timeout_template else None,
+            ),
+        )
+
+    def _templates(self, key: str, texts: tuple[str, ...] | None) -> tuple[Template, ...]:
+        """All of a set, if any of it names an input."""
+        if not any("{{" in text for text in texts or ()):
+            return ()
+        at = (*self.written.at, key)
+        places = (self.draft.element(at, i, text) for i, text in enumerate(texts or ()))
+        return tuple(
+            cast(Template, self.draft.parsed.get(place) or Template.verbatim(text))
+            for place, text in zip(places, texts or (), strict=True)
         )
 
     def _guess_recovery(self) -> Recovery:

@@ -25,6 +25,7 @@ from stretto.plan.rules.steps import (
     warn_empty,
 )
 from stretto.plan.rules.templates import (
+    check_early,
     check_lists,
     check_references,
     check_statuses,
@@ -41,6 +42,7 @@ _RULES = (
     check_targets,
     check_instructions,
     check_references,
+    check_early,
     check_lists,
     check_statuses,
     check_waits,

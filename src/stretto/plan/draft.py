@@ -68,6 +68,7 @@ class DraftStep:
     sites: list[TemplateSite]  # its own texts, and the prompts of the recipe's agents in it
     targets: list[tuple[Path, str]]
     later: list[TemplateSite]  # decided once the step has ended
+    early: list[TemplateSite]  # filled in before the run: sets and timeout
     posture: Posture
 
 
@@ -80,6 +81,7 @@ class Draft:
     by_id: dict[StepId, DraftStep] = field(default_factory=dict)
     prompts: dict[AgentId, Template] = field(default_factory=dict)  # of the recipe's own agents
     output: TemplateSite | None = None
+    timeout: TemplateSite | None = None  # of the whole run, where it names inputs
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     parsed: "dict[Path, Template | Expression]" = field(default_factory=dict)
@@ -187,6 +189,9 @@ def make_draft(recipe: Recipe, catalog: Catalog, limits: Limits) -> Draft:
     if recipe.output is not None:
         at = (*recipe.at, "output")
         draft.output = TemplateSite(at, _template(draft, at, recipe.output))
+    if recipe.timeout_template is not None:
+        at = (*recipe.at, "timeout")
+        draft.timeout = TemplateSite(at, _template(draft, at, recipe.timeout_template))
     return draft
 
 
@@ -211,6 +216,7 @@ def _draft_step(draft: Draft, step: Step) -> DraftStep:
         sites=sites,
         targets=list(_targets(step)),
         later=list(_decisions(draft, (*step.at, "merge_when"), step.merge_when)),
+        early=list(_early_sites(draft, step)),
         posture=step.posture or ("writer" if is_writer else "read_only"),
     )
 
@@ -326,6 +332,17 @@ def _command_sites(
     if command.stdin is not None:
         at = (*command.at, "stdin")
         yield TemplateSite(at, _template(draft, at, command.stdin), local)
+
+
+def _early_sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
+    for key, texts in (("read_set", step.read_set), ("write_set", step.write_set)):
+        for position, text in enumerate(texts or ()):
+            if "{{" in text:
+                at = draft.element((*step.at, key), position, text)
+                yield TemplateSite(at, _template(draft, at, text))
+    if step.timeout_template is not None:
+        at = (*step.at, "timeout")
+        yield TemplateSite(at, _template(draft, at, step.timeout_template))
 
 
 def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[TemplateSite]:

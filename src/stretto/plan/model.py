@@ -207,6 +207,10 @@ class PlannedStep(_Part, frozen=True):
     merge_after: StepId | None = None  # with merge_back: after
     merge_when: Expression | None = None
     is_gated_by_permission: bool = False  # for one run, not by the recipe
+    # As written, where they name inputs: the sets and the timeout above are made from these.
+    read_templates: tuple[Template, ...] = ()
+    write_templates: tuple[Template, ...] = ()
+    timeout_template: Template | None = None
 
     def __post_init__(self) -> None:
         _ = self.claims  # a stored plan with a set that is no glob is refused when it is read
@@ -281,6 +285,7 @@ class Plan(_Part, frozen=True):
     warnings: tuple[Problem, ...]
     title: str = ""
     playbooks: Mapping[str, PlannedPlaybook] = msgspec.field(default_factory=dict)  # by name
+    timeout_template: Template | None = None  # as in a step
 
     def step(self, id: StepId) -> PlannedStep:
         return next(step for step in self.steps if step.id == id)

@@ -10,6 +10,7 @@ from stretto.documents.kinds import (
     Choice,
     Count,
     Duration,
+    DurationOrTemplate,
     Either,
     Flag,
     Identifier,
@@ -144,6 +145,7 @@ _BODY_FOREIGN = {
 
 _ID = Identifier()
 _DURATION = Duration()
+_DURATION_OR_TEMPLATE = DurationOrTemplate()
 _MILLISECONDS = Milliseconds()
 _SENTENCE = Text("text that is not empty", may_be_blank=False)
 _LINE = Text("one line of text", may_be_blank=False, one_line=True)
@@ -289,7 +291,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("output", ShapeOf(OUTPUT, parts.make_output), "its format, schema and stored name"),
     Key("model", _LINE, "the model for this step: provider:name"),
     Key("max_output_tokens", _OUTPUT_TOKENS, "tokens of one answer, before the agent's own limit"),
-    Key("timeout", _DURATION, "how long all its attempts, branches and waits may take"),
+    Key("timeout", _DURATION_OR_TEMPLATE, "how long all its attempts, branches and waits may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),
     Key("on_failure", _POLICY, "inline, skip, block, abort or fallback:AGENT"),
@@ -297,8 +299,8 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("posture", Choice("read_only", "writer"), "may it change files?"),
     Key("permission_mode", Choice("read_only", "auto", "ask", same={"read-only": "read_only"}),
         "another word for posture: read_only, or else a writer"),
-    Key("read_set", _GLOBS, "globs of the files it may read"),
-    Key("write_set", _GLOBS, "globs of the files it may write"),
+    Key("read_set", _GLOBS, "globs of the files it may read; {{inputs.NAME}} is filled in before the run"),
+    Key("write_set", _GLOBS, "globs of the files it may write; {{inputs.NAME}} is filled in before the run"),
     Key("workspace_mode", Choice("shared", "isolated"), "the workspace itself, or its own copy"),
     Key("merge_back", parts.MergeBackKind(), "when an isolated change is applied"),
     Key("merge_when", _SENTENCE, "with merge_back: after STEP, an expression: is it applied?"),
@@ -324,7 +326,7 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     Key("steps", ListOf(ShapeOf(STEP, parts.make_step)), "the work: a list of steps",
         is_required=True),
     Key("output", _SENTENCE, "a template for the result"),
-    Key("timeout", _DURATION, "how long the whole run may take"),
+    Key("timeout", _DURATION_OR_TEMPLATE, "how long the whole run may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("max_concurrency", Count(1, 1000), "how many subagents may work at once, of steps, branches and elements together"),
     Key("budget", ShapeOf(BUDGET, parts.make_budget), "what a run may cost"),

@@ -221,6 +221,7 @@ class Step:
     when: str | None = None
     model: str | None = None
     timeout_seconds: float | None = None
+    timeout_template: str | None = None  # a timeout that names inputs
     retry: Retry = Retry()
     on_failure: OnFailure | None = None
     is_gated: bool = False
@@ -252,6 +253,7 @@ class Recipe:
     steps: tuple[Step, ...] = ()
     output: str | None = None
     timeout_seconds: float | None = None
+    timeout_template: str | None = None
     max_concurrency: int | None = None
     budget: Budget = Budget()
     problems: tuple[Problem, ...] = ()  # found while reading; `build` adds its own

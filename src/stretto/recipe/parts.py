@@ -400,6 +400,7 @@ def make_step(fields: Fields, reading: Reading) -> Step:
         instruction_at=instruction_at,
         depends_on=depends_on,
         timeout_seconds=timeout_of(fields, reading),
+        timeout_template=fields.get("timeout", str),
         is_gated=fields.get("gate", str) == "human",
         posture=_posture(fields, reading),
         merge_back=merge.how if merge else None,

@@ -104,6 +104,7 @@ def _recipe(
         steps=body.many("steps") or (),
         output=body.get("output", str),
         timeout_seconds=timeout_of(body, reading),
+        timeout_template=body.get("timeout", str),
         max_concurrency=body.get("max_concurrency", int),
         budget=body.get("budget", Budget) or Budget(),
         problems=tuple(reading.problems),

@@ -77,6 +77,7 @@ def warn_empty(draft: Draft) -> None:
 
 MOST_GLOBS = 256
 # As in a .gitignore (`!path`), and as in shells that can do more than we: `{!a,b}`, `!(a)`.
+_REFERENCE = re.compile(r"\{\{.*?\}\}")
 _EXCLUDES = re.compile(r"^\s*!|[{,]\s*!|!\(")
 
 
@@ -133,7 +134,13 @@ def _check_globs(draft: Draft, at: Path, texts: Sequence[str]) -> None:
 
     count = 0
     for position, text in enumerate(texts):
-        glob = parse_glob(text)
+        if "{{" in text and "[" in text:
+            message = f"'{text}' has a reference beside a '[': what is inserted is literal text"
+            here = draft.element(at, position, text)
+            draft.problem_at("RCP122", here, message, "write it without '['")
+            continue
+        text_later = _REFERENCE.sub("x", text)  # any value that may stand there is a name or a path
+        glob = parse_glob(text_later)
         if _EXCLUDES.search(text):
             message = f"'{text}' would exclude something, and a set only says what is in it"
             hint = "list what the step touches; a file whose name begins with '!' is './!name'"

@@ -40,6 +40,26 @@ def check_references(draft: Draft) -> None:
         _check_site(draft, draft.output, known, told, good)
 
 
+def check_early(draft: Draft) -> None:
+    """Sets and timeouts are known before the run exists, so they may name inputs and nothing else."""
+    known = Known(inputs={declared.name: declared.type for declared in draft.recipe.inputs})
+    sites = [site for drafted in draft.steps for site in drafted.early]
+    for site in (*sites, *((draft.timeout,) if draft.timeout else ())):
+        for reference in site.references:
+            fault = check_reference(reference, known)
+            if reference.path[0] != "inputs":
+                names = ", ".join(f"{{{{inputs.{name}}}}}" for name in known.inputs)
+                fault = Fault(
+                    "RCP206",
+                    f"'{reference.text}' is not known before the run",
+                    f"a set or a timeout may name inputs only: {names or 'declare one'}",
+                    reference.offset,
+                    len(reference.text),
+                )
+            if fault is not None:
+                draft.problem_inside(site.at, site.parsed.text, fault)
+
+
 def _check_site(
     draft: Draft,
     site: TemplateSite,
@@ -222,8 +242,8 @@ def _warn_unused_agents(draft: Draft) -> None:
 
 def _warn_unused_inputs(draft: Draft) -> None:
     unused: set[object] = {declared.name for declared in draft.recipe.inputs}
-    sites = (site for drafted in draft.steps for site in drafted.sites)
-    for site in chain(sites, (draft.output,) if draft.output else ()):
+    sites = (site for drafted in draft.steps for site in (*drafted.sites, *drafted.early))
+    for site in chain(sites, filter(None, (draft.output, draft.timeout))):
         if not unused:
             return
         for reference in site.references:

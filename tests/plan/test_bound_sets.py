@@ -1,0 +1,133 @@
+"""Sets and timeouts that are made from inputs, before the run exists (RECIPES §2)."""
+
+import pytest
+
+from stretto.globs.glob import Glob, parse_glob
+from stretto.plan.bound_sets import bind_plan
+from stretto.plan.dry_run import waves
+from stretto.plan.model import Plan, decode_plan, encode_plan
+from stretto.vocabulary.json_value import Json
+from support.recipes import plan_of, problem_of
+
+RECIPE = """
+name: t
+inputs:
+  - {name: a}
+  - {name: b, default: docs}
+  - {name: files, type: json}
+  - {name: limit, default: 3m}
+TIMEOUT
+steps:
+  - {id: one, subagent: writer, prompt: x, posture: writer, write_set: SET}
+  - {id: two, subagent: writer, prompt: x, posture: writer, write_set: ["{{inputs.b}}/**"]}
+"""
+
+
+def planned(written: str = '["{{inputs.a}}"]', timeout: str = "") -> Plan:
+    return plan_of(RECIPE.replace("SET", written).replace("TIMEOUT", timeout))
+
+
+def bound(plan: Plan, **inputs: Json) -> Plan:
+    result, problems = bind_plan(plan, {"b": "docs", "limit": "3m", **inputs})
+    assert problems == ()
+    return result
+
+
+def refusals(plan: Plan, **inputs: Json) -> list[str]:
+    _, problems = bind_plan(plan, {"b": "docs", "limit": "3m", **inputs})
+    return [problem.code for problem in problems]
+
+
+def test_a_set_is_made_from_inputs_and_conflicts_are_planned_with_it() -> None:
+    plan = planned()
+    assert waves(plan) == (("one",), ("two",))  # until it is known, everything is claimed
+    apart = bound(plan, a="src/a.py")
+    assert apart.steps[0].write_set == ("src/a.py",)
+    assert waves(apart) == (("one", "two"),)
+    assert waves(bound(plan, a="docs/a.md")) == (("one",), ("two",))
+
+
+def test_a_stored_plan_can_be_bound_again_with_other_inputs() -> None:
+    plan = decode_plan(encode_plan(bound(planned(), a="src")))
+    assert bound(plan, a="lib").steps[0].write_set == ("lib",)
+
+
+def test_a_list_stands_for_its_elements() -> None:
+    plan = planned('"{{inputs.files}}"')
+    assert bound(plan, files=["x.py", "y/z.py"]).steps[0].write_set == ("x.py", "y/z.py")
+    assert refusals(plan, files=[]) == ["RCP122"]
+    assert refusals(plan, files=["x", ["y"]]) == ["RCP122"]
+
+
+@pytest.mark.parametrize("value", ["**", "*", "a*b", "{a,b}", "x?", "[a]", "a,b", "!x"])
+def test_a_value_is_literal_text_and_no_pattern(value: str) -> None:
+    (text,) = bound(planned(), a=value).steps[0].write_set
+    glob = parse_glob(text)
+    assert isinstance(glob, Glob)
+    assert glob.matches(value)
+    assert not glob.matches("other/file.py")
+    assert not glob.matches("a")
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("../x", "RCP121"),
+        ("x/../../y", "RCP121"),
+        ("/etc", "RCP121"),
+        ("x//y", "RCP121"),
+        ("x/./y", "RCP121"),
+        ("~/x", "RCP121"),
+        ("c:/x", "RCP121"),
+        ("", "RCP122"),
+        ("  ", "RCP122"),
+        (None, "RCP122"),
+        ("a\nb", "RCP122"),
+        ("a\x00b", "RCP122"),
+        ("a\\b", "RCP122"),
+        ("x" * 2000, "RCP122"),
+        ({"x": 1}, "RCP122"),
+    ],
+)
+def test_a_value_that_leads_elsewhere_or_nowhere_is_refused(value: Json, code: str) -> None:
+    assert refusals(planned(), a=value) == [code]
+
+
+@pytest.mark.parametrize("value", [".", "..", "/", "./x", ""])
+def test_a_value_behind_a_folder_cannot_widen_it(value: str) -> None:
+    assert refusals(planned('["out/{{inputs.a}}"]'), a=value) != []
+
+
+def test_a_value_that_begins_a_set_may_be_the_workspace_itself() -> None:
+    plan = planned('["{{inputs.a}}/**"]')
+    assert waves(bound(plan, a=".")) == (("one",), ("two",))
+    assert bound(plan, a="./src").steps[0].write_set == ("./src/**",)
+
+
+def test_timeouts_are_made_from_inputs_too() -> None:
+    plan = planned('["x"], timeout: "{{inputs.limit}}"', 'timeout: "{{inputs.limit}}"')
+    made = bound(plan)
+    assert (made.timeout_seconds, made.steps[0].timeout_seconds) == (180, 180)
+    assert refusals(plan, limit="soon") == ["RCP110", "RCP110"]
+    assert refusals(plan, limit="-3") == ["RCP110", "RCP110"]
+
+
+@pytest.mark.parametrize("path", ["steps.two.output", "item", "a", "run.id"])
+@pytest.mark.parametrize("key", ["write_set: [x], timeout", "read_set"])
+def test_nothing_but_inputs_is_known_before_the_run(key: str, path: str) -> None:
+    text = RECIPE.replace("write_set: SET", f'{key}: "{{{{{path}}}}}"').replace("TIMEOUT", "")
+    problem = problem_of(text)
+    assert problem.code == "RCP206"
+    assert "may name inputs only" in (problem.hint or "")
+
+
+def test_an_unknown_input_in_a_set_is_a_problem() -> None:
+    assert (
+        problem_of(RECIPE.replace("SET", '["{{inputs.z}}"]').replace("TIMEOUT", "")).code
+        == "RCP202"
+    )
+
+
+def test_a_reference_cannot_stand_in_a_character_class() -> None:
+    text = RECIPE.replace("SET", '["x[{{inputs.a}}]"]').replace("TIMEOUT", "")
+    assert problem_of(text).code == "RCP122"
