@@ -114,6 +114,11 @@ def test_a_recipe_that_names_a_broken_agent_is_told_where_it_is_broken(tmp_path)
     assert problem.hint.startswith("its file cannot be used: agents/mine.md:3: 'max_turns' must be")
 
 
+def test_a_file_of_an_agent_knows_no_inputs(tmp_path):
+    read = read_agent_file(write(tmp_path / "mine.md", head='timeout: "{{inputs.limit}}"\n'))
+    assert [(problem.code, problem.place.line) for problem in read.problems] == [("RCP110", 3)]
+
+
 def test_folders_that_are_not_there_hold_nothing(tmp_path):
     assert set(agent_files((tmp_path / "no",), tmp_path)) == set(agent_files((), tmp_path))
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from stretto.globs.glob import Glob, parse_glob
+from stretto.globs.glob import parse_globs
 from stretto.plan.bound_sets import bind_plan
 from stretto.plan.dry_run import waves
 from stretto.plan.model import Plan, decode_plan, encode_plan
+from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
 from support.recipes import plan_of, problem_of
 
@@ -24,7 +25,11 @@ steps:
 
 
 def planned(written: str = '["{{inputs.a}}"]', timeout: str = "") -> Plan:
-    return plan_of(RECIPE.replace("SET", written).replace("TIMEOUT", timeout))
+    return plan_of(plan_text(timeout, written))
+
+
+def plan_text(timeout: str, written: str = "[x]") -> str:
+    return RECIPE.replace("SET", written).replace("TIMEOUT", timeout)
 
 
 def bound(plan: Plan, **inputs: Json) -> Plan:
@@ -59,14 +64,42 @@ def test_a_list_stands_for_its_elements() -> None:
     assert refusals(plan, files=["x", ["y"]]) == ["RCP122"]
 
 
-@pytest.mark.parametrize("value", ["**", "*", "a*b", "{a,b}", "x?", "[a]", "a,b", "!x"])
-def test_a_value_is_literal_text_and_no_pattern(value: str) -> None:
-    (text,) = bound(planned(), a=value).steps[0].write_set
-    glob = parse_glob(text)
-    assert isinstance(glob, Glob)
+@pytest.mark.parametrize(
+    ("value", "path", "other"),
+    [
+        ("**", "any/where.py", "/outside"),
+        ("src/*.py", "src/a.py", "src/a.md"),
+        ("{a,b}/x", "b/x", "c/x"),
+        ("src", "src/deep/a.py", "srcx/a.py"),
+    ],
+)
+def test_text_is_a_glob_once_it_is_filled_in(value: str, path: str, other: str) -> None:
+    (glob,) = parse_globs(bound(planned(), a=value).steps[0].write_set)
+    assert glob.matches(path)
+    assert not glob.matches(other)
+
+
+@pytest.mark.parametrize(
+    "value", ["app/[id]/page.tsx", "a*b.py", "{a,b}.md", "x?.md", "a,b.md", "!x.md", "a!(b).md"]
+)
+def test_the_path_of_a_file_is_that_file_and_no_pattern(value: str) -> None:
+    text = RECIPE.replace("{name: a}", "{name: a, type: file_path}")
+    plan = plan_of(text.replace("SET", '["{{inputs.a}}"]').replace("TIMEOUT", ""))
+    (glob,) = parse_globs(bound(plan, a=value).steps[0].write_set)
     assert glob.matches(value)
-    assert not glob.matches("other/file.py")
-    assert not glob.matches("a")
+    for other in ("app/i/page.tsx", "axb.py", "a.md", "xy.md", "b.md", "x.md", "other/file.py"):
+        assert not glob.matches(other)
+
+
+def test_an_element_of_a_list_can_be_named() -> None:
+    plan = planned('["{{inputs.files[1]}}"]')
+    assert bound(plan, files=["x.py", "y.py"]).steps[0].write_set == ("y.py",)
+    assert refusals(plan, files=["x.py"]) == ["RCP122"]
+
+
+def test_every_glob_that_is_wrong_is_told() -> None:
+    plan = planned('["{{inputs.a}}", "x/{{inputs.b}}"]')
+    assert refusals(plan, a="!src", b="[z-a]") == ["RCP122", "RCP122", "RCP122"]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +143,14 @@ def test_timeouts_are_made_from_inputs_too() -> None:
     assert (made.timeout_seconds, made.steps[0].timeout_seconds) == (180, 180)
     assert refusals(plan, limit="soon") == ["RCP110", "RCP110"]
     assert refusals(plan, limit="-3") == ["RCP110", "RCP110"]
+
+
+def test_so_is_the_timeout_of_an_agent_of_the_recipe() -> None:
+    agents = 'agents: {writer: {prompt: x, timeout: "{{inputs.limit}}"}}'
+    plan = planned('["x"]', agents)
+    assert bound(plan, limit="90").agents[AgentId("writer")].timeout_seconds == 90
+    assert refusals(plan, limit="soon") == ["RCP110"]
+    assert problem_of(plan_text(agents.replace("inputs.limit", "item"))).code == "RCP206"
 
 
 @pytest.mark.parametrize("path", ["steps.two.output", "item", "a", "run.id"])

@@ -130,6 +130,10 @@ def read_agent_file(
     if not is_foreign:
         _check_tools(agent, fields, reading, tools)
     _check_schema(agent, fields, reading)
+    if agent.timeout_template is not None:
+        message = "an agent file knows no inputs, so its timeout is a duration"
+        node, at = fields.node.entries["timeout"], fields.path("timeout")
+        reading.problem_at("RCP110", node, at, message, "write a duration such as 90s or 3m")
     problems = tuple(reading.problems)
     return AgentFile(agent.id, document.source.file, None if problems else agent, problems)
 

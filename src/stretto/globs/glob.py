@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from unicodedata import normalize
@@ -23,6 +23,7 @@ from stretto.globs.pattern import (
 MOST_CHARACTERS = 1024
 MOST_SEGMENTS = 64
 MOST_ALTERNATIVES = 64
+MOST_OF_A_SET = 256
 
 # Possessive, so that a ']' right after the opening is always a member: `[]` stays unclosed.
 _CLASS = r"\[[!^]?+\]?+[^\]/]*\]"
@@ -31,6 +32,8 @@ _LETTER = re.compile(rf"{_CLASS}|\*+|.")
 _RANGE = re.compile(r"(.)-(.)|(.)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _OUTSIDE = re.compile(r"[/~]|[A-Za-z]:")
+# As in a .gitignore (`!path`), and as in shells that can do more than we: `{!a,b}`, `!(a)`.
+_EXCLUDES = re.compile(r"^\s*!|[{,]\s*!|!\(")
 _WILD = frozenset("*?[{")
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 _LOOKS_OUTSIDE = re.compile(r"~|[A-Za-z]:")
@@ -38,7 +41,7 @@ _LOOKS_OUTSIDE = re.compile(r"~|[A-Za-z]:")
 
 @dataclass(frozen=True, slots=True)
 class GlobFault:
-    code: str  # RCP121 leaves the workspace, RCP122 is no glob
+    code: str  # RCP121 leaves the workspace, RCP122 is no glob, RCP118 too many
     message: str
     hint: str = ""
 
@@ -77,6 +80,26 @@ def parse_glob(text: str) -> Glob | GlobFault:
 def parse_globs(texts: Iterable[str]) -> tuple[Glob, ...]:
     """What is no glob is left out."""
     return tuple(glob for glob in map(parse_glob, texts) if isinstance(glob, Glob))
+
+
+def set_faults(texts: Sequence[str]) -> Iterator[tuple[int | None, GlobFault]]:
+    """What is wrong with the globs of a set, each with its position; None: with all of them."""
+    count = 0
+    for position, text in enumerate(texts):
+        if _EXCLUDES.search(text):
+            message = f"'{text}' would exclude something, and a set only says what is in it"
+            hint = "list what the step touches; a file whose name begins with '!' is './!name'"
+            yield position, GlobFault("RCP122", message, hint)
+            continue
+        glob = parse_glob(text)
+        if isinstance(glob, GlobFault):
+            yield position, glob
+        else:
+            count += len(glob.patterns)
+    # Every glob of a step may have to be compared with every one of another.
+    if count > MOST_OF_A_SET:
+        message = f"this set stands for {count:,} globs; at most {MOST_OF_A_SET} are allowed"
+        yield None, GlobFault("RCP118", message, "name folders instead of files")
 
 
 def overlap(a: Glob, b: Glob) -> bool:

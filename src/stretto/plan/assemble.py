@@ -79,7 +79,7 @@ def assemble(draft: Draft, edges: Edges, width: int) -> Plan:
         stored=stored_names(draft),
         width=recipe.max_concurrency or recipe.dialect.width or width,
         timeout_seconds=recipe.timeout_seconds,
-        timeout_template=cast(Template, draft.timeout.parsed) if draft.timeout else None,
+        timeout_template=draft.timeout_template(recipe.at),
         budget=recipe.budget,
         warnings=tuple(draft.warnings),
         title=recipe.title,
@@ -102,6 +102,7 @@ def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
         max_output_tokens=agent.max_output_tokens,
         timeout_seconds=agent.timeout_seconds,
         validation=agent.validation,
+        timeout_template=draft.timeout_template(agent.at) if agent.is_local else None,
     )
 
 
@@ -170,10 +171,7 @@ class _Assembly:
             max_output_tokens=written.max_output_tokens,
             read_templates=read_templates,
             write_templates=write_templates,
-            timeout_template=cast(
-                "Template | None",
-                self.draft.parsed[(*written.at, "timeout")] if written.timeout_template else None,
-            ),
+            timeout_template=self.draft.timeout_template(written.at),
         )
 
     def _templates(self, key: str, texts: tuple[str, ...] | None) -> tuple[Template, ...]:

@@ -81,7 +81,7 @@ class Draft:
     by_id: dict[StepId, DraftStep] = field(default_factory=dict)
     prompts: dict[AgentId, Template] = field(default_factory=dict)  # of the recipe's own agents
     output: TemplateSite | None = None
-    timeout: TemplateSite | None = None  # of the whole run, where it names inputs
+    early: list[TemplateSite] = field(default_factory=list)  # timeouts of the run and of agents
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     parsed: "dict[Path, Template | Expression]" = field(default_factory=dict)
@@ -164,6 +164,11 @@ class Draft:
             for problem in self.recipe.problems
         )
 
+    def timeout_template(self, at: Path) -> Template | None:
+        """The timeout of this part, if it names inputs."""
+        parsed = self.parsed.get((*at, "timeout"))
+        return parsed if isinstance(parsed, Template) else None
+
     def is_written(self, at: Path) -> bool:
         return self.recipe.root is not None and find_key(self.recipe.root, at) is not None
 
@@ -182,6 +187,7 @@ def make_draft(recipe: Recipe, catalog: Catalog, limits: Limits) -> Draft:
     draft = Draft(recipe, catalog, limits)
     for agent in recipe.agents.values():
         draft.prompts[agent.id] = _template(draft, (*agent.at, "prompt"), agent.prompt)
+        draft.early.extend(_timeout_site(draft, agent.at, agent.timeout_template))
     for step in recipe.steps:
         drafted = _draft_step(draft, step)
         draft.steps.append(drafted)
@@ -189,9 +195,7 @@ def make_draft(recipe: Recipe, catalog: Catalog, limits: Limits) -> Draft:
     if recipe.output is not None:
         at = (*recipe.at, "output")
         draft.output = TemplateSite(at, _template(draft, at, recipe.output))
-    if recipe.timeout_template is not None:
-        at = (*recipe.at, "timeout")
-        draft.timeout = TemplateSite(at, _template(draft, at, recipe.timeout_template))
+    draft.early.extend(_timeout_site(draft, recipe.at, recipe.timeout_template))
     return draft
 
 
@@ -340,9 +344,12 @@ def _early_sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
             if "{{" in text:
                 at = draft.element((*step.at, key), position, text)
                 yield TemplateSite(at, _template(draft, at, text))
-    if step.timeout_template is not None:
-        at = (*step.at, "timeout")
-        yield TemplateSite(at, _template(draft, at, step.timeout_template))
+    yield from _timeout_site(draft, step.at, step.timeout_template)
+
+
+def _timeout_site(draft: Draft, at: Path, text: str | None) -> Iterator[TemplateSite]:
+    if text is not None:
+        yield TemplateSite((*at, "timeout"), _template(draft, (*at, "timeout"), text))
 
 
 def _decisions(draft: Draft, at: Path, text: str | None) -> Iterator[TemplateSite]:

@@ -68,6 +68,7 @@ class PlannedAgent(_Part, frozen=True):
     timeout_seconds: float | None
     validation: Validation
     max_output_tokens: int | None = None  # of one answer; None: the model's own limit
+    timeout_template: Template | None = None  # as in a step
 
 
 class PlannedCommand(_Part, frozen=True):

@@ -9,7 +9,6 @@ from stretto.documents.kinds import (
     Anything,
     Choice,
     Count,
-    Duration,
     DurationOrTemplate,
     Either,
     Flag,
@@ -144,7 +143,6 @@ _BODY_FOREIGN = {
 }
 
 _ID = Identifier()
-_DURATION = Duration()
 _DURATION_OR_TEMPLATE = DurationOrTemplate()
 _MILLISECONDS = Milliseconds()
 _SENTENCE = Text("text that is not empty", may_be_blank=False)
@@ -206,7 +204,7 @@ AGENT = Shape("an agent", "Who does the work: a role, a prompt, tools and limits
     Key("fallback_models", ListOf(_LINE, or_one=True), "models to turn to when that one fails"),
     Key("max_turns", Count(1, 1000), "model turns of one attempt"),
     Key("max_output_tokens", _OUTPUT_TOKENS, "tokens of one answer; an answer that is cut fails"),
-    Key("timeout", _DURATION, "how long one attempt may take"),
+    Key("timeout", _DURATION_OR_TEMPLATE, "how long one attempt may take"),
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),
     Key("validation", ShapeOf(VALIDATION, parts.make_validation), "what its output must satisfy"),

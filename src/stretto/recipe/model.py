@@ -93,6 +93,7 @@ class Agent:
     max_turns: int | None = None
     max_output_tokens: int | None = None
     timeout_seconds: float | None = None
+    timeout_template: str | None = None  # a timeout that names inputs
     retry: Retry = Retry()
     validation: Validation = Validation()
     posture: Posture | None = None

@@ -263,6 +263,7 @@ def make_agent(fields: Fields, reading: Reading) -> Agent:
         max_turns=fields.get("max_turns", int),
         max_output_tokens=fields.get("max_output_tokens", int),
         timeout_seconds=timeout_of(fields, reading),
+        timeout_template=fields.get("timeout", str),
         retry=fields.get("retry", Retry) or Retry(),
         validation=fields.get("validation", Validation) or Validation(),
         posture=cast("Posture | None", fields.get("posture", str)),

@@ -18,7 +18,7 @@ def test_a_set_may_have_256_globs(key: str) -> None:
     assert problems_of(step(key, *files(256))) == ()
     problem = problem_of(step(key, *files(257)))
     assert problem.code == "RCP118"
-    assert problem.message == f"the {key} stands for 257 globs; at most 256 are allowed"
+    assert problem.message == "this set stands for 257 globs; at most 256 are allowed"
     assert problem.hint == "name folders instead of files"
     assert under_caret(problem).startswith("[f0, f1")
 

@@ -75,10 +75,7 @@ def warn_empty(draft: Draft) -> None:
                 draft.warning_at("RCP906", at, message, "write what it needs, or remove it")
 
 
-MOST_GLOBS = 256
-# As in a .gitignore (`!path`), and as in shells that can do more than we: `{!a,b}`, `!(a)`.
 _REFERENCE = re.compile(r"\{\{.*?\}\}")
-_EXCLUDES = re.compile(r"^\s*!|[{,]\s*!|!\(")
 
 
 def check_sets(draft: Draft) -> None:
@@ -130,29 +127,19 @@ def _agent_names(agents: Sequence[Agent]) -> str:
 
 
 def _check_globs(draft: Draft, at: Path, texts: Sequence[str]) -> None:
-    from stretto.globs.glob import GlobFault, parse_glob  # on use: most recipes have no sets
+    from stretto.globs.glob import set_faults  # on use: most recipes have no sets
 
-    count = 0
-    for position, text in enumerate(texts):
-        if "{{" in text and "[" in text:
-            message = f"'{text}' has a reference beside a '[': what is inserted is literal text"
+    # What stands for a reference is known later, and is a path or a part of one.
+    later = [_REFERENCE.sub("…", text) for text in texts]
+    for position, (text, filled) in enumerate(zip(texts, later, strict=True)):
+        if filled != text and "[" in filled:
+            message = f"'{text}' has a reference beside a '[', which may become a part of it"
             here = draft.element(at, position, text)
             draft.problem_at("RCP122", here, message, "write it without '['")
-            continue
-        text_later = _REFERENCE.sub("x", text)  # any value that may stand there is a name or a path
-        glob = parse_glob(text_later)
-        if _EXCLUDES.search(text):
-            message = f"'{text}' would exclude something, and a set only says what is in it"
-            hint = "list what the step touches; a file whose name begins with '!' is './!name'"
-            draft.problem_at("RCP122", draft.element(at, position, text), message, hint)
-        elif isinstance(glob, GlobFault):
-            draft.problem_at(glob.code, draft.element(at, position, text), glob.message, glob.hint)
-        else:
-            count += len(glob.patterns)
-    # Every glob of a step may have to be compared with every one of another.
-    if count > MOST_GLOBS:
-        message = f"the {at[-1]} stands for {count:,} globs; at most {MOST_GLOBS} are allowed"
-        draft.problem_at("RCP118", at, message, "name folders instead of files")
+            later[position] = "x"
+    for where, fault in set_faults(later):
+        here = at if where is None else draft.element(at, where, texts[where])
+        draft.problem_at(fault.code, here, fault.message, fault.hint)
 
 
 def check_schemas(draft: Draft) -> None:

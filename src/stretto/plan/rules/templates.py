@@ -44,7 +44,7 @@ def check_early(draft: Draft) -> None:
     """Sets and timeouts are known before the run exists, so they may name inputs and nothing else."""
     known = Known(inputs={declared.name: declared.type for declared in draft.recipe.inputs})
     sites = [site for drafted in draft.steps for site in drafted.early]
-    for site in (*sites, *((draft.timeout,) if draft.timeout else ())):
+    for site in (*draft.early, *sites):
         for reference in site.references:
             fault = check_reference(reference, known)
             if reference.path[0] != "inputs":
@@ -243,7 +243,7 @@ def _warn_unused_agents(draft: Draft) -> None:
 def _warn_unused_inputs(draft: Draft) -> None:
     unused: set[object] = {declared.name for declared in draft.recipe.inputs}
     sites = (site for drafted in draft.steps for site in (*drafted.sites, *drafted.early))
-    for site in chain(sites, filter(None, (draft.output, draft.timeout))):
+    for site in chain(sites, draft.early, (draft.output,) if draft.output else ()):
         if not unused:
             return
         for reference in site.references:
