@@ -29,19 +29,22 @@ from stretto.execution.reuse import NOTHING, downstream, reusable
 from stretto.execution.runs import Runs, Start
 from stretto.plan.model import Plan, PlannedMap, PlannedParallel
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
+from stretto.recipe.model import NO_OUTPUT
 from stretto.schedule.advance import advance
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.state import RunState, begin
 from stretto.testing.clock import VirtualClock
+from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from support.recipes import plan_of
 
-WORLDS = 100
+WORLDS = 200
 RUNS_A_WORLD = 5
 PROMPTS = ("Vote.", "Vote.", "On {{inputs.topic}}.")
 MODELS = (None, None, None, "fast", "deep")
+SCHEMAS = ({"type": "object"}, {"type": "object", "required": ["number"]}, {"minProperties": 1})
 Place: TypeAlias = tuple[str, str]
 Recipe: TypeAlias = dict[str, Any]
 
@@ -66,6 +69,10 @@ def any_agent(luck: Random) -> dict[str, Any]:
         agent["max_turns"] = luck.randint(1, 2)
     if luck.random() < 0.2:
         agent["validation"] = {"rules": [luck.choice(("Be short.", "Be kind."))]}
+    if luck.random() < 0.2:
+        agent.setdefault("validation", {})["schema"] = luck.choice(SCHEMAS)
+    if luck.random() < 0.2:
+        agent["max_output_tokens"] = luck.choice((100, 200))
     return agent
 
 
@@ -104,7 +111,7 @@ def edited(recipe: Recipe, luck: Random) -> Recipe:
     steps: list[dict[str, Any]] = recipe["steps"]
     for _ in range(luck.randint(1, 3)):
         step = luck.choice(steps)
-        match luck.randint(0, 11):
+        match luck.randint(0, 12):
             case 0 | 10:
                 step["id"] = f"n{luck.randrange(1000)}"
             case 1:
@@ -125,7 +132,11 @@ def edited(recipe: Recipe, luck: Random) -> Recipe:
             case 8:
                 step["read_set"] = luck.choice((["src"], ["docs"], ["src", "docs"]))
             case 9:
-                step["output"] = luck.choice(({"format": "json"}, {"schema": {"type": "object"}}))
+                step["output"] = luck.choice(
+                    ({"format": "json"}, *({"schema": each} for each in SCHEMAS))
+                )
+            case 12:
+                step["max_output_tokens"] = luck.choice((100, 300))
             case _:
                 step["model"] = luck.choice(("fast", "deep"))
     ids = [step["id"] for step in steps]
@@ -310,14 +321,17 @@ def request_of(plan: Plan, command: StartAttempt) -> AttemptRequest:
     """Written out from the plan, and not by the code that is under test."""
     told = command.request
     agent, step = plan.agents[told.agent], plan.step(command.step)
+    # What a step says of its output is said of the candidates of a loop, and not of the verdicts.
+    is_verdict = isinstance(command.attempt.part, CheckPart)
+    output = NO_OUTPUT if is_verdict else step.output
     return AttemptRequest(
         run_id="", attempt=command.attempt,
         agent=agent.id, instructions=told.instructions, prompt=told.prompt,
         model=told.model, tools=agent.tools, max_turns=agent.max_turns,
-        format=step.output.format, schema=step.output.schema or agent.validation.schema,
+        format=output.format, schema=combine_schemas(agent.validation.schema, output.schema),
         rules=agent.validation.rules, fallback_models=agent.fallback_models,
         may_write=step.posture == "writer", read_set=step.read_set, write_set=step.write_set,
-        is_verdict=isinstance(command.attempt.part, CheckPart),
+        max_output_tokens=step.max_output_tokens or agent.max_output_tokens, is_verdict=is_verdict,
     )  # fmt: skip
 
 
