@@ -6,7 +6,7 @@ import time
 import pytest
 
 from stretto.cli.foreground import explain_left
-from stretto.cli.runs import status_of
+from stretto.cli.runs import read_run
 from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.ids import StepId
 from support.driven_runs import RUN, Stage
@@ -23,7 +23,9 @@ def test_runs_says_that_a_deadline_has_passed(
     assert state.awaiting_approval
     row = stage.do(stage.store.run(RUN))
     assert row is not None
-    assert stage.do(status_of(stage.runs(), row, time.time())) == word
+    listed = stage.do(read_run(stage.runs(), row, time.time()))
+    assert listed is not None
+    assert listed.status == word
     assert explain_left(state, time.time()) == 3
     said = capsys.readouterr().err
     assert ("deadline of g has passed" in said) == (word == "overdue")

@@ -97,7 +97,11 @@ EXAMPLES = {
     ),
     "fork": ("stretto fork RUN --from review -i tone=formal",),
     "cancel": ("stretto cancel RUN",),
-    "runs": ("stretto runs",),
+    "runs": (
+        "stretto runs --status failed --since 2d",
+        "stretto runs tea                 whose inputs mention tea",
+        "stretto runs --project .         of the project here",
+    ),
     "watch": ("stretto watch RUN",),
     "report": (
         "stretto report RUN",

@@ -84,7 +84,7 @@ OPTIONS = {
     "retry": "--accept-plan --failed --from --help --input --input-json --json --model --open --output --quiet --recipe --report",
     "fork": "--accept-plan --from --help --input --input-json --json --model --open --output --quiet --report",
     "cancel": "--help --json --reason",
-    "runs": "--help --json --limit",
+    "runs": "--help --json --limit --project --since --status --workflow",
     "watch": "--help --json",
     "report": "--format --help --json --open --output",
     "logs": "--follow --help --json",

@@ -106,7 +106,7 @@ def _text(plan: Plan, found: dict, full: bool) -> list[str]:  # type: ignore[typ
             (name, "(empty)" if value in (None, "") else as_text(value))
             for name, value in found["inputs"].items()
         ]
-        lines += [f"  {line}" for line in columns(rows)] + [""]
+        lines += [f"  {line}" for line in columns(rows, margin=2)] + [""]
     lines.append(f"Waves, {summary['max_concurrency']} at once, if every step took equally long")
     lines += [f"  {i}. {', '.join(wave)}" for i, wave in enumerate(found["waves"], start=1)] + [""]
     for number, step in enumerate(found["would_run"], start=1):
@@ -128,7 +128,7 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
         ("if it fails", step["on_failure"]),
         ("decides", _decision(step["decides"])),
     ]
-    lines = [title, *(f"   {line}" for line in columns([(k, v) for k, v in facts if v]))]
+    lines = [title, *(f"   {line}" for line in columns([(k, v) for k, v in facts if v], margin=3))]
     for each in step["delegations"]:
         model = f", model {each['model']}" if each["model"] else ""
         tools = f", tools {' '.join(each['tools'])}" if each["tools"] else ""

@@ -1,77 +1,195 @@
 """`stretto runs`: list the runs and how each of them stands."""
 
 import asyncio
+import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.options import json_option
 from stretto.cli.terminal import columns, print_json, say
+from stretto.config.settings import find_project
 from stretto.execution.runs import Runs
 from stretto.ports.journal import Loss, RunRow
-from stretto.problems.errors import StrettoError
+from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.report.json_form import iso
+from stretto.report.text import cost_of_models
 from stretto.schedule.status import run_word
-from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.durations import format_duration, parse_duration
+
+_MOST_ROWS = 10_000
+_COLOURS = {
+    "complete": "green",
+    "failed": "red",
+    "partial": "yellow",
+    "interrupted": "yellow",
+    "waiting": "magenta",
+    "running": "cyan",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    statuses: tuple[str, ...]
+    workflow: str | None
+    since: float | None  # seconds before now
+    project: Path | None
+    text: str | None
+
+
+_ALL = _Filter((), None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    row: RunRow
+    status: str
+    cost: str
+    project: str
 
 
 @click.command("runs")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, help="How many; 20.")
+@click.argument("text", required=False)
+@click.option("--limit", type=click.IntRange(1, _MOST_ROWS), default=20, help="How many; 20.")
+@click.option("--status", "statuses", multiple=True, metavar="STATUS", help="May be repeated.")
+@click.option("--workflow", metavar="NAME", help="Only runs of this recipe.")
+@click.option("--since", metavar="DURATION", help="Only runs of this last time, such as 2h or 7d.")
+@click.option("--project", metavar="FOLDER", help="Only runs of a project; '.' is the one here.")
 @json_option
-def command(limit: int, as_json: bool) -> None:
-    """List the runs, newest first."""
-    rows, lost = asyncio.run(_rows(limit))
+def command(
+    text: str | None,
+    limit: int,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    since: str | None,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """List the runs, newest first.
+
+    With TEXT: only those whose id, recipe or inputs hold it.
+    """
+    wanted = _Filter(
+        tuple(word.lower() for word in statuses),
+        workflow,
+        _read_since(since),
+        find_project(Path(project)) if project else None,
+        text.lower() if text else None,
+    )
+    rows, more, lost = asyncio.run(_rows(limit, wanted))
     if as_json:
-        listed = [_as_json(row, status) for row, status in rows]
-        print_json({"ok": True, "runs": listed, "warnings": [loss.told for loss in lost]})
+        listed = [_as_json(each) for each in rows]
+        told = [loss.told for loss in lost]
+        print_json({"ok": True, "runs": listed, "more": more, "warnings": told})
         return
     for loss in lost:
         say(f"warning: {loss.told}", err=True)
     if not rows:
-        say("no runs yet; stretto run NAME starts one")
+        is_filtered = wanted != _ALL
+        say("no run is like that" if is_filtered else "no runs yet; stretto run NAME starts one")
         return
-    table: list[tuple[str, ...]] = [("RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK")]
-    table += [_cells(row, status) for row, status in rows]
-    say("\n".join(columns(table)))
+    _print_table(rows)
+    if more:
+        say(f"\n{more:,} more; --limit {limit + more} shows them")
 
 
-async def _rows(limit: int) -> tuple[list[tuple[RunRow, str]], Sequence[Loss]]:
+def _print_table(rows: Sequence[_Listed]) -> None:
+    head = ("RUN", "STATUS", "STARTED", "TOOK", "COST", "WORKFLOW")
+    lines = columns([head, *(_cells(each) for each in rows)])
+    say(lines[0])
+    for each, line in zip(rows, lines[1:], strict=True):
+        run, _, rest = line.partition(" ")
+        say(rest, mark=run, colour=_COLOURS.get(each.status, ""))
+
+
+def _read_since(written: str | None) -> float | None:
+    if written is None:
+        return None
+    seconds = parse_duration(written)
+    if seconds is None:
+        raise InvalidUsage(f"--since {written} is no duration", hint="such as 30m, 2h or 7d")
+    return seconds
+
+
+async def _rows(limit: int, wanted: _Filter) -> tuple[list[_Listed], int, Sequence[Loss]]:
+    """As many as are shown, and how many more there are."""
     async with OpenStretto() as stretto:
         runs, now = await stretto.engine.runs_of(), stretto.engine.now()
-        rows = [(row, await status_of(runs, row, now)) for row in await runs.recent(limit)]
-        return rows, runs.losses()
+        found: list[_Listed] = []
+        more = 0
+        for row in await runs.recent(_MOST_ROWS):
+            if wanted.workflow not in (None, row.workflow):
+                continue
+            if wanted.since is not None and row.started_at < now - wanted.since:
+                continue
+            needs_all = bool(wanted.statuses or wanted.text or wanted.project)
+            if len(found) == limit and not needs_all:
+                more += 1
+            elif (each := await read_run(runs, row, now, wanted)) is not None:
+                more += len(found) == limit
+                found += [each] if len(found) < limit else []
+        return found, more, runs.losses()
 
 
-async def status_of(runs: Runs, row: RunRow, now: float) -> str:
-    if not runs.is_interrupted(row):
-        return row.status
+async def read_run(runs: Runs, row: RunRow, now: float, wanted: _Filter = _ALL) -> _Listed | None:
+    """None: it is not wanted."""
+    if wanted.statuses and not runs.is_interrupted(row) and row.status not in wanted.statuses:
+        return None
     try:
-        state = (await runs.history(row.run_id)).state
+        history = await runs.history(row.run_id)
     except StrettoError:  # one journal that cannot be read must not hide the others
-        return "unreadable"
-    return run_word(state, is_driven=False, now=now)
+        is_wanted = not (wanted.text or wanted.project or wanted.statuses)
+        status = "unreadable" if runs.is_interrupted(row) else row.status
+        return _Listed(row, status, "?", "") if is_wanted else None
+    status = row.status
+    if runs.is_interrupted(row):
+        status = run_word(history.state, is_driven=False, now=now)
+    started = history.started
+    said = f"{row.run_id} {row.workflow} {json.dumps(started.inputs, ensure_ascii=False)}".lower()
+    if wanted.statuses and status not in wanted.statuses:
+        return None
+    if wanted.project and Path(started.project or started.workspace) != wanted.project:
+        return None
+    if wanted.text and wanted.text not in said:
+        return None
+    models = {each.model for step in history.state.order for each in step.attempts}
+    cost = cost_of_models(history.state.usage, models)
+    return _Listed(row, status, cost, started.project or started.workspace)
 
 
-def _cells(row: RunRow, status: str) -> tuple[str, ...]:
-    started = _local(row.started_at)
+def _cells(each: _Listed) -> tuple[str, ...]:
+    row = each.row
     took = "" if row.ended_at is None else format_duration(row.ended_at - row.started_at)
-    return (row.run_id, row.workflow, status, started, took)
+    return (row.run_id, each.status, _when(row.started_at), took, each.cost, row.workflow)
 
 
-def _local(at: float) -> str:
+def _when(at: float) -> str:
+    """By the local clock, and how long ago where that says more."""
     try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+        local, seconds = time.localtime(at), time.time() - at
+        if 0 <= seconds < 60:
+            return f"{int(seconds)}s ago"
+        if 0 <= seconds < 3600:
+            return f"{int(seconds / 60)}m ago"
+        if 0 <= seconds < 86_400:
+            return f"{int(seconds / 3600)}h ago"
+        return time.strftime("%Y-%m-%d %H:%M", local)
     except (ValueError, OverflowError, OSError):  # a damaged row must not hide the others
         return "?"
 
 
-def _as_json(row: RunRow, status: str) -> dict[str, object]:
+def _as_json(each: _Listed) -> dict[str, object]:
+    row = each.row
     return {
         "run_id": row.run_id,
         "workflow": row.workflow,
-        "status": status,
+        "status": each.status,
         "started_at": iso(row.started_at),
         "ended_at": iso(row.ended_at),
+        "cost": each.cost,
+        "project": each.project,
     }

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import click
 
 from stretto.problems import Problem
 from stretto.problems.render import as_text
+from stretto.text.short import columns as screen_columns, fit, fit_name, wrap
 from stretto.text.visible import escaped, visible, visible_line
 
 if TYPE_CHECKING:
@@ -150,15 +152,61 @@ def print_warnings(warnings: Iterable[Problem]) -> None:
         say(f"warning: {rest}\n", err=True, mark=code, colour="yellow")
 
 
-def columns(rows: Sequence[tuple[str, ...]], gap: str = "  ") -> list[str]:
-    """Rows as aligned text; the last column runs free."""
+_NARROWEST = 6  # columns of a cell; what is left of a name then still says something
+
+
+def columns(rows: Sequence[tuple[str, ...]], gap: str = "  ", margin: int = 0) -> list[str]:
+    """Rows as aligned text, one for each. On a terminal they fit its width: names are cut in their
+    middle, the first column never (it is for copying), and the last one goes on below itself.
+
+    `margin`: columns that the caller puts before each row.
+    """
     if not rows:
         return []
     rows = [(*map(visible_line, row[:-1]), row[-1]) for row in rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    return [
-        gap.join(
-            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
-        ).rstrip()
-        for row in rows
-    ]
+    widths = [max(screen_columns(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    room = _terminal_columns() - margin
+    if room > 0:
+        widths = _narrow(widths, room - len(gap) * len(widths) - _last_columns(rows, room))
+    found = []
+    for row in rows:
+        cells = [fit_name(cell, width) for cell, width in zip(row, widths, strict=False)]
+        head = "".join(
+            c + " " * (w - screen_columns(c)) + gap for c, w in zip(cells, widths, strict=True)
+        )
+        left = room - screen_columns(head)
+        indent = "\n" + " " * (margin + screen_columns(head))
+        last = indent.join(_wrap(row[-1], left)) if room > 0 else row[-1]
+        found.append((head + last).rstrip())
+    return found
+
+
+def _last_columns(rows: Sequence[tuple[str, ...]], room: int) -> int:
+    """What the last column should have at least: all that it needs, or a third."""
+    return min(max(screen_columns(row[-1]) for row in rows), max(_NARROWEST, room // 3))
+
+
+def _narrow(widths: list[int], room: int) -> list[int]:
+    """Take from the widest but the first, until all fit or none can give more."""
+    widths = list(widths)
+    while sum(widths) > room:
+        widest = max(range(1, len(widths)), key=lambda i: widths[i], default=0)
+        if not widest or widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    if width < _NARROWEST:
+        return [fit(text, width)] if width > 0 else [""]
+    return [part for line in text.split("\n") for part in wrap(line, width)]
+
+
+def _terminal_columns() -> int:
+    """0: not a terminal, where nothing is cut."""
+    if not sys.stdout.isatty():
+        return 0
+    with suppress(OSError):
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    return 80

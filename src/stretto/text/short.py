@@ -147,6 +147,25 @@ def fit_name(text: str, most: int) -> str:
     return f"{head}…{tail}" if most > 0 else ""
 
 
+def wrap(line: str, width: int) -> list[str]:
+    """At blanks where there are any, and nowhere beyond the width."""
+    found, width = [], max(1, width)
+    while columns(line) > width:
+        end, room = 0, width
+        while room >= columns(line[end]):
+            room -= columns(line[end])
+            end += 1
+        end = max(1, end)
+        blank = line.rfind(" ", 1, end + 1)
+        if blank > 0:
+            found.append(line[:blank])
+            line = line[blank + 1 :]
+        else:
+            found.append(line[:end])
+            line = line[end:]
+    return [*found, line]
+
+
 def _character_columns(character: str) -> int:
     if category(character) in ("Mn", "Me"):
         return 0  # an accent on the character before it

@@ -22,7 +22,7 @@ from stretto.events.model import (
     ToolEnded,
 )
 from stretto.schedule.tool_calls import fault_of
-from stretto.text.short import columns, describe_call
+from stretto.text.short import describe_call, wrap
 from stretto.text.visible import one_line, visible
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import StepId
@@ -81,25 +81,6 @@ class StepStreams:
             for line in visible(text).expandtabs(4).split("\n"):
                 found += [(part, style) for part in wrap(line, width)]
         return found
-
-
-def wrap(line: str, width: int) -> list[str]:
-    """At blanks where there are any, and nowhere beyond the width."""
-    found, width = [], max(1, width)
-    while columns(line) > width:
-        end, room = 0, width
-        while room >= columns(line[end]):
-            room -= columns(line[end])
-            end += 1
-        end = max(1, end)
-        blank = line.rfind(" ", 1, end + 1)
-        if blank > 0:
-            found.append(line[:blank])
-            line = line[blank + 1 :]
-        else:
-            found.append(line[:end])
-            line = line[end:]
-    return [*found, line]
 
 
 def _told(event: Event) -> Iterator[Words]:

@@ -1,0 +1,74 @@
+"""Tables fit the terminal, whatever stands in them; `stretto runs` finds what is asked for."""
+
+import pytest
+
+from stretto.cli import terminal
+from stretto.cli.terminal import columns
+from stretto.text.short import columns as width_of
+from support.cli import GOOD, refused, stretto, write
+
+ROWS = [
+    ("NAME", "FROM", "DESCRIPTION"),
+    ("run-1", "a-very-long-name-of-something-" * 3, "words that go on and on " * 8),
+    ("漢字", "\x1b[2J\u202ehostile\n", "日本語の説明 " * 20),
+]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("margin", [0, 3])
+def test_a_table_fits_its_terminal(monkeypatch, width, margin):
+    monkeypatch.setattr(terminal, "_terminal_columns", lambda: width)
+    made = columns(ROWS, margin=margin)
+    assert len(made) == len(ROWS)
+    lines = [
+        " " * margin * (i == 0) + line for row in made for i, line in enumerate(row.split("\n"))
+    ]
+    assert max(map(width_of, lines)) <= width
+    assert "\x1b" not in "".join(made)
+    # Nothing of the last column is lost.
+    assert " ".join("".join(made[1:2]).split()).count("words that") == 8
+
+
+def test_wide_characters_are_counted(monkeypatch):
+    monkeypatch.setattr(terminal, "_terminal_columns", lambda: 0)
+    first, second = columns([("漢字", "x"), ("abcd", "y")])
+    assert (first, second) == ("漢字  x", "abcd  y")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path, "workflows/good.yaml", GOOD)
+    write(tmp_path, "workflows/bad.yaml", GOOD.replace("name: good", "name: bad"))
+    write(tmp_path, "ok.yaml", "default: Fine.\n")
+    write(tmp_path, "no.yaml", 'default: {fail: "broken"}\n')
+    for name, topic, script in (("good", "tea", "ok"), ("good", "bees", "ok"), ("bad", "x", "no")):
+        model = f"scripted:{script}.yaml"
+        stretto(tmp_path, "run", name, "-i", f"topic={topic}", "--model", model, "--json")
+    return tmp_path
+
+
+def found(folder, *words):
+    said = stretto(folder, "runs", "--json", *words).json
+    return [row["workflow"] for row in said["runs"]]
+
+
+def test_runs_are_filtered(folder):
+    assert found(folder) == ["bad", "good", "good"]
+    assert found(folder, "--workflow", "good") == ["good", "good"]
+    assert found(folder, "--status", "complete") == ["good", "good"]
+    assert found(folder, "--status", "FAILED") == ["bad"]
+    assert found(folder, "TEA") == ["good"]
+    assert found(folder, "--since", "1h") == ["bad", "good", "good"]
+    assert found(folder, "--project", ".") == ["bad", "good", "good"]
+    assert found(folder, "--project", "/") == []
+    refused(stretto(folder, "runs", "--since", "soon", "--json"), "usage")
+
+
+def test_runs_say_how_many_more_there_are_what_they_cost_and_when(folder):
+    said = stretto(folder, "runs", "--limit", "1")
+    assert "2 more; --limit 3 shows them" in said.out
+    assert stretto(folder, "runs", "--limit", "1", "--json").json["more"] == 2
+    assert "ago" in said.out
+    assert "COST" in said.out
+    assert "free" in said.out
+    assert "no run is like that" in stretto(folder, "runs", "--status", "cancelled").out
