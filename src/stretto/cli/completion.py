@@ -35,7 +35,14 @@ _ARGUMENTS = {
     "completion": ("shell",),
 }
 _VALUES = {"--model": "model", "--from": "step", "--run": "run", "--recipe": "recipe"}
-_CHOICES = {"models": ("list", "pull", "use", "test"), "agents": ("list", "show", "check")}
+_CHOICES = {
+    "models": ("list", "pull", "use", "test"),
+    "agents": ("list", "show", "check"),
+    "playbooks": (
+        *("list", "search", "show", "add", "capture", "pin", "unpin"),
+        *("delete", "restore", "audit", "curate"),
+    ),
+}
 LOCAL_MODELS = ("local:smollm2", "local:qwen2.5-coder")
 PROVIDERS = (
     "alibaba",
@@ -97,6 +104,7 @@ OPTIONS = {
     "doctor": "--help --json --model --real --smoke",
     "models": "--help",
     "agents": "--help",
+    "playbooks": "--help",
     "trust": "--forget --help --json --list",
     "playbooks": "--help",
     "prune": "--dry-run --help --json",
