@@ -18,7 +18,10 @@ from support.cli import environment, stretto, talk, write
 EVIL = "\x1b[2J\x1b]52;c;ZXZpbA==\x07\x1b]0;owned\x07\x9b31m\x85\u202egnp\u2066\u200b\ufeff\u2028"
 # As files of ours may hold it: those refuse what is no printable character in YAML.
 SUBTLE = "a\u202egnp\u2066x\u200b\u200e\u2028z"
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]")  # fmt: skip
+# What nothing shows that people read.
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]")  # fmt: skip
+# What not even an answer for a program holds: that is exact but for what a terminal obeys.
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 QUOTED = json.dumps(SUBTLE)
 RECIPE = f"""\
 name: {QUOTED}
@@ -51,19 +54,25 @@ def hostile(tmp_path: Path) -> Path:
     return folder
 
 
-def run(folder: Path, words: list[str], trust: str) -> bytes:
+def run(folder: Path, words: list[str], trust: str) -> tuple[bytes, bytes]:
+    """stdout and stderr."""
     done = subprocess.run(
         [sys.executable, "-m", "stretto", *words],
         cwd=folder, env=environment(folder.parent, {"STRETTO_TRUST": trust}),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
     )  # fmt: skip
-    return done.stdout
+    return done.stdout, done.stderr
 
 
-def check(said: bytes, words: object) -> None:
+def check(said: bytes, words: object, never: re.Pattern[str] = HIDDEN) -> None:
     text = said.decode()  # and it is UTF-8
-    found = OBEYED.search(text)
+    found = never.search(text)
     assert found is None, (words, text[max(0, found.start() - 60) : found.end() + 20])
+
+
+def check_both(said: tuple[bytes, bytes], words: object) -> None:
+    for stream in said:
+        check(stream, words)
 
 
 @pytest.mark.parametrize("trust", ["", "1"])
@@ -84,25 +93,43 @@ def check(said: bytes, words: object) -> None:
 def test_no_command_lets_it_through(
     hostile: Path, words: list[str], form: list[str], trust: str
 ) -> None:
-    check(run(hostile, [word.replace("\0", "") for word in words] + form, trust), words)
+    check_both(run(hostile, [word.replace("\0", "") for word in words] + form, trust), words)
+
+
+# Their stdout is the answer, for a program: `harmless`, not `visible`.
+ANSWERING = ("run", "approve", "resume", "retry", "fork", "watch", "output")
 
 
 def test_runs_of_it_are_shown_as_text(hostile: Path) -> None:
     said = run(hostile, ["run", SUBTLE, "--json", *MODEL], "1")
-    check(said, "run")
-    run_id = json.loads(said.splitlines()[-1])["run_id"]
-    check(run(hostile, ["approve", run_id, "b"], "1"), "approve")
-    check(run(hostile, ["resume", run_id], "1"), "resume")
+    check_both(said, "run")
+    run_id = json.loads(said[0].splitlines()[-1])["run_id"]
+    answer = run(hostile, ["approve", run_id, "b"], "1")
+    check(answer[0], "approve", OBEYED)
+    check(answer[1], "approve")
     with sqlite3.connect(hostile.parent / "home" / "runs.db") as db:
         swap = (MARK, json.dumps(EVIL)[1:-1])
         assert db.execute("UPDATE events SET event = replace(event, ?, ?)", swap).rowcount > 5
     db.close()
     for words in (
-        ["run", SUBTLE, *MODEL], ["runs"], ["runs", "--json"], ["report", run_id], ["report", run_id, "--json"],
-        ["report", run_id, "--format", "html"], ["events", run_id], ["watch", run_id], ["plan", "--run", run_id],
-        ["retry", run_id], ["diff", run_id, run_id], ["resume", run_id], ["fork", run_id, "--from", "b"],
+        ["resume", run_id], ["run", SUBTLE, *MODEL], ["runs"], ["runs", "--json"], ["runs", SUBTLE],
+        ["report", run_id], ["report", run_id, "--json"], ["report", run_id, "--format", "html"],
+        ["events", run_id], ["logs", run_id], ["logs", run_id, "a"], ["logs", run_id, "--json"],
+        ["output", run_id, "a"], ["output", run_id, "a", "--json"], ["watch", run_id],
+        ["plan", "--run", run_id], ["retry", run_id], ["retry", run_id, "--report"],
+        ["diff", run_id, run_id], ["resume", run_id], ["fork", run_id, "--from", "b"],
     ):  # fmt: skip
-        check(run(hostile, words, "1"), words)
+        out, err = run(hostile, words, "1")
+        is_answer = words[0] in ANSWERING and not {"--json", "--report"} & set(words)
+        check(out, words, OBEYED if is_answer else HIDDEN)
+        check(err, words)
+
+
+def test_an_answer_for_a_program_is_exact_but_for_what_a_terminal_obeys(hostile: Path) -> None:
+    out, _ = run(hostile, ["run", SUBTLE, "-q", *MODEL], "1")
+    assert out == b""  # it waits at the gate
+    out, _ = run(hostile, ["output", "last", "a"], "1")
+    assert out.decode() == f"{MARK}a\ufffdgnp\ufffdx\u200b\u200e\u2028z\n"
 
 
 def test_the_trust_question_is_asked_in_plain_text(hostile: Path) -> None:
@@ -113,7 +140,7 @@ def test_the_trust_question_is_asked_in_plain_text(hostile: Path) -> None:
     }
     _, screen, _ = talk(hostile, ["list"], [("Trust this folder", "n\n")], home)
     assert "\ufffd" in screen
-    assert OBEYED.search(screen.replace("\r\n", "\n")) is None, screen
+    assert HIDDEN.search(screen.replace("\r\n", "\n")) is None, screen
 
 
 def test_the_live_view_draws_text(hostile: Path) -> None:
@@ -124,7 +151,7 @@ def test_the_live_view_draws_text(hostile: Path) -> None:
     ours = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", screen)  # the view's own movements
     assert "\x1b]" not in screen  # of which none is a command to the terminal
     assert "\x1b[2J" not in screen
-    assert OBEYED.search(ours) is None, ours
+    assert HIDDEN.search(ours) is None, ours
 
 
 def test_a_bug_is_shown_as_text_too(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 import sys
 from typing import TYPE_CHECKING
 
-from stretto.cli.terminal import for_terminal, hide_secrets, say
+from stretto.cli.terminal import for_terminal, hide_secrets, print_for_program, say
 from stretto.templates.render import as_text
-from stretto.text.visible import harmless, visible
+from stretto.text.visible import visible
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
@@ -20,10 +20,7 @@ def as_answer(value: Json) -> str:
 
 def print_answer(value: Json) -> None:
     if not sys.stdout.isatty():
-        sys.stdout.flush()
-        # UTF-8 whatever the locale says: another character would be another answer.
-        sys.stdout.buffer.write(harmless(as_answer(value)).encode("utf-8", "replace"))
-        sys.stdout.buffer.flush()
+        print_for_program(as_answer(value))
     elif isinstance(value, str):
         print_rendered(value)
     else:

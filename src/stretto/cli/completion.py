@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from stretto.cli.commands import COMMANDS
+from stretto.cli.terminal import print_for_program
 
 _MOST_RUNS = 50
 _HEAD_BYTES = 4096
@@ -156,11 +157,11 @@ def command(shell: str | None, words: str | None) -> None:
     fish:  stretto completion fish > ~/.config/fish/completions/stretto.fish
     """
     if words is not None:
-        for word in dict.fromkeys(words_for(words, Path.cwd(), os.environ.get)):
-            if word.isprintable():  # a name from outside must not write to the terminal
-                click.echo(word)
+        found = dict.fromkeys(words_for(words, Path.cwd(), os.environ.get))
+        # A name from outside must not write to the terminal, nor be cut in two.
+        print_for_program("".join(f"{word}\n" for word in found if word.isprintable()))
     elif shell is not None:
-        click.echo(_SCRIPTS[shell], nl=False)
+        print_for_program(_SCRIPTS[shell])
     else:
         raise click.UsageError("name the shell: bash, zsh or fish")
 

@@ -18,7 +18,7 @@ import click
 from stretto.problems import Problem
 from stretto.problems.render import as_text
 from stretto.text.short import columns as screen_columns, fit, fit_name, wrap
-from stretto.text.visible import escaped, visible, visible_line
+from stretto.text.visible import escaped, harmless, visible, visible_line
 
 if TYPE_CHECKING:
     from stretto.report.model import Report
@@ -116,6 +116,14 @@ def print_bytes(content: bytes) -> None:
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
+
+
+def print_for_program(text: str) -> None:
+    """Print text as it is but for what a terminal would obey, should it end up on one."""
+    sys.stdout.flush()
+    # UTF-8 whatever the locale says: another character would be another text.
+    sys.stdout.buffer.write(harmless(text).encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
 
 
 def print_traceback(
