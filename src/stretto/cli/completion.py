@@ -107,7 +107,6 @@ OPTIONS = {
     "agents": "--help",
     "playbooks": "--help",
     "trust": "--forget --help --json --list",
-    "playbooks": "--help",
     "prune": "--dry-run --help --json",
     "completion": "--help",
     "help": "--help",
