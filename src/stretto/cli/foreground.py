@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 import click
 
@@ -27,6 +28,7 @@ from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 
 FAILED = 1
+SLOW_SECONDS = 1.0  # after which silence looks like a standstill
 WAITING = 3
 INTERRUPTED = 130
 _EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.WAITING: WAITING}
@@ -43,7 +45,8 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
     """A run that may start. Its warnings, and which model it asks, are printed."""
     as_json = result.as_json
     try:
-        prepared = await stretto.prepare(request)
+        with told_if_slow("preparing the run: looking at its models, tools and servers", result):
+            prepared = await stretto.prepare(request)
     except NotReady as error:
         from stretto.cli.models_pull import pull_missing  # only who lacks weights needs it
 
@@ -62,6 +65,21 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
         if not as_json or notice not in prepared.models.notes:
             say(notice, err=True)
     return prepared
+
+
+@contextmanager
+def told_if_slow(doing: str, result: ResultOptions) -> Iterator[None]:
+    """Say on stderr what takes so long. By a thread: an import may hold up the event loop."""
+    if result.as_json or result.is_quiet:
+        yield
+        return
+    timer = Timer(SLOW_SECONDS, say, [f"{doing} …"], {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 async def drive(stretto: Surface, prepared: PreparedRun, result: ResultOptions) -> int:
