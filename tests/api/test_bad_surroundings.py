@@ -266,7 +266,7 @@ def test_nothing_but_what_is_documented_is_public() -> None:
         return {name for name in dir(kind) if not name.startswith("_")}
 
     assert public(stretto.Stretto) == {
-        *("close", "open", "plan", "playbooks", "runs", "start", "task", "validate")
+        *("batch", "close", "open", "plan", "playbooks", "runs", "start", "task", "validate")
     }
     assert public(stretto.Run) == {
         *("apply", "approve", "cancel", "diff", "events", "fork", "id", "notices", "reject"),

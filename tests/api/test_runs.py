@@ -458,3 +458,31 @@ def test_a_stretto_is_refused_in_a_second_event_loop(open_stretto: Open) -> None
     assert asyncio.run(start()) == "waiting"
     with pytest.raises(stretto.InvalidUsage, match="belongs to another event loop"):
         asyncio.run(start())
+
+
+def test_a_batch_gives_its_steps_in_the_order_of_the_tasks(open_stretto: Open) -> None:
+    async def batch() -> stretto.RunReport:
+        async with open_stretto(agents={"score": lambda prompt: f"{prompt}!"}) as w:
+            run = await w.batch(
+                [
+                    {"agent": "score", "prompt": "{{a}}", "description": "first"},
+                    {"agent": "score", "prompt": "b"},
+                ]
+            )
+            return await run.report()
+
+    report = asyncio.run(batch())
+    assert [(step.id, step.output) for step in report.steps] == [
+        ("1-first", "{{a}}!"),
+        ("task-2", "b!"),
+    ]
+
+
+@pytest.mark.parametrize("tasks", ["writer", [], [{"agent": "score"}], [object()], None])
+def test_a_bad_batch_is_refused(open_stretto: Open, tasks: object) -> None:
+    async def batch() -> None:
+        async with open_stretto(agents={"score": lambda prompt: prompt}) as w:
+            with pytest.raises(stretto.InvalidUsage):
+                await w.batch(tasks)  # type: ignore[arg-type]
+
+    asyncio.run(batch())

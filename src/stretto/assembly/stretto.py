@@ -9,7 +9,8 @@ Nothing here prints or ends the process; what a user should read is in values.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -28,13 +29,13 @@ from stretto.assembly.run import (
     check_permission,
     check_text,
 )
+from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, read_tasks, task_recipe
 from stretto.plan.check import Problems
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Budget
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from stretto.assembly.playbooks import Playbooks
@@ -253,13 +254,45 @@ class Stretto:
         check_text(agent=agent, prompt=prompt)
         if not prompt.strip():
             raise InvalidUsage("prompt must say what to do; it is empty")
-        step: dict[str, Json] = {"id": "task", "subagent": agent, "prompt": "{{inputs.prompt}}"}
-        declared: dict[str, Json] = {"prompt": {"type": "string"}}
-        recipe: dict[str, Json] = {"name": "task", "inputs": declared, "steps": [step]}
-        # As an input, so that braces in the prompt stay what they are.
         return await self.start(
-            recipe, {"prompt": prompt}, model=model, permission=permission, budget=budget
+            task_recipe(agent),
+            {"prompt": prompt},
+            model=model,
+            permission=permission,
+            budget=budget,
         )
+
+    async def batch(
+        self,
+        tasks: Sequence[Mapping[str, str]],
+        *,
+        model: str | None = None,
+        permission: str | None = None,
+        budget: Mapping[str, float] | None = None,
+    ) -> Run:
+        """Give several agents tasks that do not depend on each other: one run of one step a task.
+
+        A task: {"agent", "prompt", "description"}. `report.steps` is in the order of the tasks, and
+        one that fails loses no other. Raises as `start` does, and InvalidUsage for a bad task.
+        """
+        read = self._read_tasks(tasks)
+        return await self.start(
+            batch_recipe(read),
+            batch_inputs(read),
+            model=model,
+            permission=permission,
+            budget=budget,
+        )
+
+    def _read_tasks(self, tasks: object) -> tuple[AgentTask, ...]:
+        if isinstance(tasks, str) or not isinstance(tasks, Sequence):
+            raise InvalidUsage("tasks must be a list of dicts: [{'agent': …, 'prompt': …}]")
+        project = self._engine.project
+        try:
+            text = json.dumps(list(tasks), indent=1, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidUsage(f"a task holds a value that is not JSON: {error}") from error
+        return read_tasks(text, "", project.catalog().agents, project.settings.limits)
 
     def _read_project(self, folder: Path | None) -> Project:
         project = Project(folder, self._environ, None, self._tools, self._agents)

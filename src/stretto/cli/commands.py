@@ -20,6 +20,8 @@ GROUPS = {
     },
     "Run them": {
         "run": "Run a recipe to its answer.",
+        "task": "Give one agent one task, without a recipe.",
+        "batch": "Give agents many tasks side by side, without a recipe.",
         "resume": "Continue a run that was interrupted.",
         "retry": "Run again, and reuse the steps that are unchanged.",
         "fork": "Start a new run that shares everything before a step.",
@@ -89,6 +91,14 @@ EXAMPLES = {
         "stretto run brief.yaml -i text=@notes.txt  an input from a file",
         "stretto run brief.yaml --permission ask    ask before files are changed",
         "stretto run brief.yaml --detach            in the background",
+    ),
+    "task": (
+        'stretto task researcher "What does Acme sell?"',
+        "stretto task writer -                        the prompt from stdin",
+    ),
+    "batch": (
+        "stretto batch tasks.yaml",
+        "stretto batch tasks.jsonl --json             one answer, for scripts",
     ),
     "resume": ("stretto resume RUN",),
     "retry": (

@@ -88,6 +88,8 @@ OPTIONS = {
     "show": "--help --json",
     "schema": "--help --json",
     "run": "--detach --dry-run --help --input --input-json --json --model --open --output --permission --quiet --report",
+    "task": "--help --json --model --open --output --permission --quiet --report",
+    "batch": "--help --json --model --open --output --permission --quiet --report",
     "resume": "--accept-plan --help --json --model --open --output --quiet --report",
     "retry": "--accept-plan --failed --from --help --input --input-json --json --model --open --output --quiet --recipe --report",
     "fork": "--accept-plan --from --help --input --input-json --json --model --open --output --quiet --report",

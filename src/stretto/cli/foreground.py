@@ -83,7 +83,17 @@ def told_if_slow(doing: str, result: ResultOptions) -> Iterator[None]:
 
 
 async def drive(stretto: Surface, prepared: PreparedRun, result: ResultOptions) -> int:
-    """Until the run has ended, was stopped, or waits for somebody who is not at this terminal."""
+    """The same as `drive_shown`, and then what the run gave is printed. Gives the exit code."""
+    state, was_stopped = await drive_shown(stretto, prepared, result)
+    await print_end(stretto, state, result, was_stopped)
+    return INTERRUPTED if was_stopped else exit_code(state)
+
+
+async def drive_shown(
+    stretto: Surface, prepared: PreparedRun, result: ResultOptions
+) -> tuple[RunState, bool]:
+    """Until the run has ended, was stopped, or waits for somebody who is not at this terminal.
+    Gives the state in which it was left, and whether a signal stopped it."""
     postponed: set[StepId] = set()
     while True:
         with open_progress(prepared.plan, result, stretto.engine.now) as listener:
@@ -100,8 +110,7 @@ async def drive(stretto: Surface, prepared: PreparedRun, result: ResultOptions) 
         if not has_decided:
             break
         prepared = prepared.resumed()
-    await print_end(stretto, state, result, was_stopped)
-    return INTERRUPTED if was_stopped else exit_code(state)
+    return state, was_stopped
 
 
 async def _drive(
@@ -148,9 +157,9 @@ def open_progress(
 ) -> Iterator[Listener]:
     """What shows the run as it goes, on stderr: a live view on a terminal, else lines. With --json,
     events on stdout."""
-    if result.as_json:
+    if result.as_json and result.is_streamed:
         yield JsonLines()
-    elif result.is_quiet:
+    elif result.is_quiet or result.as_json:
         yield lambda event, state: None
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         from stretto.cli.progress.view import LiveView

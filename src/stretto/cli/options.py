@@ -6,6 +6,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 
 model_option = click.option("--model", metavar="MODEL", help="provider:name, or scripted:FILE.")
 
+permission_option = click.option(
+    "--permission",
+    type=click.Choice(["read_only", "ask", "auto"]),
+    help="What it may do to files; auto unless the settings say otherwise.",
+)
+
 accept_option = click.option(
     "--accept-plan",
     "accepted",

@@ -38,6 +38,7 @@ class ResultOptions:
     is_long: bool = False  # the whole report in place of the answer
     file: Path | None = None
     is_opened: bool = False
+    is_streamed: bool = True  # with as_json: every event as a line, and the report last
 
     def check(self) -> None:
         """Raises InvalidUsage for what could not be done when the run has ended either."""

@@ -7,7 +7,7 @@ import click
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import OpenStretto, drive, prepare
 from stretto.cli.inputs import ask_missing, given_inputs, input_options
-from stretto.cli.options import model_option
+from stretto.cli.options import model_option, permission_option
 from stretto.cli.plan import show_dry_run
 from stretto.cli.project import open_recipe
 from stretto.cli.result import ResultOptions, result_options
@@ -19,11 +19,7 @@ from stretto.vocabulary.ids import RunId
 @click.argument("recipe", metavar="NAME|FILE")
 @input_options
 @model_option
-@click.option(
-    "--permission",
-    type=click.Choice(["read_only", "ask", "auto"]),
-    help="What it may do to files; auto unless the settings say otherwise.",
-)
+@permission_option
 @click.option("--dry-run", is_flag=True, help="The same as stretto plan.")
 @click.option("--detach", "is_detached", is_flag=True, help="Leave it to a background process.")
 @click.option("--run-id", hidden=True)

@@ -1,0 +1,65 @@
+"""The page about delegation: each command prints what the page says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from support.doc_pages import DOCS, Block, blocks_of
+
+SCRIPT = "default: A line about looms.\n"
+
+
+def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    ran = 0
+    for block in blocks_of(DOCS / "delegation.md"):
+        if block.mark:
+            (tmp_path / block.mark).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
+            for command, shown in commands_of(block):
+                printed = said(tmp_path, command)
+                assert fits(printed, shown), f"$ {command}\n{printed}"
+                ran += 1
+    assert ran >= 3
+
+
+def said(folder: Path, command: str) -> str:
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    program = programs / "stretto"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m stretto "$@"\n')
+    program.chmod(0o755)
+    environ = {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder / "user"),
+        "STRETTO_HOME": str(folder / "home"),
+        "PYTHONUTF8": "1",
+    }
+    ended = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    return ended.stdout
+
+
+def commands_of(block: Block) -> list[tuple[str, list[str]]]:
+    commands: list[tuple[str, list[str]]] = []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], []))
+        else:
+            commands[-1][1].append(line)
+    return commands
+
+
+def fits(printed: str, shown: list[str]) -> bool:
+    """Line by line; a shown line that is only `…` stands for any number of lines."""
+    lines = (".*" if line == "…" else re.escape(line) for line in shown)
+    return re.fullmatch("\n".join(lines), printed.rstrip("\n"), re.DOTALL) is not None
