@@ -274,3 +274,53 @@ steps:
   - {id: b, subagent: writer, prompt: x, depends_on: a}
 """
     assert problems(stretto(folder, "plan", "-", "--json", stdin=text))
+
+
+TERMS = """\
+name: terms
+inputs: [{name: rows, type: json, default: [1, 2, 3]}]
+timeout: 10m
+agents:
+  critic:
+    prompt: Judge it.
+    timeout: 30s
+    retry: {max_attempts: 3, backoff: linear, on_failure: "fallback:other"}
+    validation:
+      schema: {type: object, properties: {score: {type: number}, why: {type: string}}, required: [score]}
+      rules: [must include a score field, must be kind]
+  other: {prompt: x, retry: {max_attempts: 2}}
+steps:
+  - {id: one, agent: critic, prompt: x, timeout: 2m, output: {store_as: kept}}
+  - {id: fan, prompt: x, wait: 1, parallel: [{agent: other}, {agent: other}]}
+  - {id: loop, prompt: x, loop: {agent: other, validator: critic}, output: {format: json}}
+  - {id: map, map: {over: "{{inputs.rows}}", agent: other, on_item_failure: skip}}
+output: "{{kept.score}}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("judge", "decider"),
+    [("", "decided by the model that answers"), ("off", "nobody will check it"), ("x:y", "decided by x:y")],
+)  # fmt: skip
+def test_a_plan_in_text_tells_what_answers_must_be_and_what_happens_without(
+    folder: Path, judge: str, decider: str
+) -> None:
+    settings = {"STRETTO_JUDGE": judge} if judge else {}
+    said = stretto(folder, "plan", "-", stdin=TERMS, env=settings)
+    assert (said.code, said.err) == (0, "")
+    for line in (
+        "answers   JSON with score (number), why? (string)",
+        f"must be kind ({decider})",
+        "retries   up to 3 attempts, linear backoff, then other takes over (up to 2 attempts)",
+        "may take  30s each time",
+        "may take     2m",
+        "stored as    kept",
+        "ends when    1 of 2 branches succeeded (wait: 1)",
+        "ends when    the validator passes it, after at most 3 rounds",
+        "answers  json",
+        "elements     3, of {{inputs.rows}}, 20 at once; one that fails: skip",
+        "Result: {{kept.score}}",
+        "in at most 10m",
+    ):
+        assert line in said.out, line
+    assert "rules     must include a score field (decided by code" in said.out

@@ -4,8 +4,8 @@ import pytest
 
 from stretto.globs.glob import parse_globs
 from stretto.plan.bound_sets import bind_plan
-from stretto.plan.dry_run import waves
 from stretto.plan.model import Plan, decode_plan, encode_plan
+from stretto.plan.waves import waves
 from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
 from support.recipes import plan_of, problem_of

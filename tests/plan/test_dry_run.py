@@ -2,6 +2,7 @@ import json
 
 from stretto.plan.dry_run import dry_run
 from stretto.plan.inputs import bind
+from stretto.vocabulary.models import ModelSelection
 from support.recipes import RECIPES, flat, plan_of
 
 
@@ -51,6 +52,12 @@ def test_the_dry_run_of_a_printed_recipe():
                 "model": None,
                 "tools": ["Read", "Glob", "Grep"],
                 "prompt": "Research tides (deep). Find 3–5 strong sources.",
+                "format": None,
+                "schema": None,
+                "rules": [],
+                "retry": {"max_attempts": 1, "backoff": "none"},
+                "fallback": None,
+                "timeout_seconds": None,
             }
         ],
         "decides": None,
@@ -58,6 +65,7 @@ def test_the_dry_run_of_a_printed_recipe():
         "gate": None,
         "on_failure": "inline",
         "timeout_seconds": None,
+        "store_as": None,
     }
 
 
@@ -122,3 +130,89 @@ def test_what_a_step_decides_is_shown():
     a = shown["a"]
     assert (a["when"], a["gate"], a["timeout_seconds"]) == ("2 < 3", "human", 90)
     assert a["depends_on"] == ["if", "pick"]
+
+
+JUDGED = """\
+name: t
+inputs: [{name: rows, type: json}]
+timeout: 10m
+agents:
+  critic:
+    prompt: Judge it.
+    timeout: 30s
+    retry: {max_attempts: 3, backoff: linear, on_failure: "fallback:other"}
+    validation:
+      schema: {type: object, properties: {score: {type: number}}}
+      rules: [must include a score field, must be kind]
+  other: {prompt: x, retry: {max_attempts: 2}}
+steps:
+  - {id: one, agent: critic, prompt: x, timeout: 2m, output: {store_as: kept, schema: {required: [score]}}}
+  - {id: fan, prompt: x, wait: 1, parallel: [{agent: critic}, {agent: other}]}
+  - {id: loop, prompt: x, loop: {agent: other, validator: critic}, output: {format: json}}
+  - {id: map, map: {over: "{{inputs.rows}}", agent: other, reduce: critic}, output: {format: text}}
+  - {id: later, map: {over: "{{kept.list}}", agent: other}}
+output: "{{kept.score}}"
+"""
+
+
+def asked(step: dict[str, object]) -> list[dict[str, object]]:
+    found = step["delegations"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_expected_answers_retries_and_timeouts_are_shown():
+    steps = steps_of(JUDGED.replace("kept.list", "inputs.rows"))
+    (one,) = asked(steps["one"])
+    assert one["schema"] == {
+        "allOf": [
+            {"type": "object", "properties": {"score": {"type": "number"}}},
+            {"required": ["score"]},
+        ],
+    }
+    assert one["retry"] == {"max_attempts": 3, "backoff": "linear"}
+    assert one["fallback"] == {"agent": "other", "max_attempts": 2, "backoff": "none"}
+    assert (one["timeout_seconds"], steps["one"]["timeout_seconds"]) == (30, 120)
+    assert steps["one"]["store_as"] == "kept"
+    assert (steps["fan"]["wait"], steps["fan"]["branches_needed"]) == (1, 1)
+    assert steps["loop"]["max_iterations"] == 3
+    # What a step says of its output is not said of a verdict, nor of elements that are reduced.
+    assert [each["format"] for each in asked(steps["loop"])] == ["json", None]
+    assert [each["format"] for each in asked(steps["map"])] == [None, "text"]
+
+
+def deciders(**models: object) -> list[tuple[object, object]]:
+    text = JUDGED.replace("kept.list", "inputs.rows")
+    shown = dry_run(plan_of(text), {}, ModelSelection(**{"default": "", **models}))  # type: ignore[arg-type]
+    (one,) = asked(shown["would_run"][0])  # type: ignore[index]
+    return [(rule["decided_by"], rule["judge"]) for rule in one["rules"]]  # type: ignore[attr-defined]
+
+
+def test_who_decides_a_rule_is_shown():
+    who = "the model that answers"
+    assert deciders() == [("code", who), ("judge", who)]
+    assert deciders(default="openai:a") == [("code", "openai:a"), ("judge", "openai:a")]
+    assert deciders(default="openai:a", judge="x:b") == [("code", "x:b"), ("judge", "x:b")]
+    assert deciders(default="openai:a", judge="off") == [("code", None), ("nobody", None)]
+    assert deciders(default="embedded") == [("code", None), ("nobody", None)]
+    assert deciders(override="scripted:s.yaml") == [("code", None), ("nobody", None)]
+
+
+def test_a_list_that_is_known_has_its_own_length():
+    text = JUDGED.replace("kept.list", "steps.fan.output")
+    plan = plan_of(text)
+    steps = steps_of(text, rows=[1, 2, 3])
+    assert (steps["map"]["elements"], steps["later"]["elements"]) == (3, None)
+    less = dry_run(plan, {"rows": [1, 2, 3]})["summary"]["max_delegations"]  # type: ignore[index]
+    more = dry_run(plan, {"rows": [0] * 10})["summary"]["max_delegations"]  # type: ignore[index]
+    assert more - less == 7 * 2  # each may be tried twice
+
+
+def test_a_list_may_be_written_in_the_recipe_or_be_named_without_its_prefix():
+    text = flat(
+        "{id: a, map: {over: '[1, 2]', agent: writer}}",
+        "{id: b, map: {over: '{{t}}', agent: writer}}",
+        head="inputs: [{name: t}]",
+    )
+    steps = steps_of(text, t="[1, 2, 3]")
+    assert (steps["a"]["elements"], steps["b"]["elements"]) == (2, 3)

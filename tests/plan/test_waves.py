@@ -2,7 +2,8 @@
 
 import pytest
 
-from stretto.plan.dry_run import DEFAULT_MAX_TURNS, max_delegations, max_model_calls, waves
+from stretto.plan.costs import DEFAULT_MAX_TURNS, max_delegations, max_model_calls
+from stretto.plan.waves import waves
 from support.recipes import flat, plan_of
 
 
@@ -129,3 +130,23 @@ def test_steps_add_up_and_a_condition_among_steps_costs_nothing_itself():
         )
     )
     assert max_delegations(plan) == max_model_calls(plan) == 4
+
+
+ROUTED = "{id: r, condition: {eval: 1 < 2, 'true': a, 'false': b}}"
+
+
+def test_steps_of_which_a_condition_chooses_one_stand_side_by_side():
+    steps = [ROUTED, writer("a"), writer("b"), writer("a2", "a"), writer("b2", "b")]
+    assert shown(*steps) == ["r", "a b", "a2 b2"]
+    assert shown(*steps, width=1) == ["r", "a b", "a2 b2"]
+
+
+def test_a_step_that_both_ways_lead_to_is_nobodys_rival():
+    steps = [ROUTED, writer("a"), writer("b"), writer("c", "a", "b"), writer("d", "a", "b")]
+    assert shown(*steps) == ["r", "a b", "c", "d"]
+
+
+def test_a_choice_within_a_way_is_a_rival_of_the_other_way():
+    inner = "{id: q, depends_on: [a], condition: {eval: 1 < 2, 'true': x, 'false': y}}"
+    steps = [ROUTED, writer("a"), writer("b"), inner, writer("x"), writer("y"), writer("z", "b")]
+    assert shown(*steps, width=1) == ["r", "a b", "q z", "x y"]

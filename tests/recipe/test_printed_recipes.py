@@ -5,8 +5,8 @@ from hashlib import sha256
 import pytest
 
 from stretto.plan.build import Problems, build
-from stretto.plan.dry_run import waves
 from stretto.plan.model import Plan, PlannedDelegation, PlannedLoop, PlannedParallel
+from stretto.plan.waves import waves
 from stretto.recipe.read import read_recipe, read_recipe_file
 from support.recipes import CATALOG, RECIPES, edges_of, plan_of, problems_of, step_of
 

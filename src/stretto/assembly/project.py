@@ -29,6 +29,7 @@ from stretto.registry.folders import Folder
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.models import ModelSelection
 from stretto.vocabulary.tools import tool_name
 
 if TYPE_CHECKING:
@@ -262,6 +263,13 @@ class Project:
         if model is not None and model.startswith(SCRIPTED):
             return f"{SCRIPTED}{Path(model.removeprefix(SCRIPTED)).resolve()}"
         return named
+
+    def named_models(self, override: str | None) -> ModelSelection:
+        """The models that are named, without looking which of them can be asked."""
+        from stretto.adapters.models.local.catalog import is_tiny
+
+        settings = self.settings
+        return ModelSelection(settings.model or "", override, settings.judge, is_too_small=is_tiny)
 
     @property
     def trust_notice(self) -> str:

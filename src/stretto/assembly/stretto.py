@@ -197,7 +197,7 @@ class Stretto:
         plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
         now = self._engine.now
         plan, _ = await asyncio.to_thread(equip_plan, plan, given, project.settings, now, True)
-        found = dry_run(plan, given, project.settings.model)
+        found = dry_run(plan, given, project.named_models(project.model(None)))
         waves = tuple(map(tuple, cast(list[list[str]], found["waves"])))
         return DryRun(plan.name, given, plan.warnings, waves, found, plan)
 

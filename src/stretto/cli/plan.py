@@ -2,6 +2,7 @@
 
 import textwrap
 import time
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +17,10 @@ from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
 from stretto.templates.render import as_text
+from stretto.text.short import listed, show_json
+from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import COMMAND_AGENT
+from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from stretto.execution.history import History
@@ -53,7 +57,9 @@ def _show_stored(run: str, as_json: bool, full: bool) -> None:
 
     history, mark = asyncio.run(_load_stored(run, as_json))
     plan = history.state.plan
-    found = dry_run(plan, dict(history.started.inputs), history.started.model)
+    found = dry_run(
+        plan, dict(history.started.inputs), open_project().named_models(history.started.model)
+    )
     if as_json:
         print_json({**found, "fingerprint": mark})
         return
@@ -89,7 +95,7 @@ def show_dry_run(
     inputs = project.inputs(plan, given)
     plan = project.with_copy_warnings(project.bind(plan, inputs), project.model(None))
     plan, _ = equip_plan(plan, inputs, project.settings, time.time, is_dry_run=True)
-    found = dry_run(plan, inputs, project.settings.model)
+    found = dry_run(plan, inputs, project.named_models(project.model(None)))
     if as_json:
         print_json(found)
     else:
@@ -111,22 +117,37 @@ def _text(plan: Plan, found: dict, full: bool) -> list[str]:  # type: ignore[typ
     lines += [f"  {i}. {', '.join(wave)}" for i, wave in enumerate(found["waves"], start=1)] + [""]
     for number, step in enumerate(found["would_run"], start=1):
         lines += _step_lines(number, step, full)
+    lines.append(f"Result: {_result(plan)}")
+    limit = f" in at most {format_duration(plan.timeout_seconds)}" if plan.timeout_seconds else ""
     lines.append(
         f"{summary['steps']} steps, at most {summary['max_delegations']:,} subagents "
-        f"and {summary['max_model_calls']:,} model calls"
+        f"and {summary['max_model_calls']:,} model calls{limit}"
     )
     return lines
 
 
+def _result(plan: Plan) -> str:
+    if plan.output is not None:
+        return plan.output.text.strip()
+    if plan.dialect == "structural":
+        return "the output of every step, by its id"
+    return "the output of the last listed step that has one"
+
+
 def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: ignore[type-arg]
     title = f"{number}. {step['id']} ({step['type']})"
+    seconds = step["timeout_seconds"]
     facts = [
         ("waits for", ", ".join(step["depends_on"])),
         ("runs when", step["when"] or ""),
         ("gate", "a person must allow it" if step["gate"] else ""),
         ("files", _files(step)),
+        ("may take", format_duration(seconds) if seconds else ""),
         ("if it fails", step["on_failure"]),
         ("decides", _decision(step["decides"])),
+        ("ends when", _end(step)),
+        ("elements", _elements(step)),
+        ("stored as", step["store_as"] or ""),
     ]
     lines = [title, *(f"   {line}" for line in columns([(k, v) for k, v in facts if v], margin=3))]
     for each in step["delegations"]:
@@ -136,8 +157,79 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
         given = each.get("playbooks")
         methods = f", playbooks {' '.join(given)}" if given else ""
         lines.append(f"   {each['role']}: {who}{methods}")
+        lines += [f"     {line}" for line in columns(list(_terms(each)))]
         lines += [f"     │ {line}" for line in _prompt_lines(each["prompt"], full)]
     return [*lines, ""]
+
+
+def _end(step: dict) -> str:  # type: ignore[type-arg]
+    if step["type"] == "parallel":
+        needed, count = step["branches_needed"], len(step["delegations"])
+        return f"{needed} of {count} branches succeeded (wait: {step['wait']})"
+    if step["type"] == "loop":
+        until = step["until"] or "the validator passes it"
+        return f"{until}, after at most {step['max_iterations']} rounds"
+    return ""
+
+
+def _elements(step: dict) -> str:  # type: ignore[type-arg]
+    if step["type"] != "map":
+        return ""
+    length, most = step["elements"], step["max_items"]
+    count = f"at most {most:,}" if length is None else f"{length:,}"
+    if length is not None and length > most:
+        count += f", and at most {most:,} are allowed (max_items): the step will fail"
+    failing = step["on_item_failure"]
+    policy = f"; one that fails: {failing}" if failing else ""
+    return f"{count}, of {step['over'].strip()}, {step['batch_size']} at once{policy}"
+
+
+def _terms(each: dict) -> Iterator[tuple[str, str]]:  # type: ignore[type-arg]
+    """What is asked of an answer, and what happens without one."""
+    if expected := _schema(each["schema"]) or each["format"]:
+        yield "answers", expected
+    for place, rule in enumerate(each["rules"]):
+        yield ("rules" if place == 0 else ""), f"{rule['rule']} ({_decider(rule)})"
+    fallback, seconds = each["fallback"], each["timeout_seconds"]
+    tries = [_tries(each["retry"])] if each["retry"]["max_attempts"] > 1 else []
+    if fallback:
+        times = f" ({_tries(fallback)})" if fallback["max_attempts"] > 1 else ""
+        tries.append(f"then {fallback['agent']} takes over{times}")
+    if tries:
+        yield "retries", ", ".join(tries)
+    if seconds:
+        yield "may take", f"{format_duration(seconds)} each time"
+
+
+def _schema(schema: Mapping[str, Json] | None) -> str:
+    if schema is None:
+        return ""
+    fields = schema.get("properties")
+    if not isinstance(fields, dict) or not fields:
+        return f"JSON by a schema: {show_json(dict(schema), 120)}"
+    required = schema.get("required")
+    needed = required if isinstance(required, list | tuple) else ()
+    said = (
+        f"{name}{'' if name in needed else '?'}{_kind(field)}" for name, field in fields.items()
+    )
+    return f"JSON with {listed(said, 12)}"
+
+
+def _kind(field: Json) -> str:
+    kind = field.get("type") if isinstance(field, dict) else None
+    return f" ({kind})" if isinstance(kind, str) else ""
+
+
+def _decider(rule: dict) -> str:  # type: ignore[type-arg]
+    judge = rule["judge"]
+    if rule["decided_by"] == "code":
+        return f"decided by code; unclear answers by {judge}" if judge else "decided by code"
+    return f"decided by {judge}" if judge else "nobody will check it"
+
+
+def _tries(retry: dict) -> str:  # type: ignore[type-arg]
+    wait = "" if retry["backoff"] == "none" else f", {retry['backoff']} backoff"
+    return f"up to {retry['max_attempts']} attempts{wait}"
 
 
 def _files(step: dict) -> str:  # type: ignore[type-arg]

@@ -1,15 +1,13 @@
 """What a run would do, as JSON: its waves, its prompts as far as they are known, its cost."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from heapq import heappop, heappush
+from collections.abc import Iterable, Iterator, Mapping
 
-from stretto.plan.claims import ConflictIndex
 from stretto.plan.composed_prompt import compose, describe_command, under_headings
+from stretto.plan.costs import max_delegations, max_model_calls
+from stretto.plan.elements import known_lengths
 from stretto.plan.model import (
     Brief,
     Plan,
-    PlannedAgent,
     PlannedCondition,
     PlannedDelegation,
     PlannedLoop,
@@ -17,14 +15,19 @@ from stretto.plan.model import (
     PlannedParallel,
     PlannedStep,
     PlannedSwitch,
+    RetryPolicy,
     Target,
-    briefs,
 )
+from stretto.plan.waves import waves
 from stretto.problems.render import as_json
+from stretto.recipe.model import NO_OUTPUT
 from stretto.templates.render import render_known
 from stretto.templates.scope import Scope
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.validation.combined_schema import combine_schemas
+from stretto.validation.rules import understand
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.models import ModelSelection
 
 # What those get to whom the step itself says nothing.
 _HANDED = {
@@ -35,40 +38,42 @@ _HANDED = {
 }
 
 
+_NO_MODEL = ModelSelection("")
+# Who decides a rule that code cannot, where nobody has named a model yet.
+_WHOEVER_ANSWERS = "the model that answers"
+
+
 def dry_run(
-    plan: Plan, inputs: Mapping[str, Json], default_model: str | None = None
+    plan: Plan, inputs: Mapping[str, Json], models: ModelSelection = _NO_MODEL
 ) -> dict[str, object]:
     scope = Scope(inputs=dict(inputs), steps={}, stored=plan.stored, local={})
+    lengths = known_lengths(plan, inputs)
     return {
         "ok": True,
         "mode": "dry_run",
         "workflow": plan.name,
         "inputs": dict(inputs),
+        "output": plan.output.text if plan.output else None,
+        "timeout_seconds": plan.timeout_seconds,
         "warnings": [as_json(warning) for warning in plan.warnings],
-        "would_run": [_step(plan, step, scope, default_model) for step in plan.steps],
-        "waves": [list(wave) for wave in waves(plan)],
+        "would_run": [
+            _step(plan, step, scope, models, lengths.get(step.id)) for step in plan.steps
+        ],
+        "waves": [list(wave) for wave in waves(plan, lengths)],
         "summary": {
             "steps": len(plan.steps),
             "max_concurrency": plan.width,
-            "max_model_calls": max_model_calls(plan),
-            "max_delegations": max_delegations(plan),
+            "max_model_calls": max_model_calls(plan, lengths),
+            "max_delegations": max_delegations(plan, lengths),
         },
     }
 
 
 def _step(
-    plan: Plan, step: PlannedStep, scope: Scope, default_model: str | None
+    plan: Plan, step: PlannedStep, scope: Scope, models: ModelSelection, length: int | None
 ) -> dict[str, object]:
     delegations = [
-        {
-            "role": role,
-            "agent": brief.agent,
-            "model": None if brief.command else brief.model or default_model,
-            "tools": list(plan.agents[brief.agent].tools),
-            "prompt": prompt_of(plan, step, role, brief, scope),
-            **({"playbooks": list(brief.playbooks)} if brief.playbooks else {}),
-        }
-        for role, brief in roles(step)
+        _delegation(plan, step, role, brief, scope, models) for role, brief in roles(step)
     ]
     is_single = isinstance(step.work, PlannedDelegation)
     return {
@@ -84,11 +89,94 @@ def _step(
         "model": delegations[0]["model"] if is_single else None,
         "delegations": delegations,
         "decides": decision_of(step),
+        **_repetition(step, length),
         "when": step.when.text if step.when else None,
         "gate": "human" if step.is_gated else None,
         "on_failure": step.on_failure,
         "timeout_seconds": step.timeout_seconds,
+        "store_as": next((name for name, id in plan.stored.items() if id == step.id), None),
     }
+
+
+def _delegation(
+    plan: Plan,
+    step: PlannedStep,
+    role: str,
+    brief: Brief,
+    scope: Scope,
+    models: ModelSelection,
+) -> dict[str, object]:
+    agent = plan.agents[brief.agent]
+    output = step.output if _gives_output(step, brief) else NO_OUTPUT
+    model = None if brief.command else models.override or brief.model or models.default or None
+    return {
+        "role": role,
+        "agent": brief.agent,
+        "model": model,
+        "tools": list(agent.tools),
+        "prompt": prompt_of(plan, step, role, brief, scope),
+        "format": output.format,
+        "schema": combine_schemas(agent.validation.schema, output.schema),
+        "rules": _rules(agent.validation.rules, model, models),
+        "retry": _retry(brief.retry),
+        "fallback": {"agent": brief.fallback, **_retry(brief.fallback_retry)}
+        if brief.fallback
+        else None,
+        "timeout_seconds": agent.timeout_seconds,
+        **({"playbooks": list(brief.playbooks)} if brief.playbooks else {}),
+    }
+
+
+def _gives_output(step: PlannedStep, brief: Brief) -> bool:
+    """Whether its answer is the step's output, or an element of it."""
+    match step.work:
+        case PlannedLoop(validator=validator):
+            return brief is not validator
+        case PlannedMap(reducer=reducer, stages=stages):
+            return brief is (reducer or stages[-1])
+        case _:
+            return True
+
+
+def _rules(
+    rules: Iterable[str], model: str | None, models: ModelSelection
+) -> list[dict[str, str | None]]:
+    """Each with who decides it: code, a judge (also where code finds an answer unclear), or nobody."""
+    judge = models.judge_of(model or "") or (
+        _WHOEVER_ANSWERS if models.judge is None and model is None else None
+    )
+    return [
+        {
+            "rule": rule,
+            "decided_by": "code" if understand(rule) else "judge" if judge else "nobody",
+            "judge": judge,
+        }
+        for rule in rules
+    ]
+
+
+def _retry(policy: RetryPolicy) -> dict[str, object]:
+    return {"max_attempts": policy.max_attempts, "backoff": policy.backoff}
+
+
+def _repetition(step: PlannedStep, length: int | None) -> dict[str, object]:
+    """How often a step asks, and for how many answers it waits."""
+    match step.work:
+        case PlannedParallel() as fan:
+            return {"wait": fan.wait, "branches_needed": fan.needed}
+        case PlannedLoop() as loop:
+            until = loop.until.text if loop.until else None
+            return {"max_iterations": loop.max_iterations, "until": until}
+        case PlannedMap() as each:
+            return {
+                "over": each.over.text,
+                "elements": length,
+                "max_items": each.max_items,
+                "batch_size": each.batch_size,
+                "on_item_failure": each.on_item_failure,
+            }
+        case _:
+            return {}
 
 
 def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Scope) -> str:
@@ -159,94 +247,3 @@ def decision_of(step: PlannedStep) -> dict[str, object] | None:
 
 def _name(target: Target | None) -> str | None:
     return target.name if target else None
-
-
-# A model may call a tool in every turn; an agent that names no cap gets this one.
-DEFAULT_MAX_TURNS = 25
-
-
-def waves(plan: Plan) -> tuple[tuple[StepId, ...], ...]:
-    index = ConflictIndex([step.claims for step in plan.steps])
-    waits_for = [len(set(step.depends_on)) for step in plan.steps]
-    after: defaultdict[StepId, list[int]] = defaultdict(list)
-    for step in plan.steps:
-        for before in set(step.depends_on):
-            after[before].append(step.index)
-    ready = [i for i, count in enumerate(waits_for) if count == 0]  # a heap: in listing order
-    result = []
-    while ready:
-        wave, held_back, free = list[int](), list[int](), plan.width
-        while ready and free > 0:
-            i = heappop(ready)
-            if any(index.conflicts(i, other) for other in wave):
-                held_back.append(i)
-            else:
-                wave.append(i)
-                free -= places_of(plan.steps[i])
-        for i in held_back:
-            heappush(ready, i)
-        for follower in (follower for i in wave for follower in after[plan.steps[i].id]):
-            waits_for[follower] -= 1
-            if waits_for[follower] == 0:
-                heappush(ready, follower)
-        result.append(tuple(plan.steps[i].id for i in wave))
-    return tuple(result)
-
-
-def places_of(step: PlannedStep) -> int:
-    """How many subagents it would set to work at once, if they were free."""
-    match step.work:
-        case PlannedParallel(branches):
-            return len(branches)
-        case PlannedMap(batch_size=size, max_items=most):
-            return min(size, most)
-        case _:
-            return 1
-
-
-def max_delegations(plan: Plan) -> int:
-    """Subagents deployed at the most: every route, retry, iteration, element and fallback."""
-    return sum(_most(step, _attempts) for step in plan.steps)
-
-
-def max_model_calls(plan: Plan) -> int:
-    """The same, with every turn an agent with tools may take."""
-    return sum(_most(step, lambda brief: _calls(brief, plan.agents)) for step in plan.steps)
-
-
-def _most(step: PlannedStep, cost: Callable[[Brief], int]) -> int:
-    work = step.work
-    match work:
-        case PlannedDelegation():
-            return cost(work.brief)
-        case PlannedParallel():
-            return sum(cost(branch.brief) for branch in work.branches)
-        case PlannedCondition() | PlannedSwitch():
-            return max((cost(brief) for brief in briefs(work)), default=0)
-        case PlannedLoop():
-            judged = cost(work.validator) if work.validator else 0
-            return work.max_iterations * (cost(work.producer) + judged)
-        case PlannedMap():
-            reduced = cost(work.reducer) if work.reducer else 0
-            return work.max_items * sum(map(cost, work.stages)) + reduced
-
-
-def _attempts(brief: Brief) -> int:
-    if brief.command is not None:
-        return 0  # it deploys no subagent
-    return brief.retry.max_attempts + (brief.fallback_retry.max_attempts if brief.fallback else 0)
-
-
-def _calls(brief: Brief, agents: Mapping[AgentId, PlannedAgent]) -> int:
-    if brief.command is not None:
-        return 0
-    calls = brief.retry.max_attempts * _turns(agents[brief.agent])
-    if brief.fallback is None:
-        return calls
-    return calls + brief.fallback_retry.max_attempts * _turns(agents[brief.fallback])
-
-
-def _turns(agent: PlannedAgent) -> int:
-    # Without tools there is nothing to take a second turn for; a judge adds one call.
-    turns = (agent.max_turns or DEFAULT_MAX_TURNS) if agent.tools else 1
-    return turns + (1 if agent.validation.rules else 0)

@@ -19,6 +19,7 @@ from stretto.events.attempts import (
     TryPart,
 )
 from stretto.events.model import Approved, MergeHeld, Rejected
+from stretto.plan.elements import elements_of
 from stretto.plan.model import (
     Brief,
     PlannedCondition,
@@ -43,7 +44,7 @@ from stretto.schedule.state import (
     StepState,
 )
 from stretto.schedule.transition import Transition, stop_asking
-from stretto.schedule.work import FIRST_ROUND, elements_of, target_of
+from stretto.schedule.work import FIRST_ROUND, target_of
 from stretto.templates.scope import MISSING, Missing
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import StepStatus

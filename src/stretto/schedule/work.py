@@ -12,6 +12,7 @@ from stretto.events.attempts import (
     TryPart,
 )
 from stretto.events.model import FailureKind
+from stretto.plan.elements import elements_of
 from stretto.plan.model import (
     PlannedCondition,
     PlannedDelegation,
@@ -29,7 +30,6 @@ from stretto.schedule.transition import Transition, close_run
 from stretto.templates.evaluate import Undecided, decide, evaluate
 from stretto.templates.json_text import find_json, kind_of
 from stretto.templates.likeness import same, truth
-from stretto.templates.render import whole_value
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import PathPart, Reference
 from stretto.text.short import listed, show_json
@@ -324,13 +324,6 @@ def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> Non
             step.warn(f"{work.over.text} has no elements: nobody was asked")
         step.items = MapItems(values, [None] * len(values))
         _continue_map(transition, step, work, step.items)
-
-
-def elements_of(work: PlannedMap, scope: Scope) -> Json | Missing:
-    """The list that a map runs over, or the value that is there instead."""
-    found = whole_value(work.over, scope)
-    held = find_json(found) if isinstance(found, str) else found
-    return found if held is MISSING else held
 
 
 def _end_map_part(
