@@ -139,8 +139,9 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
         (first["run_id"], "complete"),
     ]
     table = stretto(tmp_path, "runs", "--limit", "1").out.splitlines()
-    assert table[0].split() == ["RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK"]
-    assert len(table) == 2
+    assert table[0].split() == ["RUN", "STATUS", "STARTED", "TOOK", "COST", "WORKFLOW"]
+    assert table[1].split()[0] == third["run_id"]
+    assert table[2:] == ["", "2 more; --limit 3 shows them"]
 
 
 def test_a_run_that_is_not_there_is_an_error_everywhere(tmp_path: Path) -> None:
@@ -281,7 +282,7 @@ def test_a_journal_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) 
         )
     said = stretto(tmp_path, "runs")
     assert said.code == 0
-    assert sorted(line.split()[2] for line in said.out.splitlines()[1:]) == [
+    assert sorted(line.split()[1] for line in said.out.splitlines()[1:]) == [
         "unreadable",
         "waiting",
     ]
