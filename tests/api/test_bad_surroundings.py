@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -210,13 +212,102 @@ def test_a_journal_of_another_version_or_program_is_told_and_left_alone(
         {"folder": b"x"},
         {"home": 3},
         {"home": ""},
+        {"home": "\0"},
+        {"home": "x" * 5000},
+        {"home": "~no such user/x"},
         {"store": 3},
+        {"environ": 0},
+        {"agents": []},
+        {"tools": [3]},
+        {"tools": "ab"},
+        {"model": 0},
+        {"trust": "no"},
     ],
 )
 def test_an_option_of_another_type_is_named(options: dict[str, object]) -> None:
     (name,) = options
-    with pytest.raises(stretto.InvalidUsage, match=name):
+    with pytest.raises(stretto.InvalidUsage, match=name.removesuffix("s")):
         stretto.Stretto(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("folder", ["\0", "x" * 5000, "no/such/folder", __file__])
+def test_a_folder_that_is_none_is_told_shortly(folder: str) -> None:
+    with pytest.raises(stretto.NotFound, match="there is no folder") as caught:
+        stretto.Stretto(folder)
+    assert len(caught.value.message) < 300
+
+
+WRONG: dict[str, Callable[[stretto.Stretto, str], object]] = {
+    "model": lambda w, id: w.start(BRIEF, model=0),  # type: ignore[arg-type]
+    "budget": lambda w, id: w.start(BRIEF, budget=0),  # type: ignore[arg-type]
+    "budget['tokens'] must be a whole": lambda w, id: w.start(BRIEF, budget={"tokens": 1.5}),
+    "status": lambda w, id: w.runs(status="done"),
+    "workflow": lambda w, id: w.runs(workflow=3),  # type: ignore[arg-type]
+    "since": lambda w, id: w.runs(since=float("nan")),
+    "since must": lambda w, id: w.runs(since=datetime.min),
+    "run_id": lambda w, id: w.open("\ud800").status(),
+    "after": lambda w, id: anext(w.open(id).events(after=2**70)),
+    "after must": lambda w, id: anext(w.open(id).events(after="x")),  # type: ignore[arg-type]
+    "accepted": lambda w, id: w.open(id).resume(accepted=[1]),  # type: ignore[arg-type]
+    "accepted must": lambda w, id: w.open(id).retry(accepted=3),  # type: ignore[arg-type]
+    "from_step": lambda w, id: w.open(id).fork(None),  # type: ignore[arg-type]
+    "resolved": lambda w, id: w.open(id).apply("a", resolved=3),  # type: ignore[arg-type]
+    "resolved must": lambda w, id: w.open(id).apply("a", resolved="a.py"),
+    "dry_run": lambda w, id: w.open(id).apply("a", dry_run="no"),  # type: ignore[arg-type]
+    "key": lambda w, id: w.open(id).approve("a", key=3),  # type: ignore[arg-type]
+    "reason": lambda w, id: w.open(id).cancel("\udfff"),
+    "name": lambda w, id: w.playbooks.pin(3),  # type: ignore[arg-type]
+    "path": lambda w, id: w.playbooks.add(3),  # type: ignore[arg-type]
+    "limit": lambda w, id: w.playbooks.audit("x"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("says", WRONG)
+def test_an_argument_of_another_type_is_named(open_stretto: Open, says: str) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start("name: one\nsteps: [{id: a, subagent: writer, prompt: go}]\n")
+            await run.wait()
+            with pytest.raises(stretto.InvalidUsage, match=re.escape(says)):
+                await WRONG[says](w, run.id)  # type: ignore[misc]
+
+    asyncio.run(main())
+
+
+LOCKED = """
+import asyncio, stretto
+async def main(**options):
+    try:
+        async with stretto.Stretto(**options) as w:
+            await w.start({recipe!r}, {{"topic": "looms"}})
+    except stretto.StrettoError as error:
+        print(type(error).__name__, error.message, error.hint)
+for options in {options!r}:
+    asyncio.run(main(**options))
+"""
+
+
+def test_a_home_and_a_folder_that_may_not_be_entered_are_named(tmp_path: Path) -> None:
+    for name in ("locked", "folder"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "locked").chmod(0)
+    options = [
+        {"folder": str(tmp_path / "folder"), "home": str(tmp_path / "locked" / "home")},
+        {"folder": str(tmp_path / "folder"), "home": str(tmp_path / "locked")},
+        {"folder": str(tmp_path / "locked"), "home": str(tmp_path / "home")},
+        {"folder": str(tmp_path / "locked" / "in"), "home": str(tmp_path / "home")},
+    ]
+    program = [sys.executable, "-c", LOCKED.format(recipe=BRIEF, options=options)]
+    if os.geteuid() == 0:  # root may enter every folder, as long as it has these rights
+        program = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *program]
+    done = subprocess.run(program, capture_output=True, text=True)
+    (tmp_path / "locked").chmod(0o700)
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(options)
+    for line in lines:
+        assert str(tmp_path / "locked") in line
+        assert "Permission denied" in line
 
 
 @pytest.mark.parametrize("recipe", ["", "  ", Path()])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.agents.agent_files import read_agent_file
+from stretto.assembly.arguments import check_callable
 from stretto.assembly.plugins import Plugins
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog
 from stretto.problems import Problem
@@ -187,7 +188,8 @@ def read_tools(tools: Iterable[Callable[..., object]]) -> "dict[str, AnyFunction
         return {}
     from stretto.adapters.tools.functions import FunctionTool
 
-    made = [each if isinstance(each, FunctionTool) else FunctionTool(each) for each in tools]
+    given = [check_callable("a tool", each) for each in tools]
+    made = [each if isinstance(each, FunctionTool) else FunctionTool(each) for each in given]
     by_name = {each.name: each for each in made}
     if len(by_name) < len(made):
         raise InvalidUsage("two of the tools have the same name", hint="@tool(name=...) names one")

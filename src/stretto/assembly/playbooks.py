@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from stretto.assembly.arguments import check_flags, check_number, check_place, check_text
 from stretto.assembly.playbook_choice import choice_limits, open_playbooks, own_folder
-from stretto.assembly.run import check_text, user_name
+from stretto.assembly.run import user_name
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.statuses import StepStatus
@@ -80,8 +81,7 @@ class Playbooks:
     async def search(self, query: str, limit: int = 10) -> "tuple[FoundPlaybook, ...]":
         """The best first."""
         check_text(query=query)
-        if type(limit) is not int or not 1 <= limit <= 1000:
-            raise InvalidUsage("limit must be a whole number from 1 to 1,000")
+        check_number("limit", limit, 1, 1000)
 
         def find(library: "Library") -> "tuple[FoundPlaybook, ...]":
             found = library.search(query, limit)
@@ -99,6 +99,7 @@ class Playbooks:
 
         Raises NotFound, InvalidUsage and RefusedToOverwrite.
         """
+        check_place(path=path)
         settings = self._engine.project.settings
         return await self._with(
             lambda library: add_playbook(library, Path(path), settings, user_name())
@@ -115,26 +116,32 @@ class Playbooks:
 
     async def pin(self, name: str) -> "Playbook":
         """Curation leaves it alone from now on."""
+        check_text(name=name)
         return await self._with(lambda library: library.pin(name, True, user_name()))
 
     async def unpin(self, name: str) -> "Playbook":
+        check_text(name=name)
         return await self._with(lambda library: library.pin(name, False, user_name()))
 
     async def delete(self, name: str) -> "Playbook":
         """It is used no longer; its folder stays, and `restore` undoes it."""
+        check_text(name=name)
         return await self._with(lambda library: library.delete(name, user_name()))
 
     async def restore(self, name: str) -> "Playbook":
+        check_text(name=name)
         return await self._with(lambda library: library.restore(name, user_name()))
 
     async def audit(self, limit: int = 100) -> "tuple[AuditEntry, ...]":
         """Who changed what, newest first."""
+        check_number("limit", limit)
         return await self._with(lambda library: tuple(library.store.audit(limit)))
 
     async def curate(self, *, dry_run: bool = False) -> "tuple[CurationStep, ...]":
         """Prune what nobody uses, merge what says the same. Pinned ones are not touched."""
         from stretto.playbooks.curation import curate
 
+        check_flags(dry_run=dry_run)
         return await self._with(lambda library: tuple(curate(library, is_dry_run=dry_run)))
 
     async def block_for(self, prompt: str) -> str:

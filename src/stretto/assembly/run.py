@@ -1,11 +1,20 @@
 """One run, as its user holds it: started here, or recorded earlier."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
+from stretto.assembly.arguments import (
+    check_flags,
+    check_inputs,
+    check_number,
+    check_optional_text,
+    check_paths,
+    check_permission,
+    check_text,
+)
 from stretto.assembly.engine import Engine
 from stretto.assembly.project import RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
@@ -15,7 +24,7 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId, StepId
-from stretto.vocabulary.json_value import Json, loaded
+from stretto.vocabulary.json_value import loaded
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
     from stretto.ports.journal import StoredEvent
     from stretto.schedule.state import RunState
 
+_T = TypeVar("_T")
 _POLL_SECONDS = 0.2  # of a run that another process drives
 
 
@@ -80,6 +90,7 @@ class Run:
         It ends when the run has ended, was stopped, or waits for a person; the event that says so
         (ApprovalRequested) is given first. A loop that approves the step goes on with the run.
         """
+        check_number("after", after)
         async for row in self._rows(after=after):
             if isinstance(row.event, AttemptSucceeded):
                 # The store keeps large outputs apart from their events; a user wants the value.
@@ -185,16 +196,20 @@ class Run:
         from stretto.assembly.changes import ApplyOptions
 
         check_text(step=step)
-        options = ApplyOptions(
-            dry_run, unfinished, allow_removals, allow_secrets, tuple(resolved), ours, theirs
+        check_flags(
+            dry_run=dry_run,
+            unfinished=unfinished,
+            allow_removals=allow_removals,
+            allow_secrets=allow_secrets,
+            ours=ours,
+            theirs=theirs,
         )
-        task = asyncio.create_task(self._apply(step, options))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            # A merge that has begun is not stopped halfway: it is soon done, and then on record.
-            await asyncio.wait([task])
-            raise
+        paths = check_paths("resolved", resolved)
+        options = ApplyOptions(
+            dry_run, unfinished, allow_removals, allow_secrets, paths, ours, theirs
+        )
+        # A merge that has begun is not stopped halfway: it is soon done, and then on record.
+        return await _finish(self._apply(step, options))
 
     async def _apply(self, step: str, options: "ApplyOptions") -> "AppliedChange":
         from stretto.assembly.changes import apply_change
@@ -230,6 +245,7 @@ class Run:
         A run that this process drove goes on by itself; any other one with `resume`.
         """
         check_text(step=step)
+        check_optional_text(key=key, by=by)
         await self._decide(step, True, by, reason, await self._prompts(step, edit), key)
 
     async def reject(self, step: str, reason: str = "", *, by: str | None = None) -> None:
@@ -254,7 +270,7 @@ class Run:
 
         `accepted`: the fingerprint of a stored plan that you have read (PlanNotAccepted names it).
         """
-        check_text(model=model or "")
+        check_optional_text(model=model, accepted=accepted)
         check_permission(permission)
         await self._finish_task()
         if not self._is_driven_here:
@@ -277,7 +293,7 @@ class Run:
     ) -> "Run":
         """A new run that reuses every step whose agent, prompt, tools, model and schema are
         unchanged. `from_step`: do this one anew, and all that depends on it."""
-        check_text(model=model or "", from_step=from_step or "")
+        check_optional_text(model=model, from_step=from_step, accepted=accepted)
         check_permission(permission)
         request = RunRequest(
             recipe,
@@ -289,7 +305,7 @@ class Run:
             accepted=frozenset([accepted] if accepted else []),
         )
         prepared = await self._engine.prepare(request)
-        again = Run(self._engine, prepared.run_id)
+        again = type(self)(self._engine, prepared.run_id)
         await again._drive(prepared)
         return again
 
@@ -302,6 +318,7 @@ class Run:
         permission: str | None = None,
     ) -> "Run":
         """A new run that shares all that comes before a step, and runs that step and the rest again."""
+        check_text(from_step=from_step)
         return await self.retry(
             from_step=from_step, inputs=inputs, model=model, permission=permission
         )
@@ -431,26 +448,14 @@ def _log() -> "Logger":
     return logging.getLogger("stretto.assembly")
 
 
-def check_text(**given: object) -> None:
-    """Raises InvalidUsage for what is no text: a journal that held it could not be read again."""
-    for name, value in given.items():
-        if not isinstance(value, str):
-            raise InvalidUsage(f"{name} must be text, not a {type(value).__name__}")
-
-
-def check_permission(permission: str | None) -> str | None:
-    known = ("read_only", "ask", "auto")
-    if permission is not None and permission not in known:
-        raise InvalidUsage(f"permission is '{permission}'; it must be {', '.join(known)}")
-    return permission
-
-
-def check_inputs(inputs: object) -> Mapping[str, Json]:
-    if inputs is None:
-        return {}
-    if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
-        raise InvalidUsage("inputs must be a dict, with the names of inputs as keys")
-    return inputs
+async def _finish(work: "Coroutine[Any, Any, _T]") -> "_T":
+    """Await the work to its end, also where the caller is cancelled meanwhile."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 def user_name() -> str:

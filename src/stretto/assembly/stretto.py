@@ -17,23 +17,32 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from stretto.assembly.arguments import (
+    check_budget,
+    check_environ,
+    check_flags,
+    check_folder,
+    check_functions,
+    check_inputs,
+    check_number,
+    check_optional_text,
+    check_permission,
+    check_place,
+    check_since,
+    check_status,
+    check_text,
+)
 from stretto.assembly.engine import Engine
 from stretto.assembly.functions import check_agents, read_tools
 from stretto.assembly.playbook_choice import equip_plan
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
-from stretto.assembly.run import (
-    Run,
-    check_inputs,
-    check_permission,
-    check_text,
-)
+from stretto.assembly.run import Run
 from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, read_tasks, task_recipe
 from stretto.plan.check import Problems
 from stretto.problems import Problem
-from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
-from stretto.recipe.model import Budget
+from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
 
@@ -46,7 +55,6 @@ if TYPE_CHECKING:
 
 
 _MOST_ROWS = 10_000  # that are looked through for those that a filter lets pass
-_BUDGETS = ("tokens", "usd", "agents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +99,18 @@ class Stretto:
         _open_project: Callable[[Path | None], Project] | None = None,
         _ports: Ports | None = None,
     ) -> None:
-        _check_functions(tools, agents or {})
-        _check_places(folder, home, store, environ)
-        if folder and not Path(folder).is_dir():
-            raise NotFound(f"there is no folder {folder}")
+        check_functions(tools, agents)
+        if home is not None:
+            check_place(home=home)
+        check_flags(trust=trust)
+        check_environ(environ)
+        check_optional_text(model=model, store=store)
+        place = check_folder(folder)
         self._tools, self._agents = read_tools(tools), dict(agents or {})
         check_agents(self._agents)
-        check_text(model=model or "")
         self._overrides = {"model": model, "permission": check_permission(permission)}
         self._environ = _environment(environ, home, store, trust)
-        self._engine = Engine(
-            _open_project or self._read_project, Path(folder) if folder else None, _ports or Ports()
-        )
+        self._engine = Engine(_open_project or self._read_project, place, _ports or Ports())
 
     async def __aenter__(self) -> Self:
         return self
@@ -144,13 +152,13 @@ class Stretto:
         Raises NotFound, InvalidRecipe, InvalidInputs, PermissionDenied or NotReady, before any
         model is asked, with all problems at once.
         """
-        check_text(model=model or "")
+        check_optional_text(model=model)
         request = RunRequest(
             recipe,
             check_inputs(inputs),
             model=model,
             permission=check_permission(permission),
-            budget=_budget(budget),
+            budget=check_budget(budget),
         )
         return await self._launch(await self._engine.prepare(request))
 
@@ -210,16 +218,15 @@ class Stretto:
         limit: int = 50,
     ) -> list["RunSummary"]:
         """The recorded runs of this user, newest first. `since`: those that started later."""
-        start = since.timestamp() if isinstance(since, datetime) else since
-        if type(limit) is not int or not 0 <= limit < 2**63:
-            raise InvalidUsage("limit must be a whole number from 0 on")
-        if start is not None and not isinstance(start, int | float):
-            raise InvalidUsage("since must be a datetime, or seconds since the epoch")
+        start = check_since(since)
+        check_number("limit", limit)
+        check_status(status)
+        check_optional_text(workflow=workflow)
         is_filtered = status is not None or workflow is not None
         found: list[RunSummary] = []
         runs = await self._engine.runs_of()
         for row in await runs.recent(_MOST_ROWS if is_filtered else limit):
-            if start is not None and row.started_at < start:
+            if row.started_at < start:
                 continue
             if workflow is not None and row.workflow != workflow:
                 continue
@@ -318,45 +325,6 @@ def _environment(
     if trust:
         changed["STRETTO_TRUST"] = "1"
     return changed
-
-
-def _check_places(folder: object, home: object, store: object, environ: object) -> None:
-    for name, value in (("folder", folder), ("home", home)):
-        if value is not None and not isinstance(value, str | Path):
-            raise InvalidUsage(f"{name} must be text or a Path, not a {type(value).__name__}")
-    if home == "":
-        raise InvalidUsage("home must be a folder, not an empty text")
-    check_text(store=store or "")
-    given = environ if isinstance(environ, Mapping) else {None: environ} if environ else {}
-    for variable, value in given.items():
-        if not isinstance(variable, str) or not isinstance(value, str):
-            named = (
-                ""
-                if variable is None
-                else f": the value of {variable!r} is a {type(value).__name__}"
-            )
-            raise InvalidUsage(f"environ must be a dict of texts{named}")
-
-
-def _check_functions(tools: object, agents: object) -> None:
-    if not isinstance(tools, Iterable) or not isinstance(agents, Mapping):
-        hint = "Stretto(tools=[lookup], agents={'score': score})"
-        raise InvalidUsage("tools are a list of functions, and agents a dict of them", hint=hint)
-
-
-def _budget(written: Mapping[str, float] | None) -> Budget:
-    if not isinstance(written or {}, Mapping):
-        raise InvalidUsage(f"budget must be a dict, with {', '.join(_BUDGETS)}")
-    given = dict(written or {})
-    for name, most in given.items():
-        if name not in _BUDGETS:
-            raise InvalidUsage(f"budget has no '{name}'", hint=f"it has {', '.join(_BUDGETS)}")
-        if type(most) not in (int, float) or not 0 <= most < float("inf"):
-            raise InvalidUsage(f"budget['{name}'] must be a number from 0 on")
-    tokens, usd, agents = map(given.get, _BUDGETS)
-    return Budget(
-        None if tokens is None else int(tokens), usd, None if agents is None else int(agents)
-    )
 
 
 def run(

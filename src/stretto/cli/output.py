@@ -4,10 +4,10 @@ import asyncio
 
 import click
 
-from stretto.cli.answer import print_answer
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_step
 from stretto.cli.options import json_option
+from stretto.cli.result import print_answer
 from stretto.cli.terminal import print_json
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound

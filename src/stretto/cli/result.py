@@ -9,19 +9,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from stretto.cli.answer import as_answer, print_answer
 from stretto.cli.options import json_option
 from stretto.cli.target import check_target, write_target
-from stretto.cli.terminal import columns, print_report_json, say
+from stretto.cli.terminal import (
+    columns,
+    for_terminal,
+    hide_secrets,
+    print_for_program,
+    print_report_json,
+    say,
+)
 from stretto.problems.errors import InvalidUsage
 from stretto.report.model import IssueKind, Report
-from stretto.report.text import calls_of, cost, length, tokens
-from stretto.text.visible import one_line
+from stretto.report.text import calls_of, cost, length, show, tokens
+from stretto.templates.render import as_text
+from stretto.text.visible import one_line, visible
+from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import UNFINISHED, RunStatus, StepStatus
+
+if TYPE_CHECKING:
+    from rich.markdown import Markdown
 
 _MOST_ISSUES = 5
 _MOST_APPROVALS = 3
@@ -192,3 +203,49 @@ def _next(report: Report) -> Iterator[tuple[str, str]]:
         yield f"stretto retry {run}", "what did not succeed, again"
     if report.ended_at is not None:
         yield f"stretto report {run}", "what each step did"
+
+
+def as_answer(value: Json) -> str:
+    """Text as it is, everything else as JSON; the last line ends, as a file's last line does."""
+    text = hide_secrets(as_text(value))
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def print_answer(value: Json) -> None:
+    if not sys.stdout.isatty():
+        print_for_program(as_answer(value))
+    elif isinstance(value, str):
+        print_rendered(value)
+    else:
+        say(show(value))
+
+
+def print_rendered(text: str) -> None:
+    """Markdown as a terminal shows it: headings, lists, tables, code."""
+    from rich.console import Console
+
+    console = Console()
+    shown = for_terminal(text)
+    if console.is_dumb_terminal or not _is_utf8(console.encoding):
+        say(shown)
+        return
+    console.print(_markdown(shown))
+
+
+def _is_utf8(encoding: str) -> bool:
+    return encoding.lower().replace("-", "") == "utf8"
+
+
+def _markdown(text: str) -> "Markdown":
+    from markdown_it import MarkdownIt
+    from rich.markdown import Markdown
+
+    rendered = Markdown(visible(text), hyperlinks=False)
+    # Rich would drop what looks like HTML, as `list<int>` does, and join the lines of a poem.
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    rendered.parsed = parser.parse(text)
+    for token in rendered.parsed:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+    return rendered

@@ -21,16 +21,17 @@ from stretto.config.trust import (
 from stretto.documents.document import read_file
 from stretto.documents.shapes import Fields, Reading
 from stretto.problems import Problem
-from stretto.problems.errors import InvalidConfig
+from stretto.problems.errors import InvalidConfig, InvalidUsage
 from stretto.problems.render import count
 from stretto.processes.programs import NOWHERE, Writable, find_command
 from stretto.processes.python import own_places
 from stretto.recipe.model import Budget
-from stretto.text.short import relative_path
+from stretto.text.short import relative_path, shorten
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 CONFIG_FILE = "stretto.yaml"
+_NAME_HOME = "name another one: STRETTO_HOME, or home= in Python"
 _PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before
 
 
@@ -112,7 +113,7 @@ class Settings:
     @property
     def is_in_home(self) -> bool:
         """Whether the workspace is the user's home folder, or holds it, or is our own folder."""
-        with suppress(RuntimeError):  # a user without a home
+        with suppress(InvalidUsage):  # a user without a home
             if Path.home().is_dir() and Path.home().resolve().is_relative_to(self.project):
                 return True
         return self.home.resolve() == self.project
@@ -130,18 +131,37 @@ class Settings:
 def find_project(start: Path) -> Path:
     """The nearest folder upwards with a stretto.yaml, else where we stand."""
     start = start.resolve()
-    return next((f for f in (start, *start.parents) if (f / CONFIG_FILE).is_file()), start)
+    # isfile of os.path: a folder above that may not be entered has none for us.
+    folders = (start, *start.parents)
+    return next((f for f in folders if os.path.isfile(f / CONFIG_FILE)), start)
 
 
 def home_of(environ: Mapping[str, str]) -> Path:
-    """The user's own folder, which no project can move."""
-    return Path(environ.get("STRETTO_HOME") or Path.home() / ".stretto").expanduser()
+    """The user's own folder, which no project can move. Raises InvalidUsage."""
+    try:
+        return Path(environ.get("STRETTO_HOME") or "~/.stretto").expanduser()
+    except RuntimeError as error:  # a user without a home
+        raise InvalidUsage(f"no home for Stretto is known: {error}", hint=_NAME_HOME) from None
+
+
+def _check_folders(home: Path, project: Path) -> None:
+    """Raises InvalidUsage for folders that cannot be looked into: their settings must be known."""
+    another_folder = "name another one: Stretto(folder) in Python, or start Stretto there"
+    for what, folder, hint in (("home", home, _NAME_HOME), ("folder", project, another_folder)):
+        try:
+            (folder / CONFIG_FILE).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", "") or error
+            place = shorten(str(folder), 200)
+            raise InvalidUsage(f"{what} {place} cannot be used: {said}", hint=hint) from None
 
 
 def load_settings(start: Path, environ: Mapping[str, str]) -> Settings:
     """Of an untrusted folder only what it would bring is said, and what only narrows is used."""
-    home = home_of(environ)
-    project = find_project(start)
+    home, project = home_of(environ), find_project(start)
+    _check_folders(home, project)
     problems: list[Problem] = []
     users_own = Settings(project, home, project / "workflows", (home / "agents",))
     if (home / CONFIG_FILE).is_file():
@@ -164,7 +184,7 @@ def _with_own_places(settings: Settings) -> Settings:
 
 def _default_home() -> Iterator[Path]:
     """Also where STRETTO_HOME names another: the next run may go without it."""
-    with suppress(RuntimeError):  # a user without a home
+    with suppress(InvalidUsage):  # a user without a home
         yield home_of({})
 
 

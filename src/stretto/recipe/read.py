@@ -6,15 +6,53 @@ from typing import TypeVar
 from stretto.documents.document import Document, read_bytes, read_file, read_text
 from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, describe
 from stretto.documents.shapes import Fields, Reading
-from stretto.recipe.dialects import FLAT, STRUCTURAL, WRAPPED
 from stretto.recipe.grammar import BODY, ENVELOPE
 from stretto.recipe.model import Budget, Dialect, Input, Recipe
 from stretto.recipe.parts import timeout_of
+from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 SUFFIXES = (".yaml", ".yml", ".json")  # of files that hold recipes
 
 T = TypeVar("T")
+
+# The three ways to write a recipe (RECIPES §1). They differ in their defaults and in nothing else.
+# Seeds 000 and 001: `name` and `steps` at the root, edges as written.
+FLAT = Dialect(
+    name="flat",
+    agent_key="subagent",
+    instruction_key="prompt",
+    chains_steps=False,
+    on_failure="inline",
+    width=None,
+    needs_name=True,
+    needs_instruction=True,
+    default_agent=None,
+)
+# Seed 004: everything under `workflow:`, steps follow one another.
+WRAPPED = Dialect(
+    name="wrapped",
+    agent_key="agent",
+    instruction_key="input",
+    chains_steps=True,
+    on_failure="abort",
+    width=None,
+    needs_name=True,
+    needs_instruction=False,  # the agent's own prompt says what to do
+    default_agent=None,
+)
+# Seed 002: steps carry `task` and are held apart by their sets.
+STRUCTURAL = Dialect(
+    name="structural",
+    agent_key="agent",
+    instruction_key="task",
+    chains_steps=False,
+    on_failure="block",
+    width=6,
+    needs_name=False,  # documents of this kind are often handed over unnamed
+    needs_instruction=True,
+    default_agent=AgentId("default"),
+)
 
 
 def read_recipe(text: str | bytes, file: str = "", limits: Limits = DEFAULT_LIMITS) -> Recipe:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from stretto.adapters.models.scripted import Script, ScriptedRunner, check_names, read_script
 from stretto.adapters.stores.memory import MemoryJournal
+from stretto.assembly.arguments import check_inputs
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
-from stretto.assembly.run import check_inputs
 from stretto.assembly.surface import Surface
 from stretto.assembly.views import RunReport
 from stretto.config.settings import Settings

@@ -10,24 +10,57 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec import UNSET, structs
 
-from stretto.adapters.stores.large_values import LargeValues
 from stretto.adapters.stores.sqlite_file import connect
 from stretto.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
 from stretto.adapters.stores.sqlite_writer import Writer
-from stretto.events.codec import UnknownEvent, decode, encode, encode_apart
+from stretto.events.codec import UnknownEvent, decode, decode_value, encode, encode_apart
 from stretto.events.model import AttemptSucceeded, Event
 from stretto.ports.journal import CachedOutput, ExternalEvent, Loss, Message, RunRow, StoredEvent
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import RunId
-from stretto.vocabulary.json_value import Large
+from stretto.vocabulary.json_value import Json, Large
 
 _T = TypeVar("_T")
+_REMAKE = "its run can be retried: what is missing is made again"
 _SPEECH = '{"type":"model_spoke"'  # how such a row begins
+
+
+class LargeValues:
+    """Large values, read when they are used. Works as long as the file is there, also when the journal was closed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: tuple[str, Json] = ("", None)  # a prompt often shows one value twice
+
+    def __call__(self, digest: str) -> Json:
+        known, value = self._last
+        if known != digest:
+            value = self._read(digest)
+            self._last = (digest, value)
+        return value
+
+    def _read(self, digest: str) -> Json:
+        sql = "SELECT value FROM large_values WHERE digest = ?"
+        try:
+            with closing(connect(self._path)) as db:
+                row = db.execute(sql, (digest,)).fetchone()
+        except sqlite3.Error as error:
+            raise StrettoError(f"the journal {self._path} cannot be read: {error}") from error
+        if row is None:
+            raise StrettoError(
+                f"the journal {self._path} lacks the large output {digest[:12]}", hint=_REMAKE
+            )
+        if sha256(row[0].encode()).hexdigest() != digest:
+            raise StrettoError(
+                f"the large output {digest[:12]} in {self._path} is damaged", hint=_REMAKE
+            )
+        return decode_value(row[0])
 
 
 class SqliteJournal:
