@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     )
     from stretto.assembly.playbooks import Playbooks as Playbooks
     from stretto.assembly.project import RecipeSource as RecipeSource
+    from stretto.assembly.recipe_files import ListedWorkflow as ListedWorkflow
     from stretto.assembly.run import Run as Run
+    from stretto.assembly.saved_workflows import SavedWorkflows as SavedWorkflows
     from stretto.assembly.stretto import RunSummary as RunSummary, Stretto as Stretto, run as run
     from stretto.assembly.views import DryRun as DryRun, RunReport as RunReport
     from stretto.events.model import (
@@ -81,6 +83,8 @@ if TYPE_CHECKING:
         StrettoError as StrettoError,
     )
     from stretto.problems.problem import Place as Place, Problem as Problem
+    from stretto.registry.saved_recipe import SavedRecipe as SavedRecipe
+    from stretto.registry.versions import RecipeVersion as RecipeVersion
     from stretto.report.model import (
         AttemptReport as AttemptReport,
         ChangesReport as ChangesReport,
@@ -99,7 +103,9 @@ _PLACES = {
     "assembly.changes": ("AppliedChange", "MergeConflict", "PathNote", "StepChange"),
     "assembly.playbooks": ("Playbooks",),
     "assembly.project": ("RecipeSource",),
+    "assembly.recipe_files": ("ListedWorkflow",),
     "assembly.run": ("Run",),
+    "assembly.saved_workflows": ("SavedWorkflows",),
     "assembly.stretto": ("RunSummary", "Stretto", "run"),
     "assembly.views": ("DryRun", "RunReport"),
     "events.model": (
@@ -120,6 +126,8 @@ _PLACES = {
         *("RefusedToOverwrite", "StrettoError"),
     ),
     "problems.problem": ("Place", "Problem"),
+    "registry.saved_recipe": ("SavedRecipe",),
+    "registry.versions": ("RecipeVersion",),
     "report.model": ("AttemptReport", "ChangesReport", "Issue", "StepReport"),
     "vocabulary.usage": ("Usage",),
     "vocabulary.json_value": ("Json",),

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.playbooks.choice import ChoiceLimits, choose
 from stretto.playbooks.library import Library
-from stretto.playbooks.store import terms
+from stretto.text.terms import terms
 from support.playbooks import Calendar, labelled_playbooks, labelled_queries, library, write_skill
 
 

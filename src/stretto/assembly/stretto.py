@@ -48,6 +48,7 @@ from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.playbooks import Playbooks
+    from stretto.assembly.saved_workflows import SavedWorkflows
     from stretto.assembly.views import DryRun, RunReport
     from stretto.execution.driver import Listener
     from stretto.execution.runs import Runs
@@ -133,6 +134,13 @@ class Stretto:
         from stretto.assembly.playbooks import Playbooks
 
         return Playbooks(self._engine)
+
+    @property
+    def workflows(self) -> "SavedWorkflows":
+        """The saved recipes: listed, saved, with their versions."""
+        from stretto.assembly.saved_workflows import SavedWorkflows
+
+        return SavedWorkflows(self._engine)
 
     async def start(
         self,

@@ -15,7 +15,8 @@ GROUPS = {
         "explain": "Say in prose what a recipe does, or what a code such as RCP104 means.",
         "graph": "Draw a recipe: ascii, mermaid, dot or svg.",
         "list": "List the saved recipes.",
-        "show": "Show a saved recipe.",
+        "show": "Show a saved recipe, and its versions.",
+        "restore": "Make an earlier version of a saved recipe the current one.",
         "schema": "Print the JSON Schema of recipes, for editors.",
     },
     "Run them": {
@@ -84,7 +85,14 @@ EXAMPLES = {
         "stretto graph brief.yaml --format svg > brief.svg",
     ),
     "list": ("stretto list",),
-    "show": ("stretto show research-and-brief",),
+    "show": (
+        "stretto show research-and-brief",
+        "stretto show NAME --versions     the versions that were kept",
+    ),
+    "restore": (
+        "stretto restore NAME             the version before the current one",
+        "stretto restore NAME --version 2",
+    ),
     "schema": ("stretto schema > recipe.schema.json",),
     "run": (
         "stretto run brief.yaml -i topic=tea",

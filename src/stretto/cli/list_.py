@@ -3,6 +3,7 @@
 import click
 
 from stretto.assembly.project import Project
+from stretto.assembly.recipe_files import origins_of
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
@@ -15,11 +16,13 @@ from stretto.registry.workflows import Entry
 def command(as_json: bool) -> None:
     """List the saved recipes: the project's, your own and the bundled ones."""
     project = open_project()
-    entries = project.workflows.entries()
+    entries, origins = project.workflows.entries(), origins_of(project)
     if as_json:
-        print_json({"ok": True, "workflows": [_row(project, entry) for entry in entries]})
+        found = [{**_row(project, entry), "origin": origins[entry.file]} for entry in entries]
+        print_json({"ok": True, "workflows": found})
         return
-    rows = [("NAME", "FROM", "STEPS", "DESCRIPTION"), *(_cells(entry) for entry in entries)]
+    rows = [("NAME", "FROM", "STEPS", "DESCRIPTION")]
+    rows += [_cells(entry, origins[entry.file]) for entry in entries]
     say("\n".join(columns(rows)))
     for entry in entries:
         for notice in project.notices_about(entry):
@@ -31,7 +34,7 @@ def command(as_json: bool) -> None:
         say("\nstretto validate FILE shows what is wrong.")
 
 
-def _cells(entry: Entry) -> tuple[str, ...]:
+def _cells(entry: Entry, origin: str) -> tuple[str, str, str, str]:
     if entry.problems:
         return (
             entry.name,
@@ -43,7 +46,8 @@ def _cells(entry: Entry) -> tuple[str, ...]:
         said = f"not used: this folder is not trusted; the {entry.shadows} recipe counts"
         return (entry.name, entry.layer, "-", said)
     lines = (entry.recipe.title or entry.recipe.description).strip().splitlines() or [""]
-    return (entry.name, entry.layer, str(len(entry.recipe.steps)), lines[0])
+    layer = f"{entry.layer}, emitted" if origin == "emitted" else entry.layer
+    return (entry.name, layer, str(len(entry.recipe.steps)), lines[0])
 
 
 def _row(project: Project, entry: Entry) -> dict[str, object]:

@@ -27,8 +27,9 @@ from stretto.playbooks.playbook import (
     Playbook,
     PlaybookText,
 )
-from stretto.playbooks.store import EMITTED, terms
+from stretto.playbooks.store import EMITTED
 from stretto.problems.errors import InvalidUsage
+from stretto.text.terms import likeness
 from stretto.text.visible import one_line, visible
 from stretto.vocabulary.ids import is_id
 from stretto.vocabulary.json_value import Json
@@ -69,12 +70,6 @@ def curate_if_due(library: Library) -> None:
         curate(library, since=last or 0.0)
 
 
-def likeness(one: Playbook, other: Playbook) -> float:
-    """How many of their words two playbooks share: 1 for all, 0 for none."""
-    ours, theirs = (set(terms(f"{each.description} {each.body}")) for each in (one, other))
-    return len(ours & theirs) / (len(ours | theirs) or 1)
-
-
 def _decide(library: Library, now: float, since: float) -> Iterator[CurationStep]:
     known = [each for each in library.all() if each.is_usable and each.layer != "bundled"]
     gone: set[int] = set()
@@ -104,7 +99,7 @@ def _twin(library: Library, playbook: Playbook, gone: set[int], now: float) -> P
         if other.id == playbook.id or other.id in gone:
             continue
         is_worth_more = _worth(library, other, now) > _worth(library, playbook, now)
-        if is_worth_more and likeness(playbook, other) >= LIKENESS:
+        if is_worth_more and likeness(_said(playbook), _said(other)) >= LIKENESS:
             return other
     return None
 
@@ -216,12 +211,11 @@ def slug(text: str) -> str:
 
 
 def _is_same(playbook: Playbook, skill: EmittedSkill) -> bool:
-    said = Playbook(
-        name=skill.name, description=skill.description, body=skill.body, digest="",
-        source="emitted", layer="emitted", folder="", is_pinned=False, confidence=1.0, uses=0,
-        last_used_at=None, made_at=0.0,
-    )  # fmt: skip
-    return likeness(playbook, said) >= LIKENESS
+    return likeness(_said(playbook), f"{skill.description} {skill.body}") >= LIKENESS
+
+
+def _said(playbook: Playbook) -> str:
+    return f"{playbook.description} {playbook.body}"
 
 
 def _free_name(name: str, taken: Iterable[str]) -> str:

@@ -19,10 +19,11 @@ from stretto.playbooks.playbook import (
     skill_folders,
     stamp_of,
 )
-from stretto.playbooks.store import BODY, EMITTED, HEAD, PlaybookStore, terms
+from stretto.playbooks.store import BODY, EMITTED, HEAD, PlaybookStore
 from stretto.problems.errors import NotFound
 from stretto.registry.folders import Folder
 from stretto.text.short import did_you_mean, listed
+from stretto.text.terms import terms
 
 BUNDLED = Path(__file__).parent.parent / "bundled" / "playbooks"
 DAY_SECONDS = 86_400.0

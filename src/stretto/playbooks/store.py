@@ -3,35 +3,26 @@
 `SKILL.md` folders stay the truth about what they say; here lies a copy, for search. Emitted playbooks
 lie here alone. Every change is one transaction, so a process that is killed leaves the state before
 it or the state after it, and of two processes one waits for the other.
-
-Search compares words without case, accents, endings and words that say nothing: `Migrating the
-databases` → migr, databas. Text without blanks between its words (Chinese, Japanese) is taken in
-pairs of characters.
 """
 
 import json
 import os
-import re
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Self
-from unicodedata import combining, normalize
 
-from stretto.config.home import make_private
+from stretto.config.database import changed, open_database
 from stretto.playbooks.playbook import BrokenPlaybook, Playbook, PlaybookText
-from stretto.problems.errors import StrettoError
+from stretto.text.terms import terms
 from stretto.vocabulary.json_value import Json
 
 EMITTED = ""  # the root of playbooks that lie in no folder
 # A word of a name or a description is another word than the same one in a body: it says more, and it
 # stands in fewer playbooks, so that the few that matter are found without reading the many.
 HEAD, BODY = "h", "b"
-_LOCK_SECONDS = 10.0
 _CACHE_KIB = 16 * 1024  # at most; SQLite's own choice is 2 MiB
 # One script a version: never change one that was released. No statement may hold a semicolon.
 _MIGRATIONS = (
@@ -109,19 +100,9 @@ class PlaybookStore:
     @classmethod
     def open(cls, file: Path) -> Self:
         """Raises StrettoError."""
-        try:
-            make_private(file.parent)
-            # For the user alone from its first byte on.
-            with suppress(FileExistsError):
-                os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            db = sqlite3.connect(file, timeout=_LOCK_SECONDS, isolation_level=None)
-            try:
-                _prepare(db, file)
-            except BaseException:
-                db.close()
-                raise
-        except (sqlite3.Error, OSError) as error:
-            raise _explained(file, error) from error
+        hint = "keep a copy of it, then move it away: folders are read again, emitted ones are lost"
+        db = open_database(file, _MIGRATIONS, hint)
+        db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return cls(db)
 
     def close(self) -> None:
@@ -130,16 +111,8 @@ class PlaybookStore:
     @contextmanager
     def change(self) -> Iterator[None]:
         """One transaction. Raises StrettoError where the file cannot be written."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
+        with changed(self._db, "the playbooks"):
             yield
-            self._db.execute("COMMIT")
-        except BaseException as error:
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                raise StrettoError(f"the playbooks cannot be written: {error}") from error
-            raise
 
     def skills_of(self, root: str) -> dict[str, StoredSkill]:
         """By the name of the folder."""
@@ -312,117 +285,3 @@ def index_words(said: PlaybookText) -> tuple[list[str], list[str], list[str]]:
     """The words of name, description and body as the index holds them."""
     head = [[f"{HEAD}{word}" for word in terms(text)] for text in (said.name, said.description)]
     return head[0], head[1], [f"{BODY}{word}" for word in terms(said.body)]
-
-
-def _prepare(db: sqlite3.Connection, file: Path) -> None:
-    give_up_at = time.monotonic() + _LOCK_SECONDS
-    while True:  # of two processes that make one file, SQLite lets the second fail at once
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError as error:
-            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not is_busy or time.monotonic() > give_up_at:
-                raise
-            time.sleep(0.01)
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-    if db.execute("PRAGMA user_version").fetchone() == (len(_MIGRATIONS),):
-        return
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(_MIGRATIONS):
-            raise StrettoError(f"{file} was written by a newer Stretto (version {version})")
-        for script in _MIGRATIONS[version:]:
-            for statement in script.split(";"):
-                db.execute(statement)
-        db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
-        db.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
-
-
-def _explained(file: Path, error: Exception) -> StrettoError:
-    said = getattr(error, "strerror", None) or str(error)
-    hint = "keep a copy of it, then move it away: folders are read again, emitted ones are lost"
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    is_damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    return StrettoError(f"{file} cannot be used: {said}", hint=hint if is_damaged else "")
-
-
-_WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-_VOWEL = re.compile("[aeiouy]")
-_MOST_CHARACTERS = 40  # of a word: what is longer is no word
-_COMMON = """
-    a about after again all also am an and any are as at be because been before being between both
-    but by can could did do does doing don done down each else every few for from further get gets
-    give given gives had has have having he her here hers him his how i if in into is it its itself
-    just let like make makes many may me might more most much must my need needs no nor not now of
-    off on once one only or other our out over own please same she should so some such than that the
-    their them then there these they this those through to too two under until up upon us use used
-    uses using very want was way we well were what when where whether which while who whom whose why
-    will with without would write you your
-"""
-_SAYS_NOTHING = frozenset(_COMMON.split())
-
-
-def terms(text: str) -> list[str]:
-    """In the order of the text, repetitions kept."""
-    folded = normalize("NFKD", text.casefold())
-    plain = folded if folded.isascii() else "".join(c for c in folded if not combining(c))
-    return [term for word in _WORD.findall(plain) for term in _of_word(word)]
-
-
-def _of_word(word: str) -> Iterator[str]:
-    if not word.isascii():
-        # Composed again: in the decomposed form a Korean syllable is three letters.
-        composed = normalize("NFKC", word)
-        for run in _UNSPACED.findall(composed):
-            yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
-        word = _UNSPACED.sub("", composed)
-    if word and word not in _SAYS_NOTHING and len(word) <= _MOST_CHARACTERS:
-        yield _stem(word)
-
-
-@lru_cache(maxsize=20_000)
-def _stem(word: str) -> str:
-    if len(word) < 4 or not word.isascii() or word.isdigit():
-        return word
-    return _without_derivation(_without_inflection(_without_plural(word)))
-
-
-def _without_plural(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
-        return word[:-2]
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
-
-
-def _without_inflection(word: str) -> str:
-    for ending in ("ing", "ed"):
-        root = word.removesuffix(ending)
-        if root != word and len(root) >= 3 and _VOWEL.search(root):
-            is_doubled = root[-1] == root[-2] and root[-1] not in "lsz"
-            return root[:-1] if is_doubled else root
-    return word
-
-
-def _without_derivation(word: str) -> str:
-    for ending, least in (("ment", 4), ("ly", 4)):
-        root = word.removesuffix(ending)
-        if root != word and len(root) >= least:
-            word = root
-    if word.endswith(("tion", "sion")) and len(word) > 5:
-        word = word[:-3]
-    if word.endswith("e") and len(word) > 4:
-        word = word[:-1]
-    if word.endswith("at") and len(word) > 5:
-        word = word[:-2]
-    return word

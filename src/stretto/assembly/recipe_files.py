@@ -1,0 +1,209 @@
+"""Saved recipes as files: which there are, whose they are, and how one is saved or restored.
+
+The command line uses this directly, so nothing heavy is imported before it is needed.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
+from stretto.vocabulary.ids import is_id
+
+if TYPE_CHECKING:
+    from stretto.assembly.project import Project, RecipeSource
+    from stretto.plan.model import Plan
+    from stretto.recipe.model import Recipe
+    from stretto.registry.saved_recipe import KnownRecipe, SavedRecipe
+    from stretto.registry.versions import RecipeOrigin, RecipeVersion, Versions
+    from stretto.registry.workflows import Entry
+
+_VERSIONS = "recipes.db"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWorkflow:
+    """One saved recipe, as a list shows it."""
+
+    name: str
+    description: str
+    layer: str  # bundled | user | project
+    origin: "RecipeOrigin"  # written by a person, or emitted by an agent
+    file: str
+    inputs: tuple[str, ...]  # required ones first
+    problems: int  # how many; it runs only where there are none
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How somebody wants a recipe to be saved."""
+
+    name: str | None  # None: its own
+    origin: "RecipeOrigin"
+    why: str
+    may_replace: bool
+    at: float
+
+
+def list_workflows(project: "Project") -> tuple[ListedWorkflow, ...]:
+    origins = origins_of(project)
+    return tuple(
+        ListedWorkflow(
+            name=entry.name,
+            description=(entry.recipe.description or entry.recipe.title).strip(),
+            layer=entry.layer,
+            origin=origins[entry.file],
+            file=project.display_path(entry.file),
+            inputs=tuple(
+                each.name for each in sorted(entry.recipe.inputs, key=lambda i: not i.is_required)
+            ),
+            problems=len(entry.problems),
+        )
+        for entry in project.workflows.entries()
+        if not entry.is_passed_over
+    )
+
+
+def origins_of(project: "Project") -> "dict[Path, RecipeOrigin]":
+    """Whose each saved recipe is."""
+    files = [entry.file for entry in project.workflows.entries()]
+    database = project.settings.home / _VERSIONS
+    if database.exists():  # most users never save over a recipe
+        from stretto.registry.versions import open_versions
+
+        with suppress(StrettoError), open_versions(database) as versions:
+            return {file: versions.origin_of(_place(file)) for file in files}
+    return dict.fromkeys(files, "written")
+
+
+def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "SavedRecipe":
+    """Raises as `SavedWorkflows.save` does."""
+    from stretto.assembly.run import user_name
+    from stretto.registry.saved_recipe import RecipeDraft, save
+    from stretto.registry.versions import open_versions
+
+    recipe = _named(project, source, wish.name)
+    plan = project.plan(recipe)
+    with open_versions(project.settings.home / _VERSIONS) as versions:
+        entries = project.workflows.entries()
+        file = _target(project, recipe.name, entries, versions)
+        draft = RecipeDraft(
+            recipe.name, plan, recipe.source.text.encode(), file, wish.origin, user_name(), wish.at,
+            wish.why, wish.may_replace,
+        )  # fmt: skip
+        return save(draft, _known(project, entries), versions)
+
+
+def versions_of(project: "Project", name: str) -> "tuple[RecipeVersion, ...]":
+    """Oldest first. Raises NotFound."""
+    from stretto.registry.versions import open_versions
+
+    with open_versions(project.settings.home / _VERSIONS) as versions:
+        return tuple(versions.of(_file_with_versions(project, name, versions)))
+
+
+def version_of(project: "Project", name: str, number: int) -> "RecipeVersion":
+    """Raises NotFound."""
+    return _version(name, list(versions_of(project, name)), number)
+
+
+def restore_workflow(project: "Project", name: str, number: int | None, at: float) -> "SavedRecipe":
+    """Raises NotFound."""
+    from stretto.assembly.run import user_name
+    from stretto.registry.saved_recipe import RecipeDraft, save
+    from stretto.registry.versions import open_versions
+
+    with open_versions(project.settings.home / _VERSIONS) as versions:
+        file = _file_with_versions(project, name, versions)
+        wanted = _version(name, versions.of(file), number)
+        # Whatever it says: an author may go back to what is not right yet.
+        draft = RecipeDraft(
+            name, None, wanted.content, file, "written", user_name(), at,
+            f"restored from version {wanted.number}", may_replace=True,
+        )  # fmt: skip
+        return save(draft, (), versions)
+
+
+def _version(name: str, found: "list[RecipeVersion]", number: int | None) -> "RecipeVersion":
+    if number is None:
+        current = next((each for each in found if each.is_current), None)
+        # A file that is gone, or that somebody edited, has the last version as the one before it.
+        before = [each for each in found if current is None or each.number < current.number]
+        different = [each for each in before if current is None or each.content != current.content]
+        if not different:
+            raise NotFound(f"'{name}' has no version before the one it is now")
+        return different[-1]
+    for each in found:
+        if each.number == number:
+            return each
+    numbers = f"it has 1 to {found[-1].number}"
+    raise NotFound(
+        f"'{name}' has no version {number}", hint=f"{numbers}: stretto show {name} --versions"
+    )
+
+
+def _file_with_versions(project: "Project", name: str, versions: "Versions") -> Path:
+    entry = project.saved(name)
+    if entry is not None and versions.of(_place(entry.file)):
+        return _place(entry.file)
+    folders = [project.settings.workflows_dir, project.settings.user_workflows_dir]
+    gone = versions.files_named(name, [folder.resolve() for folder in folders])
+    if gone:
+        return gone[0]
+    if entry is None:
+        project.read_named(name)  # which says what names there are
+    raise NotFound(f"'{name}' has no versions", hint="they begin when Stretto saves over a recipe")
+
+
+def _named(project: "Project", source: "RecipeSource", name: str | None) -> "Recipe":
+    """The recipe under the wanted name. Raises InvalidUsage for one that no file can have."""
+    from stretto.documents.node import plain
+    from stretto.documents.yaml_form import yaml_form
+    from stretto.recipe.rename import with_name
+
+    recipe, _ = project.read(source)
+    if recipe.root is None:
+        project.plan(recipe)  # which says why it cannot be read
+    wanted = name or recipe.name
+    if not is_id(wanted) or len(wanted) > 100:
+        hint = "use letters, digits, '-' and '_', at most 100"
+        raise InvalidUsage(f"'{wanted[:100]}' is not a name for a recipe", hint=hint)
+    text = with_name(recipe, wanted)
+    if text.lstrip().startswith("{"):
+        root = project.recipe_from_text(text).root
+        text = yaml_form(plain(root)) if root is not None else text
+    # Always read anew: its problems then point to the text that would be saved.
+    return project.recipe_from_text(text, f"{wanted}.yaml")
+
+
+def _target(project: "Project", name: str, entries: "list[Entry]", versions: "Versions") -> Path:
+    """The file of that name; where there is none, one in the project, else one of the user's own."""
+    for entry in entries:
+        if entry.name == name and entry.layer != "bundled" and not entry.is_clash:
+            return _place(entry.file)
+    settings = project.settings
+    folder = settings.workflows_dir
+    if not folder.is_dir():
+        return _place(settings.user_workflows_dir / f"{name}.yaml")
+    is_default = folder == settings.project / "workflows"
+    if is_default and not folder.resolve().is_relative_to(settings.project.resolve()):
+        hint = "name the folder in stretto.yaml (workflows.dir), or remove the link"
+        raise InvalidUsage(f"{folder} leads out of the project", hint=hint)
+    return _place(folder / f"{name}.yaml")
+
+
+def _known(project: "Project", entries: "list[Entry]") -> "list[KnownRecipe]":
+    from stretto.registry.saved_recipe import KnownRecipe
+
+    def plan_of(entry: "Entry") -> "Plan | None":
+        with suppress(StrettoError):
+            return None if entry.problems else project.plan(entry.recipe)
+        return None
+
+    return [KnownRecipe(entry.name, _place(entry.file), plan_of(entry)) for entry in entries]
+
+
+def _place(file: Path) -> Path:
+    """One name for a file, however its folder was named. A link stays a link: it is what is replaced."""
+    return file.parent.resolve() / file.name

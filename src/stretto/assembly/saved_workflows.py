@@ -1,0 +1,71 @@
+"""The saved recipes of one project as one user sees them: `Stretto.workflows`."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from stretto.assembly.arguments import check_flags, check_text
+from stretto.assembly.recipe_files import (
+    ListedWorkflow,
+    Wish,
+    list_workflows,
+    restore_workflow,
+    save_workflow,
+    versions_of,
+)
+from stretto.problems.errors import InvalidUsage
+
+if TYPE_CHECKING:
+    from stretto.assembly.engine import Engine
+    from stretto.assembly.project import RecipeSource
+    from stretto.registry.saved_recipe import SavedRecipe
+    from stretto.registry.versions import RecipeOrigin, RecipeVersion
+
+
+class SavedWorkflows:
+    """The saved recipes that count in a project: `Stretto.workflows`."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+
+    async def list(self) -> tuple[ListedWorkflow, ...]:
+        """By name, broken ones too."""
+        return await asyncio.to_thread(list_workflows, self._engine.project)
+
+    async def save(
+        self,
+        recipe: "RecipeSource",
+        *,
+        name: str | None = None,
+        emitted: bool = False,
+        overwrite: bool = False,
+        why: str = "saved",
+    ) -> "SavedRecipe":
+        """Save a recipe under its name, or under another one. The version before it is kept.
+
+        `emitted`: an agent made it. Then it replaces no recipe of a person's and leaves out no gate,
+        and one that is saved already under another name is not saved twice. `overwrite`: a person
+        wants to replace what is there.
+
+        Raises InvalidRecipe, InvalidUsage, RefusedToOverwrite and PermissionDenied.
+        """
+        check_text(name=name or "", why=why)
+        check_flags(emitted=emitted, overwrite=overwrite)
+        origin: RecipeOrigin = "emitted" if emitted else "written"
+        wanted = Wish(name, origin, why, overwrite, self._engine.now())
+        return await asyncio.to_thread(save_workflow, self._engine.project, recipe, wanted)
+
+    async def versions(self, name: str) -> "tuple[RecipeVersion, ...]":
+        """Oldest first. Raises NotFound."""
+        check_text(name=name)
+        return await asyncio.to_thread(versions_of, self._engine.project, name)
+
+    async def restore(self, name: str, version: int | None = None) -> "SavedRecipe":
+        """Make an earlier version the current one; without a number, the one before the current.
+
+        Raises NotFound.
+        """
+        check_text(name=name)
+        if version is not None and type(version) is not int:
+            raise InvalidUsage("version must be a whole number")
+        now = self._engine.now()
+        return await asyncio.to_thread(restore_workflow, self._engine.project, name, version, now)
