@@ -165,3 +165,85 @@ def test_a_terminal_that_is_closed_leaves_a_run_that_goes_on(tmp_path: Path) -> 
         child.send_signal(signal.SIGHUP)
         assert child.wait(timeout=60) == 130
     assert stretto(tmp_path, "runs", "--json").json["runs"][0]["status"] == "interrupted"
+
+
+SCRIPT = "default: Fine.\n"
+ONE = "name: one\nsteps: [{id: a, subagent: researcher, prompt: go}]\n"
+GATED = "name: gated\nsteps: [{id: a, subagent: researcher, gate: human, prompt: go}]\n"
+MODEL = ("--model", "scripted:script.yaml")
+
+
+def run_of(folder: Path, recipe: str, *words: str) -> str:
+    found: str = lines(stretto(folder, "run", recipe, "--json", *MODEL, *words))[-1]["run_id"]
+    return found
+
+
+def known(folder: Path) -> list[str]:
+    return [row["run_id"] for row in stretto(folder, "runs", "--json").json["runs"]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in (("one.yaml", ONE), ("gated.yaml", GATED), ("script.yaml", SCRIPT)):
+        write(tmp_path, name, text)
+    return tmp_path
+
+
+def test_prune_removes_finished_runs_beyond_a_number_and_never_a_waiting_one(folder: Path) -> None:
+    waiting = run_of(folder, "gated.yaml")
+    first, second, third = (run_of(folder, "one.yaml") for _ in range(3))
+    assert "nothing is left over" in stretto(folder, "prune").out
+    assert stretto(folder, "prune", "--older-than", "1h", "--json").json["runs"] == []
+    tried = stretto(folder, "prune", "--keep", "1", "--dry-run")
+    assert f"would remove 2 runs: {second}, {first}" in tried.out
+    assert known(folder) == [third, second, first, waiting]
+    assert stretto(folder, "prune", "--keep", "1", "--json").json["runs"] == [second, first]
+    assert known(folder) == [third, waiting]
+    assert stretto(folder, "report", first).code == 2
+    assert stretto(folder, "prune", "--older-than", "1ms", "--json").json["runs"] == [third]
+    assert known(folder) == [waiting]
+    assert stretto(folder, "approve", waiting, "a").code == 0
+    assert stretto(folder, "runs").err == ""  # and no loss is suspected
+
+
+def test_a_run_that_is_named_is_removed_unless_it_may_go_on(folder: Path) -> None:
+    waiting, ended = run_of(folder, "gated.yaml"), run_of(folder, "one.yaml", "--open")
+    assert (folder / f"home/reports/{ended}.html").exists()
+    said = stretto(folder, "prune", waiting)
+    assert said.code == 2
+    assert f"stretto cancel {waiting}" in said.err
+    assert stretto(folder, "prune", "nonsense").code == 2
+    assert stretto(folder, "prune", "last", "--keep", "1").code == 2
+    assert f"removed 1 run: {ended}" in stretto(folder, "prune", "last").out
+    assert known(folder) == [waiting]
+    assert not (folder / f"home/reports/{ended}.html").exists()
+
+
+def test_every_run_applies_the_retention_of_the_user_and_no_project_has_one(folder: Path) -> None:
+    write(folder, "home/stretto.yaml", "retention: {runs: 2, age: 90d}\n")
+    made = [run_of(folder, "one.yaml") for _ in range(4)]
+    assert known(folder) == made[:0:-1]  # two that had ended when the last one began, and that one
+    assert stretto(folder, "prune", "--json").json["runs"] == [made[1]]
+    write(folder, "stretto.yaml", "retention: {runs: 0}\n")
+    said = stretto(folder, "runs")
+    assert said.code == 2
+    assert "CFG001 a project cannot set retention" in said.err
+
+
+def test_a_change_that_is_not_merged_keeps_its_run(tmp_path: Path) -> None:
+    write(
+        tmp_path, "one.yaml", RECIPE.format(keys="").replace("a.txt]", "a.txt], merge_back: manual")
+    )
+    call = ToolCall("Write", {"file_path": "a.txt", "content": "x\n"})
+    words = ("run", "one.yaml", "--json", "--model", "openai:m")
+    with serving([Said("", tool_calls=(call,)), Said("Done.")]) as server:
+        made = lines(stretto(tmp_path, *words, env=environ_for(server)))[-1]["run_id"]
+    change = tmp_path / "home/workspaces" / made / "a/change"
+    assert change.is_dir()
+    assert stretto(tmp_path, "prune", "--keep", "0", "--json").json["kept"] == [made]
+    assert "not merged" in stretto(tmp_path, "prune", "--keep", "0").out
+    assert change.is_dir()
+    assert stretto(tmp_path, "apply", made, "a").code == 0
+    assert stretto(tmp_path, "prune", "--keep", "0", "--json").json["runs"] == [made]
+    assert not change.exists()
+    assert (tmp_path / "a.txt").read_text() == "x\n"

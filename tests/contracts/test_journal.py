@@ -16,7 +16,8 @@ from stretto.events.model import (
     RunStarted,
     TimerFired,
 )
-from stretto.ports.journal import Fenced, Journal, Leased, RunRow
+from stretto.execution.leases import Store as Everything
+from stretto.ports.journal import CachedOutput, Fenced, Journal, Leased, RunRow
 from stretto.vocabulary.ids import RunId, StepId
 from support.stores import Store
 
@@ -368,5 +369,42 @@ def test_closing_waits_for_what_was_asked_before(store: Store) -> None:
         await asyncio.sleep(0)
         await journal.close()
         assert await asyncio.gather(*asked) == [{}] * 20
+
+    store.run(story)
+
+
+def test_a_run_that_is_forgotten_leaves_nothing_but_its_fence(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        fence = await journal.lease(RUN, "me", 60)
+        await journal.append(RUN, [started(), RunEnded(3.0, "complete")], fence=fence)
+        await journal.send(RUN, Approved(4.0, StepId("a"), "ada"))
+        await journal.put("key", CachedOutput("answer", RUN))
+        await journal.put("other", CachedOutput("another", OTHER))
+        with pytest.raises(Fenced):
+            await journal.forget(RUN, fence=fence - 1)
+        await journal.forget(RUN, fence=fence)
+        await journal.compact()
+        assert await journal.run(RUN) is None
+        assert await journal.runs() == []
+        assert await journal.read(RUN) == []
+        assert await journal.pending() == []
+        assert await journal.get("key") is None
+        assert await journal.get("other") == CachedOutput("another", OTHER)
+        with pytest.raises(Fenced):
+            await journal.append(RUN, [fired("late")], fence=fence)
+        assert await journal.lease(RUN, "another", 60) > fence
+
+    store.run(story)
+
+
+def test_the_other_runs_stay(store: Store) -> None:
+    async def story(journal: Everything) -> None:
+        fences = {run: await journal.lease(run, "me", 60) for run in (RUN, OTHER)}
+        for run, fence in fences.items():
+            await journal.append(run, [started(run), RunEnded(3.0, "complete")], fence=fence)
+        await journal.forget(RUN, fence=fences[RUN])
+        assert [row.run_id for row in await journal.runs()] == [OTHER]
+        assert len(await journal.read(OTHER)) == 2
+        await journal.append(OTHER, [fired("more")], fence=fences[OTHER])
 
     store.run(story)

@@ -7,7 +7,7 @@ page for each.
 """
 
 TITLES: dict[str, str] = {
-    "CFG001": "limits in a project's file",
+    "CFG001": "a setting of yours in a project's file",
     "CFG002": "unusable environment variable",
     "PRM001": "writer in a run that only reads",
     "RCP001": "unreadable file",

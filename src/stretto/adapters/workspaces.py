@@ -153,6 +153,9 @@ class LocalWorkspaces:
     async def release(self, run_id: str) -> None:
         await asyncio.to_thread(self._release, run_id)
 
+    async def remove_run(self, run_id: str) -> None:
+        await asyncio.to_thread(self._remove_run, run_id)
+
     async def leftovers(self) -> dict[str, tuple[Path, ...]]:
         return await asyncio.to_thread(self._leftovers)
 
@@ -308,6 +311,13 @@ class LocalWorkspaces:
     def _release(self, run_id: str) -> None:
         for folder in _copies(self._home / "workspaces" / run_id):
             discard_tree(folder, self._trash)
+
+    def _remove_run(self, run_id: str) -> None:
+        if Path(run_id).name != run_id or run_id in ("", "..", self._trash.name):
+            return  # a damaged journal: this is the name of no run
+        discard_tree(self._home / "workspaces" / run_id, self._trash)
+        for kept in (f"logs/{run_id}.log", f"reports/{run_id}.html"):
+            (self._home / kept).unlink(missing_ok=True)
 
     def _leftovers(self) -> dict[str, tuple[Path, ...]]:
         runs = self._home / "workspaces"

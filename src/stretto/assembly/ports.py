@@ -102,7 +102,8 @@ class Ports:
         crashes = _number(environ, "STRETTO_MAX_CRASHES", 3, 1000)
         seals = Seals(lambda: user_secret(settings.home), accepted)
         owner = LeaseOwner(name_of_this_process(), is_dead)
-        return Runs(store, clock, workspaces, seals, lease, crashes, owner)
+        kept = settings.retention
+        return Runs(store, clock, workspaces, seals, lease, crashes, owner, retention=kept)
 
 
 def open_workspaces(settings: "Settings", redactor: "Redactor") -> "LocalWorkspaces":

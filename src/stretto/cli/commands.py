@@ -48,7 +48,7 @@ GROUPS = {
         "agents": "List, show and check the agents that a recipe may name.",
         "playbooks": "List, search, add, pin, delete and curate the methods that steps are given.",
         "trust": "Trust the settings and agents that a folder brings along.",
-        "prune": "Remove copies and unfinished merges that crashes left behind.",
+        "prune": "Remove old runs, and what crashes have left behind.",
         "completion": "Print a script that completes words at Tab: bash, zsh or fish.",
         "help": "Show the help of a command.",
     },
@@ -166,7 +166,11 @@ EXAMPLES = {
         "stretto agents show researcher",
     ),
     "trust": ("stretto trust",),
-    "prune": ("stretto prune --dry-run          what would be removed",),
+    "prune": (
+        "stretto prune --keep 100 --older-than 90d",
+        "stretto prune --keep 0 --dry-run what would be removed",
+        "stretto prune RUN                this one",
+    ),
     "completion": ("stretto completion bash", "stretto completion zsh"),
     "help": (
         "stretto help                     all commands",

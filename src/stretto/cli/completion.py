@@ -29,7 +29,9 @@ _DIR = re.compile(
 _ARGUMENTS = {
     **dict.fromkeys(("plan", "graph", "show", "run", "explain"), ("recipe",)),
     "validate": ("recipe",),
-    **dict.fromkeys(("resume", "retry", "fork", "cancel", "watch", "report", "events"), ("run",)),
+    **dict.fromkeys(
+        ("resume", "retry", "fork", "cancel", "watch", "report", "events", "prune"), ("run",)
+    ),
     **dict.fromkeys(("logs", "output", "approve", "reject", "apply"), ("run", "step")),
     "diff": ("run", "step or run"),
     "help": ("command",),
@@ -109,7 +111,7 @@ OPTIONS = {
     "agents": "--help",
     "playbooks": "--help",
     "trust": "--forget --help --json --list",
-    "prune": "--dry-run --help --json",
+    "prune": "--dry-run --help --json --keep --older-than",
     "completion": "--help",
     "help": "--help",
 }

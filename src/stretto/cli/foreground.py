@@ -69,8 +69,9 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
 
 @contextmanager
 def told_if_slow(doing: str, result: ResultOptions) -> Iterator[None]:
-    """Say on stderr what takes so long. By a thread: an import may hold up the event loop."""
-    if result.as_json or result.is_quiet:
+    """Tell who sits at the terminal what takes so long. By a thread: an import may hold up the
+    event loop."""
+    if result.as_json or result.is_quiet or not sys.stderr.isatty():
         yield
         return
     timer = Timer(SLOW_SECONDS, say, [f"{doing} …"], {"err": True})

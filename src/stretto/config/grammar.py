@@ -1,6 +1,6 @@
 """Every key that `stretto.yaml` may have."""
 
-from stretto.documents.kinds import AnyMap, Choice, Count, Flag, ListOf, ShapeOf, Text
+from stretto.documents.kinds import AnyMap, Choice, Count, Duration, Flag, ListOf, ShapeOf, Text
 from stretto.documents.node import Node, Path
 from stretto.documents.shapes import Fields, Key, Reading, Shape
 from stretto.recipe.grammar import BUDGET
@@ -62,6 +62,10 @@ LIMITS = Shape("'limits'", "How much a recipe may ask for. Only the user's own f
     Key("map_items_ceiling", Count(1, 10**6), "elements that `max_items` may allow"),
     Key("branches", Count(1, 10**4), "branches of a parallel step"),
 ))  # fmt: skip
+RETENTION = Shape("'retention'", "Which finished runs are kept. Only the user's own file may say.", (
+    Key("runs", Count(0, 10**6), "the newest so many; all by default"),
+    Key("age", Duration(), "those that ended in this last time, such as 90d; all by default"),
+))  # fmt: skip
 SEARCH = Shape("'search'", "Where WebSearch asks, if the model's provider has no search.", (
     Key("url", _LINE, "the endpoint; SearXNG's /search, for instance"),
     Key("kind", Choice("searxng", "brave", "tavily"), "how it is asked; searxng by default"),
@@ -101,4 +105,6 @@ CONFIG = Shape("stretto.yaml", "Settings. Everything is optional.", (
     Key("store", _LINE, "where runs are kept"),
     Key("server", AnyMap(), "the HTTP server"),
     Key("limits", ShapeOf(LIMITS, _fields), "limits on recipes; the user's own file only"),
+    Key("retention", ShapeOf(RETENTION, _fields), "which finished runs are kept; the user's own file "
+        "only"),
 ))  # fmt: skip

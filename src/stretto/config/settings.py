@@ -28,10 +28,11 @@ from stretto.processes.python import own_places
 from stretto.recipe.model import Budget
 from stretto.text.short import relative_path, shorten
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+from stretto.vocabulary.limits import DEFAULT_LIMITS, KEEP_ALL, Limits, Retention
 
 CONFIG_FILE = "stretto.yaml"
 _NAME_HOME = "name another one: STRETTO_HOME, or home= in Python"
+_USERS_OWN = ("limits", "retention")  # keys that a project may not have
 _PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before
 
 
@@ -101,6 +102,7 @@ class Settings:
     web_allow_private: tuple[str, ...] = ()
     cli_commands: tuple[str, ...] = ()  # commands that `cli:COMMAND` in a recipe may start
     limits: Limits = DEFAULT_LIMITS
+    retention: Retention = KEEP_ALL
     steering: tuple[Path, ...] = ()  # the project's own settings and agents
     digest: str = ""  # of those
     is_trusted: bool = True  # and whether they are used
@@ -291,9 +293,12 @@ def _with_file(
     if is_blank:
         return settings
     written = CONFIG.read(document.root, (), reading) if document.root else None
-    if written is not None and written.written("limits") and not is_users_own:
-        reading.problem_at("CFG001", written.key("limits"), ("limits",), "a project cannot set limits",
-                    f"move them to your own {settings.home / CONFIG_FILE}")  # fmt: skip
+    for key in _USERS_OWN if written is not None and not is_users_own else ():
+        if written is not None and written.written(key):
+            hint = f"move it to your own {settings.home / CONFIG_FILE}"
+            reading.problem_at(
+                "CFG001", written.key(key), (key,), f"a project cannot set {key}", hint
+            )
     problems.extend(reading.problems)
     return settings if written is None else _apply_file(settings, written, file.parent)
 
@@ -327,6 +332,7 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
         cli_commands=(*settings.cli_commands, *(written.many("cli_commands") or ())),
         web_allow_private=_read_allowed(written.get("web", Fields)) or settings.web_allow_private,
         limits=_raise_limits(settings.limits, limits) if limits else settings.limits,
+        retention=_retention(written.get("retention", Fields)) or settings.retention,
     )
 
 
@@ -385,6 +391,12 @@ def _read_allowed(written: Fields | None) -> tuple[str, ...]:
 def _raise_limits(limits: Limits, written: Fields) -> Limits:
     names = [field.name for field in fields(Limits)]
     return replace(limits, **{n: v for n in names if (v := written.get(n, int)) is not None})
+
+
+def _retention(written: Fields | None) -> Retention | None:
+    if written is None:
+        return None
+    return Retention(written.get("runs", int), written.get("age", float))
 
 
 def _with_environment(

@@ -31,6 +31,7 @@ from stretto.execution.leases import (
     Store,
     take_lease,
 )
+from stretto.execution.retention import RunRemoval
 from stretto.execution.reuse import NOTHING, Reusable
 from stretto.execution.seals import (
     DecisionEvent,
@@ -51,6 +52,7 @@ from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.limits import KEEP_ALL, Retention
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.statuses import RunStatus
 
@@ -99,6 +101,7 @@ class Runs:
         most_crashes: int = 3,
         owner: LeaseOwner | None = None,
         poll_seconds: float = POLL_SECONDS,
+        retention: Retention = KEEP_ALL,
     ) -> None:
         self._store = store
         self._seals = seals
@@ -108,6 +111,8 @@ class Runs:
         self._most_crashes = most_crashes
         self._keeper = LeaseKeeper(store, lease_seconds, self._why_dropped, poll_seconds)
         self._owner = owner or LeaseOwner(f"a process without a name {secrets.token_hex(6)}")
+        self._retention = retention
+        self.removal = RunRemoval(store, workspaces, self._lease)
         self._drivers: dict[RunId, Driver] = {}
         self._leases = WeakValueDictionary[RunId, Lease]()
         self._leasing = set[RunId]()  # a lease of these is being taken
@@ -384,9 +389,11 @@ class Runs:
         await self._workspaces.empty_trash()
 
     async def _sweep(self, workspace: str) -> None:
-        if workspace:
-            with suppress(OSError):  # tidying up is no reason not to run
+        with suppress(OSError, StrettoError):  # tidying up is no reason not to run
+            if workspace:
                 await self.sweep()
+            expired = await self.removal.expired(self._retention, self._clock.now())
+            await self.removal.remove([row.run_id for row in expired.runs])
 
     async def _is_over(self, run: str) -> bool:
         """Whether the run has ended. A run that the journal does not know may not have."""

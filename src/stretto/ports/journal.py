@@ -184,6 +184,16 @@ class Journal(Protocol):
         """Others may lease the run at once. Of no effect when it is no longer held."""
         ...
 
+    async def forget(self, run_id: RunId, *, fence: int) -> None:
+        """Remove a run that has ended: its events, its messages, the answers that it has cached, and
+        large values that no other run uses. Its id is never used again. Raises Fenced.
+        """
+        ...
+
+    async def compact(self) -> None:
+        """Give the space of what was removed back, if that can be done now."""
+        ...
+
     def losses(self) -> Sequence[Loss]:
         """What was acknowledged once and is gone, for as long as the damaged files are kept."""
         ...

@@ -150,6 +150,10 @@ class Workspaces(Protocol):
         """Remove all copies of a run whose end is on record."""
         ...
 
+    async def remove_run(self, run_id: str) -> None:
+        """Remove all files that are kept of a run that has ended: changes, notes, logs, pages."""
+        ...
+
     async def leftovers(self) -> dict[str, tuple[Path, ...]]:
         """What `release` would remove, by run; under "" what nobody needs whatever a run says."""
         ...

@@ -17,3 +17,18 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What is kept of the runs that have ended. None: all of them."""
+
+    runs: int | None = None  # the newest ones
+    age_seconds: float | None = None  # since their end
+
+    @property
+    def is_limited(self) -> bool:
+        return self.runs is not None or self.age_seconds is not None
+
+
+KEEP_ALL = Retention()

@@ -223,3 +223,23 @@ def test_a_copy_that_cannot_be_kept_stops_whoever_would_write(path: Path) -> Non
     assert wal_of(path).read_bytes() == whole
     assert losses(path) == ()
     assert [loss.run_id for loss in opened(path)[0]] == ["a"]
+
+
+def test_a_run_that_was_removed_is_not_missed(path: Path) -> None:
+    killed_writer(path, "run-1", "run-2")
+
+    async def forget() -> None:
+        journal = await SqliteJournal.open(path)
+        fence = await journal.lease(RunId("run-1"), "run-1-me", 60)
+        await journal.forget(RunId("run-1"), fence=fence)
+        # Killed here: nothing is tidied up, and the notes of both processes stay.
+        os._exit(0)
+
+    if (child := os.fork()) == 0:
+        asyncio.run(forget())
+    assert os.waitpid(child, 0)[1] == 0
+    assert list(path.parent.glob("*.acknowledged-*"))
+    found, held = opened(path, "run-1", "run-2")
+    assert found == []
+    assert held["run-1"] == 0
+    assert held["run-2"] > 0

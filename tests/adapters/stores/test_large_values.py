@@ -253,3 +253,23 @@ def test_maps_and_branches_hold_large_outputs_by_reference_too(path: Path) -> No
         }  # fmt: skip
     assert worker.arrows["each/reduce"] == 2 * LARGE_BYTES
     assert worker.arrows["end/"] == 3 * LARGE_BYTES
+
+
+def test_a_value_goes_with_the_last_run_that_uses_it(path: Path) -> None:
+    async def story(journal: SqliteJournal) -> None:
+        fences = {run: await journal.lease(run, "me", 60) for run in (RUN, OTHER)}
+        for run, fence in fences.items():
+            said = AttemptSucceeded(1.0, AttemptId(StepId("a"), 1), BIG)
+            await journal.append(run, [said], fence=fence)
+        await journal.forget(RUN, fence=fences[RUN])
+        (left,) = await journal.read(OTHER)
+        assert isinstance(left.event, AttemptSucceeded)
+        assert loaded(left.event.output) == BIG
+        await journal.forget(OTHER, fence=fences[OTHER])
+        await journal.compact()
+
+    told(path, story)
+    with closing(sqlite3.connect(path)) as db:
+        for table in ("events", "large_values", "large_value_uses"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+    assert path.stat().st_size < LARGE_BYTES

@@ -22,6 +22,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from stretto.adapters.stores.sqlite_ledger import REMOVED
 from stretto.ports.journal import Loss
 from stretto.problems.errors import StrettoError
 from stretto.text.short import listed
@@ -29,6 +30,7 @@ from stretto.vocabulary.ids import RunId
 
 _SLOT = struct.Struct("<q56s")  # the last seq, and the run's id
 _FEW = 8  # slots that are written one by one; more are written in one piece
+_ALL = 2**62  # as if a run that was removed on purpose had all events that it could have
 _NOTED, _DAMAGED, _LOST = ".acknowledged-", ".damaged-", "lost.json"
 _FILES = ("", "-wal", "-shm")
 
@@ -155,14 +157,19 @@ def _held(journal: Path, known: Iterable[RunId]) -> dict[RunId, int] | None:
     """
     if not journal.exists():
         return {}
-    last = "SELECT max(seq) FROM events WHERE run = (SELECT id FROM runs WHERE run_id = ?)"
+    last = f"""
+        SELECT CASE WHEN status = '{REMOVED}' THEN {_ALL} ELSE
+            (SELECT max(seq) FROM events WHERE run = runs.id) END
+        FROM runs WHERE run_id = ?
+        """
     try:
         uri = f"file:{quote(str(journal.absolute()))}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=10)) as db:
             tables = "SELECT count(*) FROM sqlite_master WHERE name IN ('runs', 'events')"
             if db.execute(tables).fetchone()[0] != 2:
                 return {}
-            return {run: db.execute(last, (run,)).fetchone()[0] or 0 for run in known}
+            found = {run: db.execute(last, (run,)).fetchone() for run in known}
+            return {run: (row[0] if row else 0) or 0 for run, row in found.items()}
     except sqlite3.Error:
         return None
 

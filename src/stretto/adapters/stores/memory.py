@@ -129,6 +129,16 @@ class MemoryJournal:
         found = self._kept.get(key)
         return None if found is None else CachedOutput(json.loads(found[0]), found[1])
 
+    async def forget(self, run_id: RunId, *, fence: int) -> None:
+        run = self._held(run_id, fence)
+        # The fence stays: whoever drove the run long ago must not append to it.
+        run.rows, run.listed, run.owner = [], None, None
+        self._mailbox = {n: m for n, m in self._mailbox.items() if m.run_id != run_id}
+        self._kept = {key: kept for key, kept in self._kept.items() if kept[1] != run_id}
+
+    async def compact(self) -> None:
+        pass  # nothing is kept for what was removed
+
     def losses(self) -> Sequence[Loss]:
         return ()
 

@@ -8,7 +8,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -134,6 +134,19 @@ class SqliteJournal:
 
     async def get(self, key: str) -> CachedOutput | None:
         return await self._in_reader(lambda db: _kept(db, key))
+
+    async def forget(self, run_id: RunId, *, fence: int) -> None:
+        await self._writer.submit(Ledger.forget, run_id, fence)
+
+    async def compact(self) -> None:
+        def vacuum() -> None:
+            # It needs the file for itself, and room for a second one: where it cannot have both, the
+            # free pages are used again by the next runs.
+            with suppress(sqlite3.Error), closing(connect(self._path)) as db:
+                db.execute("VACUUM")
+
+        self._writer.check_open()
+        await asyncio.to_thread(vacuum)
 
     def losses(self) -> Sequence[Loss]:
         return self._writer.losses

@@ -14,6 +14,22 @@ from stretto.vocabulary.statuses import RunStatus
 
 _LISTED = (RunStarted, RunResumed, RunEnded)  # what the list of runs is made of
 _ROWS_AT_ONCE = 100
+REMOVED = "removed"  # the status of a run of which nothing else is left
+_FORGET = (
+    "DELETE FROM events WHERE run = :run",
+    """
+    DELETE FROM large_values WHERE digest IN (SELECT digest FROM large_value_uses WHERE run = :run)
+    AND NOT EXISTS (SELECT 1 FROM large_value_uses others
+        WHERE others.digest = large_values.digest AND others.run != :run)
+    """,
+    "DELETE FROM large_value_uses WHERE run = :run",
+    "DELETE FROM kept_outputs WHERE run_id = :run_id",
+    "DELETE FROM mailbox WHERE run_id = :run_id",
+    """
+    UPDATE runs SET owner = NULL, status = :removed, workflow = NULL, started_at = NULL,
+        ended_at = NULL WHERE id = :run
+    """,
+)
 _LONGEST_LEASE_SECONDS = 86_400
 # Before the machine was started again, or on another one, time was counted by another clock. What
 # seems to last for more than a day then was leased by a clock that went wrong, and is over.
@@ -114,6 +130,16 @@ class Ledger:
         self._held.pop(run_id, None)
         sql = "UPDATE runs SET owner = NULL WHERE run_id = ? AND fence = ?"
         self._db.execute(sql, (run_id, fence))
+
+    def forget(self, run_id: RunId, fence: int) -> None:
+        """The row stays, without anything but its id: who finds the run missing in the journal then
+        knows that it was not lost."""
+        run = self._find(run_id, fence)
+        self._insert()
+        self._held.pop(run_id, None)
+        self._last.pop(run_id, None)
+        for sql in _FORGET:
+            self._db.execute(sql, {"run": run.id, "run_id": run_id, "removed": REMOVED})
 
     def send(self, run_id: RunId, event: str) -> None:
         self._db.execute("INSERT INTO mailbox (run_id, event) VALUES (?, ?)", (run_id, event))
