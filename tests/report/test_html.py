@@ -284,7 +284,8 @@ def test_local_models_are_free_and_others_have_an_unknown_price():
     assert cost_of_models(used, ["local:qwen", "embedded"]) == "free (local)"
     assert cost_of_models(used, ["local:qwen", "openai:x"]) == "unknown"
     assert cost_of_models(used, []) == "unknown"
-    assert cost_of_models(used, ["scripted", "python:rate", "local:qwen"]) == "free"
+    assert cost_of_models(used, ["command", "python:rate", "local:qwen"]) == "free (local)"
+    assert cost_of_models(used, ["command", "scripted"]) == "free"
     assert cost_of_models(Usage(usd=0.5), ["openai:x"]) == "$0.5000"
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from stretto.text.short import (
     columns,
+    counted,
     fit_name,
     list_names,
     name_line,
@@ -13,6 +14,11 @@ from stretto.text.short import (
     show_json,
 )
 from stretto.vocabulary.json_value import Json
+
+
+def test_one_thing_and_many_things_are_counted():
+    assert [counted(n, "retry") for n in (0, 1, 2_000)] == ["0 retries", "1 retry", "2,000 retries"]
+    assert counted(2, "model call") == "2 model calls"
 
 
 def test_anything_becomes_one_printable_line():

@@ -33,6 +33,7 @@ from stretto.ports.runner import AttemptRequest, Failure, Witness
 from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
+from stretto.text.short import counted
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
@@ -302,7 +303,7 @@ def retry_later(
 def _with_retry_count(fault: ModelFault, retried: int) -> ModelFault:
     if not retried:
         return fault
-    times = "1 retry" if retried == 1 else f"{retried} retries"
+    times = counted(retried, "retry")
     return replace(fault, message=f"{fault.message} (after {times})")
 
 

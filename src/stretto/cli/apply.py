@@ -14,6 +14,7 @@ from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.terminal import print_json, say
+from stretto.text.short import counted
 from stretto.vocabulary.ids import StepId
 
 
@@ -118,7 +119,7 @@ def _print(applied: AppliedChange, as_json: bool) -> None:
         say("it was merged before; nothing is left to do")
         return
     word = "would change" if applied.is_dry_run else "changed"
-    say(f"{word} {len(applied.files)} file{'s' if len(applied.files) != 1 else ''}")
+    say(f"{word} {counted(len(applied.files), 'file')}")
     for path in applied.files:
         say(f"  {path}")
     for each in applied.left:

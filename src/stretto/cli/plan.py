@@ -17,7 +17,7 @@ from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage
 from stretto.templates.render import as_text
-from stretto.text.short import listed, show_json
+from stretto.text.short import counted, listed, show_json
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import COMMAND_AGENT
 from stretto.vocabulary.json_value import Json
@@ -120,8 +120,9 @@ def _text(plan: Plan, found: dict, full: bool) -> list[str]:  # type: ignore[typ
     lines.append(f"Result: {_result(plan)}")
     limit = f" in at most {format_duration(plan.timeout_seconds)}" if plan.timeout_seconds else ""
     lines.append(
-        f"{summary['steps']} steps, at most {summary['max_delegations']:,} subagents "
-        f"and {summary['max_model_calls']:,} model calls{limit}"
+        f"{counted(summary['steps'], 'step')}, at most "
+        f"{counted(summary['max_delegations'], 'subagent')} "
+        f"and {counted(summary['max_model_calls'], 'model call')}{limit}"
     )
     return lines
 
@@ -153,7 +154,7 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
     for each in step["delegations"]:
         model = f", model {each['model']}" if each["model"] else ""
         tools = f", tools {' '.join(each['tools'])}" if each["tools"] else ""
-        who = "a command" if each["agent"] == COMMAND_AGENT else f"{each['agent']}{model}{tools}"
+        who = "in the shell" if each["agent"] == COMMAND_AGENT else f"{each['agent']}{model}{tools}"
         given = each.get("playbooks")
         methods = f", playbooks {' '.join(given)}" if given else ""
         lines.append(f"   {each['role']}: {who}{methods}")

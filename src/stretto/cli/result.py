@@ -27,6 +27,7 @@ from stretto.problems.errors import InvalidUsage
 from stretto.report.model import IssueKind, Report
 from stretto.report.text import calls_of, cost, length, show, tokens
 from stretto.templates.render import as_text
+from stretto.text.short import counted
 from stretto.text.visible import one_line, visible
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import UNFINISHED, RunStatus, StepStatus
@@ -156,7 +157,7 @@ def _print_standing(report: Report) -> None:
     colour = _COLOURS.get(report.status, "yellow")
     took = f"in {length(report.duration_seconds)}: {_count_steps(report)}"
     say(took, err=True, mark=report.status, colour=colour)
-    used = [f"{report.usage.model_calls:,} model calls", f"{tokens(report.usage)} tokens"]
+    used = [counted(report.usage.model_calls, "model call"), f"{tokens(report.usage)} tokens"]
     used += [f"{calls_of(report.calls)} tool calls"] if report.calls.made else []
     used += [cost(report.usage)] if report.usage.usd > 0 else []
     say(", ".join(used), err=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from stretto.config.home import make_private
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
 from stretto.problems.errors import StrettoError
-from stretto.text.short import relative_path
+from stretto.text.short import counted, relative_path
 
 _FILE = "trust.json"
 SKILL_FILE = "SKILL.md"  # a folder that holds one is a playbook
@@ -136,7 +136,7 @@ def describe_files(files: Sequence[Path], project: Path) -> str:
     parts = ["stretto.yaml"] if settings else []
     for count, word in ((len(agents), "agent file"), (len(playbooks), "playbook")):
         if count:
-            parts.append(f"{count} {word}{'s' if count != 1 else ''}")
+            parts.append(counted(count, word))
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 2 else parts)
 
 

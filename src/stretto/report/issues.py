@@ -9,7 +9,7 @@ from stretto.report.model import ChangesReport, Issue, StepReport
 from stretto.report.text import moment
 from stretto.schedule.state import RunState
 from stretto.schedule.status import why_waiting
-from stretto.text.short import listed, shorten
+from stretto.text.short import counted, listed, shorten
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json
@@ -54,7 +54,7 @@ def _changes(state: RunState, step: StepReport) -> Iterator[Issue]:
     found = step.changes
     if found is None or not found.files:
         return
-    count = f"{found.files} file{'s' if found.files != 1 else ''}"
+    count = counted(found.files, "file")
     lines = f"+{found.insertions} -{found.deletions} lines"
     place = f"{state.run_id} {step.id}"
     stands = _stands(found, place)
@@ -147,7 +147,7 @@ def _interruptions(state: RunState, steps: Sequence[StepReport]) -> Iterator[Iss
     for step in steps:
         doubts = Counter(each.error for each in step.attempts if each.status == "in doubt")
         for why, count in doubts.items():
-            yield Issue("interrupted", f"{_counted(count, 'attempt')} in doubt: {why}", step.id)
+            yield Issue("interrupted", f"{counted(count, 'attempt')} in doubt: {why}", step.id)
 
 
 def _retries(step: StepReport) -> Iterator[Issue]:
@@ -155,11 +155,11 @@ def _retries(step: StepReport) -> Iterator[Issue]:
     causes = Counter((each.agent, each.failure, each.error) for each in step.retried)
     for (agent, kind, error), count in causes.items():
         yield Issue(
-            "retry", f"{_counted(count, 'retry')} of {agent} after {_cause(kind, error)}", step.id
+            "retry", f"{counted(count, 'retry')} of {agent} after {_cause(kind, error)}", step.id
         )
     asked_again = Counter(error for each in step.attempts for error in each.provider_retries)
     for error, count in asked_again.items():
-        yield Issue("retry", f"{_counted(count, 'retry')} of the model after {error}", step.id)
+        yield Issue("retry", f"{counted(count, 'retry')} of the model after {error}", step.id)
 
 
 def _cause(kind: str, error: str) -> str:
@@ -174,7 +174,7 @@ def _cause(kind: str, error: str) -> str:
 def _reuse(step: StepReport) -> Iterator[Issue]:
     runs = Counter(attempt.reused_from for attempt in step.attempts if attempt.reused_from)
     for run, count in runs.items():
-        yield Issue("reused", f"{_counted(count, 'output')} reused from run {run}", step.id)
+        yield Issue("reused", f"{counted(count, 'output')} reused from run {run}", step.id)
 
 
 def _decisions(state: RunState) -> Iterator[Issue]:
@@ -197,9 +197,3 @@ def _decisions(state: RunState) -> Iterator[Issue]:
 def _edit(part: str, text: Json) -> str:
     of = f" of {part}" if part else ""
     return f"the prompt{of} that ran: {one_line(str(text), _LONGEST_EDIT)}"
-
-
-def _counted(count: int, noun: str) -> str:
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

@@ -9,7 +9,7 @@ from stretto.templates.render import as_text
 from stretto.text.visible import visible
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.models import SCRIPTED_MODEL, is_function, is_local
+from stretto.vocabulary.models import COMMAND_MODEL, SCRIPTED_MODEL, is_function, is_local
 from stretto.vocabulary.usage import Usage
 
 # The signs of the terminal, and some for words that only a report has.
@@ -103,11 +103,11 @@ def cost_of_models(usage: Usage, models: Iterable[str]) -> str:
     asked = set(filter(None, models))
     if usage.usd > 0 or not asked:
         return cost(usage) if usage.usd > 0 else "unknown"
-    if all(map(is_local, asked)):
-        return "free (local)"
-    return "free" if all(map(_is_free, asked)) else "unknown"
+    if not all(map(_is_free, asked)):
+        return "unknown"
+    return "free (local)" if any(map(is_local, asked)) else "free"
 
 
 def _is_free(model: str) -> bool:
-    is_scripted = f"{model}:".startswith(SCRIPTED_MODEL)
-    return is_scripted or is_local(model) or is_function(model)
+    is_no_model = f"{model}:".startswith((SCRIPTED_MODEL, COMMAND_MODEL)) or is_function(model)
+    return is_no_model or is_local(model)

@@ -27,6 +27,13 @@ def shorten(text: str, most: int) -> str:
     return text if left_out <= 0 else f"{text[:most]} … ({left_out} characters more)"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 retry`, `2,000 retries`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+
+
 def shorten_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
     """The arguments of a tool call as the journal keeps them, whatever a model wrote."""
     return _shorten_object(arguments, 1)

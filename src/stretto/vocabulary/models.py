@@ -7,12 +7,10 @@ from typing import TypeGuard
 # Beginnings of names that mean something else than a provider's model.
 CLI_MODEL = "cli:"  # an agent program of another maker
 FUNCTION_MODEL = "python:"  # a Python function that the calling program gave as an agent
-LOCAL_MODEL = "local:"  # one that runs on this machine
 SCRIPTED_MODEL = "scripted:"  # a file of replies
 LOCAL_MODEL = "local:"  # weights on this machine
 EMBEDDED_MODEL = "embedded"  # the smallest of these
 COMMAND_MODEL = "command:"  # no model: a shell command
-
 
 JUDGE_OFF = "off"  # in place of a model's name: nobody is asked about rules
 

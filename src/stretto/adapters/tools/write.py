@@ -11,6 +11,7 @@ from stretto.adapters.tools.file_text import decode, encode, not_text
 from stretto.adapters.tools.files import Files
 from stretto.adapters.tools.outcomes import CallFailed
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
+from stretto.text.short import counted
 
 MOST_BYTES = 10_000_000
 _MOST_SHOWN = 1_500
@@ -110,7 +111,7 @@ def _apply_edits(files: Files, path: str, edits: Sequence[Replacement], stop: Ev
             raise CallFailed(f"nothing was changed: {which}{failed}") from None
         places += count
     where, _ = files.write(path, encode(text))
-    return f"Changed {where} in {places} place{'' if places == 1 else 's'}."
+    return f"Changed {where} in {counted(places, 'place')}."
 
 
 def replace_text(text: str, change: Replacement, most: int) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from stretto.plan.model import PlannedLoop, PlannedMap, PlannedParallel
 from stretto.schedule.state import AttemptState, MapItems, PartState, RunState, StepState
 from stretto.schedule.status import retry_due_at, step_word, why_waiting
 from stretto.text import visible
+from stretto.text.short import counted
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepWord
 
@@ -121,7 +122,7 @@ def join_pieces(*pieces: str) -> str:
 
 
 def retries_of(count: int) -> str:
-    return "" if count == 0 else "1 retry" if count == 1 else f"{count} retries"
+    return counted(count, "retry") if count else ""
 
 
 def _tally(part: PartState) -> Tally:
@@ -217,7 +218,7 @@ def _summary(step: StepState, tally: Tally) -> str:
     if isinstance(work, PlannedMap) and step.items is not None:
         count = len(step.items.values)
         failed = f"{tally.failed} failed" if tally.failed else ""
-        return join_pieces(f"{count:,} element{'' if count == 1 else 's'}", failed)
+        return join_pieces(counted(count, "element"), failed)
     if isinstance(work, PlannedParallel):
         succeeded = sum(part.status == "succeeded" for part in step.parts.values())
         return f"{succeeded} of {len(work.branches)} branches"
