@@ -106,6 +106,22 @@ steps:
     assert found["waves"] == [["a", "c"], ["b"]]
 
 
+def test_a_path_that_ends_like_a_file_is_one_unless_a_folder_is_there(folder: Path) -> None:
+    text = """\
+name: w
+steps:
+  - {id: a, subagent: worker, prompt: x, write_set: ["**/*.py"]}
+  - {id: b, subagent: worker, prompt: x, write_set: [docs/a.txt]}
+  - {id: c, subagent: worker, prompt: x, write_set: ["{v1.0,v2.0}"]}
+"""
+    found = succeeded(stretto(folder, "plan", "-", "--json", stdin=text))
+    assert found["waves"] == [["a", "b", "c"]]
+    (folder / "v2.0").mkdir()
+    found = succeeded(stretto(folder, "plan", "-", "--json", stdin=text))
+    assert found["waves"] == [["a", "b"], ["c"]]
+    assert found["would_run"][2]["write_set"] == ["{v1.0,v2.0}", "v2.0/**"]
+
+
 @pytest.mark.parametrize("recipe", SHIPPED, ids=lambda path: path.stem)
 def test_every_shipped_recipe_can_be_planned_once_its_inputs_are_there(
     folder: Path, recipe: Path

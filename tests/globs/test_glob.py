@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from stretto.globs import intersection
-from stretto.globs.glob import Glob, GlobFault, overlap, parse_glob, sets_overlap, witness
+from stretto.globs.glob import Glob, GlobFault, overlap, parse_glob, sets_overlap, text_of, witness
 from stretto.globs.pattern import CharSet, Letters, intersect
 
 
@@ -213,3 +213,23 @@ def test_hostile_globs_are_decided_without_much_looking(
 
 def test_runs_of_double_stars_are_one() -> None:
     assert glob("**/" * 60 + "a").patterns == glob("**/a").patterns
+
+
+@pytest.mark.parametrize("name", ["a.txt", "docs/a.txt", ".eslintrc.json", "v1.2", "a.tar.gz"])
+def test_a_plain_path_that_ends_like_a_file_is_a_file(name: str) -> None:
+    glob = parse_glob(name)
+    assert isinstance(glob, Glob)
+    assert glob.matches(name)
+    assert not glob.matches(f"{name}/below.py")
+    below = parse_glob("**/*.py")
+    assert isinstance(below, Glob)
+    assert not overlap(glob, below)
+    assert [text_of(pattern) for pattern in glob.patterns] == [name]
+
+
+@pytest.mark.parametrize("name", ["src", ".github", "a.", "..a", "docs/README", "v1.2/**"])
+def test_any_other_plain_path_is_all_that_is_below_it(name: str) -> None:
+    glob = parse_glob(name)
+    assert isinstance(glob, Glob)
+    assert glob.matches(f"{name.removesuffix('/**')}/below.py")
+    assert [text_of(pattern) for pattern in glob.patterns] == [name]

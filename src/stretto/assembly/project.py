@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -382,15 +382,21 @@ class Project:
         prepared = prepare(plan, policy, links)
         return self.with_copy_warnings(prepared, model) if folder else prepared
 
-    def bind(self, plan: "Plan", inputs: Mapping[str, Json]) -> "Plan":
-        """The plan with the sets and timeouts that its inputs say. Raises InvalidInputs."""
+    def bind(
+        self, plan: "Plan", inputs: Mapping[str, Json], workspace: str | None = None
+    ) -> "Plan":
+        """The plan with the sets and timeouts that its inputs say, and with what its sets mean in
+        the workspace. Raises InvalidInputs. `workspace`: as in `prepare`."""
         from stretto.plan.bound_sets import bind_plan
+        from stretto.plan.prepare import add_globs
+        from stretto.workspaces.named_folders import globs_below
 
         bound, problems = bind_plan(plan, inputs)
         if problems:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)
-        return bound
+        folder = self.settings.project if workspace is None else Path(workspace)
+        return bound if workspace == "" else add_globs(bound, partial(globs_below, folder))
 
     def inputs(self, plan: "Plan", given: Mapping[str, Json]) -> dict[str, Json]:
         given = {name: _copy_input(plan.name, name, value) for name, value in given.items()}

@@ -102,8 +102,8 @@ async def prepare(
         earlier = None if recorded.doubt else recorded.history.started.model
         model = project.model(request.model) or earlier
     inputs = project.inputs(plan, given)
-    plan = project.bind(plan, inputs)
     workspace = _workspace(ports, recorded)
+    plan = await asyncio.to_thread(project.bind, plan, inputs, workspace)
     plan = await asyncio.to_thread(
         project.prepare, plan, model, request.permission, workspace, request.budget
     )

@@ -209,7 +209,7 @@ class Stretto:
         project = self._engine.project
         plan, _ = await asyncio.to_thread(project.open_plan, recipe)
         given = project.inputs(plan, check_inputs(inputs))
-        plan = project.bind(plan, given)
+        plan = await asyncio.to_thread(project.bind, plan, given)
         plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
         now = self._engine.now
         plan, _ = await asyncio.to_thread(equip_plan, plan, given, project.settings, now, True)

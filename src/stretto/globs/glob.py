@@ -69,9 +69,11 @@ class Glob:
         return frozenset(map(_stem, self.patterns))
 
 
-def parse_glob(text: str) -> Glob | GlobFault:
+def parse_glob(text: str, *, names_no_file: bool = False) -> Glob | GlobFault:
+    """`names_no_file`: a plain path covers all that is below it even if it ends like the name of a file."""
     try:
-        patterns = map(_parse_path, _expand_braces(_check_text(text)))
+        paths = _expand_braces(_check_text(text))
+        patterns = (_parse_path(path, names_no_file) for path in paths)
         return Glob(text, tuple(dict.fromkeys(filter(_covers_anything, patterns))))
     except _Refused as refused:
         return refused.fault
@@ -163,7 +165,7 @@ def _expand_braces(text: str) -> list[str]:
     return current
 
 
-def _parse_path(text: str) -> Pattern:
+def _parse_path(text: str, names_no_file: bool) -> Pattern:
     names = _names(normalize("NFC", text))
     if not text:
         raise _no_glob("a glob cannot be empty", "'**' is the whole workspace")
@@ -180,10 +182,25 @@ def _parse_path(text: str) -> Pattern:
             pattern.append(_parse_segment(name))
         elif pattern[-1:] != [ANY]:
             pattern.append(ANY)
-    if all(isinstance(segment, str) for segment in pattern):
+    is_plain = all(isinstance(segment, str) for segment in pattern)
+    if is_plain and (names_no_file or not (names and ends_like_file(names[-1]))):
         pattern.append(ANY)  # a plain path is everything below it too
     # '**/*' is the default of readers and writers and means the same as '**', so both parse alike.
     return (ANY,) if pattern == [ANY, EVERY_NAME] else tuple(pattern)
+
+
+def ends_like_file(name: str) -> bool:
+    """`a.txt` and `.eslintrc.json` have an extension; `src` and `.github` have none."""
+    stem, _, extension = name.rpartition(".")
+    return bool(stem.strip(".") and extension)
+
+
+def plain_files(glob: Glob) -> Iterator[tuple[str, ...]]:
+    """The paths that are taken for files because of how they end."""
+    for pattern in glob.patterns:
+        names = tuple(part for part in pattern if isinstance(part, str))
+        if names == pattern:
+            yield names
 
 
 def _names(path: str) -> list[str]:
@@ -244,10 +261,14 @@ def text_of(pattern: Pattern) -> str:
 
     It matches exactly as much except where a character cannot be written in a glob (a backslash,
     control characters, bytes that are no text) and where the ends of a character set are neither
-    letters nor digits: those become `?`. A plain path is written without the `/**` it implies.
+    letters nor digits: those become `?`. A plain path is written without the `/**` it implies, unless
+    it ends like the name of a file.
     """
     is_plain = all(isinstance(part, str) and part == _segment_text(part) for part in pattern[:-1])
-    parts = pattern[:-1] if is_plain and pattern[-1:] == (ANY,) else pattern
+    is_folder = is_plain and pattern[-1:] == (ANY,)
+    if is_folder and len(pattern) > 1 and isinstance(pattern[-2], str):
+        is_folder = not ends_like_file(pattern[-2])
+    parts = pattern[:-1] if is_folder else pattern
     text = "/".join("**" if isinstance(part, Wild) else _segment_text(part) for part in parts)
     # `~` and `c:` at the beginning would say that it leaves the workspace.
     if _LOOKS_OUTSIDE.match(text):

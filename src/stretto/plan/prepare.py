@@ -5,7 +5,7 @@ machine: the user's budget, what the run may do to files, and which further name
 workspace have. All three are put into the plan here, from data: nothing is read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -75,6 +75,22 @@ def _refuse_writers(plan: Plan) -> None:
 def _denial(step: PlannedStep, plan: Plan) -> Problem:
     writes = ", ".join(step.write_set)
     return Problem("PRM001", f"step '{step.id}' writes ({writes})", file=plan.file, path=step.id)
+
+
+def add_globs(plan: Plan, more: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Plan:
+    """`more`: what the globs of a set cover besides, in the workspace as it is."""
+    found = {globs: more(globs) for step in plan.steps for globs in (step.read_set, step.write_set)}
+    if not any(found.values()):
+        return plan
+
+    def extend(step: PlannedStep) -> PlannedStep:
+        reads, writes = (
+            tuple(dict.fromkeys((*globs, *found[globs])))
+            for globs in (step.read_set, step.write_set)
+        )
+        return structs.replace(step, read_set=reads, write_set=writes)
+
+    return structs.replace(plan, steps=tuple(map(extend, plan.steps)))
 
 
 def claimed_sets(plan: Plan) -> frozenset[tuple[str, ...]]:

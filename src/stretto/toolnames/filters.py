@@ -160,7 +160,7 @@ def _host(text: str) -> str:
 def _read_glob(name: str, text: str, written: str) -> ListedTool:
     from stretto.globs.glob import GlobFault, parse_glob
 
-    glob = parse_glob(text)
+    glob = parse_glob(text, names_no_file=True)
     if isinstance(glob, GlobFault):
         hint = glob.hint or f"write a path of the workspace, such as {name}(src/**)"
         return _unusable(name, written, glob.message, hint)

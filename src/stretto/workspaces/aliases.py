@@ -151,7 +151,7 @@ class _Search:
             self._follow(link.to, rest)
 
     def _follow(self, to: PathNames, rest: Pattern) -> None:
-        whole: Pattern = (*to, *(rest or (ANY,)))
+        whole: Pattern = (*to, *rest) or (ANY,)
         others = (*self._patterns, *self.found)
         is_known = any(includes(other, whole) for other in others)
         if not is_known:

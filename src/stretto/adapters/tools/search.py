@@ -83,7 +83,7 @@ def glob(files: Files) -> StandardTool[GlobArguments]:
 
 
 def _list_paths(files: Files, under: str, pattern: str, stop: Event) -> str:
-    wanted = parse_glob(pattern)
+    wanted = parse_glob(pattern, names_no_file=True)
     if isinstance(wanted, GlobFault):
         raise CallFailed(f"{wanted.message}; {wanted.hint}" if wanted.hint else wanted.message)
     inside = f"{under}/" if under else ""
@@ -139,7 +139,7 @@ def _filter(written: str | None) -> tuple[Glob, ...]:
     if written is None:
         return ()
     # As everyone is used to: a pattern without a folder is for the name alone.
-    found = parse_glob(written if "/" in written else f"**/{written}")
+    found = parse_glob(written if "/" in written else f"**/{written}", names_no_file=True)
     if isinstance(found, GlobFault):
         raise CallFailed(f"glob: {found.message}; {found.hint}" if found.hint else found.message)
     return (found,)
