@@ -27,7 +27,7 @@ _DIR = re.compile(
 )
 # Which kind of word stands where: those after the command, then those of options.
 _ARGUMENTS = {
-    **dict.fromkeys(("plan", "graph", "show", "run", "explain"), ("recipe",)),
+    **dict.fromkeys(("plan", "graph", "show", "restore", "run", "explain"), ("recipe",)),
     "validate": ("recipe",),
     **dict.fromkeys(
         ("resume", "retry", "fork", "cancel", "watch", "report", "events", "prune"), ("run",)
@@ -87,7 +87,8 @@ OPTIONS = {
     "explain": "--help --json",
     "graph": "--format --help --json --width",
     "list": "--help --json",
-    "show": "--help --json",
+    "show": "--help --json --version --versions",
+    "restore": "--help --json --version",
     "schema": "--help --json",
     "run": "--detach --dry-run --help --input --input-json --json --model --open --output --permission --quiet --report",
     "task": "--help --json --model --open --output --permission --quiet --report",
