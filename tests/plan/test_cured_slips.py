@@ -101,6 +101,7 @@ ROWS = [
     (step("prompt: x, loop: {agent: own, judge: critic}"), "write validator", step(LOOP + "}")),
     (step("prompt: x, loop: {agent: own, reviewer: critic, max_rounds: 2}"), "write validator and max_iterations", step(LOOP + ", max_iterations: 2}")),
     (step("prompt: x, loop: {agent: own, while: 1 < 2}"), "with the opposite condition", step("prompt: x, loop: {agent: own, until: 2 < 1}")),
+    (step("loop: {agent: own, validator: critic, prompt: x}"), "beside loop:", step(LOOP + "}")),
     (step("prompt: x, loop: {agent: own, stop_when: 1 < 2}"), "write until", step("prompt: x, loop: {agent: own, until: 1 < 2}")),
     (step("prompt: x, condition: {if: 1 < 2, then: own, else: critic}"), "write eval and true and false", step(ROUTE + ", false: critic}")),
     (step("prompt: x, condition: {eval: 1 < 2, yes: own, no: critic}"), "write true and false", step(ROUTE + ", false: critic}")),
@@ -152,6 +153,23 @@ def test_there_are_many_slips():
 def test_two_slips_are_two_problems():
     text = step(f"{ASK}, tags: [a, {{b: c}}], description: [what]")
     assert [p.code for p in problems_of(text)] == ["RCP101", "RCP101"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        step(f"{ASK}, if: 'inputs.t == hot'"),
+        step(f"{ASK}, outputs: {{schema: {{score: number}}}}"),
+        step("subagent: own, promt: '{{inputs.nobody}}'"),
+        step(f"{ASK}, depends_onn: [nobody]"),
+        step("prompt: x, lop: {agent: nobody, until: DONE}"),
+        step(f"{ASK}, write_sets: [../outside]"),
+        agent("tool: [Raed, Wirte]"),
+        "name: t\nstep: [{id: a, subagent: nobody, prompt: '{{x.y}}', depends_on: b}]\n",
+    ],
+)
+def test_what_stands_behind_a_guessed_key_is_not_checked(text):
+    assert problem_of(text).code == "RCP101"
 
 
 def test_all_prior_context_is_meant_in_any_case():

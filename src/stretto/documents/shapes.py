@@ -25,6 +25,7 @@ class Reading:
 
     source: Source
     problems: list[Problem] = field(default_factory=list)
+    guessed: set[Path] = field(default_factory=set)  # keys that were read as what was meant
 
     def problem_at(
         self, code: str, node: Node | Place, path: Path, message: str, hint: str | None = ""
@@ -122,6 +123,7 @@ class Shape:
                 reading.problem_at("RCP103", node, at, message, f"its keys: {self._names()}")
             return None
         node, guessed, has_unknown = self._correct_keys(node, at, reading)
+        reading.guessed.update((*at, name) for name in guessed)
         values: dict[str, object] = {}
         for name, value in node.entries.items():
             key = self._known[name]

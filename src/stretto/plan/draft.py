@@ -113,7 +113,7 @@ class Draft:
         return any(id.startswith("#") for id in self.by_id)
 
     def problem_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
-        self.problems.append(self._problem(code, self._place(at), at, message, hint))
+        self._add(self._problem(code, self._place(at), at, message, hint), at)
 
     def warning_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
         self.warnings.append(self._problem(code, self._place(at), at, message, hint))
@@ -125,7 +125,7 @@ class Draft:
         many = find(self.recipe.root, at) if self.recipe.root else None
         if isinstance(many, ScalarNode):  # `tools: Read, Bash`
             place = self.recipe.source.place_inside_list(many, word)
-            self.problems.append(self._problem(code, place, at, message, hint))
+            self._add(self._problem(code, place, at, message, hint), at)
         else:
             self.problem_at(code, self.element(at, position, word), message, hint)
 
@@ -137,7 +137,13 @@ class Draft:
             piece = text[fault.offset : fault.offset + fault.width]
             if isinstance(node, ScalarNode) and piece.strip():
                 place = self.recipe.source.place_inside(node, text, fault.offset, fault.width)
-        self.problems.append(self._problem(fault.code, place, at, fault.message, fault.hint))
+        self._add(self._problem(fault.code, place, at, fault.message, fault.hint), at)
+
+    def _add(self, problem: Problem, at: Path) -> None:
+        # What stands behind a guessed key may be meant for another one: the key alone is told.
+        guessed = self.recipe.guessed
+        if not guessed or guessed.isdisjoint(at[:end] for end in range(1, len(at) + 1)):
+            self.problems.append(problem)
 
     def element(self, at: Path, position: int, text: str) -> Path:
         """The path of a list's element; one before it may have been unreadable and left out."""

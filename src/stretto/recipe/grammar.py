@@ -130,7 +130,10 @@ _STEP_FOREIGN = {
     "with_items": "write map: {over: …, agent: …}",
     "while": "write loop: {agent: …, until: …}, with the opposite condition",
 }
-_LOOP_FOREIGN = {"while": "write until: with the opposite condition"}
+_LOOP_FOREIGN = {
+    "while": "write until: with the opposite condition",
+    "prompt": "write it beside loop:, in the step",
+}
 _INPUT_FOREIGN = {"optional": "write required: false"}
 _BODY_FOREIGN = {
     "limits": "only the user's own stretto.yaml may set limits",

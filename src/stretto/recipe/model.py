@@ -258,3 +258,6 @@ class Recipe:
     max_concurrency: int | None = None
     budget: Budget = Budget()
     problems: tuple[Problem, ...] = ()  # found while reading; `build` adds its own
+    guessed: frozenset[Path] = (
+        frozenset()
+    )  # misspelt keys, as they were meant: nothing is said of their values

@@ -146,6 +146,7 @@ def _recipe(
         max_concurrency=body.get("max_concurrency", int),
         budget=body.get("budget", Budget) or Budget(),
         problems=tuple(reading.problems),
+        guessed=frozenset(reading.guessed),
     )
 
 
