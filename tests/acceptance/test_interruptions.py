@@ -90,10 +90,10 @@ def test_a_signal_stops_it_cleanly_and_says_how_to_go_on(
     assert child.returncode == 130
     assert "Traceback" not in err
     (command,) = [
-        line.partition("stretto ")[2] for line in err.splitlines() if "continue it with" in line
+        line.partition("stretto ")[2] for line in err.splitlines() if "stretto resume" in line
     ]
     write(tmp_path, "script.yaml", "default: ok")
-    said = stretto(tmp_path, *command.split())
+    said = stretto(tmp_path, *command.split()[:2])
     assert said.code == 0, said
     assert "1 of 3 steps had ended" in said.err
 

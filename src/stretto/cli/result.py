@@ -24,19 +24,19 @@ from stretto.cli.terminal import (
     say,
 )
 from stretto.problems.errors import InvalidUsage
+from stretto.report.conclusion import next_commands
 from stretto.report.model import IssueKind, Report
 from stretto.report.text import calls_of, cost, length, show, tokens
 from stretto.templates.render import as_text
 from stretto.text.short import counted
 from stretto.text.visible import one_line, visible
 from stretto.vocabulary.json_value import Json
-from stretto.vocabulary.statuses import UNFINISHED, RunStatus, StepStatus
+from stretto.vocabulary.statuses import UNFINISHED, StepStatus
 
 if TYPE_CHECKING:
     from rich.markdown import Markdown
 
 _MOST_ISSUES = 5
-_MOST_APPROVALS = 3
 _LONGEST_ISSUE = 300
 _COLOURS = {"complete": "green", "failed": "red", "cancelled": "red"}
 
@@ -138,11 +138,10 @@ def print_summary(report: Report, was_stopped: bool) -> None:
         say(f"  {one_line(text, _LONGEST_ISSUE)}", err=True)
     if len(issues) > _MOST_ISSUES:
         say(f"  … and {len(issues) - _MOST_ISSUES} more: stretto report {report.run_id}", err=True)
-    commands = [*_approvals(report), *(() if was_stopped else _next(report))]
-    for line in columns(commands):
-        say(f"  {line}", err=True)
     if was_stopped:
-        say(f"stopped; continue it with: stretto resume {report.run_id}", err=True)
+        say("stopped; what has ended is kept", err=True)
+    for line in columns(list(_next(report)), margin=2):
+        say(f"  {line}", err=True)
 
 
 def print_failure(report: Report) -> None:
@@ -180,30 +179,11 @@ def _issues(report: Report) -> Iterator[str]:
     return (issue.text for issue in report.issues if issue.kind in kinds)
 
 
-def _approvals(report: Report) -> Iterator[tuple[str, str]]:
-    """How to decide about what awaits a person."""
-    run = report.run_id
-    asking = [step for step in report.steps if step.status in ("awaiting approval", "overdue")]
-    for step in asking[:_MOST_APPROVALS]:
-        if step.status == "overdue":
-            yield f"stretto resume {run}", f"continues without {step.id}: its deadline has passed"
-        else:
-            yield f"stretto approve {run} {step.id} --show", "what awaits approval"
-            yield f"stretto approve {run} {step.id}", f"or: stretto reject {run} {step.id}"
-    if len(asking) > _MOST_APPROVALS:
-        yield f"stretto report {run}", f"{len(asking) - _MOST_APPROVALS} more await approval"
-
-
 def _next(report: Report) -> Iterator[tuple[str, str]]:
     """Commands that make sense now, and what each does."""
-    run = report.run_id
-    failed = next((step.id for step in report.steps if step.status == StepStatus.FAILED), None)
-    if failed is not None:
-        yield f"stretto logs {run} {failed}", "what was said and done there"
-    if report.status in (RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.CANCELLED):
-        yield f"stretto retry {run}", "what did not succeed, again"
+    yield from ((each.command, each.does) for each in next_commands(report))
     if report.ended_at is not None:
-        yield f"stretto report {run}", "what each step did"
+        yield f"stretto report {report.run_id}", "shows what each step did"
 
 
 def as_answer(value: Json) -> str:

@@ -44,7 +44,7 @@ def conclusion_of(report: Report) -> Conclusion:
     return Conclusion(
         " ".join(_sentences(report, failed)),
         _advice(failed) if report.ended_at is not None else "",
-        tuple(_commands(report, failed)),
+        next_commands(report),
     )
 
 
@@ -119,14 +119,24 @@ def _advice(failed: Sequence[StepReport]) -> str:
     return ""
 
 
-def _commands(report: Report, failed: Sequence[StepReport]) -> Iterator[NextCommand]:
+def next_commands(report: Report) -> tuple[NextCommand, ...]:
+    """What can be done about the run now, for whoever shows it."""
+    return tuple(_commands(report))
+
+
+def _commands(report: Report) -> Iterator[NextCommand]:
     run = report.run_id
+    failed = [step for step in report.steps if step.status == StepStatus.FAILED]
     asked = [step for step in report.steps if step.status == StepStatus.AWAITING_APPROVAL]
     for step in asked[:_MOST_STEPS]:
         place = f"{run} {step.id}"
         yield NextCommand(f"stretto approve {place} --show", "shows what would run")
         yield NextCommand(f"stretto approve {place}", "allows it")
         yield NextCommand(f"stretto reject {place}", "refuses it")
+    if len(asked) > _MOST_STEPS:
+        yield NextCommand(
+            f"stretto report {run}", f"shows {len(asked) - _MOST_STEPS} more that wait"
+        )
     for step in failed[:1]:
         yield NextCommand(f"stretto logs {run} {step.id}", "shows what was said and done in it")
     if report.ended_at is not None and not report.is_ok:
