@@ -80,6 +80,7 @@ TITLES: dict[str, str] = {
     "RCP904": "writer without a writing tool",
     "RCP905": "left out of a writer's copy",
     "RCP906": "empty key that holds nothing back",
+    "RCP907": "single braces around a reference",
     "RUN001": "model that cannot be asked",
     "RUN002": "budget without a price",
     "RUN003": "unknown MCP server",

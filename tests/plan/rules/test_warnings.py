@@ -26,6 +26,32 @@ def test_a_write_set_of_a_reader():
     assert warnings(flat(step)) == [("RCP902", 3)]
 
 
+@pytest.mark.parametrize(
+    "written", ["{inputs.t}", "${inputs.t}", "{ inputs.t.x }", "a {inputs.t}}} b"]
+)
+def test_single_braces_around_an_input(written):
+    step = f"{{id: a, subagent: writer, prompt: 'Say {written.replace('}}}', '}')} now'}}"
+    (warning,) = plan_of(flat(step, head="inputs: [{name: t, type: json}]")).warnings
+    assert (warning.code, warning.hint[:14]) == ("RCP907", "write {{inputs")
+
+
+def test_single_braces_around_a_step_and_in_a_set_of_branches():
+    second = (
+        "{id: b, prompt: 'Say {steps.a.output}', parallel: [{agent: writer}, {agent: reviewer}]}"
+    )
+    assert warnings(flat(A, second)) == [("RCP907", 4)]
+
+
+@pytest.mark.parametrize(
+    "written", ["{inputs.u}", "{t}", "{steps}", r"\{{inputs.t}}", "{'inputs.t'}"]
+)
+def test_other_braces_are_text(written):
+    step = f'{{id: a, subagent: writer, prompt: "{written} {{{{inputs.t}}}}"}}'.replace(
+        "\\", "\\\\"
+    )
+    assert warnings(flat(step, head="inputs: [{name: t}]")) == []
+
+
 def test_an_agent_that_no_step_uses():
     assert warnings(flat(A, head="agents:\n  own: {prompt: x}")) == [("RCP903", 3)]
 

@@ -3,9 +3,9 @@
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 
 from stretto.documents.node import Path
 from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
@@ -23,6 +23,8 @@ from stretto.templates.template import Fault, Reference, Template, parse_referen
 from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.json_value import Json
+
+_SINGLE_BRACES = re.compile(r"(?<!\{)\$?\{(\s*(inputs|steps)\.([\w-]+)[^{}\0]{0,200})\}(?!\})")
 
 
 def check_references(draft: Draft) -> None:
@@ -230,7 +232,41 @@ _USE = "use it, or remove it"
 
 def warn_unused(draft: Draft) -> None:
     _warn_unused_agents(draft)
-    _warn_unused_inputs(draft)
+    _warn_unused_inputs(draft, _warn_single_braces(draft))
+
+
+def _warn_single_braces(draft: Draft) -> set[str]:
+    """`{inputs.topic}` is no reference: a model would get it as it stands. Out: the inputs so named."""
+    names: dict[str, set[str]] = {
+        "inputs": {each.name for each in draft.recipe.inputs},
+        "steps": {drafted.step.id for drafted in draft.steps},
+    }
+    told: set[tuple[Path, str]] = set()
+    meant: set[str] = set()
+    for site in _sites(draft):
+        literals = site.parsed.parts if isinstance(site.parsed, Template) else ()
+        for found in _SINGLE_BRACES.finditer("\0".join(map(_literal, literals))):
+            written, kind, name = found.group(0, 2, 3)
+            if name not in names[kind] or (site.at, written) in told:
+                continue
+            told.add((site.at, written))
+            meant |= {name} if kind == "inputs" else set()
+            message = f"'{written}' has single braces, so a model gets it as it stands"
+            draft.warning_at("RCP907", site.at, message, f"write {{{{{found.group(1).strip()}}}}}")
+    return meant
+
+
+def _literal(part: str | Reference) -> str:
+    return part if isinstance(part, str) else ""
+
+
+def _sites(draft: Draft) -> Iterator[TemplateSite]:
+    for drafted in draft.steps:
+        yield from drafted.sites
+        yield from drafted.early
+    yield from draft.early
+    if draft.output:
+        yield draft.output
 
 
 def _warn_unused_agents(draft: Draft) -> None:
@@ -240,10 +276,11 @@ def _warn_unused_agents(draft: Draft) -> None:
             draft.warning_at("RCP903", agent.at, f"no step uses agent '{agent.id}'", _USE)
 
 
-def _warn_unused_inputs(draft: Draft) -> None:
-    unused: set[object] = {declared.name for declared in draft.recipe.inputs}
-    sites = (site for drafted in draft.steps for site in (*drafted.sites, *drafted.early))
-    for site in chain(sites, draft.early, (draft.output,) if draft.output else ()):
+def _warn_unused_inputs(draft: Draft, meant: set[str]) -> None:
+    """`meant`: those about which more has been said already."""
+    names = {declared.name for declared in draft.recipe.inputs}
+    unused: set[object] = {name for name in names if name not in meant}
+    for site in _sites(draft):
         if not unused:
             return
         for reference in site.references:
