@@ -122,8 +122,9 @@ def test_a_signal_at_a_gate_leaves_it_waiting_and_says_how_to_go_on(
     assert child.wait(30) == 130
     (row,) = stretto(tmp_path, "runs", "--json").json["runs"]
     assert row["status"] == "waiting"
+    # A decision continues the run; to resume it without one would only ask again.
     assert f"stretto approve {row['run_id']} g" in screen
-    assert f"stretto resume {row['run_id']}" in screen
+    assert f"stretto reject {row['run_id']} g" in screen
     os.close(ours)
 
 
