@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PathNote as PathNote,
         StepChange as StepChange,
     )
+    from stretto.assembly.drafts import DraftedRecipe as DraftedRecipe
     from stretto.assembly.playbooks import Playbooks as Playbooks
     from stretto.assembly.project import RecipeSource as RecipeSource
     from stretto.assembly.recipe_files import ListedWorkflow as ListedWorkflow
@@ -101,6 +102,7 @@ _PLACES = {
     "adapters.tools.functions": ("CallKey", "FunctionTool", "tool"),
     "agents.functions": ("AgentContext",),
     "assembly.changes": ("AppliedChange", "MergeConflict", "PathNote", "StepChange"),
+    "assembly.drafts": ("DraftedRecipe",),
     "assembly.playbooks": ("Playbooks",),
     "assembly.project": ("RecipeSource",),
     "assembly.recipe_files": ("ListedWorkflow",),

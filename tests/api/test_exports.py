@@ -20,7 +20,7 @@ ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage Journa
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""
 OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry CallKey ChangesReport CurationStep
-DryRun FoundPlaybook FunctionTool Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
+DraftedRecipe DryRun FoundPlaybook FunctionTool Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
 Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport Stretto Usage
 __version__ run tool"""
 

@@ -33,11 +33,14 @@ class Functions:
         tools: "Mapping[str, AnyFunctionTool]",
         agents: Mapping[str, Callable[..., object]],
         plugins: Plugins,
+        own_agent: Callable[[str], Callable[..., object] | None] = lambda name: None,
     ) -> None:
+        """`own_agent`: the function of Stretto itself that works as an agent of this name."""
         self.tools: Mapping[str, AnyFunctionTool] = _Tools(tools, plugins)
         self.given_agents = frozenset(map(AgentId, agents))
         self._agents = dict(agents)  # and those of packages, once a recipe has named them
         self._plugins = plugins
+        self._own_agent = own_agent
 
     def add_to(self, catalog: Catalog) -> Catalog:
         return replace(
@@ -57,6 +60,8 @@ class Functions:
 
     def agent(self, name: str) -> Callable[..., object] | Path | None:
         """The function that works as this agent, or the file by which a package defines it."""
+        if name not in self._agents and (own := self._own_agent(name)):
+            self._agents[name] = own
         if name not in self._agents and self._plugins.adds("stretto.agents", name):
             found: Callable[..., object] | Path = self._plugins.load("stretto.agents", name)
             if isinstance(found, Path):

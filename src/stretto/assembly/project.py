@@ -15,6 +15,7 @@ from stretto.config.trust import TrustStore, describe_files
 from stretto.plan.catalog import Catalog
 from stretto.plan.check import Checked, Problems, check
 from stretto.plan.inputs import bind
+from stretto.problems import Problem
 from stretto.problems.errors import (
     InvalidInputs,
     InvalidRecipe,
@@ -96,7 +97,7 @@ class Project:
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.settings = settings or load_settings(folder or _current_folder(), self.environ)
         self.plugins = Plugins(self.settings)
-        self.functions = Functions(tools or {}, agents or {}, self.plugins)
+        self.functions = Functions(tools or {}, agents or {}, self.plugins, self._own_agent)
 
     @cached_property
     def workflows(self) -> "Workflows":
@@ -213,6 +214,21 @@ class Project:
             )
             raise InvalidRecipe(message, built.problems)
         return prepare(built, RunPolicy(budget=self.settings.budget))
+
+    def problems_of(self, text: str, shown_as: str = "") -> tuple[Problem, ...]:
+        """All that keeps a text from being a recipe that can run here."""
+        try:
+            self.plan(self.recipe_from_text(text, shown_as))
+        except InvalidRecipe as error:
+            return error.problems
+        return ()
+
+    def _own_agent(self, name: str) -> Callable[..., object] | None:
+        from stretto.lead.drafts import CHECKER, checker
+
+        return (
+            checker(partial(self.problems_of, shown_as="draft.yaml")) if name == CHECKER else None
+        )
 
     def with_copy_warnings(self, plan: "Plan", model: str | None) -> "Plan":
         """The plan, with a warning for what the copies of its writers will leave out."""

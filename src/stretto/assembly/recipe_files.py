@@ -92,7 +92,7 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
             recipe.name, plan, recipe.source.text.encode(), file, wish.origin, user_name(), wish.at,
             wish.why, wish.may_replace,
         )  # fmt: skip
-        return save(draft, _known(project, entries), versions)
+        return save(draft, known_recipes(project, entries), versions)
 
 
 def versions_of(project: "Project", name: str) -> "tuple[RecipeVersion, ...]":
@@ -193,7 +193,7 @@ def _target(project: "Project", name: str, entries: "list[Entry]", versions: "Ve
     return _place(folder / f"{name}.yaml")
 
 
-def _known(project: "Project", entries: "list[Entry]") -> "list[KnownRecipe]":
+def known_recipes(project: "Project", entries: "list[Entry] | None" = None) -> "list[KnownRecipe]":
     from stretto.registry.saved_recipe import KnownRecipe
 
     def plan_of(entry: "Entry") -> "Plan | None":
@@ -201,7 +201,8 @@ def _known(project: "Project", entries: "list[Entry]") -> "list[KnownRecipe]":
             return None if entry.problems else project.plan(entry.recipe)
         return None
 
-    return [KnownRecipe(entry.name, _place(entry.file), plan_of(entry)) for entry in entries]
+    found = project.workflows.entries() if entries is None else entries
+    return [KnownRecipe(entry.name, _place(entry.file), plan_of(entry)) for entry in found]
 
 
 def _place(file: Path) -> Path:

@@ -39,6 +39,7 @@ from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.run import Run
+from stretto.lead.drafts import MAX_REPAIRS
 from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, read_tasks, task_recipe
 from stretto.plan.check import Problems
 from stretto.problems import Problem
@@ -47,6 +48,7 @@ from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
+    from stretto.assembly.drafts import DraftedRecipe
     from stretto.assembly.playbooks import Playbooks
     from stretto.assembly.saved_workflows import SavedWorkflows
     from stretto.assembly.views import DryRun, RunReport
@@ -298,6 +300,33 @@ class Stretto:
             permission=permission,
             budget=budget,
         )
+
+    async def draft(
+        self,
+        words: str,
+        *,
+        model: str | None = None,
+        max_repairs: int = MAX_REPAIRS,
+        budget: Mapping[str, float] | None = None,
+    ) -> "DraftedRecipe":
+        """Turn words into a recipe: a model writes it, it is checked, and repaired from its own problems.
+
+        Nothing of it runs and nothing is saved: read `draft.recipe` and `draft.to_read`, then
+        `start(draft.recipe)` or `workflows.save(draft.recipe, emitted=True)`. `max_repairs`: how
+        often the model may mend it. Problems that are left are in `draft.problems`.
+
+        Raises as `start` does, and StrettoError where the model gave no answer.
+        """
+        from stretto.assembly.drafts import draft_request, drafted, prepare_draft
+
+        check_text(words=words)
+        check_optional_text(model=model)
+        check_number("max_repairs", max_repairs, 0)
+        project = self._engine.project
+        limits = check_budget(budget)
+        request = draft_request(project, words, max_repairs, model=model, budget=limits)
+        run = await self._launch(await prepare_draft(self._engine, request))
+        return await drafted(project, await run.report())
 
     def _read_tasks(self, tasks: object) -> tuple[AgentTask, ...]:
         if isinstance(tasks, str) or not isinstance(tasks, Sequence):

@@ -21,6 +21,7 @@ GROUPS = {
     },
     "Run them": {
         "run": "Run a recipe to its answer.",
+        "draft": "Turn words into a recipe, approve it, run it.",
         "task": "Give one agent one task, without a recipe.",
         "batch": "Give agents many tasks side by side, without a recipe.",
         "resume": "Continue a run that was interrupted.",
@@ -99,6 +100,11 @@ EXAMPLES = {
         "stretto run brief.yaml -i text=@notes.txt  an input from a file",
         "stretto run brief.yaml --permission ask    ask before files are changed",
         "stretto run brief.yaml --detach            in the background",
+    ),
+    "draft": (
+        'stretto draft "first research Acme, then write a brief about it"',
+        'stretto draft "…" --yes --save brief         without asking, and saved',
+        "stretto draft --resume DRAFT                 go on with one that was kept",
     ),
     "task": (
         'stretto task researcher "What does Acme sell?"',

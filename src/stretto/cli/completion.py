@@ -37,7 +37,13 @@ _ARGUMENTS = {
     "help": ("command",),
     "completion": ("shell",),
 }
-_VALUES = {"--model": "model", "--from": "step", "--run": "run", "--recipe": "recipe"}
+_VALUES = {
+    "--model": "model",
+    "--from": "step",
+    "--run": "run",
+    "--resume": "run",
+    "--recipe": "recipe",
+}
 _CHOICES = {
     "models": ("list", "pull", "use", "test"),
     "agents": ("list", "show", "check"),
@@ -91,6 +97,7 @@ OPTIONS = {
     "restore": "--help --json --version",
     "schema": "--help --json",
     "run": "--detach --dry-run --help --input --input-json --json --model --open --output --permission --quiet --report",
+    "draft": "--allow-commands --help --input --input-json --json --max-repairs --model --open --output --permission --quiet --report --resume --save --yes",
     "task": "--help --json --model --open --output --permission --quiet --report",
     "batch": "--help --json --model --open --output --permission --quiet --report",
     "resume": "--accept-plan --help --json --model --open --output --quiet --report",

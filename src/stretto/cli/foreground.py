@@ -53,7 +53,7 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
         if as_json or not pull_missing(stretto.project, error):
             raise
         prepared = await stretto.prepare(request)
-    if request.recipe is not None and not _can_ask(result):
+    if request.recipe is not None and not can_ask(result):
         # At a terminal somebody was asked about the folder, and has said no.
         own = request.recipe.agents if isinstance(request.recipe, Recipe) else ()
         prepared.project.check_namesakes(prepared.plan, own)
@@ -99,7 +99,7 @@ async def drive_shown(
     while True:
         with open_progress(prepared.plan, result, stretto.engine.now) as listener:
             state, was_stopped = await _drive(stretto, prepared, listener)
-        if was_stopped or not state.awaiting_approval or not _can_ask(result):
+        if was_stopped or not state.awaiting_approval or not can_ask(result):
             break
         from stretto.cli.gate import ask_at_gates  # few runs have a gate
 
@@ -142,7 +142,7 @@ async def _drive(
     return state, was_stopped and not state.has_ended
 
 
-def _can_ask(result: ResultOptions) -> bool:
+def can_ask(result: ResultOptions) -> bool:
     return not result.as_json and sys.stdin.isatty() and sys.stderr.isatty()
 
 

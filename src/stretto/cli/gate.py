@@ -113,7 +113,7 @@ def _edit(gate: Gate, prompts: dict[str, str]) -> None:
         _tell("there is no prompt to edit here")
         return
     before = prompts.get(part, next(each.prompt for each in gate.parts if each.part == part))
-    after = _edit_text(before)
+    after = edit_text(before)
     if after is None or after == before:
         _tell("the prompt is unchanged")
     elif not after.strip():
@@ -132,13 +132,14 @@ def _which(gate: Gate) -> str | None:
     return typed if typed in parts else None
 
 
-def _edit_text(text: str) -> str | None:
+def edit_text(text: str, kind: str = "prompt", extension: str = ".md") -> str | None:
+    """In the user's editor, else line by line. None: nothing was saved."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if editor and find_program(editor.split()[0]):
         # An editor ends a file with a line break; the prompt had none.
-        saved = click.edit(text if text.endswith("\n") else f"{text}\n", extension=".md")
+        saved = click.edit(text if text.endswith("\n") else f"{text}\n", extension=extension)
         return saved.removesuffix("\n") if saved and not text.endswith("\n") else saved
-    _tell(f"Write the whole prompt. A line with a single {_END} ends it (or set EDITOR).")
+    _tell(f"Write the whole {kind}. A line with a single {_END} ends it (or set EDITOR).")
     lines: list[str] = []
     while (line := ask("", "> ")) != _END:
         lines.append(line)

@@ -10,7 +10,7 @@ A person may replace what they name. What an agent saves is *emitted*, and trust
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,12 @@ class KnownRecipe:
     name: str
     file: Path
     plan: "Plan | None"  # None: it has problems, so it is no graph
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedGate:
+    step: str  # that would need one
+    says: str  # where the gate is
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +121,21 @@ def _refuse_replacing_a_persons(
 
 def _refuse_dropping_gates(draft: RecipeDraft, known: Sequence[KnownRecipe]) -> None:
     assert draft.plan is not None
+    for dropped in dropped_gates(draft.plan, known):
+        raise PermissionDenied(
+            f"{dropped.says}; what an agent saves may not do the same work without that gate",
+            hint=f"add gate: human to step '{dropped.step}'",
+        )
+
+
+def dropped_gates(plan: "Plan", known: Sequence[KnownRecipe]) -> Iterator[DroppedGate]:
+    """Work of this plan that waits for a person in a saved recipe, and does not wait here."""
     for each in known:
         for gated in each.plan.steps if each.plan else ():
-            step = _ungated(draft.plan, each, gated) if gated.is_gated else None
+            step = _ungated(plan, each, gated) if gated.is_gated else None
             if step is not None:
-                raise PermissionDenied(
-                    f"step '{gated.id}' of '{each.name}' waits for a person; what an agent saves "
-                    "may not do the same work without that gate",
-                    hint=f"add gate: human to step '{step}'",
-                )
+                says = f"step '{gated.id}' of '{each.name}' waits for a person"
+                yield DroppedGate(step, says)
 
 
 def _ungated(plan: "Plan", known: KnownRecipe, gated: "PlannedStep") -> str | None:

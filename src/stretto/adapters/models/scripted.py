@@ -8,6 +8,9 @@ replies:
     - {fail: "rate limited", delay: 200ms}
     - {reply: "A brief.", tokens: 120}
   plan: {reply: "no JSON at all", raw: true}  # not checked against format, schema and rules
+draft:                                     # what `stretto draft` is answered, round by round
+  - "name: greet"
+  - {reply: {name: greet, steps: [{id: greet, subagent: writer, prompt: Greet.}]}}
 """
 
 from collections.abc import Collection, Mapping
@@ -44,6 +47,7 @@ from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
 
 MODEL = "scripted"
+_DRAFT, _ROUND = "draft", "try."  # the step of `stretto draft`, and the parts of a loop
 _KINDS = ("error", "timeout", "empty", "truncated", "validation", "unavailable", "refused",
           "permanent")  # fmt: skip
 REPLY = Shape("a reply", "What one attempt answers.", (
@@ -58,6 +62,7 @@ REPLY = Shape("a reply", "What one attempt answers.", (
 SCRIPT = Shape("a script", "What a scripted model answers.", (
     Key("default", Anything(), "the answer for steps that are not named"),
     Key("replies", AnyMap(), "answers by step, or step/part"),
+    Key("draft", Anything(), "answers to stretto draft, round by round"),
 ))  # fmt: skip
 
 
@@ -76,15 +81,18 @@ class Reply:
 class Script:
     default: tuple[Reply, ...] = ()
     replies: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)
+    drafts: tuple[Reply, ...] = ()  # of the drafter, round by round; the last one stays
 
     def reply(self, step: str, part: str, attempt: int) -> Reply | None:
         """The most specific reply: for step/part, else for the step, else the default."""
+        if self.drafts and step == _DRAFT and part.startswith(_ROUND):
+            return self.drafts[min(int(part.removeprefix(_ROUND)), len(self.drafts)) - 1]
         written = self.replies.get(f"{step}/{part}") or self.replies.get(step) or self.default
         return written[min(attempt, len(written)) - 1] if written else None
 
     def digest(self) -> str:
         """A script with other replies counts as another model when results are reused."""
-        written = repr((self.default, sorted(self.replies.items())))
+        written = repr((self.default, sorted(self.replies.items()), *self.drafts))
         return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -140,6 +148,8 @@ def _result(reply: Reply) -> AttemptResult:
 
 def check_names(script: Script, plan: Plan) -> None:
     """Raise InvalidUsage for a reply that names no step or part of the plan: it is a typing error."""
+    if script.drafts and plan.name == _DRAFT:
+        return  # the replies are for the recipe that is drafted, which nobody knows yet
     parts = {str(step.id): _parts(step.work) for step in plan.steps}
     for name in script.replies:
         step, slash, part = name.partition("/")
@@ -190,10 +200,11 @@ def _script(document: Document, reading: Reading) -> Script:
     assert isinstance(root, MapNode)
     replies = root.entries.get("replies")
     named = replies.entries if isinstance(replies, MapNode) else {}
-    default = root.entries.get("default")
+    default, draft = root.entries.get("default"), root.entries.get("draft")
     return Script(
         _attempts(default, ("default",), reading) if default else (),
         {name: _attempts(node, ("replies", name), reading) for name, node in named.items()},
+        _attempts(draft, ("draft",), reading) if draft else (),
     )
 
 

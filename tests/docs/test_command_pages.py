@@ -1,4 +1,4 @@
-"""The page about delegation: each command prints what the page says."""
+"""Pages whose commands are run: each prints what the page says."""
 
 import os
 import re
@@ -6,15 +6,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.doc_pages import DOCS, Block, blocks_of
 
-SCRIPT = "default: A line about looms.\n"
+SCRIPT = """\
+default: A line about looms.
+draft: |
+  name: company-brief
+  inputs: [{name: company, default: Acme}]
+  steps:
+    - id: research
+      subagent: researcher
+      prompt: Research {{inputs.company}}.
+    - id: brief
+      subagent: writer
+      prompt: "Write a brief: {{steps.research.output}}"
+"""
 
 
-def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["delegation.md", "drafts.md"])
+def test_every_command_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text(SCRIPT, encoding="utf-8")
     ran = 0
-    for block in blocks_of(DOCS / "delegation.md"):
+    for block in blocks_of(DOCS / page):
         if block.mark:
             (tmp_path / block.mark).write_text(block.text, encoding="utf-8")
         elif block.language == "console":
@@ -60,6 +75,7 @@ def commands_of(block: Block) -> list[tuple[str, list[str]]]:
 
 
 def fits(printed: str, shown: list[str]) -> bool:
-    """Line by line; a shown line that is only `…` stands for any number of lines."""
-    lines = (".*" if line == "…" else re.escape(line) for line in shown)
+    """Line by line; `…` stands for any words, and a line that is only `…` for any number of lines."""
+    words = (re.escape(line).replace("…", "[^\n]*") for line in shown)
+    lines = [".*" if line == "…" else word for line, word in zip(shown, words, strict=True)]
     return re.fullmatch("\n".join(lines), printed.rstrip("\n"), re.DOTALL) is not None
