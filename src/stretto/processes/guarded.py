@@ -90,7 +90,8 @@ class GuardedProgram:
         if self._process.stdin is not None:
             self._process.stdin.close()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._process.wait()
 
     async def _chunks(self, most_bytes: int | None) -> AsyncIterator[bytes]:
         size = 0
@@ -105,7 +106,8 @@ class GuardedProgram:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            await asyncio.wait_for(self._process.wait(), _END_SECONDS)
+            async with asyncio.timeout(_END_SECONDS):
+                await self._process.wait()
         except TimeoutError:
             self._process.kill()
             await self._process.wait()

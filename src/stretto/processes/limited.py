@@ -129,7 +129,8 @@ async def _end(process: Process, *, is_namespace: bool) -> None:
         # The launcher ends by itself, once the last process of the namespace is gone.
         kill_namespace(process.pid)
         with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _END_SECONDS)
+            async with asyncio.timeout(_END_SECONDS):
+                await process.wait()
     # Also when it has ended: without a namespace, others of its group may still run.
     kill_group(process.pid)
     await process.wait()
@@ -166,7 +167,8 @@ class _Drain:
     async def wait(self) -> None:
         # Only without a namespace can a survivor be left that holds the pipe open.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), _DRAIN_SECONDS)
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                await self._ended.wait()
 
     def close(self) -> None:
         self._loop.remove_reader(self._read_end)

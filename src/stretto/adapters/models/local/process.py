@@ -224,7 +224,8 @@ class LlamaProcess:
     async def _message(self, waiter: _Waiter) -> dict[str, Any]:
         """Empty when nothing came for a while, which is passed on as a sign of life."""
         try:
-            return await asyncio.wait_for(waiter.messages.get(), _BEAT_SECONDS)
+            async with asyncio.timeout(_BEAT_SECONDS):
+                return await waiter.messages.get()
         except TimeoutError:
             # A request that waits for its turn may wait long; a process that is silent hangs.
             if waiter.child is not None and waiter.child.silent_seconds > _SILENCE_SECONDS:
