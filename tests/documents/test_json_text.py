@@ -4,6 +4,7 @@ import pytest
 
 from stretto.documents.document import read_text
 from stretto.documents.node import MapNode, plain
+from stretto.problems import Place
 
 
 @pytest.mark.parametrize(
@@ -80,8 +81,9 @@ def test_a_number_past_every_double_is_refused():
 
 
 def test_nodes_know_where_they_stand():
-    root = read_text('{\r\n  "é": "x",\r\n  "b": []}', "a.json").root
+    document = read_text('{\r\n  "é": "x",\r\n  "b": []}', "a.json")
+    root, place_of = document.root, document.source.place_of
     assert isinstance(root, MapNode)
-    places = {name: (node.line, node.column) for name, node in root.entries.items()}
-    assert places == {"é": (2, 8), "b": (3, 8)}
-    assert (root.keys["b"].line, root.keys["b"].column) == (3, 3)
+    places = {name: place_of(node) for name, node in root.entries.items()}
+    assert places == {"é": Place(2, 8, 3), "b": Place(3, 8, 2)}
+    assert place_of(root.keys["b"]) == Place(3, 3, 3)

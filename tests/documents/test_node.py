@@ -65,7 +65,8 @@ def test_a_problem_carries_its_line():
 
 
 def test_the_nearest_written_node_stands_for_one_that_is_not():
-    root = read_text("a:\n  - b: x\n").root
+    document = read_text("a:\n  - b: x\n")
+    root = document.root
     assert root is not None
     found = find(root, ("a", 0, "b"))
     assert isinstance(found, ScalarNode)
@@ -75,7 +76,7 @@ def test_the_nearest_written_node_stands_for_one_that_is_not():
     assert find(root, ("z", "y")) is root
     key = find_key(root, ("a", 0, "b"))
     assert key is not None
-    assert (key.written, key.line, key.column) == ("b", 2, 5)
+    assert (key.written, document.source.place_of(key)) == ("b", Place(2, 5, 1))
     assert find_key(root, ("a", 0, "c")) is None
 
 

@@ -1,8 +1,9 @@
 import pytest
 
 from stretto.documents.document import read_text
-from stretto.documents.node import ListNode, MapNode, ScalarNode, plain
+from stretto.documents.node import ListNode, MapNode, plain
 from stretto.documents.yaml_text import plain_scalar
+from stretto.problems import Place
 
 
 def value(text: str) -> object:
@@ -77,19 +78,20 @@ def test_a_second_document_is_refused():
 
 
 def test_nodes_know_where_they_stand():
-    root = read_text("a:\n  - é: [x]\n").root
+    document = read_text("a:\n  - é: [x]\n")
+    root, place_of = document.root, document.source.place_of
     assert isinstance(root, MapNode)
-    assert (root.keys["a"].line, root.keys["a"].column) == (1, 1)
+    assert place_of(root.keys["a"]) == Place(1, 1, 1)
     items = root.entries["a"]
     assert isinstance(items, ListNode)
-    assert (items.line, items.column) == (2, 3)
+    assert place_of(items) == Place(2, 3, 8)
     first = items.items[0]
     assert isinstance(first, MapNode)
     flow = first.entries["é"]
     assert isinstance(flow, ListNode)
-    assert (flow.line, flow.column, flow.start, flow.end) == (2, 8, 10, 13)
-    assert isinstance(flow.items[0], ScalarNode)
-    assert (flow.items[0].line, flow.items[0].column) == (2, 9)
+    assert place_of(flow) == Place(2, 8, 3)
+    assert (flow.start, flow.end) == (10, 13)
+    assert place_of(flow.items[0]) == Place(2, 9, 1)
 
 
 @pytest.mark.parametrize(

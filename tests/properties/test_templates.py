@@ -34,7 +34,7 @@ def test_every_text_parses_or_has_faults_inside_it(text):
     for fault in faults:
         assert fault.code == "RCP201"
         assert 0 <= fault.offset < len(text)
-    for reference in template.references:
+    for reference in template.located:
         assert text[reference.offset :].startswith(reference.text)
 
 

@@ -40,7 +40,7 @@ def test_a_template_is_text_and_references(text, parts):
 
 def test_offsets_count_from_the_start_of_the_template():
     template, _ = parse_template("ab {{ inputs.x }} {{y}}")
-    assert [reference.offset for reference in template.references] == [6, 20]
+    assert [reference.offset for reference in template.located] == [6, 20]
 
 
 def test_a_template_without_references_is_literal():

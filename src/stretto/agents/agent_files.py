@@ -189,12 +189,12 @@ def _split(source: Source, path: Path) -> tuple[Document, str]:
         return Document(source, None, (problem,)), ""
     if matter is None:
         # A bare prompt is a fine agent; it only has no settings.
-        return Document(source, MapNode(0, 0, 1, 1)), text.strip()
+        return Document(source, MapNode(0, 0)), text.strip()
     # Blanked, not cut: lines keep their numbers.
     front = "   " + matter[0][3:].rstrip().removesuffix("---")
     document = compose(Source(front, source.file))
     if document.root is None and [p.code for p in document.problems] == ["RCP016"]:
-        document = Document(source, MapNode(0, 0, 1, 1))
+        document = Document(source, MapNode(0, 0))
     return document, text[matter.end() :].strip()
 
 
@@ -205,4 +205,4 @@ def _known_keys_only(root: MapNode) -> MapNode:
         for name, node in root.entries.items()
         if name in known and not (isinstance(node, ScalarNode) and node.value is None)
     }
-    return MapNode(root.start, root.end, root.line, root.column, entries, root.keys)
+    return MapNode(root.start, root.end, entries, root.keys)

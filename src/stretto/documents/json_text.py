@@ -6,7 +6,6 @@ pairs, keys past 1,024 characters), so JSON has this small reader of its own.
 
 import math
 import re
-from bisect import bisect_right
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import NoReturn
 
@@ -49,7 +48,6 @@ class _Composer:
         self.problems: list[Problem] = []
         self.nodes = 0
         self.at = 0
-        self.line_starts = [0, *(m.end() for m in re.finditer(r"\r\n|\n|\r", source.text))]
 
     def document(self) -> Node:
         self._skip()
@@ -79,7 +77,7 @@ class _Composer:
             self._refuse("RCP009", most, "split the recipe")
 
     def _map(self, depth: int) -> MapNode:
-        node = MapNode(self.at, self.at, *self._position(self.at))
+        node = MapNode(self.at, self.at)
         self._take("{")
         while not self._is_past("}", bool(node.keys)):
             if self.text[self.at : self.at + 1] != '"':
@@ -92,7 +90,8 @@ class _Composer:
             self._skip()
             value = self._value(depth + 1)
             if key.written in node.entries:
-                hint = f"it stands on line {node.keys[key.written].line} already"
+                first = self.source.place_of(node.keys[key.written]).line
+                hint = f"it stands on line {first} already"
                 self._say("RCP012", key.start, f"key '{key.written}' is written twice", hint)
             else:
                 node.entries[key.written] = value
@@ -101,7 +100,7 @@ class _Composer:
         return node
 
     def _list(self, depth: int) -> ListNode:
-        node = ListNode(self.at, self.at, *self._position(self.at))
+        node = ListNode(self.at, self.at)
         self._take("[")
         while not self._is_past("]", bool(node.items)):
             node.items.append(self._value(depth + 1))
@@ -131,7 +130,7 @@ class _Composer:
             message = f"{name_letter(hidden[0])} cannot stand in a recipe, not even escaped"
             self._say("RCP004", start, message, "delete it")
             value = FORBIDDEN.sub("", value)
-        return ScalarNode(start, self.at, *self._position(start), value, value)
+        return ScalarNode(start, self.at, value, value)
 
     def _word(self) -> ScalarNode:
         start = self.at
@@ -151,7 +150,7 @@ class _Composer:
             self.at += len(word)
             value = _WORDS[word]
         written = self.text[start : self.at]
-        return ScalarNode(start, self.at, *self._position(start), value, written)
+        return ScalarNode(start, self.at, value, written)
 
     def _after_comma(self) -> str:
         is_closing = self.text[self.at : self.at + 1] in ("]", "}")
@@ -167,10 +166,6 @@ class _Composer:
             wanted = expected or f"'{character}'"
             self._refuse("RCP007", f"not JSON: {wanted} is expected here", _LOOK)
         self.at += 1
-
-    def _position(self, index: int) -> tuple[int, int]:
-        line = bisect_right(self.line_starts, index)
-        return line, index - self.line_starts[line - 1] + 1
 
     def _say(self, code: str, index: int, message: str, hint: str = "") -> None:
         place = self.source.place_of_index(index)

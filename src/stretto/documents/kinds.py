@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar, cast
 
 from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
@@ -49,9 +50,8 @@ class Identifier(Kind[str]):
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
         if not isinstance(node, ScalarNode) or node.value is None or isinstance(node.value, bool):
             return self.report_mistyped(node, at, reading)
-        if is_id(node.written):
-            # One object a name: an id is named in every depends_on, and looked up again and again.
-            return sys.intern(node.written)
+        if (id := _as_id(node.written)) is not None:
+            return id
         slug = re.sub(r"[^A-Za-z0-9_-]+", "-", node.written).strip("-_")[:60]
         hint = f"for example '{slug}'" if is_id(slug) else f"it must be {self.called}"
         message = f"'{node.written[:60]}' is not an id"
@@ -60,6 +60,17 @@ class Identifier(Kind[str]):
 
     def schema(self) -> JsonSchema:
         return {"type": ["string", "integer"], "pattern": ID_PATTERN}
+
+    def read_all(self, nodes: Sequence[Node], at: Path, reading: Reading) -> list[str | None]:
+        # Dense recipes have more names in `depends_on` than anything else.
+        ids = [_as_id(node.value) if isinstance(node, ScalarNode) else None for node in nodes]
+        return ids if None not in ids else super().read_all(nodes, at, reading)
+
+
+@lru_cache(maxsize=4096)
+def _as_id(written: object) -> str | None:
+    # One object a name: an id is named in every depends_on, and looked up again and again.
+    return sys.intern(written) if isinstance(written, str) and is_id(written) else None
 
 
 class Flag(Kind[bool]):
@@ -247,10 +258,7 @@ class ListOf(Kind[tuple[T, ...]], Generic[T]):
     def read(self, node: Node, at: Path, reading: Reading) -> tuple[T, ...] | None:
         if self.or_commas and isinstance(node, ScalarNode) and isinstance(node.value, str):
             words = [word.strip() for word in node.value.split(",") if word.strip()]
-            pieces: list[Node] = [
-                ScalarNode(node.start, node.end, node.line, node.column, word, word)
-                for word in words
-            ]
+            pieces: list[Node] = [ScalarNode(node.start, node.end, word, word) for word in words]
         elif isinstance(node, ListNode):
             pieces = node.items
         elif self.or_one and isinstance(node, ScalarNode) and node.value is not None:
@@ -258,8 +266,7 @@ class ListOf(Kind[tuple[T, ...]], Generic[T]):
             return () if one is None else (one,)
         else:
             return self.report_mistyped(node, at, reading)
-        read = self.item.read
-        values = [read(piece, (*at, i), reading) for i, piece in enumerate(pieces)]
+        values = self.item.read_all(pieces, at, reading)
         return tuple([value for value in values if value is not None])
 
     def schema(self) -> JsonSchema:

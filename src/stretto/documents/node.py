@@ -1,6 +1,7 @@
 """What a document holds, each piece with its place; and the text that it was read from."""
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -17,8 +18,6 @@ Path: TypeAlias = tuple[str | int, ...]
 class Node:
     start: int  # indices into the document's text
     end: int
-    line: int  # from 1
-    column: int  # from 1
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +94,7 @@ def name_letter(letter: str) -> str:
     return "a NUL byte" if letter == "\0" else f"control character U+{ord(letter):04X}"
 
 
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")  # YAML knows only these; splitlines() knows \f and \x1c too
 _FIRST_LINE = re.compile(r"[^\r\n]*")
 
 
@@ -105,8 +105,7 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        # YAML knows only these line breaks; splitlines() would count \f and \x1c as well.
-        return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return _LINE_BREAK.split(self.text)
 
     @cached_property
     def digest(self) -> str:
@@ -117,13 +116,17 @@ class Source:
     def line(self, number: int) -> str:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(found.end() for found in _LINE_BREAK.finditer(self.text))]
+
     def place_of_index(self, index: int, width: int = 1) -> Place:
-        before = self.text[:index].replace("\r\n", "\n").replace("\r", "\n")
-        return Place(before.count("\n") + 1, len(before) - before.rfind("\n"), width)
+        line = bisect_right(self._line_starts, index)
+        return Place(line, index - self._line_starts[line - 1] + 1, width)
 
     def place_of(self, node: Node) -> Place:
         written = self.text[node.start : node.end].split("\n", 1)[0].rstrip()
-        return Place(node.line, node.column, max(1, len(written)))
+        return self.place_of_index(node.start, max(1, len(written)))
 
     def place_inside(self, node: Node, value: str, offset: int, width: int) -> Place:
         """Where value[offset:] stands in the file, whatever style the scalar is written in.

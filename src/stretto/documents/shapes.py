@@ -5,7 +5,7 @@ docs is made from it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -42,6 +42,10 @@ class Kind(ABC, Generic[T]):
 
     @abstractmethod
     def read(self, node: Node, at: Path, reading: Reading) -> T | None: ...
+
+    def read_all(self, nodes: Sequence[Node], at: Path, reading: Reading) -> list[T | None]:
+        """The items of a list at `at`, one by one."""
+        return [self.read(node, (*at, index), reading) for index, node in enumerate(nodes)]
 
     @abstractmethod
     def schema(self) -> JsonSchema: ...
@@ -156,7 +160,7 @@ class Shape:
         known = self._known.keys()
         if node.entries.keys() <= known:
             return node, set(), False
-        corrected = MapNode(node.start, node.end, node.line, node.column)
+        corrected = MapNode(node.start, node.end)
         guessed: set[str] = set()
         unknown: list[str] = []
         for name, value in node.entries.items():

@@ -63,12 +63,10 @@ def compose(source: Source, limits: Limits) -> tuple[Node | None, list[Problem]]
 class _Composer:
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source = source
-        self.limits = limits
+        self.most_nodes, self.deepest = limits.nodes, limits.depth
         self.problems: list[Problem] = []
         self.nodes = 0
         self._next_event: Callable[[], Any]
-        # libyaml counts these as line breaks; editors do not, and neither does Source.
-        self.has_odd_breaks = any(letter in source.text for letter in "\x85\u2028\u2029")
 
     def document(self) -> Node | None:
         parser = _Parser(self.source.text)
@@ -99,10 +97,12 @@ class _Composer:
 
     def _node(self, event: Any, depth: int) -> Node:
         self.nodes += 1
-        if self.nodes > self.limits.nodes:
-            most = f"more than {self.limits.nodes:,} values"
+        if self.nodes > self.most_nodes:
+            most = f"more than {self.most_nodes:,} values"
             self._refuse("RCP009", event, f"the file has {most}", "split the recipe")
         kind = type(event)
+        if kind is ScalarEvent and event.anchor is None and event.tag is None:
+            return self._scalar(event)
         if kind is AliasEvent:
             return self._alias(event)
         if event.anchor is not None:
@@ -121,8 +121,8 @@ class _Composer:
             )
         if kind is ScalarEvent:
             return self._scalar(event)
-        if depth > self.limits.depth:
-            deepest = f"nested deeper than {self.limits.depth} levels"
+        if depth > self.deepest:
+            deepest = f"nested deeper than {self.deepest} levels"
             self._refuse("RCP008", event, deepest, "flatten it")
         if kind is SequenceStartEvent:
             return self._list(event, depth)
@@ -133,30 +133,24 @@ class _Composer:
         return next((word for word in written if word.startswith("!")), event.tag)
 
     def _scalar(self, event: Any) -> ScalarNode:
-        start, written = event.start_mark, event.value
+        written, style = event.value, event.style
         # Only a plain scalar can be a number, a boolean or null; quotes make it text.
-        value = written if event.style else plain_scalar(written)
-        if event.style == '"' and (hidden := FORBIDDEN.search(written)):
+        value = written if style or written[:1] in _BEGINS_TEXT else plain_scalar(written)
+        if style == '"' and (hidden := FORBIDDEN.search(written)):
             # The file itself holds no control character, so this one was written as an escape.
             message = f"{name_letter(hidden[0])} cannot stand in a recipe, not even escaped"
             self._say("RCP004", event, message, "delete it")
-        if self.has_odd_breaks:
-            line, column = self._position(start)
-        else:
-            line, column = start.line + 1, start.column + 1
-        return ScalarNode(start.index, event.end_mark.index, line, column, value, written)
+        return ScalarNode(event.start_mark.index, event.end_mark.index, value, written)
 
     def _list(self, event: Any, depth: int) -> ListNode:
-        start = event.start_mark
-        node = ListNode(start.index, start.index, *self._position(start))
+        items: list[Node] = []
         while (item := self._next_event()).__class__ is not SequenceEndEvent:
-            node.items.append(self._node(item, depth + 1))
-        node.end = cast(Any, item).end_mark.index
-        return node
+            items.append(self._node(item, depth + 1))
+        return ListNode(event.start_mark.index, cast(Any, item).end_mark.index, items)
 
     def _map(self, event: Any, depth: int) -> MapNode:
-        start = event.start_mark
-        node = MapNode(start.index, start.index, *self._position(start))
+        start = event.start_mark.index
+        node = MapNode(start, start)
         while (key_event := self._next_event()).__class__ is not MappingEndEvent:
             key = self._key(key_event, depth)
             value = self._node(self._next_event(), depth + 1)
@@ -165,7 +159,7 @@ class _Composer:
                     "RCP011", key_event, "merge keys ('<<') are not read", "write the keys out"
                 )
             elif key.written in node.entries:
-                first = node.keys[key.written].line
+                first = self.source.place_of(node.keys[key.written]).line
                 self._say(
                     "RCP012",
                     key_event,
@@ -196,20 +190,11 @@ class _Composer:
             f"alias '*{event.anchor}': anchors and aliases are not read",
             "write the value out here, or quote it if a '*' was meant",
         )
-        start = event.start_mark
-        return RefusedNode(start.index, event.end_mark.index, *self._position(start))
-
-    def _position(self, mark: Any) -> tuple[int, int]:
-        if not self.has_odd_breaks:
-            return mark.line + 1, mark.column + 1
-        place = self.source.place_of_index(mark.index)
-        return place.line, place.column
+        return RefusedNode(event.start_mark.index, event.end_mark.index)
 
     def _say(self, code: str, event: Any, message: str, hint: str) -> None:
-        start, end = event.start_mark, event.end_mark
-        place = self.source.place_of(
-            Node(start.index, max(end.index, start.index + 1), *self._position(start))
-        )
+        start, end = event.start_mark.index, event.end_mark.index
+        place = self.source.place_of(Node(start, max(end, start + 1)))
         self.problems.append(self.source.problem(code, place, message, hint))
         if len(self.problems) >= _MOST_PROBLEMS:
             raise _Refused
@@ -228,6 +213,8 @@ _INT = re.compile(r"[-+]?[0-9]{1,300}\Z")
 _BASED = re.compile(r"0o[0-7]{1,100}\Z|0x[0-9a-fA-F]{1,100}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _STARTS_A_NUMBER = frozenset("+-.0123456789")
+# No number and none of the words above begins so: most scalars are looked at no further.
+_BEGINS_TEXT = frozenset(map(chr, range(ord("A"), ord("z") + 1))) - {word[:1] for word in _WORDS}
 
 
 def plain_scalar(text: str) -> bool | int | float | str | None:

@@ -50,6 +50,11 @@ class TemplateSite(NamedTuple):
     def references(self) -> tuple[Reference, ...]:
         return self.parsed.references
 
+    @property
+    def located(self) -> tuple[Reference, ...]:
+        """The references with their offsets in the text."""
+        return self.parsed.located
+
 
 class Use(NamedTuple):
     """An agent that a step names, and the part of the file that names it."""

@@ -1,6 +1,6 @@
 """Which step waits for which: every step's edges, written and implied (RECIPES §1, §4)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, KeysView
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from stretto.documents.node import Path
@@ -27,18 +27,18 @@ class Cause(NamedTuple):
 
 
 def connect(draft: Draft) -> Edges:
-    edges: Edges = {step.id: {} for step in draft.steps}
+    edges: Edges = {step.id: {} for step in draft.steps}  # of two with one id, both fill one
     routed = _routes(draft)
     stored = stored_names(draft)
     known = draft.by_id.keys()
     for index, step in enumerate(draft.steps):
         into = edges[step.id]
         # Unknown names are another rule's problem; here they are no edge.
-        _add(into, (id for id in step.step.depends_on or () if id in known), "written")
+        _add(into, [id for id in step.step.depends_on or () if id in known], "written")
         # A route outranks other reasons: `depends_on: [route]` does not unroute a step.
         into.update(dict.fromkeys(routed.get(step.id, ()), "routed"))
         _add(into, _context(draft, index), "context")
-        _add(into, _referenced_steps(step, stored, draft), "reference")
+        _add_referenced(into, step, stored, known)
     if draft.recipe.dialect.chains_steps:
         _chain(draft, edges, routed)
     if routed:
@@ -147,12 +147,20 @@ def _context(draft: Draft, index: int) -> list[StepId]:
     return [earlier.id for earlier in draft.steps[:index]]
 
 
-def _referenced_steps(step: DraftStep, stored: dict[str, StepId], draft: Draft) -> Iterator[StepId]:
+def _add_referenced(
+    into: "dict[StepId, EdgeReason]",
+    step: DraftStep,
+    stored: dict[str, StepId],
+    known: KeysView[StepId],
+) -> None:
     for site in step.sites:
         for reference in site.references:
             before = referred_step(reference, stored, site)
-            if before in draft.by_id and not (before == step.id and site.may_name_itself):
-                yield before
+            # Most are written in depends_on as well.
+            if before is None or before in into or before not in known:
+                continue
+            if not (before == step.id and site.may_name_itself):
+                into[before] = "reference"
 
 
 def referred_step(
@@ -201,7 +209,7 @@ def _reference_to(draft: Draft, drafted: DraftStep, before: StepId) -> Cause | N
     stored = stored_names(draft)
     indirect = None
     for site in drafted.sites:
-        for reference in site.references:
+        for reference in site.located:
             named = referred_step(reference, stored, site)
             if named == before:
                 return Cause("reference", site.at, site, reference)

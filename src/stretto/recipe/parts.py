@@ -167,7 +167,7 @@ class InputsByName(Kind[tuple[Input, ...]]):
             if Identifier().read(node.keys[name], (*at, name), reading) is None:
                 continue
             is_bare = isinstance(entry, ScalarNode) and entry.value is None
-            body = MapNode(entry.start, entry.end, entry.line, entry.column) if is_bare else entry
+            body = MapNode(entry.start, entry.end) if is_bare else entry
             read = self.one.read(body, (*at, name), reading)
             if read is not None:
                 inputs.append(read)

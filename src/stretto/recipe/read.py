@@ -99,7 +99,7 @@ def _without_steps(root: MapNode, reading: Reading) -> MapNode:
         "indent it, to stand under workflow:",
     )
     entries = {name: node for name, node in root.entries.items() if name != "steps"}
-    return MapNode(root.start, root.end, root.line, root.column, entries, root.keys)
+    return MapNode(root.start, root.end, entries, root.keys)
 
 
 def _dialect(body: MapNode, otherwise: Dialect) -> Dialect:

@@ -230,13 +230,13 @@ def _free_dependents(transition: Transition, step: StepState, is_live: bool) -> 
         chosen.is_chosen = True
         chosen.chosen_by += (step,)
     arrived = transition.state.arrived
+    for dependent in step.dependents if not is_live else ():
+        dependent.skipped += dependent.planned.edges[step.id] != "listed before"
     for dependent in step.dependents:
-        dependent.unmet -= 1
-        if not is_live and dependent.planned.edges[step.id] != "listed before":
-            dependent.skipped += 1
+        unmet = dependent.unmet = dependent.unmet - 1
         # A target that was not chosen waits for its other dependencies too: whether it is skipped
         # or held must not depend on which of them ended first.
-        if not dependent.unmet:
+        if not unmet:
             heappush(arrived, dependent.index)
 
 

@@ -9,6 +9,7 @@ journal anew. Nothing outside this room may change it.
 from collections import ChainMap, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
@@ -364,15 +365,13 @@ def begin(plan: Plan) -> RunState:
     for step in order:
         if step.planned.merge_after is not None:
             steps[step.planned.merge_after].merges += (step,)
-        edges = step.planned.edges
-        step.unmet = len(edges)
-        step.needs = sum(reason != "listed before" for reason in edges.values())
-        for before in edges:
-            steps[before].dependents.append(step)
         # Asked of the work, not of the edges: an edge that is also written says only "written".
         if isinstance(step.planned.work, _DECIDING):
             for target in _step_targets(step.planned.work):
                 steps[target].is_target = True
+    # The steps of a dense layer share their edges, and are entered as one.
+    for _, some in groupby(order, key=lambda step: id(step.planned.edges)):
+        _enter(list(some), steps)
     values: dict[str, EndedStep] = {}
     return RunState(
         plan=plan,
@@ -383,6 +382,16 @@ def begin(plan: Plan) -> RunState:
         values=values,
         arrived=[step.index for step in order if step.unmet == 0],
     )
+
+
+def _enter(sharing: list[StepState], steps: Mapping[StepId, StepState]) -> None:
+    """Among the dependents of those that these steps, all with the same edges, wait for."""
+    edges = sharing[0].planned.edges
+    needs = sum([reason != "listed before" for reason in edges.values()])
+    for step in sharing:
+        step.unmet, step.needs = len(edges), needs
+    for before in edges:
+        steps[before].dependents.extend(sharing)
 
 
 def _step_targets(work: PlannedCondition | PlannedSwitch) -> list[StepId]:

@@ -279,6 +279,11 @@ class Expression:
         self.tree = tree
         self.references = references
 
+    @property
+    def located(self) -> tuple[Reference, ...]:
+        """The references with their offsets in the text, as a Template has them."""
+        return self.references
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Expression) and self.text == other.text
 

@@ -31,7 +31,7 @@ _ONLY_A_PATH = "braces hold one path: no filters, no logic"
 class Reference(NamedTuple):
     text: str  # as written, trimmed: `steps.gather.output.items[0]`
     path: tuple[PathPart, ...]  # ('steps', 'gather', 'output', 'items', 0)
-    offset: int  # where `text` starts in the template or expression
+    offset: int  # where `text` starts in its expression, or in the braces of its template
 
     @property
     def step(self) -> str | None:
@@ -100,7 +100,6 @@ def _slip(path: str, end: int, offset: int) -> Fault:
 
 # Nobody reads further, and a megabyte of braces must not become a million faults.
 MOST_FAULTS = 50
-_BRACES = re.compile(rf"(\{{\{{[{BLANKS}]*+{PATH}[{BLANKS}]*+\}}\}})")
 
 
 class Slots(NamedTuple):
@@ -115,13 +114,30 @@ class Slots(NamedTuple):
 class Template:
     """Text and references, parsed once. A plain class: plans store its text and nothing else."""
 
-    __slots__ = ("_slots", "parts", "references", "text")
+    __slots__ = ("_braces", "_slots", "parts", "references", "text")
 
-    def __init__(self, text: str, parts: tuple[str | Reference, ...]) -> None:
+    def __init__(
+        self,
+        text: str,
+        parts: tuple[str | Reference, ...],
+        references: tuple[Reference, ...] = (),
+        braces: tuple[int, ...] | None = None,
+    ) -> None:
         self.text = text  # as written
         self.parts = parts  # literals are already unescaped
-        self.references = tuple([part for part in parts if isinstance(part, Reference)])
+        # Templates that name the same share one Reference, whose offset counts from its braces.
+        self.references = references
+        self._braces = braces  # where they stand; None: wherever the text has some
         self._slots: Slots | None = None
+
+    @property
+    def located(self) -> tuple[Reference, ...]:
+        """The references, each with its offset in the text: for the places of faults."""
+        braces = self._braces
+        if braces is None:
+            braces = tuple([found.start() for found in re.finditer(r"\{\{", self.text)])
+        places = zip(self.references, braces, strict=True)
+        return tuple([each._replace(offset=start + each.offset) for each, start in places])
 
     @property
     def slots(self) -> "Slots":
@@ -159,37 +175,40 @@ class Template:
 
 def parse_template(text: str) -> tuple[Template, tuple[Fault, ...]]:
     """Never raises. What is faulty stays as literal text, so the rest is still checked."""
-    parts = _plain_parts(text)
-    return (Template(text, parts), ()) if parts is not None else _parse_with_faults(text)
+    plain = _parse_plain(text)
+    return (plain, ()) if plain is not None else _parse_with_faults(text)
 
 
-def _plain_parts(text: str) -> tuple[str | Reference, ...] | None:
-    """The parts of a text without faults and escapes, as most are, or None."""
+def _parse_plain(text: str) -> Template | None:
+    """A text without faults and escapes, as most are, or None."""
     if "{{{" in text or "\\{{" in text:
         return None
-    pieces: list[str | Reference] = list(_BRACES.split(text))  # the braces stand at odd places
-    if text.count("{{") != len(pieces) // 2:
-        return None
-    at = 0
-    for place, piece in enumerate(pieces):
-        assert isinstance(piece, str)
-        if place % 2:
-            path, parts, offset = _parse_braces(piece)
-            if len(piece) > LONGEST_REFERENCE:
-                return None
-            pieces[place] = Reference(path, parts, at + offset)
-        at += len(piece)
-    return tuple(filter(None, pieces))
+    first, *rest = text.split("{{")
+    parts: list[str | Reference] = [first] if first else []
+    references: list[Reference] = []
+    for piece in rest:
+        inside, closing, literal = piece.partition("}}")
+        if not closing or len(inside) > LONGEST_REFERENCE:
+            return None
+        named = _parse_inside(inside)
+        if named is None:
+            return None
+        references.append(named)
+        parts.append(named)
+        if literal:
+            parts.append(literal)
+    return Template(text, tuple(parts), tuple(references))
 
 
 @lru_cache(maxsize=4096)  # the steps of a layer all name the same steps before them
-def _parse_braces(braces: str) -> tuple[str, tuple[PathPart, ...], int]:
-    path = braces[2:-2].strip(BLANKS)
-    return path, parse_path(path), braces.index(path, 2)
+def _parse_inside(inside: str) -> Reference | None:
+    parsed = parse_reference(inside, len("{{"))
+    return parsed if isinstance(parsed, Reference) else None
 
 
 def _parse_with_faults(text: str) -> tuple[Template, tuple[Fault, ...]]:
     parts: list[str | Reference] = []
+    braces: list[int] = []
     faults: list[Fault] = []
     literal, at = "", 0
     while len(faults) < MOST_FAULTS and (opening := text.find("{{", at)) >= 0:
@@ -203,13 +222,16 @@ def _parse_with_faults(text: str) -> tuple[Template, tuple[Fault, ...]]:
             literal += text[at:end]
         else:
             literal += text[at:opening]
-            parts += [literal, found] if literal else [found]
+            named = found._replace(offset=found.offset - opening)
+            parts += [literal, named] if literal else [named]
+            braces.append(opening)
             literal = ""
         at = end
     literal += text[at:]
     if literal:
         parts.append(literal)
-    return Template(text, tuple(parts)), tuple(faults)
+    references = tuple([part for part in parts if isinstance(part, Reference)])
+    return Template(text, tuple(parts), references, tuple(braces)), tuple(faults)
 
 
 def _reference_at(text: str, opening: int) -> tuple[Reference | Fault, int]:

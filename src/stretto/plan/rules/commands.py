@@ -47,7 +47,7 @@ def _check_text(draft: Draft, command: ShellCommand) -> None:
     run, at = command.run or "", (*command.at, "run")
     if "\0" in run:
         draft.problem_at("RCP141", at, "the command holds a NUL character", "remove it")
-    for reference in parse_template(run)[0].references:
+    for reference in parse_template(run)[0].located:
         name = _variable_for(reference.text)
         draft.problem_inside(
             at,

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from stretto.documents.node import Path
 from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
@@ -30,7 +31,7 @@ _SINGLE_BRACES = re.compile(r"(?<!\{)\$?\{(\s*(inputs|steps)\.([\w-]+)[^{}\0]{0,
 def check_references(draft: Draft) -> None:
     known = _known_names(draft, stored_names(draft))
     told: set[tuple[object, ...]] = set()
-    good: set[tuple[object, ...]] = set()
+    good: _GoodReferences = {}
     for drafted in draft.steps:
         for site in (*drafted.sites, *drafted.later):
             item = _item_schema(draft, drafted, site, known) if "item" in site.local else None
@@ -47,7 +48,7 @@ def check_early(draft: Draft) -> None:
     known = Known(inputs={declared.name: declared.type for declared in draft.recipe.inputs})
     sites = [site for drafted in draft.steps for site in drafted.early]
     for site in (*draft.early, *sites):
-        for reference in site.references:
+        for reference in site.located:
             fault = check_reference(reference, known)
             if reference.path[0] != "inputs":
                 names = ", ".join(f"{{{{inputs.{name}}}}}" for name in known.inputs)
@@ -62,21 +63,26 @@ def check_early(draft: Draft) -> None:
                 draft.problem_inside(site.at, site.parsed.text, fault)
 
 
+# By the names that a text may use, the references that were found good before: the steps of a layer
+# name the same ones.
+_GoodReferences: TypeAlias = dict[tuple[object, ...], set[str]]
+
+
 def _check_site(
     draft: Draft,
     site: TemplateSite,
     known: Known,
     told: set[tuple[object, ...]],
-    good: set[tuple[object, ...]],
+    good: _GoodReferences,
 ) -> None:
-    """`good`: references that were found good before; the steps of a layer name the same ones."""
-    scope = (site.local, id(known.item))
-    new = [each for each in site.references if (each.text, scope) not in good]
-    here = replace(known, local=site.local) if new else known
-    for reference in new:
+    good_here = good.setdefault((site.local, id(known.item)), set())
+    if {each.text for each in site.references} <= good_here:
+        return
+    here = known if site.local == known.local else replace(known, local=site.local)
+    if all(_is_good(reference, here, good_here) for reference in site.references):
+        return
+    for reference in site.located:
         fault = check_reference(reference, here)
-        if fault is None:
-            good.add((reference.text, scope))
         # An unknown step may well be the one whose id cannot be read.
         if fault is None or (fault.code == "RCP203" and draft.has_nameless_step):
             continue
@@ -86,6 +92,15 @@ def _check_site(
             told.add(key)
             fault = _quote_word(fault, reference, site)
             draft.problem_inside(site.at, site.parsed.text, fault)
+
+
+def _is_good(reference: Reference, known: Known, good: set[str]) -> bool:
+    if reference.text in good:
+        return True
+    if check_reference(reference, known) is not None:
+        return False
+    good.add(reference.text)
+    return True
 
 
 def _quote_word(fault: Fault, reference: Reference, site: TemplateSite) -> Fault:
@@ -244,7 +259,11 @@ def _warn_single_braces(draft: Draft) -> set[str]:
     told: set[tuple[Path, str]] = set()
     meant: set[str] = set()
     for site in _sites(draft):
-        literals = site.parsed.parts if isinstance(site.parsed, Template) else ()
+        text = site.parsed.text
+        # Counted first, which is quick: few texts have a brace that stands alone.
+        if not isinstance(site.parsed, Template) or text.count("{") == 2 * text.count("{{"):
+            continue
+        literals = site.parsed.parts
         for found in _SINGLE_BRACES.finditer("\0".join(map(_literal, literals))):
             written, kind, name = found.group(0, 2, 3)
             if name not in names[kind] or (site.at, written) in told:
