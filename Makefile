@@ -73,9 +73,9 @@ soak: $(VENV)/.dev
 lock: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-index-url --no-annotate pyproject.toml --extra local --group build -o requirements/run.lock
+	  --no-emit-index-url --no-annotate pyproject.toml --extra local --extra serve --group build -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-index-url --no-annotate pyproject.toml --extra local --extra mcp --group build --group dev -o requirements/dev.lock
+	  --no-emit-index-url --no-annotate pyproject.toml --extra local --extra mcp --extra serve --extra otel --group build --group dev -o requirements/dev.lock
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Stretto needs Python 3.11 or newer: make PYTHON=python3.11 …")'

@@ -47,6 +47,8 @@ class RunRequest:
     run_id: RunId | None = None  # of the new run; None: a new id
     seed: int | None = None
     accepted: frozenset[str] = frozenset()  # fingerprints of stored plans that the user has read
+    owner: str = ""  # who starts it, where that is not the user at a terminal
+    trigger: str = ""  # and by what: http, mcp, schedule NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +112,23 @@ async def prepare(
     now = ports.open_clock().now
     plan, more = await asyncio.to_thread(equip_plan, plan, inputs, project.settings, now)
     notices = (*notices, *more)
-    start = project.start(plan, inputs, model)
-    start = replace(
-        start,
-        run_id=request.run_id or new_run_id(),
-        seed=request.seed,
-        workspace=start.workspace if workspace is None else workspace,
-    )
+    start = _as_asked(project.start(plan, inputs, model), request, workspace)
     if recorded is not None:
         start = _run_again(start, request, plan, recorded)
     chosen = await ports.choose(project, plan, model)
     return PreparedRun(
         project, plan, start, chosen, "auto", (*notices, *chosen.notes), request.accepted
+    )
+
+
+def _as_asked(start: Start, request: RunRequest, workspace: str | None) -> Start:
+    return replace(
+        start,
+        run_id=request.run_id or new_run_id(),
+        seed=request.seed,
+        owner=request.owner,
+        trigger=request.trigger,
+        workspace=start.workspace if workspace is None else workspace,
     )
 
 

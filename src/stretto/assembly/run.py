@@ -151,13 +151,16 @@ class Run:
         history = await self._engine.history(self._id)
         return run_word(history.state, await self._is_driven(), self._engine.now())
 
-    async def report(self) -> "RunReport":
-        """What the run did, once it has ended, was stopped, or waits for a person."""
+    async def report(self, *, wait: bool = True) -> "RunReport":
+        """What the run did, once it has ended, was stopped, or waits for a person. `wait`: False for
+        what it has done until now."""
         from stretto.assembly.changes import with_patches
         from stretto.assembly.views import view_of
         from stretto.report.report import report_of
 
-        await self._wait_until_idle()
+        check_flags(wait=wait)
+        if wait:
+            await self._wait_until_idle()
         history = await self._engine.history(self._id)
         is_interrupted = not await self._is_driven()
         report = report_of(history.state, is_interrupted=is_interrupted, now=self._engine.now())

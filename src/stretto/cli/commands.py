@@ -43,6 +43,9 @@ GROUPS = {
         "reject": "Reject a step that awaits approval.",
         "apply": "Merge what a step changed, where the run did not.",
     },
+    "Serve others": {
+        "serve": "Serve the HTTP API and the console; tokens for others.",
+    },
     "Set up this machine": {
         "doctor": "Report what this machine has and lacks; test the engine here.",
         "models": "List, pull, choose and test the models that run on this machine.",
@@ -152,6 +155,10 @@ EXAMPLES = {
     "apply": (
         "stretto apply RUN STEP",
         "stretto apply RUN STEP --theirs  where both changed a line, the step's",
+    ),
+    "serve": (
+        "stretto serve --port 0",
+        "stretto serve token add ada --role operator",
     ),
     "doctor": (
         "stretto doctor",

@@ -47,6 +47,7 @@ _VALUES = {
 _CHOICES = {
     "models": ("list", "pull", "use", "test"),
     "agents": ("list", "show", "check"),
+    "serve": ("token", "link"),
     "playbooks": (
         *("list", "search", "show", "add", "capture", "pin", "unpin"),
         *("delete", "restore", "audit", "curate"),
@@ -119,6 +120,7 @@ OPTIONS = {
     "agents": "--help",
     "playbooks": "--help",
     "trust": "--forget --help --json --list",
+    "serve": "--allow-host --help --host --port --public --workers",
     "prune": "--dry-run --help --json --keep --older-than",
     "completion": "--help",
     "help": "--help",

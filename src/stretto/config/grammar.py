@@ -34,7 +34,7 @@ def _fields(fields: Fields, reading: Reading) -> Fields:
 
 WORKFLOWS = Shape("'workflows'", "Where recipes are kept.", (
     Key("dir", _LINE, "the project's folder of recipes"),
-    Key("enabled", Flag(), "may agents run saved workflows?"),
+    Key("enabled", Flag(), "may agents and clients over HTTP run workflows? yes by default"),
 ))  # fmt: skip
 SUBAGENTS = Shape("'subagents'", "How subagents are run.", (
     Key("max_concurrency", Count(1, 1000), "how many subagents may work at once; 4 by default"),

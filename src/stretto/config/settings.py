@@ -87,6 +87,7 @@ class Settings:
     home: Path  # the user's own: ~/.stretto
     workflows_dir: Path
     agents_dirs: tuple[Path, ...]
+    are_workflows_served: bool = True  # to agents and over HTTP
     max_concurrency: int = 4
     model_retries: int = 3  # of one request, where a provider fails for a moment
     model: str | None = None
@@ -253,6 +254,7 @@ def _narrow(users_own: Settings, project: Settings) -> Settings:
         users_own,
         permission=max(users_own.permission, project.permission, key=_PERMISSIONS.index),
         max_concurrency=min(users_own.max_concurrency, project.max_concurrency),
+        are_workflows_served=users_own.are_workflows_served and project.are_workflows_served,
         budget=_lower(users_own.budget, project.budget),
         workspace=replace(
             ours,
@@ -316,6 +318,7 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
         if workflows_dir
         else settings.workflows_dir,
         agents_dirs=(*settings.agents_dirs, *(folder / Path(d).expanduser() for d in more_agents)),
+        are_workflows_served=_is_enabled(workflows, settings.are_workflows_served),
         max_concurrency=(subagents.get("max_concurrency", int) if subagents else None)
         or settings.max_concurrency,
         model_retries=_model_retries(subagents, settings),
@@ -334,6 +337,11 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
         limits=_raise_limits(settings.limits, limits) if limits else settings.limits,
         retention=_retention(written.get("retention", Fields)) or settings.retention,
     )
+
+
+def _is_enabled(written: Fields | None, before: bool) -> bool:
+    is_enabled = written.get("enabled", bool) if written else None
+    return before if is_enabled is None else is_enabled
 
 
 def _model_retries(written: Fields | None, settings: Settings) -> int:
@@ -375,11 +383,10 @@ def _playbooks(
     given: dict[str, Any] = {
         name: value for name in numbers if (value := written.get(name, int)) is not None
     }
-    is_enabled = written.get("enabled", bool)
     return replace(
         settings,
         dirs=(*settings.dirs, *more),
-        is_enabled=settings.is_enabled if is_enabled is None else is_enabled,
+        is_enabled=_is_enabled(written, settings.is_enabled),
         **given,
     )
 

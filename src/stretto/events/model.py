@@ -58,6 +58,8 @@ class RunStarted(_Event, frozen=True):
     trusted: str = ""  # the digest of that folder's own settings and agents, if it used them
     seal: str = ""  # a MAC of all of this with the user's secret; execution.seals
     setup: Setup | None = None  # who answers; None: it was not recorded
+    owner: str = ""  # who started it over HTTP or MCP: the name of a token
+    trigger: str = ""  # what started it, where no person at a terminal did: http, schedule NAME, …
 
 
 class _AttemptEvent(_Event, frozen=True):

@@ -78,6 +78,8 @@ class Start:
     workspace: str = ""
     project: str = ""
     trusted: str = ""
+    owner: str = ""
+    trigger: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ class Runs:
             project=start.project,
             trusted=start.trusted,
             setup=_identify_setup(plan, runner),
+            owner=start.owner,
+            trigger=start.trigger,
         )
         if self._seals is not None:
             started = self._seals.seal(started)

@@ -1,0 +1,195 @@
+"""Stands before every route: Host and Origin, who asks, how long a body may be, headers of answers.
+
+It is ASGI and not a route's dependency, so that nothing can be mounted beside it.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from stretto.problems.errors import StrettoError
+from stretto.server.access import COOKIE, CSRF_HEADER, AccessControl, Caller
+from stretto.server.answers import BodyTooLarge, TooMany, Unauthenticated, refuse
+from stretto.server.login_page import login_page
+from stretto.server.tokens import Identity
+
+OPEN_PATHS = ("/healthz", "/login")
+# Paths below these find out themselves who asks, as by the signature of a webhook.
+OPEN_PREFIXES = ("/hooks/",)
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_log = logging.getLogger("stretto.server.access")
+
+
+class Guard:
+    """`is_open`: whether a path is served without a token."""
+
+    def __init__(self, app: ASGIApp, access: AccessControl, most_bytes: int) -> None:
+        self._app = app
+        self._access = access
+        self._most_bytes = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no WebSocket is served
+        answer = _Answer(scope, send)
+        try:
+            self._admit(scope)
+        except StrettoError as error:
+            await self._refusal(scope, error)(scope, receive, answer.send)
+        else:
+            body = _Body(receive, self._most_bytes)
+            try:
+                await self._app(scope, body.receive, answer.send)
+            except BodyTooLarge as error:
+                if not answer.has_begun:
+                    await refuse(error, {"Connection": "close"})(scope, receive, answer.send)
+        finally:
+            answer.log()
+
+    def _admit(self, scope: Scope) -> None:
+        """Raises what `AccessControl` raises, and BodyTooLarge."""
+        headers = _headers(scope)
+        asked = _asked(scope, headers)
+        self._access.hosts.check(asked)
+        length = headers.get("content-length", "")
+        if length.isdecimal() and (len(length) > 18 or int(length) > self._most_bytes):
+            raise _too_large(self._most_bytes)
+        scope.setdefault("state", {})
+        if not is_open(scope["path"]):
+            identity, session = self._access.identify(asked)
+            scope["state"].update(identity=identity, session=session)
+        scope["state"]["address"] = asked.address
+
+    def _refusal(self, scope: Scope, error: StrettoError) -> Response:
+        wants_page = "text/html" in _headers(scope).get("accept", "")
+        if isinstance(error, Unauthenticated) and wants_page and scope["method"] in ("GET", "HEAD"):
+            return HTMLResponse(login_page(error.message), 401, {"WWW-Authenticate": "Bearer"})
+        more = {"Retry-After": "60"} if isinstance(error, TooMany) else {}
+        return refuse(error, more)
+
+
+def is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
+
+
+def _headers(scope: Scope) -> Mapping[str, str]:
+    # The first one counts: a second Host or Authorization is nobody's honest wish.
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+    return found
+
+
+def _asked(scope: Scope, headers: Mapping[str, str]) -> Caller:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return Caller(
+        host=headers.get("host", ""),
+        origin=headers.get("origin"),
+        site=headers.get("sec-fetch-site", ""),
+        token=token.strip() if scheme.lower() == "bearer" else None,
+        cookie=_cookie(headers.get("cookie", "")),
+        csrf=headers.get(CSRF_HEADER, ""),
+        address=scope["client"][0] if scope.get("client") else "",
+        is_change=scope["method"] not in _SAFE,
+    )
+
+
+def _cookie(header: str) -> str | None:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return None
+    return found.value if found else None
+
+
+def _too_large(most_bytes: int) -> BodyTooLarge:
+    return BodyTooLarge(f"the body has more than {most_bytes:,} bytes")
+
+
+class _Body:
+    """Counts what comes in, also where no Content-Length said how much it would be."""
+
+    def __init__(self, receive: Receive, most_bytes: int) -> None:
+        self._receive = receive
+        self._most_bytes = most_bytes
+        self._bytes = 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._bytes += len(message.get("body", b""))
+            if self._bytes > self._most_bytes:
+                raise _too_large(self._most_bytes)
+        return message
+
+
+class _Answer:
+    """Adds the headers that every answer has, and notes what was answered."""
+
+    def __init__(
+        self, scope: Scope, send: Send, tick: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._scope = scope
+        self._send = send
+        self._tick = tick
+        self._began_at = tick()
+        self._status = 0
+
+    @property
+    def has_begun(self) -> bool:
+        return self._status != 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            headers = list(message.get("headers", ()))
+            message = {**message, "headers": [*headers, *_missing(headers)]}
+        await self._send(message)
+
+    def log(self) -> None:
+        identity: Identity | None = self._scope.get("state", {}).get("identity")
+        # Without the query: a login code stands in one.
+        _log.info(
+            "%s %s %s",
+            self._scope["method"],
+            self._scope["path"],
+            self._status or "-",
+            extra={
+                "method": self._scope["method"],
+                "path": self._scope["path"],
+                "status": self._status,
+                "seconds": round(self._tick() - self._began_at, 6),
+                "by": identity.name if identity else "",
+            },
+        )
+
+
+def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    known = {name.lower(): value for name, value in headers}
+    more = [header for header in _HEADERS if header[0] not in known]
+    if b"cache-control" not in known:
+        more.append((b"cache-control", b"no-store"))
+    if b"content-security-policy" not in known:
+        is_page = known.get(b"content-type", b"").startswith(b"text/html")
+        policy = _CSP if is_page else "default-src 'none'; frame-ancestors 'none'"
+        more.append((b"content-security-policy", policy.encode()))
+    return more

@@ -1,0 +1,138 @@
+"""What a server remembers beside the journal, in ~/.stretto/server.db: tokens, sessions, keys of requests.
+
+Tokens and session ids are kept as digests: who reads the file cannot log in with what is in it.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.config.database import changed, open_database
+
+_FILE = "server.db"
+_IF_DAMAGED = "move it away: named tokens, sessions and the keys of requests are lost, runs are not"
+# One script a version: never change one that was released.
+_MIGRATIONS = (
+    """
+    CREATE TABLE tokens (
+        name TEXT PRIMARY KEY,
+        role TEXT NOT NULL,
+        digest TEXT NOT NULL UNIQUE,
+        at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE sessions (
+        digest TEXT PRIMARY KEY,
+        credential TEXT NOT NULL, -- the digest of the token that it was opened with
+        csrf TEXT NOT NULL,
+        expires_at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE requests (
+        owner TEXT NOT NULL,
+        key TEXT NOT NULL,
+        content TEXT NOT NULL, -- the digest of what was asked
+        run_id TEXT NOT NULL,
+        at REAL NOT NULL,
+        PRIMARY KEY (owner, key)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedToken:
+    name: str
+    role: str
+    digest: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    digest: str
+    credential: str
+    csrf: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRequest:
+    """A request with an Idempotency-Key: what it asked for, and the run that it is about."""
+
+    owner: str
+    key: str
+    content: str
+    run_id: str
+    at: float
+
+
+class ServerLedger:
+    """For one thread at a time."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def version(self) -> int:
+        """Another number after another connection has changed something."""
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    def tokens(self) -> list[NamedToken]:
+        rows = self._db.execute("SELECT name, role, digest, at FROM tokens ORDER BY name")
+        return [NamedToken(*row) for row in rows]
+
+    def add_token(self, token: NamedToken) -> bool:
+        """False: there is one of this name."""
+        row = (token.name, token.role, token.digest, token.at)
+        with changed(self._db, "the tokens"):
+            added = "INSERT INTO tokens VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING"
+            return self._db.execute(added, row).rowcount == 1
+
+    def remove_token(self, name: str) -> bool:
+        with changed(self._db, "the tokens"):
+            return self._db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount == 1
+
+    def sessions(self, now: float) -> list[StoredSession]:
+        rows = self._db.execute(
+            "SELECT digest, credential, csrf, expires_at FROM sessions WHERE expires_at > ?", (now,)
+        )
+        return [StoredSession(*row) for row in rows]
+
+    def add_session(self, session: StoredSession, now: float) -> None:
+        row = (session.digest, session.credential, session.csrf, session.expires_at)
+        with changed(self._db, "the sessions"):
+            self._db.execute("DELETE FROM sessions WHERE expires_at <= ?", (now,))
+            self._db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", row)
+
+    def remove_session(self, digest: str) -> None:
+        with changed(self._db, "the sessions"):
+            self._db.execute("DELETE FROM sessions WHERE digest = ?", (digest,))
+
+    def keep_request(self, request: KeyedRequest, forget_before: float) -> KeyedRequest:
+        """The request that was kept first under this key: this one, or an earlier one."""
+        row = (request.owner, request.key, request.content, request.run_id, request.at)
+        with changed(self._db, "the keys of requests"):
+            self._db.execute("DELETE FROM requests WHERE at < ?", (forget_before,))
+            kept = "INSERT INTO requests VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+            self._db.execute(kept, row)
+            found = (
+                "SELECT owner, key, content, run_id, at FROM requests WHERE owner = ? AND key = ?"
+            )
+            return KeyedRequest(*self._db.execute(found, row[:2]).fetchone())
+
+    def forget_request(self, owner: str, key: str) -> None:
+        with changed(self._db, "the keys of requests"):
+            self._db.execute("DELETE FROM requests WHERE owner = ? AND key = ?", (owner, key))
+
+    def close(self) -> None:
+        self._db.close()
+
+
+@contextmanager
+def open_ledger(home: Path) -> Iterator[ServerLedger]:
+    """Raises StrettoError where its file cannot be used."""
+    ledger = ServerLedger(open_database(home / _FILE, _MIGRATIONS, _IF_DAMAGED))
+    try:
+        yield ledger
+    finally:
+        ledger.close()

@@ -1,0 +1,101 @@
+"""Logging in and out, and whether the server is there."""
+
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import HTMLResponse, Response
+
+from stretto.problems.errors import InvalidUsage
+from stretto.server.access import COOKIE, SESSION_SECONDS, Session
+from stretto.server.answers import Unauthenticated
+from stretto.server.login_page import login_page, welcome_page
+from stretto.server.service import VIEWER, Asker, TheService
+from stretto.vocabulary.version import VERSION
+
+router = APIRouter(tags=["session"])
+_FORM = "application/x-www-form-urlencoded"
+
+
+class Health(BaseModel):
+    ok: bool = True
+    version: str = VERSION
+
+
+class OpenSession(BaseModel):
+    """Who asks. `csrf`: what a session by cookie sends as X-CSRF-Token; null for a bearer token."""
+
+    ok: bool = True
+    name: str
+    role: str
+    csrf: str | None
+    expires_at: float | None
+
+
+class LoginLink(BaseModel):
+    ok: bool = True
+    path: str
+
+
+@router.get("/healthz")
+async def health() -> Health:
+    """Whether the server answers. Needs no token, and says nothing else."""
+    return Health()
+
+
+@router.get("/login", response_class=HTMLResponse, include_in_schema=False)
+async def log_in_by_link(request: Request, service: TheService, code: str = "") -> Response:
+    if not code:
+        return HTMLResponse(login_page("A token is needed."), 401)
+    return _logged_in(request, *service.access.open_by_link(code, request.state.address))
+
+
+@router.post("/login", response_class=HTMLResponse, include_in_schema=False)
+async def log_in_by_token(request: Request, service: TheService) -> Response:
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != _FORM:
+        raise Unauthenticated(f"the token is sent as a form: {_FORM}")
+    sent = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
+    token = sent.get("token", [""])[0].strip()
+    try:
+        opened = service.access.open_by_token(token, request.state.address)
+    except Unauthenticated as error:
+        return HTMLResponse(login_page(error.message), 401)
+    return _logged_in(request, *opened)
+
+
+def _logged_in(request: Request, secret: str, session: Session) -> Response:
+    page = HTMLResponse(welcome_page())
+    is_secure = request.headers.get("x-forwarded-proto", request.url.scheme) == "https"
+    page.set_cookie(
+        COOKIE, secret, SESSION_SECONDS, httponly=True, samesite="strict", secure=is_secure
+    )
+    return page
+
+
+@router.get("/api/session", dependencies=[VIEWER])
+async def show_session(request: Request, asker: Asker) -> OpenSession:
+    """Who asks, and with which role."""
+    session: Session | None = request.state.session
+    return OpenSession(
+        name=asker.name,
+        role=asker.role.word,
+        csrf=session.csrf if session else None,
+        expires_at=session.expires_at if session else None,
+    )
+
+
+@router.delete("/api/session", dependencies=[VIEWER])
+async def log_out(request: Request, service: TheService, response: Response) -> Health:
+    """End the session of the cookie."""
+    session: Session | None = request.state.session
+    if session is None:
+        raise InvalidUsage("a token has no session", hint="it is for sessions by cookie")
+    service.access.close_session(session)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return Health()
+
+
+@router.post("/api/session/link", dependencies=[VIEWER])
+async def make_link(service: TheService, asker: Asker) -> LoginLink:
+    """A path that opens a session for whoever asks, once, within ten minutes."""
+    return LoginLink(path=f"/login?code={service.access.make_link(asker)}")
