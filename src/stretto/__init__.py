@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PathNote as PathNote,
         StepChange as StepChange,
     )
+    from stretto.assembly.chat import Chat as Chat, ChatEvent as ChatEvent
     from stretto.assembly.drafts import DraftedRecipe as DraftedRecipe
     from stretto.assembly.playbooks import Playbooks as Playbooks
     from stretto.assembly.project import RecipeSource as RecipeSource
@@ -64,6 +65,12 @@ if TYPE_CHECKING:
         TimerFired as TimerFired,
         ToolEnded as ToolEnded,
         ToolStarted as ToolStarted,
+    )
+    from stretto.lead.turn import (
+        AwaitedDecision as AwaitedDecision,
+        ChatCall as ChatCall,
+        ChatSummary as ChatSummary,
+        ChatTurn as ChatTurn,
     )
     from stretto.playbooks.curation import CurationStep as CurationStep
     from stretto.playbooks.library import FoundPlaybook as FoundPlaybook
@@ -102,6 +109,7 @@ _PLACES = {
     "adapters.tools.functions": ("CallKey", "FunctionTool", "tool"),
     "agents.functions": ("AgentContext",),
     "assembly.changes": ("AppliedChange", "MergeConflict", "PathNote", "StepChange"),
+    "assembly.chat": ("Chat", "ChatEvent"),
     "assembly.drafts": ("DraftedRecipe",),
     "assembly.playbooks": ("Playbooks",),
     "assembly.project": ("RecipeSource",),
@@ -117,6 +125,7 @@ _PLACES = {
         *("ModelRetried", "ModelSpoke", "PhaseLasted", "Rejected", "RunEnded", "RunResumed"),
         *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted"),
     ),
+    "lead.turn": ("AwaitedDecision", "ChatCall", "ChatSummary", "ChatTurn"),
     "playbooks.curation": ("CurationStep",),
     "playbooks.library": ("FoundPlaybook",),
     "playbooks.playbook": ("Playbook",),

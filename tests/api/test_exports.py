@@ -19,7 +19,8 @@ TimerFired ToolEnded ToolStarted"""
 ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""
-OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry CallKey ChangesReport CurationStep
+OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey ChangesReport
+Chat ChatCall ChatEvent ChatSummary ChatTurn CurationStep
 DraftedRecipe DryRun FoundPlaybook FunctionTool Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
 Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport Stretto Usage
 __version__ run tool"""

@@ -11,8 +11,9 @@ from json import dumps
 
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
+from stretto.agents.lead_turn import Memory
 from stretto.agents.phase import telling_phase
-from stretto.agents.speech_buffer import SpeechBuffer
+from stretto.agents.speech_buffer import EVERY_SECONDS, SpeechBuffer
 from stretto.agents.tool_calls import CallOutcome, ToolCaller
 from stretto.events.model import ModelFailedOver, ModelRetried
 from stretto.ports.allowance import NothingLeft, Reservation
@@ -41,6 +42,7 @@ from stretto.vocabulary.usage import Usage
 DEFAULT_TURNS = 25
 # A model that is silent for so long will not answer; slow models think for minutes.
 _SILENCE_SECONDS = 300.0
+_CHAT_SECONDS = 0.1  # between two pieces of an answer that somebody waits for
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
 
 
@@ -74,16 +76,17 @@ class Conversation:
     messages: list[ChatMessage] = field(default_factory=list)
     is_tiny: bool = False  # the model that was asked last
     left: int | None = None  # tokens that a budget leaves for an answer, where that is little
-
+    memory: Memory | None = None  # of a turn of the lead agent
     ends_at: float | None = None  # by the loop's clock, when a timeout ends the attempt
 
     async def hold(self, prompt: str) -> Answer | Failure:
         if self.request.seconds_left is not None:
             self.ends_at = asyncio.get_running_loop().time() + self.request.seconds_left
+        self.messages += self.memory.earlier if self.memory else ()
         self.messages.append(UserMessage(prompt))
         turns = self.request.max_turns or DEFAULT_TURNS
         for turn in range(turns):
-            response = await self._ask()
+            response = await self._next_reply(turn)
             if isinstance(response, Failure):
                 return response
             self.messages.append(_without_secrets(response, self.redactor))
@@ -96,6 +99,22 @@ class Conversation:
                 return self._cut_off(response.calls, turns)
             self._tell(await self.tool_calls.carry_out(response.calls))
         raise AssertionError("an agent has at least one turn")
+
+    async def _next_reply(self, number: int) -> ModelReply | Failure:
+        """One that an interrupted attempt had is not asked for again, but it was paid for."""
+        recalled = await self.memory.recall(number) if self.memory else None
+        if recalled is not None:
+            before = self.usage
+            self._count(self.names[self.asked], recalled)
+            if self.request.allowance is not None:
+                spent = self.usage.tokens - before.tokens
+                settled = Usage(spent, usd=self.usage.usd - before.usd)
+                self.request.allowance.settle(Reservation(0, 0, 0.0, False), settled)
+            return recalled
+        response = await self._ask()
+        if self.memory is not None and isinstance(response, ModelReply):
+            await self.memory.keep(number, _without_secrets(response, self.redactor))
+        return response
 
     async def _ask(self) -> ModelReply | Failure:
         while True:
@@ -197,7 +216,8 @@ class Conversation:
     async def _reply(self, model: Model, most_tokens: int | None = None) -> ModelReply:
         self.is_tiny = model.traits.is_local and not model.traits.takes_tools
         question = self._question(model, most_tokens)
-        speech = SpeechBuffer(self.request, self.witness, self.redactor)
+        every = _CHAT_SECONDS if self.memory is not None else EVERY_SECONDS
+        speech = SpeechBuffer(self.request, self.witness, self.redactor, every)
         loop = asyncio.get_running_loop()
         waits = f"waits for the first word of {self.names[self.asked]}"
         waiting = telling_phase(self.request.attempt, self.witness, waits)

@@ -7,17 +7,22 @@ from stretto.events.model import ModelSpoke
 from stretto.ports.runner import AttemptRequest, Witness
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 
-_EVERY_SECONDS = 0.5
+EVERY_SECONDS = 0.5
 _AT_MOST_CHARACTERS = 4_000
 
 
 class SpeechBuffer:
     def __init__(
-        self, request: AttemptRequest, witness: Witness, redactor: Redactor = NOTHING_SECRET
+        self,
+        request: AttemptRequest,
+        witness: Witness,
+        redactor: Redactor = NOTHING_SECRET,
+        every_seconds: float = EVERY_SECONDS,
     ) -> None:
         self._request = request
         self._witness = witness
         self._redactor = redactor
+        self._every_seconds = every_seconds
         self._pieces: list[str] = []
         self._length = 0
         self._journaled_at = witness.now()
@@ -25,7 +30,7 @@ class SpeechBuffer:
     def add(self, piece: str) -> None:
         self._pieces.append(piece)
         self._length += len(piece)
-        is_due = self._witness.now() - self._journaled_at >= _EVERY_SECONDS
+        is_due = self._witness.now() - self._journaled_at >= self._every_seconds
         if is_due or self._length >= _AT_MOST_CHARACTERS:
             text = "".join(self._pieces)
             # A secret may be cut in two; what could be the first half of one waits.

@@ -23,6 +23,7 @@ from stretto.agents.conversation import (
     retry_later,
 )
 from stretto.agents.judge import model_judge
+from stretto.agents.lead_turn import LeadTurn, as_text
 from stretto.agents.phase import telling_phase
 from stretto.agents.redacted import redacted_tools
 from stretto.agents.tool_calls import ToolCaller
@@ -81,6 +82,7 @@ class Subagents:
         retries: int = DEFAULT_RETRIES,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         identities: Identities | None = None,
+        lead: LeadTurn | None = None,
     ) -> None:
         """`retries`: how often a request is sent again where a provider fails for a moment."""
         self._selection = selection
@@ -91,6 +93,7 @@ class Subagents:
         self._attempt_warnings = attempt_warnings
         self._retries = retries
         self._sleep = sleep
+        self._lead = lead
         self._identities = identities or AsNamed()
         self.acceptance = Acceptance(model_judge(selection, models, retries, sleep))
 
@@ -142,9 +145,8 @@ class Subagents:
         try:
             async with AsyncExitStack() as stack:
                 with telling_phase(request.attempt, witness, _opens(request)):
-                    made = await stack.enter_async_context(
-                        self._toolbox.open(structs.replace(request, model=names[0]))
-                    )
+                    opened = self._toolbox.open(structs.replace(request, model=names[0]))
+                    made = await stack.enter_async_context(opened)
                 tools = redacted_tools(made, self._redactor)
                 faults = {
                     name: self._redactor.text(f"{name} cannot be used: {tool.spec.fault}")
@@ -155,6 +157,8 @@ class Subagents:
                     # Whatever a model says without them, it made up.
                     said = f"it can use none of its tools ({'; '.join(faults.values())})"
                     return Failure("unavailable", said, model=names[0])
+                lead = self._lead_of(request)
+                tools.update(lead.delegating(request) if lead else {})
                 return await Conversation(
                     request=request,
                     witness=witness,
@@ -168,9 +172,13 @@ class Subagents:
                     warnings=dict.fromkeys(faults.values()),
                     retries=self._retries,
                     sleep=self._sleep,
+                    memory=lead.memory if lead else None,
                 ).hold(_prompt(request, wanted))
         except StrettoError as error:
             return Failure("error", error.with_hint, model=names[0])
+
+    def _lead_of(self, request: AttemptRequest) -> LeadTurn | None:
+        return self._lead if self._lead is not None and self._lead.is_asked(request) else None
 
     async def _ask_program(
         self, name: str, request: AttemptRequest, witness: Witness
@@ -179,11 +187,17 @@ class Subagents:
         if self._cli is None:
             return Failure("error", f"{name}: no CLI agents here", model=name)
         prompt = _prompt(request, _wanted_form(request))
+        warnings: tuple[str, ...] = ()
+        if (lead := self._lead_of(request)) is not None:
+            earlier = as_text(lead.memory.earlier)
+            prompt = f"{earlier}\n\nThe user says now:\n{prompt}" if earlier else prompt
+            warnings = (f"{name} has tools of its own, so it cannot use agents and workflows here",)
         asked = structs.replace(request, model=name, prompt=prompt)
         result = await self._run_patiently(self._cli, asked, witness)
         if isinstance(result, Failure):
             return result
-        return Answer(result.output, result.usage, result.model or name, result.warnings)
+        given = (*result.warnings, *warnings)
+        return Answer(result.output, result.usage, result.model or name, given)
 
     async def _run_patiently(
         self, cli: Runner, request: AttemptRequest, witness: Witness

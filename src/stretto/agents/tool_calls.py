@@ -97,7 +97,9 @@ class ToolCaller:
         return telling_phase(self._request.attempt, self._witness, f"calls {said}")
 
     def _refusal(self, call: RequestedCall) -> ToolOutcome | None:
-        if call.tool in DELEGATING_TOOLS or call.tool in DELEGATING_ALIASES:
+        # The toolbox makes none of these: only assembly adds them, to a turn of the lead agent.
+        is_delegating = call.tool in DELEGATING_TOOLS or call.tool in DELEGATING_ALIASES
+        if is_delegating and not self._tools.keys() & DELEGATING_TOOLS:
             return ToolOutcome(f"{call.tool}: a subagent cannot delegate", "refused")
         if call.tool not in self._tools:
             known = listed(sorted(self._tools), 20) if self._tools else "none"

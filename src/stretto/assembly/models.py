@@ -25,18 +25,21 @@ _CHOICES = """no key is set, Ollama does not answer, and no local model was pull
     stretto doctor shows what is here."""
 
 if TYPE_CHECKING:
+    from stretto.agents.lead_turn import LeadTurn
     from stretto.plan.model import Plan
     from stretto.ports.runner import Runner
 
 
-async def choose_models(project: Project, plan: "Plan", model: str | None) -> ModelSelection:
+async def choose_models(
+    project: Project, plan: "Plan", model: str | None, is_delegated: bool = False
+) -> ModelSelection:
     """Raises NotReady with all that would keep the plan from running."""
     from stretto.assembly.commands import command_problems
 
     if missing := project.functions.problems(plan) or command_problems(plan, project):
         raise _not_ready(plan, missing)
     if model is not None and model.startswith(SCRIPTED):
-        _check_script(Path(model.removeprefix(SCRIPTED)), plan)
+        _check_script(Path(model.removeprefix(SCRIPTED)), plan, is_delegated)
         return ModelSelection(model, model)
     from stretto.adapters.models.local.catalog import EMBEDDED, TINY_NOTICE
     from stretto.assembly.readiness import MISSING_WEIGHTS, needs_default
@@ -62,13 +65,15 @@ def _not_ready(plan: "Plan", problems: Sequence[Problem], hint: str = "") -> Not
     return NotReady(f"{plan.name} cannot run here: {count(problems)}", problems, hint=hint)
 
 
-def _check_script(file: Path, plan: "Plan") -> None:
+def _check_script(file: Path, plan: "Plan", is_delegated: bool) -> None:
     from stretto.adapters.models.scripted import check_names, read_script
 
     if not file.exists():
         hint = "a script holds the answers, such as: default: An answer."
         raise _not_ready(plan, [Problem("RUN001", f"there is no script {file}", hint=hint)])
-    check_names(read_script(file), plan)
+    script = read_script(file)
+    if not is_delegated:
+        check_names(script, plan)
 
 
 async def _look(
@@ -123,7 +128,9 @@ async def default_model(project: Project) -> ModelSelection:
 
 
 @asynccontextmanager
-async def open_runner(project: Project, chosen: ModelSelection) -> AsyncIterator["Runner"]:
+async def open_runner(
+    project: Project, chosen: ModelSelection, lead: "LeadTurn | None" = None
+) -> AsyncIterator["Runner"]:
     """What does the work of agents, while it is open."""
     from stretto.agents.redacted import RedactedRunner
     from stretto.assembly.commands import WithCommands
@@ -134,13 +141,13 @@ async def open_runner(project: Project, chosen: ModelSelection) -> AsyncIterator
         from stretto.adapters.models.scripted import ScriptedRunner, read_script
 
         script = read_script(Path(chosen.default.removeprefix(SCRIPTED)))
-        scripted = ScriptedRunner(script, SystemClock())
+        scripted = ScriptedRunner(script, SystemClock(), lead, redactor)
         runner = WithCommands(project, scripted)
         yield _counted(RedactedRunner(functions.run_by(runner), redactor), project)
         return
     from stretto.assembly.subagents import open_subagents
 
-    async with open_subagents(chosen, project) as subagents:
+    async with open_subagents(chosen, project, lead=lead) as subagents:
         runner = WithCommands(project, subagents)
         yield _counted(RedactedRunner(functions.run_by(runner), redactor), project)
 

@@ -14,6 +14,7 @@ from stretto.vocabulary.models import ModelSelection
 
 if TYPE_CHECKING:
     from stretto.adapters.workspaces import LocalWorkspaces
+    from stretto.agents.lead_turn import LeadTurn
     from stretto.assembly.project import Project
     from stretto.config.settings import Settings
     from stretto.execution.leases import Store
@@ -64,20 +65,24 @@ class Ports:
 
         return self.clock or SystemClock()
 
-    async def choose(self, project: "Project", plan: "Plan", model: str | None) -> ModelSelection:
-        """Raises NotReady."""
+    async def choose(
+        self, project: "Project", plan: "Plan", model: str | None, is_delegated: bool = False
+    ) -> ModelSelection:
+        """Raises NotReady. `is_delegated`: a script may name steps of other runs of the same chat."""
         from stretto.assembly.models import choose_models
 
         if self.runner is not None:
             return ModelSelection("")
-        return await choose_models(project, plan, model)
+        return await choose_models(project, plan, model, is_delegated)
 
     def open_runner(
-        self, project: "Project", chosen: ModelSelection
+        self, project: "Project", chosen: ModelSelection, lead: "LeadTurn | None" = None
     ) -> "AbstractAsyncContextManager[Runner]":
         from stretto.assembly.models import open_runner
 
-        return open_runner(project, chosen) if self.runner is None else nullcontext(self.runner)
+        if self.runner is not None:
+            return nullcontext(self.runner)
+        return open_runner(project, chosen, lead)
 
     def open_runs(
         self, store: "Store", project: "Project", accepted: frozenset[str] = frozenset()

@@ -24,6 +24,7 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection
 
 if TYPE_CHECKING:
+    from stretto.agents.lead_turn import LeadTurn
     from stretto.execution.history import History
     from stretto.plan.model import Plan
     from stretto.problems import Problem
@@ -48,7 +49,8 @@ class RunRequest:
     seed: int | None = None
     accepted: frozenset[str] = frozenset()  # fingerprints of stored plans that the user has read
     owner: str = ""  # who starts it, where that is not the user at a terminal
-    trigger: str = ""  # and by what: http, mcp, schedule NAME
+    trigger: str = ""  # and by what: http, mcp, schedule NAME, chat ID
+    is_delegated: bool = False  # a turn of a chat, or what it started: one script serves them all
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class PreparedRun:
     permission: str  # with which it goes on after a person has decided
     notices: tuple[str, ...] = ()  # for the user: which model was chosen and why, what is missing
     accepted: frozenset[str] = frozenset()
+    lead: "LeadTurn | None" = None  # None: no step of it is a turn of the lead agent
 
     @property
     def run_id(self) -> RunId:
@@ -115,7 +118,7 @@ async def prepare(
     start = _as_asked(project.start(plan, inputs, model), request, workspace)
     if recorded is not None:
         start = _run_again(start, request, plan, recorded)
-    chosen = await ports.choose(project, plan, model)
+    chosen = await ports.choose(project, plan, model, request.is_delegated)
     return PreparedRun(
         project, plan, start, chosen, "auto", (*notices, *chosen.notes), request.accepted
     )
@@ -140,7 +143,7 @@ async def _resumed(
     if not history.state.has_ended:
         permission = project.readmit(history, request.permission)
     model = project.model(request.model) if request.model else started.model
-    chosen = await ports.choose(project, plan, model)
+    chosen = await ports.choose(project, plan, model, request.is_delegated)
     beginning = Resume(RunId(started.run_id), permission)
     return PreparedRun(project, plan, beginning, chosen, permission, chosen.notes, request.accepted)
 

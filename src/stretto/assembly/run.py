@@ -364,7 +364,8 @@ class Run:
             task.result()  # raises what kept the run from starting
 
     async def _work(self, prepared: PreparedRun, runs: "Runs", listener: "Listener") -> "RunState":
-        async with self._engine.ports.open_runner(prepared.project, prepared.models) as runner:
+        ports = self._engine.ports
+        async with ports.open_runner(prepared.project, prepared.models, prepared.lead) as runner:
             return await runs.drive(prepared.beginning, runner, listener)
 
     def _on_done(self, task: "asyncio.Task[RunState]") -> None:

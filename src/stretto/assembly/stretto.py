@@ -48,12 +48,14 @@ from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
+    from stretto.assembly.chat import Chat, ShowRun
     from stretto.assembly.drafts import DraftedRecipe
     from stretto.assembly.playbooks import Playbooks
     from stretto.assembly.saved_workflows import SavedWorkflows
     from stretto.assembly.views import DryRun, RunReport
     from stretto.execution.driver import Listener
     from stretto.execution.runs import Runs
+    from stretto.lead.turn import ChatSummary
     from stretto.ports.journal import RunRow
 
 
@@ -143,6 +145,56 @@ class Stretto:
         from stretto.assembly.saved_workflows import SavedWorkflows
 
         return SavedWorkflows(self._engine)
+
+    def chat(
+        self,
+        resume: str | None = None,
+        *,
+        model: str | None = None,
+        permission: str | None = None,
+        budget: Mapping[str, float] | None = None,
+    ) -> "Chat":
+        """A chat with the lead agent, which delegates to agents and workflows: a new one, or the one
+        that `resume` names (an id, the beginning or the end of one, or `last`).
+
+        `model`, `permission` and `budget` are those of the whole chat, and of every run that it
+        starts. Raises NotFound and InvalidUsage.
+        """
+        return self._chat(resume, model, permission, budget)
+
+    def _chat(
+        self,
+        resume: str | None,
+        model: str | None,
+        permission: str | None,
+        budget: Mapping[str, float] | None,
+        show: "ShowRun | None" = None,
+    ) -> "Chat":
+        from stretto.assembly.chat import open_chat
+        from stretto.assembly.delegation import ChatHost
+        from stretto.execution.runs import new_run_id
+        from stretto.lead.chats import KeptChat
+
+        check_optional_text(resume=resume, model=model)
+        project, now = self._engine.project, self._engine.now()
+        named = project.model(model) if model else None
+        wanted = KeptChat(
+            new_run_id(),
+            now,
+            str(project.settings.project),
+            named,
+            check_permission(permission),
+            check_budget(budget),
+        )
+        host = ChatHost(self._engine, self._open, self._launch, self.plan, self._read_tasks)
+        return open_chat(host, resume, wanted, show)
+
+    async def chats(self, *, limit: int = 50) -> list["ChatSummary"]:
+        """The chats of this user; the one that was spoken to last comes first."""
+        from stretto.assembly.chat import list_chats
+
+        check_number("limit", limit)
+        return await list_chats(self._engine, limit)
 
     async def start(
         self,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stretto.adapters.tools.search_endpoint import SearchEndpoint
     from stretto.adapters.tools.toolbox import ToolSettings
     from stretto.agents.functions import AnsweringRunner
+    from stretto.agents.lead_turn import LeadTurn
     from stretto.assembly.plugins import Plugins
     from stretto.assembly.project import Project
     from stretto.ports.model import Model
@@ -35,7 +36,10 @@ _in_use: list[asyncio.AbstractEventLoop] = []  # one entry for each runner that 
 
 @asynccontextmanager
 async def open_subagents(
-    chosen: ModelSelection, project: "Project", ask: Ask | None = None
+    chosen: ModelSelection,
+    project: "Project",
+    ask: Ask | None = None,
+    lead: "LeadTurn | None" = None,
 ) -> AsyncIterator["AnsweringRunner"]:
     from stretto.adapters.models.local.catalog import is_tiny
     from stretto.adapters.models.model_names import ModelName, resolve_name
@@ -65,6 +69,7 @@ async def open_subagents(
                 partial(_attempt_warnings, project),
                 retries=settings.model_retries,
                 identities=MachineIdentities(settings, environ, project.functions),
+                lead=lead,
             )
         finally:
             await toolbox.close()

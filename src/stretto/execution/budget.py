@@ -45,6 +45,13 @@ class BudgetLedger:
         self._usd += usd
         self._wake()
 
+    def left(self) -> tuple[int | None, float | None]:
+        budget = self._budget
+        reserved = sum(each.input_tokens + each.output_tokens for each in self._open)
+        tokens = None if budget.tokens is None else budget.tokens - self._tokens - reserved
+        usd = None if budget.usd is None else budget.usd - self._usd
+        return tokens, usd if usd is None else usd - sum(each.usd for each in self._open)
+
     def overspent(self, tokens: int, usd: float) -> str | None:
         """`tokens` and `usd`: used by an attempt, and not settled yet."""
         budget = self._budget
@@ -121,6 +128,9 @@ class Account:
         self._settled_usd += usage.usd
         self._ledger.add(usage.tokens, usage.usd)
         self._ledger.release(reservation)
+
+    def left(self) -> tuple[int | None, float | None]:
+        return self._ledger.left()
 
     def overspent(self, usage: Usage) -> str | None:
         return self._ledger.overspent(

@@ -40,6 +40,10 @@ class Allowance(Protocol):
         """What the call has really taken, or nothing if it was not answered."""
         ...
 
+    def left(self) -> tuple[int | None, float | None]:
+        """Tokens and dollars that nobody has spent or reserved; None: there is no limit."""
+        ...
+
     def overspent(self, usage: Usage) -> str | None:
         """Why an agent that calls models on its own must stop, having used so much so far."""
         ...

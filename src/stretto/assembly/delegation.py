@@ -1,0 +1,496 @@
+"""The tools that only the lead agent has: task, task_batch, run_workflow, save_workflow, list_workflows.
+
+In: the arguments of a call and its key. Out: what the model is told, as bounded JSON. A call is kept with the
+id of the run that it starts before that run starts; the same key finds the same run again after a
+crash. `run_workflow` and `save_workflow` are mutations: refused in a read_only chat, and in an asking one a
+person allows each, for exactly its content.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar, cast
+
+from msgspec import to_builtins
+from pydantic import Field
+
+from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
+from stretto.adapters.tools.outcomes import encodable
+from stretto.agents.lead_turn import LEAD
+from stretto.assembly.request import PreparedRun, RunRequest
+from stretto.assembly.saved_workflows import SavedWorkflows
+from stretto.execution.runs import new_run_id
+from stretto.lead.chats import CallQuestion, ChatFile, KeptCall, KeptTurn
+from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, results_of, task_recipe
+from stretto.lead.turn import trigger_of
+from stretto.plan.model import encode_plan
+from stretto.ports.allowance import Reservation
+from stretto.ports.runner import AttemptRequest
+from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
+from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
+from stretto.problems.render import error_as_json
+from stretto.recipe.model import Budget
+from stretto.report.model import Report
+from stretto.templates.render import as_text
+from stretto.text.short import did_you_mean, listed, shorten
+from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.usage import Usage
+
+if TYPE_CHECKING:
+    from stretto.assembly.engine import Engine
+    from stretto.assembly.project import RecipeSource
+    from stretto.assembly.run import Run
+    from stretto.assembly.views import DryRun
+    from stretto.execution.driver import Listener
+    from stretto.plan.model import Plan
+
+_MOST_RESULT = 24_000  # characters of output that one call gives to the model
+_LEAST_RESULT = 400  # of one task of a batch
+_MOST_AGENTS = 40  # that the description of `task` names
+_MOST_SHOWN = 8_000  # of a recipe that a person is asked about
+
+
+class TaskArguments(Arguments):
+    description: Annotated[str, Field(description="three to six words for whoever watches")] = ""
+    prompt: Annotated[
+        str, Field(description="all that the agent needs to know: it sees nothing of this chat")
+    ]
+    agent: Annotated[str, Field(description="the agent's name")]
+
+
+class BatchArguments(Arguments):
+    tasks: Annotated[
+        list[TaskArguments], Field(description="tasks that do not depend on each other")
+    ]
+
+
+class WorkflowArguments(Arguments):
+    name: Annotated[str, Field(description="the workflow's name, as list_workflows gives it")]
+    inputs: Annotated[dict[str, Any], Field(default_factory=dict, description="its inputs by name")]
+    dry_run: Annotated[
+        bool, Field(description="only check it, and say what it would do; default false")
+    ] = False
+
+
+class SaveArguments(Arguments):
+    recipe: Annotated[str, Field(description="the whole recipe, as YAML, with its name")]
+
+
+class NoArguments(Arguments):
+    pass
+
+
+ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What the model is told, and what it cost."""
+
+    told: Mapping[str, object]
+    usage: Usage = Usage()
+    agents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _DelegatingTool(Generic[ArgumentsT]):
+    spec: ToolSpec
+    model: type[ArgumentsT]
+    work: Callable[[ArgumentsT, str], Awaitable[ToolOutcome]]
+
+    async def call(self, arguments: Mapping[str, Json], key: str) -> ToolOutcome:
+        try:
+            return await self.work(check(self.model, arguments), key)
+        except InvalidArguments as wrong:
+            said = f"{self.spec.name} was not called. What is wrong:\n{wrong}"
+            return _outcome(error_as_json(InvalidUsage(said)))
+
+
+@dataclass(frozen=True, slots=True)
+class ChatHost:
+    """What of a Stretto a chat needs."""
+
+    engine: "Engine"
+    open: "Callable[[RunId], Run]"
+    launch: "Callable[[PreparedRun, Listener | None], Awaitable[Run]]"
+    plan: "Callable[[RecipeSource, Mapping[str, object]], Awaitable[DryRun]]"
+    read_tasks: Callable[[object], tuple[AgentTask, ...]]
+
+
+class TurnUnderWay(Protocol):
+    """The chat, as the calls of its turn see it."""
+
+    @property
+    def permission(self) -> str: ...
+
+    @property
+    def model(self) -> str | None: ...
+
+    def show(self, prepared: PreparedRun) -> "AbstractContextManager[Listener]": ...
+
+    async def stop_turn(self) -> None:
+        """Never returns: the turn needs a person, and goes no further in this process."""
+        ...
+
+
+class LeadTools:
+    """Of one turn of one chat."""
+
+    def __init__(self, chat: TurnUnderWay, host: ChatHost, file: ChatFile, turn: KeptTurn) -> None:
+        self._chat = chat
+        self._host = host
+        self._engine = host.engine
+        self._file = file
+        self._turn = turn
+
+    def tools(self, request: AttemptRequest) -> Mapping[str, Tool]:
+        """Of one attempt of the turn."""
+        work = _Calls(self, request)
+        agents = self._agents()
+        made: list[Tool] = [
+            _tool("task", f"{_TASK}\n\nAgents:\n{agents}", TaskArguments, work.task, "keyed"),
+            _tool("task_batch", f"{_BATCH}", BatchArguments, work.task_batch, "keyed"),
+            _tool("run_workflow", _WORKFLOW, WorkflowArguments, work.run_workflow, "keyed"),
+            _tool("save_workflow", _SAVE, SaveArguments, work.save_workflow, "keyed"),
+            _tool("list_workflows", _LIST, NoArguments, work.list_workflows, "idempotent"),
+        ]
+        return {each.spec.name: each for each in made}
+
+    def _agents(self) -> str:
+        known = self._engine.project.catalog().agents
+        names = [name for name in known if name != LEAD]
+        lines = [f"- {name}: {shorten(known[name].role, 160)}" for name in names[:_MOST_AGENTS]]
+        more = len(names) - _MOST_AGENTS
+        return "\n".join([*lines, f"- and {more} more"] if more > 0 else lines)
+
+    async def begin(self, key: str, tool: str, arguments: Arguments, run_id: RunId) -> KeptCall:
+        """The call under that key: the one that an interrupted attempt has begun, or a new one."""
+        written = cast("dict[str, Json]", arguments.model_dump(mode="json"))
+        place = int(key.rpartition("/")[2])
+        new = KeptCall(
+            key, self._turn.run_id, place, tool, written, run_id, None, False, Usage(), 0
+        )
+
+        def begin(store: Any) -> KeptCall:
+            store.begin_call(new)
+            return cast(KeptCall, store.call(key))
+
+        call = await self._file.use(begin)
+        if (call.tool, dict(call.arguments)) != (tool, written):
+            raise InvalidUsage(f"call {place} of this turn was begun with other arguments")
+        return call
+
+    async def end(self, key: str, done: _Done) -> ToolOutcome:
+        text = encodable(json.dumps(done.told, ensure_ascii=False))
+        is_ok = done.told.get("ok") is True
+        await self._file.use(
+            lambda store: store.end_call(key, text, is_ok, done.usage, done.agents)
+        )
+        return ToolOutcome(text, "ok" if is_ok else _verdict(done.told))
+
+    async def drive(self, call: KeptCall, request: RunRequest) -> "Run":
+        """The run of a call, at its end. A turn whose run waits for a person stops here."""
+        run = self._host.open(call.run_id)
+        runs = await self._engine.runs_of()
+        while True:
+            is_known = await runs.is_known(call.run_id)
+            if is_known and await run._is_driven():
+                await run.wait()  # by another process, which a person lets go on with it
+            elif is_known and (await runs.history(call.run_id)).state.has_ended:
+                return run
+            else:
+                if is_known:
+                    request = RunRequest(of=call.run_id, is_resumed=True, model=request.model)
+                request = replace(
+                    request,
+                    run_id=call.run_id,
+                    permission=self._chat.permission,
+                    is_delegated=True,
+                    trigger=trigger_of(self._turn),
+                )
+                prepared = await self._engine.prepare(request)
+                with self._chat.show(prepared) as listener:
+                    await self._host.launch(prepared, listener)
+                    await run.wait()
+            status = await run.status()
+            if status in ("waiting", "overdue"):
+                await self._chat.stop_turn()
+            if status == "interrupted":
+                raise StrettoError(f"run {call.run_id} was stopped before its end")
+
+    async def consent(self, key: str, digest: str, shown: str) -> None:
+        """Returns when a person has allowed the call with exactly this content. Raises PermissionDenied.
+        Where nobody has decided, the turn stops here."""
+        permission = self._chat.permission
+        if permission == "auto":
+            return
+        if permission == "read_only":
+            hint = (
+                "tell the user what you would have done; they can run it, or change the permission"
+            )
+            raise PermissionDenied("this chat may only read", hint=hint)
+        decided = await self._file.use(lambda store: store.decision(key, digest))
+        if decided is None:
+            question = CallQuestion(key, self._turn.run_id, digest, shown)
+            await self._file.use(lambda store: store.ask(question))
+            await self._chat.stop_turn()
+        elif decided.verdict != "approved":
+            said = f": {decided.reason}" if decided.reason else ""
+            raise PermissionDenied(f"the user does not allow it{said}")
+
+
+class _Calls:
+    """The calls of one attempt: each is a method with the arguments and the key."""
+
+    def __init__(self, delegation: LeadTools, request: AttemptRequest) -> None:
+        self._delegation = delegation
+        self._host = delegation._host
+        self._project = delegation._engine.project
+        self._request = request
+
+    async def task(self, arguments: TaskArguments, key: str) -> ToolOutcome:
+        async def work(call: KeptCall) -> _Done:
+            self._check_agents([arguments])
+            if not arguments.prompt.strip():
+                raise InvalidUsage("the prompt is empty", hint="say all that the agent must know")
+            given: dict[str, Json] = {"prompt": arguments.prompt}
+            report = await self._run(call, RunRequest(task_recipe(arguments.agent), given))
+            return _done(report, _task_result(report))
+
+        return await self._keyed("task", arguments, key, work, starts_run=True)
+
+    async def task_batch(self, arguments: BatchArguments, key: str) -> ToolOutcome:
+        async def work(call: KeptCall) -> _Done:
+            self._check_agents(arguments.tasks)
+            tasks = self._host.read_tasks([each.model_dump() for each in arguments.tasks])
+            request = RunRequest(batch_recipe(tasks), batch_inputs(tasks))
+            report = await self._run(call, request)
+            most = max(_LEAST_RESULT, _MOST_RESULT // len(tasks))
+            results = [
+                {
+                    "index": each["index"],
+                    "status": each["status"],
+                    "output": _bounded(each["output"], most),
+                    "error": _bounded(each["error"], most),
+                }
+                for each in results_of(report)
+            ]
+            told = {"ok": report.is_ok, "run_id": report.run_id, "status": report.status}
+            return _done(report, {**told, "results": results})
+
+        return await self._keyed("task_batch", arguments, key, work, starts_run=True)
+
+    async def run_workflow(self, arguments: WorkflowArguments, key: str) -> ToolOutcome:
+        async def work(call: KeptCall) -> _Done:
+            inputs = cast("dict[str, Json]", arguments.inputs)
+            recipe, _ = await asyncio.to_thread(self._named, arguments.name)
+            if arguments.dry_run:
+                return _Done(_dry_run((await self._host.plan(recipe, inputs)).json))
+            runs = await self._delegation._engine.runs_of()
+            if not await runs.is_known(call.run_id):
+                plan = await asyncio.to_thread(self._project.plan, recipe)
+                bound = self._project.inputs(plan, inputs)
+                digest = _digest("run_workflow", arguments.name, bound, plan)
+                shown = _show_run(plan, bound)
+                await self._delegation.consent(key, digest, shown)
+            report = await self._run(call, RunRequest(recipe, inputs))
+            return _done(report, _task_result(report))
+
+        starts_run = not arguments.dry_run
+        return await self._keyed("run_workflow", arguments, key, work, starts_run=starts_run)
+
+    async def save_workflow(self, arguments: SaveArguments, key: str) -> ToolOutcome:
+        async def work(call: KeptCall) -> _Done:
+            recipe = await asyncio.to_thread(self._project.recipe_from_text, arguments.recipe)
+            plan = await asyncio.to_thread(self._project.plan, recipe)
+            digest = _digest("save_workflow", plan.name, {"recipe": arguments.recipe}, plan)
+            shown = f"Save the workflow '{plan.name}':\n\n{arguments.recipe.rstrip()}"
+            await self._delegation.consent(key, digest, shorten(shown, _MOST_SHOWN))
+            saved = await SavedWorkflows(self._host.engine).save(
+                arguments.recipe, emitted=True, why="saved by the lead agent"
+            )
+            told: dict[str, object] = {"ok": True, "name": saved.name, "version": saved.version}
+            return _Done({**told, "origin": saved.origin, "same_as": saved.same_as or None})
+
+        return await self._keyed("save_workflow", arguments, key, work)
+
+    async def list_workflows(self, arguments: NoArguments, key: str) -> ToolOutcome:
+        found = [
+            {
+                "name": each.name,
+                "description": shorten(" ".join(each.description.split()), 300),
+                "inputs": list(each.inputs),
+                "origin": each.origin,
+            }
+            for each in await SavedWorkflows(self._host.engine).list()
+            if not each.problems
+        ]
+        told: dict[str, object] = {"ok": True, "workflows": found}
+        while len(json.dumps(told)) > _MOST_RESULT:
+            found = found[: len(found) * 3 // 4]
+            told = {"ok": True, "workflows": found, "note": "there are more than fit here"}
+        return _outcome(told)
+
+    async def _keyed(
+        self,
+        tool: str,
+        arguments: Arguments,
+        key: str,
+        work: Callable[[KeptCall], Awaitable[_Done]],
+        starts_run: bool = False,
+    ) -> ToolOutcome:
+        """The result of the call under that key, which is carried out once."""
+        new = new_run_id() if starts_run else RunId("")
+        try:
+            call = await self._delegation.begin(key, tool, arguments, new)
+        except StrettoError as error:
+            return _outcome(error_as_json(error))
+        if call.result is not None:
+            self._charge(call.usage)
+            return ToolOutcome(
+                call.result, "ok" if call.is_ok else _verdict(json.loads(call.result))
+            )
+        try:
+            done = await work(call)
+        except StrettoError as error:
+            done = _Done(error_as_json(error))
+        outcome = await self._delegation.end(key, done)
+        self._charge(done.usage)
+        return outcome
+
+    async def _run(self, call: KeptCall, request: RunRequest) -> Report:
+        """A run within what the turn may still spend."""
+        left = self._left()
+        model = self._delegation._chat.model
+        run = await self._delegation.drive(call, replace(request, model=model, budget=left))
+        return await run.report()
+
+    def _left(self) -> Budget:
+        allowance = self._request.allowance
+        tokens, usd = allowance.left() if allowance is not None else (None, None)
+        return Budget(
+            None if tokens is None else max(0, tokens), None if usd is None else max(0.0, usd)
+        )
+
+    def _charge(self, usage: Usage) -> None:
+        """What a run has cost is spent of the turn's budget as well."""
+        if self._request.allowance is not None:
+            self._request.allowance.settle(Reservation(0, 0, 0.0, False), usage)
+
+    def _check_agents(self, tasks: list[TaskArguments]) -> None:
+        known = self._project.catalog().agents
+        for task in tasks:
+            if task.agent == LEAD:
+                said = "the lead agent cannot be given a task: delegation is one level deep"
+                raise PermissionDenied(said)
+            if task.agent not in known:
+                names = [each for each in known if each != LEAD]
+                hint = did_you_mean(task.agent, names) or f"agents: {listed(names, _MOST_AGENTS)}"
+                raise NotFound(f"there is no agent '{task.agent}'", hint=hint)
+
+    def _named(self, name: str) -> Any:
+        """A saved recipe. A path is not taken: the model reads files with its file tools only."""
+        entry = self._project.saved(name)
+        if entry is None:
+            known = [each.name for each in self._project.workflows.entries()]
+            hint = did_you_mean(name, known) or f"list_workflows shows them: {listed(known)}"
+            raise NotFound(f"there is no workflow '{name}'", hint=hint)
+        return entry.recipe, self._project.notices_about(entry)
+
+
+def _tool(
+    name: str,
+    description: str,
+    model: type[ArgumentsT],
+    work: Callable[[ArgumentsT, str], Awaitable[ToolOutcome]],
+    recovery: Any,
+) -> Tool:
+    spec = ToolSpec(name, description, standard_schema(model), recovery=recovery)
+    return _DelegatingTool(spec, model, work)
+
+
+def _done(report: Report, told: Mapping[str, object]) -> _Done:
+    return _Done(told, report.usage, report.agents_deployed)
+
+
+def _task_result(report: Report) -> dict[str, object]:
+    told: dict[str, object] = {"run_id": report.run_id, "status": report.status}
+    output = _bounded(report.output, _MOST_RESULT)
+    if report.is_ok:
+        return {"ok": True, **told, "output": output}
+    errors = [
+        f"{step.id}: {step.error or step.reason}" for step in report.steps
+        if step.error or step.reason
+    ]  # fmt: skip
+    message = shorten("; ".join(errors) or f"the run ended {report.status}", 2_000)
+    details = {**told, "output": output if report.status == "partial" else None}
+    return {"ok": False, "error": {"kind": report.status, "message": message, "details": details}}
+
+
+def _dry_run(found: Mapping[str, object]) -> dict[str, object]:
+    text = json.dumps(found, ensure_ascii=False)
+    if len(text) <= _MOST_RESULT:
+        return dict(found)
+    kept = ("ok", "mode", "workflow", "inputs", "waves", "summary", "warnings")
+    short = {name: found[name] for name in kept if name in found}
+    return {**short, "note": "the prompts are too long to be shown here"}
+
+
+def _bounded(output: Json, most: int) -> Json:
+    if output is None:
+        return None
+    text = as_text(output)
+    if len(text) <= most:
+        return output
+    head, tail = most - most // 3, most // 3
+    note = f"\n[… {len(text) - head - tail:,} characters left out …]\n"
+    return text[:head] + note + text[-tail:]
+
+
+def _digest(tool: str, name: str, given: Mapping[str, Json], plan: "Plan") -> str:
+    """Of all that a person allows: the tool, the name, the inputs, the recipe and its agents."""
+    head = json.dumps([tool, name, to_builtins(dict(given))], sort_keys=True)
+    return sha256(head.encode() + b"\n" + bytes(encode_plan(plan))).hexdigest()
+
+
+def _show_run(plan: "Plan", inputs: Mapping[str, Json]) -> str:
+    lines = [f"Run the workflow '{plan.name}' (recipe {plan.digest[:12]})"]
+    lines += [f"  {name} = {shorten(as_text(value), 400)}" for name, value in inputs.items()]
+    lines += ["Its steps:"]
+    lines += [f"  {step.id} ({step.posture})" for step in plan.steps[:30]]
+    return "\n".join(lines)
+
+
+def _outcome(told: Mapping[str, object]) -> ToolOutcome:
+    text = encodable(json.dumps(told, ensure_ascii=False))
+    return ToolOutcome(text, "ok" if told.get("ok") is True else _verdict(told))
+
+
+def _verdict(told: Mapping[str, Any]) -> Any:
+    """A batch of which some tasks failed is an answer; what a rule forbids is refused."""
+    if "results" in told:
+        return "ok"
+    return "refused" if told["error"]["kind"] == "permission_denied" else "error"
+
+
+_TASK = (
+    "Give one agent one task, and get its answer. For work that is needed once. The agent starts with "
+    "nothing but your prompt, so put into it all that it needs."
+)
+_BATCH = (
+    "Give agents several tasks that do not depend on each other; they run side by side. The results come "
+    "in the order of the tasks, and one that fails loses no other. The agents are those of `task`."
+)
+_WORKFLOW = (
+    "Run a saved workflow: steps that depend on each other, in a fixed order. It counts as a change, so it "
+    "may need the user's consent; with dry_run it only says what it would do."
+)
+_SAVE = (
+    "Save a recipe under its name, so that it can be run again with other inputs. It never replaces "
+    "what a person wrote."
+)
+_LIST = "List the saved workflows: names, descriptions, inputs."

@@ -1,0 +1,161 @@
+"""One turn of a chat: the recipe that it runs as, the turns before it as messages, and its result.
+
+In: what a person said, and KeptTurns. Out: a recipe of one step, ChatMessages, ChatTurn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from msgspec import to_builtins
+
+from stretto.agents.lead_turn import LEAD
+from stretto.lead.chats import KeptCall, KeptTurn
+from stretto.ports.model import ChatMessage, ModelReply, UserMessage
+from stretto.text.short import counted, shorten
+from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.usage import Usage
+
+CHAT = "chat"  # the name of the recipe that a turn runs as
+_MOST_HISTORY = 60_000  # characters of earlier turns
+_LONGEST_ANSWER = 12_000  # of one earlier turn
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCall:
+    """Something that the lead agent did in a turn."""
+
+    tool: str  # task, task_batch, run_workflow, save_workflow or list_workflows
+    arguments: Mapping[str, Json]
+    run_id: str  # of the run that it started; empty: it started none
+    ok: bool
+    result: str | None  # what the model was told; None: the call has not ended
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedDecision:
+    """What a turn waits for: a person allows a call of the lead agent, or a step of a run."""
+
+    key: str  # of the call, for `Chat.approve`; empty: it is a step, decided about by its run
+    shown: str  # what would happen
+    run_id: str = ""
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    id: str  # of the run that the turn is
+    chat: str
+    number: int  # from 1
+    status: str  # complete, failed, cancelled, waiting (for a person) or open (interrupted)
+    said: str  # by the person
+    text: str  # the answer
+    error: str  # why there is none
+    calls: tuple[ChatCall, ...]
+    usage: Usage  # with that of the runs it started
+    awaits: tuple[AwaitedDecision, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """The runs that the turn started."""
+        return tuple(each.run_id for each in self.calls if each.run_id)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "complete"
+
+    def json(self) -> dict[str, Json]:
+        return {
+            "id": self.id,
+            "number": self.number,
+            "status": self.status,
+            "said": self.said,
+            "text": self.text,
+            "error": self.error or None,
+            "calls": [
+                {
+                    "tool": each.tool,
+                    "arguments": dict(each.arguments),
+                    "run_id": each.run_id or None,
+                    "ok": each.ok,
+                }
+                for each in self.calls
+            ],
+            "run_ids": list(self.run_ids),
+            "usage": cast(Json, to_builtins(self.usage)),
+            "awaits": [
+                {
+                    "key": each.key or None,
+                    "run_id": each.run_id or None,
+                    "step": each.step or None,
+                    "shown": each.shown,
+                }
+                for each in self.awaits
+            ],
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSummary:
+    """One line of a list of chats. Times are seconds since the epoch."""
+
+    id: str
+    started_at: float
+    last_at: float
+    turns: int
+    title: str  # how it began
+    status: str  # of its last turn
+
+
+def turn_recipe(number: int) -> dict[str, Json]:
+    step: dict[str, Json] = {
+        "id": f"turn-{number}",
+        "subagent": LEAD,
+        "prompt": "{{inputs.message}}",
+    }
+    return {"name": CHAT, "inputs": {"message": {"type": "string"}}, "steps": [step]}
+
+
+def trigger_of(turn: KeptTurn) -> str:
+    """What the run of a turn, and every run that it starts, has on record about where it comes from."""
+    return f"chat {turn.chat}, turn {turn.number}"
+
+
+def turn_of(kept: KeptTurn, calls: Sequence[KeptCall], awaits: Sequence[AwaitedDecision],
+            warnings: Sequence[str] = ()) -> ChatTurn:  # fmt: skip
+    made = (ChatCall(e.tool, e.arguments, e.run_id, e.is_ok, e.result) for e in calls)
+    return ChatTurn(
+        kept.run_id, kept.chat, kept.number, kept.status, kept.said, kept.answer, kept.error,
+        tuple(made), kept.usage, tuple(awaits), tuple(warnings),
+    )  # fmt: skip
+
+
+def earlier_messages(turns: Sequence[KeptTurn]) -> tuple[ChatMessage, ...]:
+    """What was said before, for the model. Of a long chat the oldest turns are left out, and the
+    first message that is left says so."""
+    ended = [each for each in turns if each.has_ended]
+    kept: list[KeptTurn] = []
+    room = _MOST_HISTORY
+    for turn in reversed(ended):
+        room -= len(turn.said) + min(len(turn.answer), _LONGEST_ANSWER)
+        if room < 0 and kept:
+            break
+        kept.insert(0, turn)
+    messages: list[ChatMessage] = []
+    left_out = len(ended) - len(kept)
+    for place, turn in enumerate(kept):
+        note = f"[{counted(left_out, 'earlier turn')} left out]\n\n"
+        said = shorten(turn.said, _MOST_HISTORY)
+        messages.append(UserMessage(f"{note}{said}" if left_out and not place else said))
+        messages.append(ModelReply(_answer(turn)))
+    return tuple(messages)
+
+
+def _answer(turn: KeptTurn) -> str:
+    if turn.status == "cancelled":
+        return "(The user stopped this turn before it was answered.)"
+    if not turn.answer:
+        return f"(There was no answer: {turn.error or 'it failed'}.)"
+    return shorten(turn.answer, _LONGEST_ANSWER)

@@ -1,0 +1,313 @@
+"""A chat with the lead agent: what it delegates, what it may, and what a crash or a person changes."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stretto
+from support.api import Open
+
+SHOUT = """name: shout
+inputs: [{name: topic, required: true}]
+steps:
+  - {id: say, subagent: writer, prompt: "Shout about {{inputs.topic}}."}
+"""
+RUN_SHOUT = """
+default: LOUD
+replies:
+  turn-1:
+    calls: [{tool: run_workflow, arguments: {name: shout, inputs: {topic: tea}}}]
+    reply: It was loud.
+"""
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(work())
+
+
+def calling(*calls: str, reply: str = "Done.", more: str = "") -> str:
+    """A script whose lead agent makes these calls in its first turn, one after another."""
+    return f"default: an answer\nreplies:\n  turn-1: {{calls: [{', '.join(calls)}], reply: {reply}}}\n{more}"
+
+
+def told(turn: stretto.ChatTurn, call: int = 0) -> dict[str, Any]:
+    """What the model was told about a call."""
+    result = turn.calls[call].result
+    assert result is not None
+    found: dict[str, Any] = json.loads(result)
+    return found
+
+
+@pytest.fixture
+def shout(project: Path) -> Path:
+    (project / "workflows").mkdir()
+    file = project / "workflows" / "shout.yaml"
+    file.write_text(SHOUT, encoding="utf-8")
+    return file
+
+
+def test_a_turn_is_answered_and_recorded(open_stretto: Open) -> None:
+    async def work() -> None:
+        async with open_stretto("{replies: {turn-1: Hello., turn-2: Again.}}") as w:
+            chat = w.chat()
+            first, second = await chat.send("Hi"), await chat.send("Hi again")
+            assert (first.text, second.text, first.status) == ("Hello.", "Again.", "complete")
+            assert [each.said for each in await chat.turns()] == ["Hi", "Hi again"]
+            [summary] = await w.chats()
+            assert (summary.id, summary.turns, summary.title) == (chat.id, 2, "Hi")
+            assert (await w.open(first.id).report()).output == "Hello."
+
+    run(work)
+
+
+def test_a_task_and_a_batch_are_runs_of_their_own_and_one_failure_loses_no_other(
+    open_stretto: Open,
+) -> None:
+    script = calling(
+        "{tool: task, arguments: {agent: writer, prompt: one, description: d}}",
+        "{tool: task_batch, arguments: {tasks: [{agent: writer, prompt: a, description: bad},"
+        " {agent: writer, prompt: b, description: good}]}}",
+        more="  1-bad: {fail: it broke}",
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat().send("Do it")
+            assert turn.text == "Done."
+            assert told(turn)["output"] == "an answer"
+            batch = told(turn, 1)
+            assert [each["index"] for each in batch["results"]] == [0, 1]
+            assert [each["error"] for each in batch["results"]] == ["it broke", None]
+            assert [each["output"] for each in batch["results"]] == [None, "an answer"]
+            assert not batch["ok"]
+            assert len(turn.run_ids) == 2
+            reports = [await w.open(each).report() for each in turn.run_ids]
+            assert [each.workflow for each in reports] == ["task", "batch"]
+            assert turn.usage.model_calls == 3 + 3  # of the lead agent, and of what it started
+
+    run(work)
+
+
+def test_the_lead_agent_cannot_be_given_a_task(open_stretto: Open) -> None:
+    script = calling("{tool: task, arguments: {agent: lead, prompt: one}}")
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat().send("Do it")
+            assert told(turn)["error"]["kind"] == "permission_denied"
+            assert not any(each.workflow == "task" for each in await w.runs())
+
+    run(work)
+
+
+@pytest.mark.parametrize("permission", ["read_only", "ask", "auto"])
+def test_a_dry_run_of_a_workflow_changes_nothing_and_is_always_allowed(
+    open_stretto: Open, shout: Path, permission: str
+) -> None:
+    script = calling(
+        "{tool: run_workflow, arguments: {name: shout, inputs: {topic: tea}, dry_run: true}}"
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat(permission=permission).send("What would it do?")
+            assert turn.ok
+            assert told(turn)["would_run"][0]["id"] == "say"
+            assert turn.run_ids == ()
+
+    run(work)
+
+
+def test_a_read_only_chat_runs_no_workflow_and_saves_none(open_stretto: Open, shout: Path) -> None:
+    script = calling(
+        "{tool: run_workflow, arguments: {name: shout, inputs: {topic: tea}}}",
+        "{tool: save_workflow, arguments: {recipe: 'name: mine'}}",
+        json.dumps({"tool": "save_workflow", "arguments": {"recipe": SHOUT.replace("shout", "x")}}),
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat(permission="read_only").send("Do it")
+            kinds = [told(turn, call)["error"]["kind"] for call in range(3)]
+            assert kinds == ["permission_denied", "invalid_recipe", "permission_denied"]
+            assert [each.workflow for each in await w.runs()] == ["chat"]
+            assert not (shout.parent / "x.yaml").exists()
+
+    run(work)
+
+
+def test_an_allowing_chat_runs_the_workflow(open_stretto: Open, shout: Path) -> None:
+    async def work() -> None:
+        async with open_stretto(RUN_SHOUT) as w:
+            turn = await w.chat(permission="auto").send("Shout")
+            assert turn.text == "It was loud."
+            assert told(turn)["output"] == "LOUD"
+
+    run(work)
+
+
+def test_an_asking_chat_waits_for_a_person_and_goes_on_once_they_approve(
+    open_stretto: Open, shout: Path
+) -> None:
+    async def work() -> None:
+        async with open_stretto(RUN_SHOUT) as w:
+            chat = w.chat(permission="ask")
+            waiting = await chat.send("Shout")
+            assert waiting.status == "waiting"
+            [awaited] = waiting.awaits
+            assert "topic = tea" in awaited.shown
+            assert len(await w.runs()) == 1
+            with pytest.raises(stretto.InvalidUsage, match="waits for a person"):
+                await chat.send("Another")
+            await chat.approve(awaited.key)
+        async with open_stretto(RUN_SHOUT) as w:
+            turn = await w.chat(chat.id).go_on()
+            assert (turn.status, turn.text) == ("complete", "It was loud.")
+            assert told(turn)["output"] == "LOUD"
+            assert len(await w.runs()) == 2
+
+    run(work)
+
+
+def test_a_rejection_is_told_to_the_lead_agent_with_its_reason(
+    open_stretto: Open, shout: Path
+) -> None:
+    async def work() -> None:
+        async with open_stretto(RUN_SHOUT) as w:
+            chat = w.chat(permission="ask")
+            waiting = await chat.send("Shout")
+            await chat.reject(waiting.awaits[0].key, "too loud")
+            turn = await chat.go_on()
+            assert turn.ok
+            assert "too loud" in told(turn)["error"]["message"]
+            assert len(await w.runs()) == 1
+
+    run(work)
+
+
+def test_an_approval_counts_for_the_recipe_that_was_shown_and_for_no_other(
+    open_stretto: Open, shout: Path
+) -> None:
+    async def work() -> None:
+        async with open_stretto(RUN_SHOUT) as w:
+            chat = w.chat(permission="ask")
+            waiting = await chat.send("Shout")
+            await chat.approve(waiting.awaits[0].key)
+            shout.write_text(SHOUT.replace("Shout about", "Delete all of"), encoding="utf-8")
+            again = await chat.go_on()
+            assert again.status == "waiting"
+            assert len(await w.runs()) == 1
+            await chat.approve(again.awaits[0].key)
+            assert (await chat.go_on()).ok
+            assert len(await w.runs()) == 2
+
+    run(work)
+
+
+def test_what_the_lead_agent_saves_is_emitted(open_stretto: Open, shout: Path) -> None:
+    text = SHOUT.replace("shout", "whisper").replace("Shout", "Whisper")
+    script = calling(json.dumps({"tool": "save_workflow", "arguments": {"recipe": text}}))
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat().send("Save it")
+            assert told(turn)["ok"]
+            found = {each.name: each.origin for each in await w.workflows.list()}
+            assert (found["whisper"], found["shout"]) == ("emitted", "written")
+
+    run(work)
+
+
+def test_wrong_calls_are_told_with_what_is_wrong(open_stretto: Open) -> None:
+    script = calling(
+        "{tool: task, arguments: {agent: writr, prompt: x}}",
+        "{tool: task, arguments: {agnt: writer}}",
+        "{tool: task_batch, arguments: {tasks: []}}",
+        "{tool: run_workflow, arguments: {name: ../../etc/passwd}}",
+        "{tool: run_workflow, arguments: {name: research-and-brief}}",
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat().send("Do it")
+            assert turn.ok
+            errors = [told(turn, call)["error"] for call in range(len(turn.calls))]
+            assert [each["kind"] for each in errors] == [
+                "not_found", "usage", "not_found", "invalid_inputs",
+            ]  # fmt: skip
+            assert "writer" in errors[0]["details"]["hint"]
+
+    run(work)
+
+
+def test_a_turn_that_fails_says_why_and_the_chat_goes_on(open_stretto: Open) -> None:
+    async def work() -> None:
+        async with open_stretto("{replies: {turn-1: {fail: no luck}, turn-2: Better.}}") as w:
+            chat = w.chat()
+            first = await chat.send("Hi")
+            assert (first.status, first.text) == ("failed", "")
+            assert "no luck" in first.error
+            assert (await chat.send("Again")).text == "Better."
+
+    run(work)
+
+
+def test_a_cancelled_turn_cancels_what_it_has_started(open_stretto: Open) -> None:
+    script = calling(
+        "{tool: task, arguments: {agent: writer, prompt: x}}",
+        more="  task: {reply: late, delay: 60s}",
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            chat = w.chat()
+            events = chat.events()
+            sending = asyncio.create_task(chat.send("Do it"))
+            async for each in events:
+                started = isinstance(each.event, stretto.AttemptStarted)
+                if started and each.event.step == "task":  # type: ignore[union-attr]
+                    await chat.cancel("enough")
+            turn = await sending
+            assert turn.status == "cancelled"
+            statuses = {each.workflow: each.status for each in await w.runs()}
+            assert statuses == {"chat": "cancelled", "task": "cancelled"}
+
+    run(work)
+
+
+def test_the_budget_of_a_chat_bounds_its_turns_and_what_they_start(open_stretto: Open) -> None:
+    script = calling(
+        "{tool: task, arguments: {agent: writer, prompt: x}}",
+        "{tool: task, arguments: {agent: writer, prompt: y}}",
+        more="  task: {reply: much, tokens: 20000}",
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            chat = w.chat(budget={"tokens": 30_000})
+            turn = await chat.send("Do it")
+            assert told(turn)["ok"]
+            assert "budget" in told(turn, 1)["error"]["message"]
+            assert turn.usage.tokens <= 30_000
+
+    run(work)
+
+
+def test_a_chat_is_found_by_a_part_of_its_id(open_stretto: Open) -> None:
+    async def work() -> None:
+        async with open_stretto() as w:
+            with pytest.raises(stretto.NotFound):
+                w.chat("last")
+            chat = w.chat()
+            await chat.send("Hi")
+            assert w.chat("last").id == w.chat(chat.id[-6:]).id == chat.id
+            with pytest.raises(stretto.NotFound, match="no chat"):
+                w.chat("zzz")
+            with pytest.raises(stretto.InvalidUsage, match="empty"):
+                await chat.send("  ")
+
+    run(work)
