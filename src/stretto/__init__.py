@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from stretto.assembly.chat import Chat as Chat, ChatEvent as ChatEvent
     from stretto.assembly.drafts import DraftedRecipe as DraftedRecipe
+    from stretto.assembly.goals import Goal as Goal, Goals as Goals
     from stretto.assembly.playbooks import Playbooks as Playbooks
     from stretto.assembly.project import RecipeSource as RecipeSource
     from stretto.assembly.recipe_files import ListedWorkflow as ListedWorkflow
@@ -66,6 +67,8 @@ if TYPE_CHECKING:
         ToolEnded as ToolEnded,
         ToolStarted as ToolStarted,
     )
+    from stretto.goals.goal import GoalIteration as GoalIteration, GoalLimits as GoalLimits
+    from stretto.goals.goal_report import GoalReport as GoalReport
     from stretto.lead.turn import (
         AwaitedDecision as AwaitedDecision,
         ChatCall as ChatCall,
@@ -111,6 +114,7 @@ _PLACES = {
     "assembly.changes": ("AppliedChange", "MergeConflict", "PathNote", "StepChange"),
     "assembly.chat": ("Chat", "ChatEvent"),
     "assembly.drafts": ("DraftedRecipe",),
+    "assembly.goals": ("Goal", "Goals"),
     "assembly.playbooks": ("Playbooks",),
     "assembly.project": ("RecipeSource",),
     "assembly.recipe_files": ("ListedWorkflow",),
@@ -126,6 +130,8 @@ _PLACES = {
         *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted"),
     ),
     "lead.turn": ("AwaitedDecision", "ChatCall", "ChatSummary", "ChatTurn"),
+    "goals.goal": ("GoalIteration", "GoalLimits"),
+    "goals.goal_report": ("GoalReport",),
     "playbooks.curation": ("CurationStep",),
     "playbooks.library": ("FoundPlaybook",),
     "playbooks.playbook": ("Playbook",),

@@ -21,7 +21,7 @@ MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted Refu
 StrettoError"""
 OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey ChangesReport
 Chat ChatCall ChatEvent ChatSummary ChatTurn CurationStep
-DraftedRecipe DryRun FoundPlaybook FunctionTool Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
+DraftedRecipe DryRun FoundPlaybook FunctionTool Goal GoalIteration GoalLimits GoalReport Goals Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
 Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport Stretto Usage
 __version__ run tool"""
 

@@ -25,7 +25,7 @@ draft: |
 """
 
 
-@pytest.mark.parametrize("page", ["delegation.md", "drafts.md"])
+@pytest.mark.parametrize("page", ["delegation.md", "drafts.md", "goals.md"])
 def test_every_command_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text(SCRIPT, encoding="utf-8")
     ran = 0

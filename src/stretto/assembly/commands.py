@@ -63,16 +63,21 @@ def command_problems(plan: "Plan", project: "Project") -> tuple[Problem, ...]:
 
 
 def _problems(plan: "Plan", project: "Project") -> list[Problem]:
+    steps = listed([step.id for step in plan.steps if step.runs_command])
+    return place_problems(project, steps)
+
+
+def place_problems(project: "Project", whose: str) -> list[Problem]:
+    """Why no command may run here. `whose`: the steps that would run one."""
     from stretto.workspaces.sandbox.sandbox import NoSandbox, find_sandbox
 
     settings = project.settings
-    steps = listed([step.id for step in plan.steps if step.runs_command])
     found = []
     if settings.is_in_home:
         found.append(
             Problem(
                 "RUN008",
-                f"a command ({steps}) would work on your home folder, with all that you own",
+                f"a command ({whose}) would work on your home folder, with all that you own",
                 hint="go to the folder that the run is about, or make one: mkdir work && cd work",
             )
         )
@@ -81,6 +86,6 @@ def _problems(plan: "Plan", project: "Project") -> list[Problem]:
     sandbox = find_sandbox(cast("Setting", settings.sandbox), settings.steps_write)
     if isinstance(sandbox, NoSandbox):
         hint = "; or ".join(each.fix for each in sandbox.missing)
-        said = str(sandbox).replace("so Bash is refused", f"so commands are refused ({steps})", 1)
+        said = str(sandbox).replace("so Bash is refused", f"so commands are refused ({whose})", 1)
         found.append(Problem("RUN007", said, hint=hint))
     return found

@@ -6,7 +6,7 @@ It is private: users see Stretto and Run.
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from stretto.execution.runs import Runs
 
 
+class Stoppable(Protocol):
+    def stop(self) -> None: ...
+
+
 class Engine:
     def __init__(
         self,
@@ -30,7 +34,8 @@ class Engine:
         self.ports = ports
         self.project = open_project(folder)
         self.driven: dict[RunId, Any] = {}  # each Run that a task of this process drives
-        self.tasks: set[asyncio.Task[Any]] = set()  # of those runs
+        self.tasks: set[asyncio.Task[Any]] = set()  # of those runs, and of goals
+        self.stoppable: set[Stoppable] = set()  # the goals that are driven here
         self._open_project = open_project
         self._store: Store | None = None
         self._opening = asyncio.Lock()
@@ -41,11 +46,11 @@ class Engine:
     def now(self) -> float:
         return self.ports.open_clock().now()
 
-    async def prepare(self, request: RunRequest) -> PreparedRun:
+    async def prepare(self, request: RunRequest, project: Project | None = None) -> PreparedRun:
         """All that comes before a run, for every way to begin one. Raises as `request.prepare` does,
-        and NotFound and PlanNotAccepted for a recorded run."""
+        and NotFound and PlanNotAccepted for a recorded run. `project`: of a new run; ours by default."""
         if request.of is None:
-            return await prepare(request, self.project, self.ports)
+            return await prepare(request, project or self.project, self.ports)
         runs = await self.runs_of(self.project, request.accepted)
         history = await runs.history(request.of)
         doubt = ""
@@ -62,9 +67,12 @@ class Engine:
     def project_of(self, history: "History") -> Project:
         """The project in which a run began: its settings count, wherever one stands."""
         began_in = history.started.project or history.started.workspace
-        if not began_in or Path(began_in) == self.project.settings.project:
+        return self.project_in(Path(began_in)) if began_in else self.project
+
+    def project_in(self, folder: Path) -> Project:
+        if folder == self.project.settings.project:
             return self.project
-        return self._open_project(Path(began_in))
+        return self._open_project(folder)
 
     async def runs_of(
         self, project: Project | None = None, accepted: frozenset[str] = frozenset()
@@ -98,6 +106,8 @@ class Engine:
 
     async def close(self) -> None:
         """Stop the runs that are driven here, so that they can be resumed, and close the store."""
+        for each in tuple(self.stoppable):
+            each.stop()
         self._is_closed = True
         async with self._opening:  # whoever opens the store at this moment begins its run first
             pass

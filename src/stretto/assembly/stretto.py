@@ -50,6 +50,7 @@ from stretto.vocabulary.ids import RunId
 if TYPE_CHECKING:
     from stretto.assembly.chat import Chat, ShowRun
     from stretto.assembly.drafts import DraftedRecipe
+    from stretto.assembly.goals import Goals
     from stretto.assembly.playbooks import Playbooks
     from stretto.assembly.saved_workflows import SavedWorkflows
     from stretto.assembly.views import DryRun, RunReport
@@ -195,6 +196,13 @@ class Stretto:
 
         check_number("limit", limit)
         return await list_chats(self._engine, limit)
+
+    @property
+    def goals(self) -> "Goals":
+        """What is run again until a verifier passes: set, resumed, cleared."""
+        from stretto.assembly.goals import Goals, Roads
+
+        return Goals(self._engine, Roads(self._launch, self._open))
 
     async def start(
         self,

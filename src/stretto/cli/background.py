@@ -9,7 +9,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.surface import Surface
@@ -29,29 +31,48 @@ async def detach(
 ) -> int:
     """Returns once the run's start is in the journal: from then on nothing of it can be lost."""
     run_id = prepared.run_id
-    log = stretto.project.settings.home / "logs" / f"{run_id}.log"
-    make_private(log.parent)
     words = ["run", recipe, "--json", "--run-id", run_id, "--input-json", "-"]
     words += ["--model", request.model] if request.model else []
     words += ["--permission", request.permission] if request.permission else []
-    with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:
-        child = _start(words, request.inputs, output.fileno())
+    child = start_background(stretto, run_id, words, request.inputs)
     runs = await stretto.engine.runs_of()
-    try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not await runs.is_known(run_id):
-                if child.poll() is not None:
-                    raise StrettoError(f"the run did not start; see {log}")
-                await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError as error:
-        raise StrettoError(f"the run did not start; see {log}") from error
+    await child.wait_until(lambda: runs.is_known(run_id), "the run")
     if result.as_json:
-        print_json({"ok": True, "run_id": run_id, "log": str(log)})
+        print_json({"ok": True, "run_id": run_id, "log": str(child.log)})
         return 0
     say(run_id)  # alone on stdout, for `run=$(stretto run … --detach)`
     if not result.is_quiet:
         say(f"\n  stretto watch {run_id}\n  stretto cancel {run_id}", err=True)
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundCommand:
+    """A command that another process carries out."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path  # what it prints
+
+    async def wait_until(self, has_begun: Callable[[], Awaitable[bool]], what: str) -> None:
+        """Raises StrettoError where it ends, or takes too long, before that."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while not await has_begun():
+                    if self.process.poll() is not None and not await has_begun():
+                        raise StrettoError(f"{what} did not start; see {self.log}")
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError as error:
+            raise StrettoError(f"{what} did not start; see {self.log}") from error
+
+
+def start_background(
+    stretto: Surface, name: str, words: list[str], inputs: Mapping[str, Json] | None = None
+) -> BackgroundCommand:
+    """`name`: of its log. `inputs`: what it reads from stdin."""
+    log = stretto.project.settings.home / "logs" / f"{name}.log"
+    make_private(log.parent)
+    with open(os.open(log, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as output:
+        return BackgroundCommand(_start(words, inputs or {}, output.fileno()), log)
 
 
 def _start(words: list[str], inputs: Mapping[str, Json], output: int) -> "subprocess.Popen[bytes]":

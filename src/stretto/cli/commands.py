@@ -24,6 +24,7 @@ GROUPS = {
         "draft": "Turn words into a recipe, approve it, run it.",
         "task": "Give one agent one task, without a recipe.",
         "batch": "Give agents many tasks side by side, without a recipe.",
+        "goal": "Run again until a verifier passes: set, list, show, clear, resume.",
         "resume": "Continue a run that was interrupted.",
         "retry": "Run again, and reuse the steps that are unchanged.",
         "fork": "Start a new run that shares everything before a step.",
@@ -116,6 +117,12 @@ EXAMPLES = {
     "batch": (
         "stretto batch tasks.yaml",
         "stretto batch tasks.jsonl --json             one answer, for scripts",
+    ),
+    "goal": (
+        'stretto goal set "All tests pass" --verify test:tests --workflow fix',
+        'stretto goal set "The brief is ready" --verify "command:test -s brief.md"',
+        "stretto goal show",
+        "stretto goal resume GOAL --max-iterations 20",
     ),
     "resume": ("stretto resume RUN",),
     "retry": (

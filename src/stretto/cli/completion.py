@@ -48,6 +48,7 @@ _CHOICES = {
     "models": ("list", "pull", "use", "test"),
     "agents": ("list", "show", "check"),
     "serve": ("token", "link"),
+    "goal": ("set", "list", "show", "clear", "resume"),
     "playbooks": (
         *("list", "search", "show", "add", "capture", "pin", "unpin"),
         *("delete", "restore", "audit", "curate"),
@@ -101,6 +102,7 @@ OPTIONS = {
     "draft": "--allow-commands --help --input --input-json --json --max-repairs --model --open --output --permission --quiet --report --resume --save --yes",
     "task": "--help --json --model --open --output --permission --quiet --report",
     "batch": "--help --json --model --open --output --permission --quiet --report",
+    "goal": "--help",
     "resume": "--accept-plan --help --json --model --open --output --quiet --report",
     "retry": "--accept-plan --failed --from --help --input --input-json --json --model --open --output --quiet --recipe --report",
     "fork": "--accept-plan --from --help --input --input-json --json --model --open --output --quiet --report",

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Timer
 
 import click
@@ -119,27 +120,36 @@ async def _drive(
 ) -> tuple[RunState, bool]:
     """The state in which the run was left, and whether a signal stopped it before its end."""
     runs = await stretto.engine.runs_of(prepared.project, prepared.accepted)
-    loop = asyncio.get_running_loop()
-    was_stopped = False
-
-    def stop() -> None:
-        nonlocal was_stopped
-        was_stopped = True
-        loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C ends the process
-        runs.stop()
-
-    numbers = _stop_signals()
-    for number in numbers:
-        loop.add_signal_handler(number, stop)
-    try:
+    with stopped_by_signals(runs.stop) as signals:
         run = await stretto.launch(prepared, listener)
         state = await run.state()
+    return state, signals.has_come and not state.has_ended
+
+
+@dataclass(slots=True)
+class Signals:
+    has_come: bool = False
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[Signals]:
+    """Call `stop` at Ctrl-C, SIGTERM and SIGHUP; a second Ctrl-C ends the process."""
+    loop, signals, numbers = asyncio.get_running_loop(), Signals(), _stop_signals()
+
+    def hear() -> None:
+        signals.has_come = True
+        loop.remove_signal_handler(signal.SIGINT)
+        stop()
+
+    for number in numbers:
+        loop.add_signal_handler(number, hear)
+    try:
+        yield signals
     finally:
         # A question at a gate blocks the loop, so its handlers would never be called.
         for number in numbers:
             loop.remove_signal_handler(number)
         streams.end_on_signals()
-    return state, was_stopped and not state.has_ended
 
 
 def can_ask(result: ResultOptions) -> bool:

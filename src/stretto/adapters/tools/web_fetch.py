@@ -50,7 +50,7 @@ def web_fetch(
     async def work(given: WebFetchArguments) -> str:
         try:
             async with asyncio.timeout(timeout_seconds):
-                url, page = await _follow(client, domains, given.url)
+                url, page = await follow(client, domains, given.url)
         except TimeoutError:
             raise CallFailed(f"it took longer than {timeout_seconds:g} s") from None
         text = await _readable(page, html_seconds)
@@ -62,7 +62,7 @@ def web_fetch(
     return standard_tool("WebFetch", _WEB_FETCH, WebFetchArguments, work, needs_network=True)
 
 
-async def _follow(
+async def follow(
     client: WebClient, domains: tuple[DomainFilter, ...], text: str
 ) -> tuple[Url, Page]:
     url = read_url(text, client.allow_private)

@@ -1,0 +1,1 @@
+"""Goals: verifiers, and the loop that runs again until one passes."""
