@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from stretto.agents.agent_files import AgentFile, ListedAgent, list_agents, load_catalog
 from stretto.assembly.functions import Functions
 from stretto.assembly.plugins import Plugins
+from stretto.assembly.recipe_shelf import RecipeShelf, is_named_as_file
 from stretto.config.settings import Settings, load_settings
 from stretto.config.trust import TrustStore, describe_files
 from stretto.plan.catalog import Catalog
@@ -25,7 +27,7 @@ from stretto.problems.errors import (
 )
 from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
-from stretto.recipe.read import SUFFIXES, read_recipe, read_recipe_file
+from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
@@ -123,7 +125,11 @@ class Project:
         found = load_catalog(
             self.settings.agents_dirs, self.settings.project, self.functions.tool_names
         )
-        return self.functions.add_to(found)
+        return replace(self.functions.add_to(found), recipes=self._shelf)
+
+    @cached_property
+    def _shelf(self) -> RecipeShelf:
+        return RecipeShelf(self.settings, lambda: self.workflows, self.display_path)
 
     def agents(self) -> list[ListedAgent]:
         """Every agent file that counts or is shadowed here, broken ones too; and what packages add."""
@@ -169,7 +175,7 @@ class Project:
         if (entry := self.saved(name_or_file)) is not None:
             return entry.recipe, self.notices_about(entry)
         path = Path(name_or_file)
-        if _is_named_as_file(name_or_file) or _is_there(path):
+        if is_named_as_file(name_or_file) or _is_there(path):
             return read_recipe_file(path, self.settings.limits, name_or_file), ()
         known = list(dict.fromkeys(each.name for each in self.workflows.entries()))
         hint = did_you_mean(name_or_file, known) or f"stretto list shows them: {listed(known)}"
@@ -193,7 +199,7 @@ class Project:
 
     def saved(self, name: str) -> "Entry | None":
         """The saved recipe of that name, if it is a name."""
-        return None if _is_named_as_file(name) else self.workflows.get(name)
+        return None if is_named_as_file(name) else self.workflows.get(name)
 
     def recipe_from_text(self, text: str | bytes, shown_as: str = "") -> Recipe:
         return read_recipe(text, shown_as, self.settings.limits)
@@ -331,7 +337,9 @@ class Project:
     def check_namesakes(self, plan: "Plan", own: Collection[str]) -> None:
         """Raises NotTrusted where an agent of this folder is not used, and another one of its name
         would be in its place. `own`: agents that the recipe itself defines."""
-        meant = [id for id in self._offered_agents() if id in plan.agents and id not in own]
+        # An agent of a recipe that a workflow step uses is no more the folder's than one of this.
+        used = {each.id for each in plan.agents.values() if not each.is_local}
+        meant = [id for id in self._offered_agents() if id in used and id not in own]
         if meant:
             raise NotTrusted(
                 f"this folder has its own {listed(meant)}, and is not trusted: another agent of "
@@ -407,7 +415,7 @@ class Project:
         from stretto.plan.prepare import add_globs
         from stretto.workspaces.named_folders import globs_below
 
-        bound, problems = bind_plan(plan, inputs)
+        bound, problems = bind_plan(plan, inputs, finder_in(self.settings.project))
         if problems:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)
@@ -461,10 +469,6 @@ def _copy_input(workflow: str, name: str, value: Json) -> Json:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputs(f"{workflow}: input '{name}' is not JSON: {error}") from error
     return copied
-
-
-def _is_named_as_file(name: str) -> bool:
-    return Path(name).suffix in SUFFIXES or os.sep in name
 
 
 def _is_there(path: Path) -> bool:

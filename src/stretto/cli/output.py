@@ -27,7 +27,7 @@ def command(run: str | None, step: str | None, as_json: bool) -> None:
     value: Json
     if step is None:
         value = output_of(state)
-        why = lack_of_output(state) if state.has_ended else "the run has not ended"
+        why = lack_of_output(state.recipe) if state.has_ended else "the run has not ended"
     else:
         known = history.step(step)
         value, why = known.output, f"step '{step}' is {step_word(known)} and has no output"

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 from stretto.events.model import Approved
 from stretto.plan.model import Plan
+from stretto.plan.workflow_steps import inner_steps
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import AnswerPlace, Places, PlannedPlaces
 from stretto.schedule.state import RunState
@@ -112,10 +113,13 @@ def cache_key(workflow: str, place: AnswerPlace, key: str) -> str:
 
 def downstream(plan: Plan, step: StepId) -> frozenset[StepId]:
     """The step and everything that waits for it, however far."""
-    found = {step}
+    found = {step, *(each.id for each in inner_steps(plan, step))}
     # Edges may point backwards in the listing, so go round until nothing is added.
     while True:
-        more = {s.id for s in plan.steps if s.id not in found and found & set(s.depends_on)}
-        if not more:
+        waiting = [s.id for s in plan.steps if s.id not in found and found & set(s.depends_on)]
+        more = {each.id for id in waiting for each in inner_steps(plan, id)} | set(waiting)
+        # A workflow step ends after those in it. What stands beside them does not wait for them.
+        more |= {s.inside for s in plan.steps if s.id in found and s.inside is not None}
+        if more <= found:
             return frozenset(found)
         found |= more

@@ -24,6 +24,7 @@ from stretto.plan.model import (
     PlannedStep,
     PlannedSwitch,
     PlannedWork,
+    PlannedWorkflow,
     RetryPolicy,
     Target,
     briefs,
@@ -40,6 +41,7 @@ from stretto.recipe.model import (
     OnFailure,
     Parallel,
     Policy,
+    RecipeUse,
     Recovery,
     ShellCommand,
     Switch,
@@ -103,6 +105,7 @@ def _agent(draft: Draft, id: AgentId) -> PlannedAgent:
         timeout_seconds=agent.timeout_seconds,
         validation=agent.validation,
         timeout_template=draft.timeout_template(agent.at) if agent.is_local else None,
+        is_local=agent.is_local,
     )
 
 
@@ -142,6 +145,8 @@ class _Assembly:
         write_templates = self._templates("write_set", written.write_set) if is_writer else ()
         # Until its inputs are known, a set that names some claims everything.
         reads = EVERYTHING if read_templates else written.read_set or EVERYTHING
+        if isinstance(work, PlannedWorkflow):
+            reads = ()  # it touches no files itself, and must not keep its own steps from theirs
         # An empty write-set of a writer is read as none: claiming everything is the safe side.
         writes = (written.write_set or EVERYTHING) if is_writer else ()
         writes = EVERYTHING if write_templates else writes
@@ -232,6 +237,17 @@ class _Assembly:
                 return self._loop(work)
             case Map():
                 return self._map(work)
+            case RecipeUse():
+                parsed, at = self.draft.parsed, (*at, "inputs")
+                texts = {name for name, value in work.inputs.items() if isinstance(value, str)}
+                return PlannedWorkflow(
+                    {
+                        name: cast(Template, parsed[*at, name])
+                        for name in work.inputs
+                        if name in texts
+                    },
+                    {name: value for name, value in work.inputs.items() if name not in texts},
+                )
 
     def _loop(self, work: Loop) -> PlannedLoop:
         assert work.agent is not None

@@ -7,17 +7,22 @@ nothing.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import is_
 
 from msgspec import structs
 
 from stretto.globs.glob import set_faults
-from stretto.plan.model import Plan, PlannedAgent, PlannedStep
+from stretto.plan.inputs import FindFile
+from stretto.plan.model import Plan, PlannedAgent, PlannedStep, PlannedWorkflow
+from stretto.plan.workflow_steps import known_inputs
 from stretto.problems import Problem
+from stretto.recipe.model import Input
 from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope, resolve
 from stretto.templates.template import Reference, Template
 from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
 
 _SPECIAL = re.compile(r"[*?\[{},(]")
@@ -29,29 +34,67 @@ class _Refused(Exception):
         self.fault = (code, message, hint)
 
 
-def bind_plan(plan: Plan, inputs: Mapping[str, Json]) -> tuple[Plan, tuple[Problem, ...]]:
-    paths = frozenset(declared.name for declared in plan.inputs if declared.type == "file_path")
-    binding = _Binding(plan.file, Scope(inputs=inputs), paths)
-    agents = {id: binding.agent(agent) for id, agent in plan.agents.items()}
-    steps = tuple(map(binding.step, plan.steps))
-    seconds = binding.seconds("timeout", plan.timeout_template, plan.timeout_seconds)
-    if all(new is old for new, old in zip(steps, plan.steps, strict=True)):
-        steps = plan.steps
-    bound = structs.replace(plan, agents=agents, steps=steps, timeout_seconds=seconds)
-    return bound, tuple(binding.problems)
+def bind_plan(
+    plan: Plan, inputs: Mapping[str, Json], find_file: FindFile | None = None
+) -> tuple[Plan, tuple[Problem, ...]]:
+    """`find_file`: for the files that inputs of workflow steps name."""
+    problems: list[Problem] = []
+    outermost = _Binding(
+        plan.file, Scope(inputs=inputs, stored=plan.stored), _paths(plan.inputs), problems
+    )
+    bindings: dict[StepId | None, _Binding] = {None: outermost}
+    steps = list[PlannedStep]()
+    for step in plan.steps:  # a workflow step stands before those in it
+        bound = bindings[step.inside].step(step)
+        if isinstance(bound.work, PlannedWorkflow):
+            work = bindings[step.inside].workflow(step.id, bound.work, find_file)
+            scope = Scope(inputs=work.known, stored=work.stored)
+            inner = bindings[step.id] = _Binding(work.file, scope, _paths(work.inputs), problems)
+            bound = structs.replace(bound, work=inner.recipe_timeout(step.id, work))
+        steps.append(bound)
+    agents = {
+        # An agent whose timeout names inputs is kept under the step whose recipe defines it.
+        id: bindings[StepId(id.rpartition("/")[0]) if "/" in id else None].agent(id, agent)
+        if agent.timeout_template is not None
+        else agent
+        for id, agent in plan.agents.items()
+    }
+    seconds = outermost.seconds("timeout", plan.timeout_template, plan.timeout_seconds)
+    kept = plan.steps if all(map(is_, steps, plan.steps)) else tuple(steps)
+    return structs.replace(plan, agents=agents, steps=kept, timeout_seconds=seconds), tuple(
+        problems
+    )
+
+
+def _paths(declared: tuple[Input, ...]) -> frozenset[str]:
+    return frozenset(each.name for each in declared if each.type == "file_path")
 
 
 @dataclass(slots=True)
 class _Binding:
+    """What one recipe of the plan takes from its inputs."""
+
     file: str
     scope: Scope
     paths: frozenset[str]  # inputs that are files
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem]
 
-    def agent(self, agent: PlannedAgent) -> PlannedAgent:
-        if agent.timeout_template is None:
-            return agent
-        path = f"agents.{agent.id}.timeout"
+    def workflow(
+        self, id: StepId, work: PlannedWorkflow, find_file: FindFile | None
+    ) -> PlannedWorkflow:
+        known, problems = known_inputs(work, self.scope, find_file)
+        for each in problems:
+            self._report(each.code, f"steps.{id}.{each.path or 'inputs'}", each.message, each.hint)
+        return structs.replace(work, known=known)
+
+    def recipe_timeout(self, id: StepId, work: PlannedWorkflow) -> PlannedWorkflow:
+        """`self`: the binding of the inner recipe."""
+        path = f"steps.{id}: timeout of {work.name}"
+        seconds = self.seconds(path, work.timeout_template, work.timeout_seconds)
+        return structs.replace(work, timeout_seconds=seconds)
+
+    def agent(self, id: str, agent: PlannedAgent) -> PlannedAgent:
+        path = f"agents.{id}.timeout"
         seconds = self.seconds(path, agent.timeout_template, agent.timeout_seconds)
         return structs.replace(agent, timeout_seconds=seconds)
 

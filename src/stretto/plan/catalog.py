@@ -2,12 +2,24 @@
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from stretto.plan.inputs import Misfit
 from stretto.problems import Problem
-from stretto.recipe.model import Agent, Posture
+from stretto.recipe.model import Agent, Posture, Recipe
 from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.models import COMMAND_MODEL
 from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, tool_name
+
+
+class Recipes(Protocol):
+    """Where the recipe is that a `workflow:` step names. Reading files is not for this room."""
+
+    def find(self, named: str, user: Recipe, outermost: Recipe) -> Recipe | Misfit:
+        """`user`: the recipe that names it, in a run of `outermost`."""
+
+    def identity(self, recipe: Recipe) -> str:
+        """Equal for one recipe, however it is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +28,7 @@ class Catalog:
     tools: Set[str] = KNOWN_TOOLS
     changing_tools: Set[str] = CHANGING_TOOLS  # those of `tools` that can change files
     broken: Mapping[AgentId, Problem] = field(default_factory=dict)  # files that cannot be read
+    recipes: Recipes | None = None
 
 
 EMPTY_CATALOG = Catalog()

@@ -3,11 +3,15 @@
 Kept apart from `build`: checking imports neither the classes of a plan nor msgspec.
 """
 
-from dataclasses import dataclass
-
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog
-from stretto.plan.draft import Draft, make_draft
-from stretto.plan.edges import Edges, connect
+from stretto.plan.draft import make_draft
+from stretto.plan.edges import connect
+from stretto.plan.inner_recipes import (
+    Checked as Checked,
+    InnerRecipes,
+    Problems as Problems,
+    checked_of,
+)
 from stretto.plan.rules.agents import check_agents, check_instructions, check_tools
 from stretto.plan.rules.commands import check_commands
 from stretto.plan.rules.graph import (
@@ -31,7 +35,6 @@ from stretto.plan.rules.templates import (
     check_statuses,
     warn_unused,
 )
-from stretto.problems import Problem
 from stretto.recipe.model import Recipe
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
@@ -55,37 +58,33 @@ _RULES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Problems:
-    """Why there is no plan: everything at once, in the order of the file."""
-
-    problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A recipe that can become a plan."""
-
-    draft: Draft
-    edges: Edges
-
-    @property
-    def warnings(self) -> tuple[Problem, ...]:
-        return tuple(self.draft.warnings)
-
-
 def check(
     recipe: Recipe, catalog: Catalog = EMPTY_CATALOG, limits: Limits = DEFAULT_LIMITS
+) -> Checked | Problems:
+    """A recipe, with those that it uses as steps."""
+
+    def check_one(each: Recipe, inner: InnerRecipes) -> Checked | Problems:
+        inner.enter(each)
+        checked = _check(each, catalog, limits, inner)
+        inner.leave()
+        return checked
+
+    return check_one(recipe, InnerRecipes(check_one, catalog))
+
+
+def _check(
+    recipe: Recipe, catalog: Catalog, limits: Limits, recipes: InnerRecipes
 ) -> Checked | Problems:
     draft = make_draft(recipe, catalog, limits)
     for rule in _RULES:
         rule(draft)
+    inner = recipes.of(draft)
     edges = connect(draft)
     check_cycles(draft, edges)
     check_merge_order(draft, edges)
-    problems = (*recipe.problems, *draft.problems)
+    problems = dict.fromkeys((*recipe.problems, *draft.problems))
     if problems:
         return Problems(tuple(sorted(problems, key=lambda problem: problem.sort_key)))
     warn_empty(draft)
     warn_unused(draft)
-    return Checked(draft, edges)
+    return checked_of(draft, edges, inner)

@@ -13,6 +13,7 @@ from stretto.plan.model import (
     PlannedParallel,
     PlannedStep,
     PlannedSwitch,
+    PlannedWorkflow,
     briefs,
 )
 from stretto.vocabulary.ids import AgentId, StepId
@@ -50,6 +51,8 @@ def _most(step: PlannedStep, cost: Callable[[Brief], int], lengths: Mapping[Step
             reduced = cost(work.reducer) if work.reducer else 0
             length = lengths.get(step.id, work.max_items)
             return length * sum(map(cost, work.stages)) + reduced
+        case PlannedWorkflow():
+            return 0  # its steps are counted by themselves
 
 
 def _attempts(brief: Brief) -> int:

@@ -20,6 +20,7 @@ from stretto.recipe.model import (
     Parallel,
     Posture,
     Recipe,
+    RecipeUse,
     ShellCommand,
     Step,
     Switch,
@@ -336,6 +337,11 @@ def _sites(draft: Draft, step: Step) -> Iterator[TemplateSite]:
             yield from _instruction_site(draft, work.instruction, work.instruction_at, IN_MAP)
             for stage in work.stages:
                 yield from _instruction_site(draft, stage.instruction, stage.instruction_at, IN_MAP)
+        case RecipeUse():
+            for name, value in work.inputs.items():
+                if isinstance(value, str):
+                    given = (*at, "inputs", name)
+                    yield TemplateSite(given, _template(draft, given, value))
 
 
 def _command_sites(

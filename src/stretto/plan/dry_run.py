@@ -15,10 +15,12 @@ from stretto.plan.model import (
     PlannedParallel,
     PlannedStep,
     PlannedSwitch,
+    PlannedWorkflow,
     RetryPolicy,
     Target,
 )
 from stretto.plan.waves import waves
+from stretto.plan.workflow_steps import known_scopes
 from stretto.problems.render import as_json
 from stretto.recipe.model import NO_OUTPUT
 from stretto.templates.render import render_known
@@ -46,7 +48,7 @@ _WHOEVER_ANSWERS = "the model that answers"
 def dry_run(
     plan: Plan, inputs: Mapping[str, Json], models: ModelSelection = _NO_MODEL
 ) -> dict[str, object]:
-    scope = Scope(inputs=dict(inputs), steps={}, stored=plan.stored, local={})
+    scopes = known_scopes(plan, inputs)
     lengths = known_lengths(plan, inputs)
     return {
         "ok": True,
@@ -57,7 +59,8 @@ def dry_run(
         "timeout_seconds": plan.timeout_seconds,
         "warnings": [as_json(warning) for warning in plan.warnings],
         "would_run": [
-            _step(plan, step, scope, models, lengths.get(step.id)) for step in plan.steps
+            _step(plan, step, scopes[step.inside], models, lengths.get(step.id))
+            for step in plan.steps
         ],
         "waves": [list(wave) for wave in waves(plan, lengths)],
         "summary": {
@@ -90,11 +93,12 @@ def _step(
         "delegations": delegations,
         "decides": decision_of(step),
         **_repetition(step, length),
+        **_workflow(step, scope),
         "when": step.when.text if step.when else None,
         "gate": "human" if step.is_gated else None,
         "on_failure": step.on_failure,
         "timeout_seconds": step.timeout_seconds,
-        "store_as": next((name for name, id in plan.stored.items() if id == step.id), None),
+        "store_as": step.output.store_as,
     }
 
 
@@ -179,6 +183,19 @@ def _repetition(step: PlannedStep, length: int | None) -> dict[str, object]:
             return {}
 
 
+def _workflow(step: PlannedStep, scope: Scope) -> dict[str, object]:
+    """Which recipe the step is, and what it is given."""
+    if not isinstance(work := step.work, PlannedWorkflow):
+        return {}
+    later = {
+        name: render_known(given, scope)
+        for name, given in work.given.items()
+        if name not in work.known
+    }
+    recipe = {"name": work.name, "file": work.file, "version": work.version, "digest": work.digest}
+    return {"workflow": recipe, "inputs": {**work.known, **later}}
+
+
 def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Scope) -> str:
     """All that it would be told; what only a run can know stays `{{…}}`."""
     if (command := brief.command) is not None:
@@ -190,7 +207,7 @@ def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Sco
     given = _default_input(plan, step, role, brief)
 
     def results() -> str:
-        return _known_only_later(step.depends_on)
+        return _known_only_later(plan.step(before).own_id for before in step.depends_on)
 
     own = render_known(agent.prompt, scope)
     return compose(brief.style, own, told, given, results).prompt
@@ -198,7 +215,8 @@ def prompt_of(plan: Plan, step: PlannedStep, role: str, brief: Brief, scope: Sco
 
 def _default_input(plan: Plan, step: PlannedStep, role: str, brief: Brief) -> str | None:
     if brief.gets_all_prior:
-        return _known_only_later([earlier.id for earlier in plan.steps[: step.index]])
+        before = plan.steps[: step.index]
+        return _known_only_later([each.own_id for each in before if each.inside == step.inside])
     return _HANDED.get(role)
 
 

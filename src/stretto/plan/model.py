@@ -34,8 +34,12 @@ from stretto.recipe.model import (
 from stretto.templates.expression import Expression, parse_expression
 from stretto.templates.template import Fault, Reference, Template, parse_template
 from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.json_value import Json
 
-StepType: TypeAlias = Literal["sequential", "parallel", "conditional", "loop", "map", "command"]
+StepType: TypeAlias = Literal[
+    "sequential", "parallel", "conditional", "loop", "map", "command", "workflow"
+]
+DialectName: TypeAlias = Literal["flat", "wrapped", "structural"]
 # How a subagent is told: by a prompt alone, by an "Input" heading after its agent's own prompt,
 # or by a task followed by what its dependencies found.
 BriefStyle: TypeAlias = Literal["prompt", "input", "task"]
@@ -69,6 +73,7 @@ class PlannedAgent(_Part, frozen=True):
     validation: Validation
     max_output_tokens: int | None = None  # of one answer; None: the model's own limit
     timeout_template: Template | None = None  # as in a step
+    is_local: bool = False  # a recipe defines it
 
 
 class PlannedCommand(_Part, frozen=True):
@@ -173,6 +178,28 @@ class PlannedMap(_Part, frozen=True, tag_field="kind", tag="map"):
     on_item_failure: Literal["inline", "skip", "abort"] | None
 
 
+class PlannedWorkflow(_Part, frozen=True, tag_field="kind", tag="workflow"):
+    """Another recipe. Its steps follow in the plan, as `ID/inner`; its templates name them, and its
+    inputs, as that recipe does."""
+
+    given: Mapping[str, Template]  # by input
+    constants: Mapping[str, Json]  # the same, where a value is no text
+    name: str = ""
+    file: str = ""
+    version: str = ""
+    digest: str = ""
+    dialect: DialectName = "flat"
+    inputs: tuple[Input, ...] = ()  # that it declares
+    output: Template | None = None  # as in a plan
+    stored: Mapping[str, StepId] = msgspec.field(
+        default_factory=dict
+    )  # by their ids in that recipe
+    timeout_seconds: float | None = None  # of the recipe; the step may have another
+    timeout_template: Template | None = None
+    # The values that were known before the run. What an earlier step gives is known when it starts.
+    known: Mapping[str, Json] = msgspec.field(default_factory=dict)
+
+
 PlannedWork: TypeAlias = (
     PlannedDelegation
     | PlannedParallel
@@ -180,6 +207,7 @@ PlannedWork: TypeAlias = (
     | PlannedSwitch
     | PlannedLoop
     | PlannedMap
+    | PlannedWorkflow
 )
 
 
@@ -212,6 +240,7 @@ class PlannedStep(_Part, frozen=True):
     read_templates: tuple[Template, ...] = ()
     write_templates: tuple[Template, ...] = ()
     timeout_template: Template | None = None
+    inside: StepId | None = None  # the workflow step whose recipe it belongs to
 
     def __post_init__(self) -> None:
         _ = self.claims  # a stored plan with a set that is no glob is refused when it is read
@@ -240,6 +269,11 @@ class PlannedStep(_Part, frozen=True):
         return _TYPES[type(self.work)]
 
     @property
+    def own_id(self) -> StepId:
+        """As its own recipe calls it."""
+        return self.id if self.inside is None else StepId(self.id[len(self.inside) + 1 :])
+
+    @property
     def is_command(self) -> bool:
         return self.type == "command"
 
@@ -265,6 +299,7 @@ _TYPES: Mapping[type[PlannedWork], StepType] = {
     PlannedSwitch: "conditional",
     PlannedLoop: "loop",
     PlannedMap: "map",
+    PlannedWorkflow: "workflow",
 }
 
 
@@ -272,7 +307,7 @@ class Plan(_Part, frozen=True):
     name: str
     description: str
     version: str
-    dialect: Literal["flat", "wrapped", "structural"]
+    dialect: DialectName
     digest: str
     file: str
     inputs: tuple[Input, ...]
@@ -307,6 +342,8 @@ def briefs(work: PlannedWork) -> tuple[Brief, ...]:
             return (work.producer, *((work.validator,) if work.validator else ()))
         case PlannedMap():
             return (*work.stages, *((work.reducer,) if work.reducer else ()))
+        case PlannedWorkflow():
+            return ()
 
 
 def _in_place(*targets: Target | None) -> tuple[Brief, ...]:

@@ -6,26 +6,15 @@ same playbooks were given. What an agent is asked is known before the run except
 earlier steps; the query is made of what is known.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec import structs
 
 from stretto.plan.composed_prompt import LearnedSkill, learned_skills
-from stretto.plan.model import (
-    Brief,
-    Plan,
-    PlannedBranch,
-    PlannedCondition,
-    PlannedDelegation,
-    PlannedLoop,
-    PlannedMap,
-    PlannedParallel,
-    PlannedPlaybook,
-    PlannedSwitch,
-    PlannedWork,
-    Target,
-)
+from stretto.plan.model import Brief, Plan, PlannedPlaybook
+from stretto.plan.workflow_steps import known_scopes, with_briefs
 from stretto.playbooks.library import Library
 from stretto.playbooks.playbook import Playbook
 from stretto.templates.render import render_known
@@ -88,16 +77,19 @@ def without_playbooks(plan: Plan) -> Plan:
     def bare(brief: Brief) -> Brief:
         return structs.replace(brief, playbooks=(), loadable=())
 
-    steps = (structs.replace(step, work=_with_briefs(step.work, bare)) for step in plan.steps)
+    steps = (structs.replace(step, work=with_briefs(step.work, bare)) for step in plan.steps)
     return structs.replace(plan, steps=tuple(steps), playbooks={})
 
 
 def with_playbooks(
     plan: Plan, inputs: Mapping[str, Json], library: Library, limits: ChoiceLimits
 ) -> Plan:
-    choice = _Choice(plan, inputs, library, limits)
+    choice, scopes = _Choice(plan, library, limits), known_scopes(plan, inputs)
     steps = tuple(
-        structs.replace(step, work=_with_briefs(step.work, choice.equip)) for step in plan.steps
+        structs.replace(
+            step, work=with_briefs(step.work, partial(choice.equip, scopes[step.inside]))
+        )
+        for step in plan.steps
     )
     if not choice.found:
         return plan
@@ -107,16 +99,15 @@ def with_playbooks(
 @dataclass(slots=True)
 class _Choice:
     plan: Plan
-    inputs: Mapping[str, Json]
     library: Library
     limits: ChoiceLimits
     found: dict[str, PlannedPlaybook] = field(default_factory=dict)
 
-    def equip(self, brief: Brief) -> Brief:
+    def equip(self, scope: Scope, brief: Brief) -> Brief:
         agent = self.plan.agents[brief.agent]
         if not is_asked(agent.model):
             return brief
-        chosen = choose(self.library, self._query(brief), self.limits, is_for_step=True)
+        chosen = choose(self.library, self._query(brief, scope), self.limits, is_for_step=True)
         if not chosen.given and not chosen.named:
             return brief
         for each in (*chosen.given, *chosen.named):
@@ -129,43 +120,11 @@ class _Choice:
             loadable=tuple(each.name for each in chosen.named),
         )
 
-    def _query(self, brief: Brief) -> str:
+    def _query(self, brief: Brief, scope: Scope) -> str:
         agent = self.plan.agents[brief.agent]
-        scope = Scope(inputs=dict(self.inputs), steps={}, stored=self.plan.stored, local={})
         told = [agent.role]
         if brief.instruction is not None:
             told.insert(0, render_known(brief.instruction, scope))
         if brief.instruction is None or brief.style == "input":
             told.append(render_known(agent.prompt, scope))
         return "\n".join(told)
-
-
-def _with_briefs(work: PlannedWork, change: Callable[[Brief], Brief]) -> PlannedWork:
-    """The same work, with every brief changed."""
-
-    def target(old: Target | None) -> Target | None:
-        if old is None or old.brief is None:
-            return old
-        return structs.replace(old, brief=change(old.brief))
-
-    match work:
-        case PlannedDelegation():
-            return structs.replace(work, brief=change(work.brief))
-        case PlannedParallel():
-            branches = (PlannedBranch(each.key, change(each.brief)) for each in work.branches)
-            return structs.replace(work, branches=tuple(branches))
-        case PlannedCondition():
-            return structs.replace(
-                work, if_true=target(work.if_true), if_false=target(work.if_false)
-            )
-        case PlannedSwitch():
-            cases = tuple((case, target(each) or each) for case, each in work.cases)
-            return structs.replace(work, cases=cases, default=target(work.default))
-        case PlannedLoop():
-            validator = change(work.validator) if work.validator else None
-            return structs.replace(work, producer=change(work.producer), validator=validator)
-        case PlannedMap():
-            reducer = change(work.reducer) if work.reducer else None
-            return structs.replace(work, stages=tuple(map(change, work.stages)), reducer=reducer)
-        case _:
-            return work

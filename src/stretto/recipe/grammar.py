@@ -47,6 +47,8 @@ _STEP_WORDS = _words(
     on_failure="on_error onerror",
     parallel="branches fan_out",
     timeout="timeout_seconds",
+    workflow="recipe subworkflow sub_workflow call uses",
+    inputs="with params args arguments",
 )
 _AGENT_WORDS = _words(
     prompt="instructions system_prompt system backstory",
@@ -289,6 +291,8 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("loop", ShapeOf(LOOP, parts.make_loop), "run an agent until its output is good", may_be_empty=False),
     Key("map", ShapeOf(MAP, parts.make_map), "one delegation per element of a list", may_be_empty=False),
     *_COMMAND_KEYS,
+    Key("workflow", _LINE, "another recipe: its name, or its file relative to this one", may_be_empty=False),
+    Key("inputs", MapOf(Anything()), "what that recipe is given: input → template or value"),
     Key("output", ShapeOf(OUTPUT, parts.make_output), "its format, schema and stored name"),
     Key("model", _LINE, "the model for this step: provider:name"),
     Key("max_output_tokens", _OUTPUT_TOKENS, "tokens of one answer, before the agent's own limit"),

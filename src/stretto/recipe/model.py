@@ -210,7 +210,15 @@ class Map:
     stages: tuple[Stage, ...] = ()
 
 
-Work: TypeAlias = Delegation | ShellCommand | Parallel | Condition | Switch | Loop | Map
+@dataclass(frozen=True, slots=True)
+class RecipeUse:
+    """Another recipe as a step, and what it is given."""
+
+    named: str | None  # its name, or its file
+    inputs: Mapping[str, Json] = field(default_factory=dict)  # text is a template
+
+
+Work: TypeAlias = Delegation | ShellCommand | Parallel | Condition | Switch | Loop | Map | RecipeUse
 
 
 @dataclass(frozen=True, slots=True)

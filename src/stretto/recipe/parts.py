@@ -28,6 +28,7 @@ from stretto.recipe.model import (
     Parallel,
     Policy,
     Posture,
+    RecipeUse,
     Retry,
     ShellCommand,
     Stage,
@@ -42,7 +43,7 @@ from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.json_value import Json
 
 INPUT_TYPES = ("string", "number", "boolean", "json", "file_path")
-STEP_TYPES = ("sequential", "parallel", "conditional", "loop", "map", "command")
+STEP_TYPES = ("sequential", "parallel", "conditional", "loop", "map", "command", "workflow")
 POLICIES = ("inline", "skip", "block", "abort")
 # Which key makes a step which type; a step with none of them is sequential.
 _TYPE_OF_KEY = {
@@ -52,11 +53,17 @@ _TYPE_OF_KEY = {
     "loop": "loop",
     "map": "map",
     "run": "command",
+    "workflow": "workflow",
 }
 # Keys of a step that only an agent obeys, and keys that only a command has.
 _AGENT_ONLY = ("prompt", "input", "task", "model", "max_output_tokens")
 _COMMAND_ONLY = ("env", "stdin", "effect")
 _INSTRUCTIONS = ("prompt", "input", "task")
+# What the steps of another recipe say for themselves, and the step that uses it cannot.
+_INNER_ONLY = (
+    "agent", "subagent", *_AGENT_ONLY, "retry", "posture", "permission_mode", "read_set",
+    "write_set", "workspace_mode", "merge_back", "merge_when", "recovery", "cache",
+)  # fmt: skip
 
 
 class OnFailureKind(Kind[OnFailure]):
@@ -428,6 +435,8 @@ def _work(fields: Fields, reading: Reading) -> Work:
             return fields.get("map", Map) or Map(None)
         case "run":
             return make_command(fields, reading)
+        case "workflow":
+            return RecipeUse(fields.get("workflow", str), fields.get("inputs", dict) or {})
         case _:
             return Delegation(agent)
 
@@ -461,7 +470,8 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             "remove it, or list branches under parallel:",
         )
     _check_command_keys(fields, reading, kind)
-    is_agent_apart = kind != "command" and fields.written(*made_by)
+    _check_workflow_keys(fields, reading, kind)
+    is_agent_apart = kind not in ("command", "workflow") and fields.written(*made_by)
     for name in fields.written("agent", "subagent") if is_agent_apart else ():
         where = "in each branch" if kind == "parallel" else f"under '{made_by[0]}:'"
         reading.problem_at(
@@ -482,6 +492,21 @@ def _check_command_keys(fields: Fields, reading: Reading, kind: str) -> None:
         if is_command:
             message = f"a command step has no '{name}': no model is asked"
             hint = "remove it; values reach a command by env: and stdin:"
+        reading.problem_at("RCP113", fields.key(name), fields.path(name), message, hint)
+
+
+def _check_workflow_keys(fields: Fields, reading: Reading, kind: str) -> None:
+    if kind != "workflow":
+        for name in fields.written("inputs"):
+            message = "'inputs' belongs to a step with 'workflow:'"
+            hint = "remove it, or name the recipe that it is for under workflow:"
+            reading.problem_at("RCP113", fields.key(name), fields.path(name), message, hint)
+        return
+    for name in fields.written(*_INNER_ONLY):
+        message = f"a workflow step has no '{name}': the steps of that recipe say it"
+        hint = "remove it, or write it in the steps of that recipe"
+        if name in _INSTRUCTIONS:
+            hint = "give it values by inputs:"
         reading.problem_at("RCP113", fields.key(name), fields.path(name), message, hint)
 
 

@@ -59,11 +59,26 @@ class Workflows:
         """One per name: the nearest layer wins. Two in one layer: the first file wins, and the
         other is listed as broken, because it would not be clear which one runs."""
         catalog = self._catalog()
+        return [self._checked(entry, catalog) for entry in self._all()]
+
+    def get(self, name: str) -> Entry | None:
+        entry = self.find(name)
+        return None if entry is None else self._checked(entry, self._catalog())
+
+    def find(self, name: str) -> Entry | None:
+        """The recipe of that name, unchecked: for a recipe that uses it, and is being checked itself."""
+        return next((entry for entry in self._all() if entry.name == name), None)
+
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(entry.name for entry in self._all()))
+
+    def _all(self) -> list[Entry]:
+        """The problems of an entry are those of its name alone."""
         found: dict[str, Entry] = {}
         clashes: list[Entry] = []
         for folder in self._folders:
             for file in files_in(folder, SUFFIXES):
-                entry = self._entry(file, folder.layer, catalog)
+                entry = self._entry(file, folder.layer)
                 there = found.get(entry.name)
                 if there is None:
                     found[entry.name] = entry
@@ -77,14 +92,15 @@ class Workflows:
         every = [*found.values(), *clashes]
         return sorted(every, key=lambda e: (e.name, e.is_passed_over, str(e.file)))
 
-    def get(self, name: str) -> Entry | None:
-        return next((entry for entry in self.entries() if entry.name == name), None)
-
-    def _entry(self, file: Path, layer: str, catalog: Catalog) -> Entry:
+    def _entry(self, file: Path, layer: str) -> Entry:
         recipe = self._recipe(file)
-        checked = check(recipe, catalog, self._limits)
-        problems = checked.problems if isinstance(checked, Problems) else ()
-        return Entry(recipe.name, file, layer, recipe, problems)
+        return Entry(recipe.name, file, layer, recipe, ())
+
+    def _checked(self, entry: Entry, catalog: Catalog) -> Entry:
+        if entry.problems:
+            return entry
+        checked = check(entry.recipe, catalog, self._limits)
+        return replace(entry, problems=checked.problems) if isinstance(checked, Problems) else entry
 
     def _recipe(self, file: Path) -> Recipe:
         now = signature(file)

@@ -15,10 +15,11 @@ from stretto.plan.model import (
     PlannedParallel,
     PlannedStep,
     PlannedSwitch,
+    PlannedWorkflow,
     Target,
 )
 from stretto.templates.template import Template
-from stretto.text.short import listed
+from stretto.text.short import listed, show_json
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import COMMAND_AGENT
 
@@ -109,6 +110,17 @@ def _work(plan: Plan, step: PlannedStep) -> str:
             return _loop(plan, work)
         case PlannedMap():
             return _map(plan, work)
+        case PlannedWorkflow():
+            return _workflow(plan, step, work)
+
+
+def _workflow(plan: Plan, step: PlannedStep, work: PlannedWorkflow) -> str:
+    inside = [each.id for each in plan.steps if each.inside == step.id]
+    given = [f"{name} = {template.text.strip()}" for name, template in work.given.items()]
+    given += [f"{name} = {show_json(value, 40)}" for name, value in work.constants.items()]
+    file = f" ({work.file})" if work.file else ""
+    told = f", with {listed(given, 6)}" if given else ""
+    return f"the workflow {work.name}{file}{told}. Its steps: {listed(inside, 12)}."
 
 
 def _loop(plan: Plan, work: PlannedLoop) -> str:

@@ -82,10 +82,10 @@ def _start(transition: Transition, event: RunStarted) -> None:
     if state.started_at is not None:
         return
     state.started_at = event.at
-    state.run_id = state.scope.run_id = event.run_id
+    state.run_id = state.recipe.scope.run_id = event.run_id
     state.workspace = event.workspace
     state.setup = event.setup
-    state.inputs = state.scope.inputs = event.inputs
+    state.inputs = state.recipe.scope.inputs = event.inputs
     state.seed = event.seed
     state.parent = event.parent
     if state.plan.timeout_seconds is not None:

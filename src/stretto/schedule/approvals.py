@@ -28,6 +28,7 @@ from stretto.plan.model import (
     PlannedMap,
     PlannedParallel,
     PlannedSwitch,
+    PlannedWorkflow,
     briefs,
 )
 from stretto.schedule.attempts import give_up, start_again
@@ -40,11 +41,12 @@ from stretto.schedule.state import (
     Decision,
     FailureReason,
     PartState,
+    RecipeState,
     RunState,
     StepState,
 )
 from stretto.schedule.transition import Transition, stop_asking
-from stretto.schedule.work import FIRST_ROUND, target_of
+from stretto.schedule.work import FIRST_ROUND, given_inputs, target_of
 from stretto.templates.scope import MISSING, Missing
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import StepStatus
@@ -184,7 +186,17 @@ def _rest(state: RunState, step: StepState) -> list[str]:
         agent for brief in briefs(step.planned.work) for agent in (brief.agent, brief.fallback)
     ]
     agents = [state.plan.agents[agent] for agent in dict.fromkeys(named) if agent is not None]
-    return [repr(step.planned.work), *map(repr, agents), step.planned.merge_back]
+    known = [repr(step.planned.work), *map(repr, agents), step.planned.merge_back]
+    return known if step.inner is None else [*known, *_inside(state, step, step.inner)]
+
+
+def _inside(state: RunState, step: StepState, inner: RecipeState) -> Iterator[str]:
+    """What a person lets start who approves a workflow step: its inputs, and all that is in it."""
+    if isinstance(step.planned.work, PlannedWorkflow):
+        yield repr(given_inputs(step, step.planned.work))
+    for each in inner.steps.values():
+        yield repr(each.planned)
+        yield from _rest(state, each)
 
 
 def _digest(*texts: str) -> str:
@@ -198,7 +210,7 @@ def first_commands(state: RunState, step: StepState) -> tuple[StartAttempt, ...]
 
 def blank_copy(step: StepState) -> StepState:
     """A copy to render prompts with: warnings about a mere preview are dropped."""
-    copy = StepState(step.planned, step.id, step.index)
+    copy = StepState(step.planned, step.id, step.index, step.recipe, step.inner)
     copy.edited_prompts = step.edited_prompts
     return copy
 
@@ -212,16 +224,18 @@ def _first_parts(state: RunState, step: StepState) -> Iterator[PartState]:
             for branch in work.branches:
                 yield _blank_part(BranchPart(branch.key), branch.brief)
         case PlannedCondition() | PlannedSwitch():
-            target = target_of(step, work, state.scope)
+            target = target_of(step, work, step.recipe.scope)
             if target is not None and target.brief is not None:
                 yield _blank_part(WHOLE_STEP, target.brief)
         case PlannedLoop():
             yield _blank_part(TryPart(1), work.producer, dict(FIRST_ROUND))
         case PlannedMap():
-            values = elements_of(work, state.scope)
+            values = elements_of(work, step.recipe.scope)
             for index, item in enumerate(values if isinstance(values, list) else ()):
                 local = {"item": item, "index": index}
                 yield _blank_part(ItemPart(index, 0), work.stages[0], local, item)
+        case PlannedWorkflow():
+            return  # its steps ask for themselves
         case _:
             assert_never(work)
 

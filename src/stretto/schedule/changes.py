@@ -89,7 +89,7 @@ def _is_wanted(transition: Transition, writer: StepState, step: StepState, outpu
     condition = writer.planned.merge_when
     if condition is None:
         return True
-    claim = decide(condition, transition.state.scope_with(NO_LOCAL, (step.id, loaded(output))))
+    claim = decide(condition, step.scope_with(NO_LOCAL, (step.own_id, loaded(output))))
     if isinstance(claim, Undecided):
         said = f"'merge_when' is undecided and counts as false: {claim.reason}"
         writer.warn(said)

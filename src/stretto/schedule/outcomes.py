@@ -8,7 +8,15 @@ from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, 
 from stretto.recipe.model import Policy
 from stretto.schedule.attempts import stop_parts
 from stretto.schedule.changes import collect_before_ending, merge_others_before_ending, take_pending
-from stretto.schedule.state import Changes, FailureReason, PartState, Pending, RunState, StepState
+from stretto.schedule.state import (
+    Changes,
+    FailureReason,
+    PartState,
+    Pending,
+    RecipeState,
+    RunState,
+    StepState,
+)
 from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.schedule.transition import Transition, close_run, end_step, stop_asking
 from stretto.vocabulary.json_value import Json, Kept
@@ -26,6 +34,8 @@ def succeed(transition: Transition, step: StepState, output: Kept) -> None:
 
 def fail(transition: Transition, step: StepState, failure: FailureReason, policy: Policy) -> None:
     stop_parts(transition, step)
+    if step.inner is not None:
+        _stop_inside(transition, step.inner, f"{step.id} failed: {failure.error}")
     if not collect_before_ending(transition, step, Pending(None, failure, policy)):
         _fail(transition, step, failure, policy)
 
@@ -168,7 +178,18 @@ def _fail(transition: Transition, step: StepState, failure: FailureReason, polic
         case "block":
             _hold_dependents(transition, step)
         case "abort":
-            stop_run(transition, RunStatus.FAILED, f"step '{step.id}' failed: {failure.error}")
+            _abort(transition, step, failure)
+
+
+def _abort(transition: Transition, step: StepState, failure: FailureReason) -> None:
+    """The recipe of the step fails: the run, or the workflow step that the recipe is."""
+    holder, said = step.recipe.holder, f"step '{step.id}' failed: {failure.error}"
+    if holder is None:
+        stop_run(transition, RunStatus.FAILED, said)
+    elif holder.status is StepStatus.RUNNING:
+        # What no model and no retry can mend would meet the steps after it too.
+        policy = "abort" if failure.kind == "permanent" else holder.planned.on_failure
+        fail(transition, holder, FailureReason(failure.kind, said), policy)
 
 
 def policy_for(step: StepState, part: PartState) -> Policy:
@@ -206,16 +227,30 @@ def stop_run(transition: Transition, status: RunStatus, reason: str) -> None:
     close_run(transition, status, reason)
     transition.clear_timer(RUN_TIMER)
     for step in list(transition.state.running.values()):
-        if step.pending is not None and not step.is_merge_held:
-            continue  # the work of this step is done, and a merge is not stopped halfway
-        is_collected = step.is_merge_held
-        take_pending(transition, step)
-        step.reason = reason
-        stop_parts(transition, step)
-        stop_asking(transition, step)
-        # What the writer has written so far is kept, or named where it stays in the workspace.
-        if is_collected or not collect_before_ending(transition, step, Pending(is_cancelled=True)):
-            end_step(transition, step, StepStatus.CANCELLED)
+        _stop(transition, step, reason)
+
+
+def _stop_inside(transition: Transition, inner: RecipeState, reason: str) -> None:
+    for step in inner.steps.values():
+        if step.status is StepStatus.RUNNING:
+            if step.inner is not None:
+                _stop_inside(transition, step.inner, reason)
+            _stop(transition, step, reason)
+
+
+def _stop(transition: Transition, step: StepState, reason: str) -> None:
+    if step.status is not StepStatus.RUNNING:
+        return
+    if step.pending is not None and not step.is_merge_held:
+        return  # the work of this step is done, and a merge is not stopped halfway
+    is_collected = step.is_merge_held
+    take_pending(transition, step)
+    step.reason = reason
+    stop_parts(transition, step)
+    stop_asking(transition, step)
+    # What the writer has written so far is kept, or named where it stays in the workspace.
+    if is_collected or not collect_before_ending(transition, step, Pending(is_cancelled=True)):
+        end_step(transition, step, StepStatus.CANCELLED)
 
 
 def _hand_to_conditions(step: StepState) -> None:

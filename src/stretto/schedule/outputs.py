@@ -5,74 +5,80 @@ from dataclasses import replace
 
 from stretto.events.attempts import ItemPart
 from stretto.events.model import AttemptSucceeded
-from stretto.schedule.state import RunState, StepState
+from stretto.schedule.state import RecipeState, RunState, StepState
 from stretto.templates.render import TooLong, whole_value
 from stretto.templates.scope import MISSING, EndedStep, Scope, StepValue, resolve
 from stretto.text.short import listed
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json, Large
 from stretto.vocabulary.statuses import StepStatus
 
 
 def output_of(state: RunState) -> Json:
-    plan = state.plan
-    if plan.output is not None:
+    return recipe_output(state.recipe, has_ended=state.has_ended)
+
+
+def recipe_output(recipe: RecipeState, *, has_ended: bool = True) -> Json:
+    if recipe.output is not None:
         try:
-            value = whole_value(plan.output, _scope(state))
+            value = whole_value(recipe.output, _scope(recipe))
         except TooLong as error:
             return f"[{error}: read the outputs of the steps]"
         return None if value is MISSING else value
-    if plan.dialect == "structural":
-        return {step.id: _own_output(state, step) for step in state.order}
-    if not state.has_ended:
+    if recipe.dialect == "structural":
+        return {step.own_id: _own_output(recipe, step) for step in recipe.steps.values()}
+    if not has_ended:
         return None
     # Conditions decide which steps run, so the last listed step may not be among them.
-    listed = reversed(state.order)
-    return next((step.output for step in listed if _has_output(state, step)), None)
+    listed = reversed(recipe.steps.values())
+    return next((step.output for step in listed if _has_output(recipe, step)), None)
 
 
-def lack_of_output(state: RunState) -> str:
-    """Why the run has no output; empty when it has one."""
-    template = state.plan.output
+def lack_of_output(recipe: RecipeState) -> str:
+    """Why there is no output; empty when there is one."""
+    who = "the run" if recipe.holder is None else "the workflow"
+    template = recipe.output
     if template is not None:
-        references, scope = template.references, _scope(state)
+        references, scope = template.references, _scope(recipe)
         values = (resolve(each, scope) for each in references)
         if not references or any(value is not MISSING and value is not None for value in values):
             return ""
         named = listed(dict.fromkeys(f"{{{{{each.text}}}}}" for each in references), 4)
-        return f"the run has no output: nothing is there for {named}"
-    if any(_has_output(state, step) for step in state.order):
+        return f"{who} has no output: nothing is there for {named}"
+    if any(_has_output(recipe, step) for step in recipe.steps.values()):
         return ""
-    return "the run has no output: none of its steps gave one"
+    return f"{who} has no output: none of its steps gave one"
 
 
-def _has_output(state: RunState, step: StepState) -> bool:
-    has_ended_well = step.status is StepStatus.SUCCEEDED and not _has_failed(state, step)
+def _has_output(recipe: RecipeState, step: StepState) -> bool:
+    has_ended_well = step.status is StepStatus.SUCCEEDED and not _has_failed(recipe, step)
     return has_ended_well and step.kept_output is not None
 
 
-def _own_output(state: RunState, step: StepState) -> Json:
-    return None if _has_failed(state, step) else step.output
+def _own_output(recipe: RecipeState, step: StepState) -> Json:
+    return None if _has_failed(recipe, step) else step.output
 
 
-def _has_failed(state: RunState, step: StepState) -> bool:
+def _has_failed(recipe: RecipeState, step: StepState) -> bool:
     """Whether the step, or the step that gave a condition its output, has failed. An inlined error
     is meant for later prompts, and is no output of the run."""
     while step.choice is not None:
-        step = state.steps[step.choice]
+        assert step.chosen is not None
+        step = recipe.steps[StepId(step.chosen)]
     return step.status is StepStatus.FAILED
 
 
-def _scope(state: RunState) -> Scope:
-    failed = [step for step in state.order if _has_failed(state, step)]
+def _scope(recipe: RecipeState) -> Scope:
+    failed = [step for step in recipe.steps.values() if _has_failed(recipe, step)]
     if not failed:
-        return state.scope
+        return recipe.scope
     silenced: dict[str, EndedStep] = {
-        step.id: StepValue(
+        step.own_id: StepValue(
             None, step.outputs, step.status, step.error, step.validation, chosen=step.chosen
         )
         for step in failed
     }
-    return replace(state.scope, steps=ChainMap(silenced, state.values))
+    return replace(recipe.scope, steps=ChainMap(silenced, recipe.values))
 
 
 def release_output(state: RunState, event: AttemptSucceeded, large: Large) -> None:

@@ -14,7 +14,7 @@ from stretto.schedule.outcomes import skip
 from stretto.schedule.outputs import lack_of_output
 from stretto.schedule.state import RunState, StepState
 from stretto.schedule.transition import Transition
-from stretto.schedule.work import begin_work, end_part
+from stretto.schedule.work import begin_work, end_part, end_workflow
 from stretto.templates.evaluate import Undecided, decide
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
@@ -27,6 +27,8 @@ def progress(transition: Transition) -> None:
             step, part = ended_parts.popleft()
             if step.status is StepStatus.RUNNING and step.pending is None:
                 end_part(transition, step, part)
+        elif state.done_inside:
+            end_workflow(transition, state.done_inside.popleft())
         elif state.arrived:
             _arrive(transition, state.order[heappop(state.arrived)])
         elif (index := state.ready.pop()) is not None:
@@ -55,7 +57,7 @@ def _arrive(transition: Transition, step: StepState) -> None:
 
 def _is_wanted(transition: Transition, step: StepState) -> bool:
     assert step.planned.when is not None
-    claim = decide(step.planned.when, transition.state.scope)
+    claim = decide(step.planned.when, step.recipe.scope)
     if isinstance(claim, Undecided):
         step.warn(f"'when' is undecided and counts as false: {claim.reason}")
         return False
@@ -121,7 +123,7 @@ def _final_status(state: RunState) -> RunStatus:
     is_complete = all(step.status in _AS_WANTED for step in state.order) and not state.is_partial
     if not is_complete:
         return RunStatus.PARTIAL if _has_success(state) else RunStatus.FAILED
-    if lack := lack_of_output(state):
+    if lack := lack_of_output(state.recipe):
         state.warn(lack)
         return RunStatus.PARTIAL
     if not _has_success(state):

@@ -39,7 +39,7 @@ def with_new_key(state: RunState, command: StartAttempt) -> StartAttempt:
 
 def _request(state: RunState, step: StepState, part: PartState) -> AttemptRequest:
     agent, planned = state.plan.agents[part.agent], step.planned
-    command = _command(state, step, part)
+    command = _command(step, part)
     if command is None:
         prompt, instructions = _compose(state, step, part, agent)
     else:
@@ -96,17 +96,17 @@ def _playbooks(
     return given, [LearnedSkill(name, known[name].description) for name in brief.loadable]
 
 
-def _command(state: RunState, step: StepState, part: PartState) -> CommandRequest | None:
+def _command(step: StepState, part: PartState) -> CommandRequest | None:
     planned = part.brief.command
     if planned is None:
         return None
-    scope = state.scope_with(part.local)
+    scope = step.scope_with(part.local)
     stdin = ""
     if planned.stdin is not None:
-        stdin = _fill(state, step, planned.stdin, scope)
+        stdin = _fill(step, planned.stdin, scope)
     elif part.upstream is not MISSING:
         stdin = as_text(loaded(part.upstream))  # what it judges
-    env = {name: _fill(state, step, value, scope) for name, value in planned.env.items()}
+    env = {name: _fill(step, value, scope) for name, value in planned.env.items()}
     return CommandRequest(planned.run, env, stdin)
 
 
@@ -123,10 +123,10 @@ def _interrupted(part: PartState) -> int | None:
 def _compose(
     state: RunState, step: StepState, part: PartState, agent: PlannedAgent
 ) -> tuple[str, str]:
-    brief, scope = part.brief, state.scope_with(part.local)
-    own = _fill(state, step, agent.prompt, scope)
-    told = _fill(state, step, brief.instruction, scope) if brief.instruction is not None else None
-    given = _default_input(state, part, agent) if told is None else None
+    brief, scope = part.brief, step.scope_with(part.local)
+    own = _fill(step, agent.prompt, scope)
+    told = _fill(step, brief.instruction, scope) if brief.instruction is not None else None
+    given = _default_input(step, part, agent) if told is None else None
 
     def results() -> str:
         return _results(state.steps[before] for before in step.planned.depends_on)
@@ -165,10 +165,10 @@ def _gives_output(step: StepState, part: PartState) -> bool:
             return True
 
 
-def _default_input(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:
+def _default_input(step: StepState, part: PartState, agent: PlannedAgent) -> str | None:
     """The input of an agent for which the step has no instruction of its own."""
     if part.brief.gets_all_prior:
-        return _results(state.order)
+        return _results(step.recipe.steps.values())
     # An agent whose own prompt names the item needs no input heading.
     if part.upstream is MISSING or ("item" in part.local and _uses(agent.prompt, "item")):
         return None
@@ -179,23 +179,26 @@ def _results(steps: Iterable[StepState]) -> str:
     """The outputs of the steps that have ended and have one, under headings. That of a condition
     stands under the id of the step that it chose."""
     ended = (step for step in steps if step.ended_at is not None and step.kept_output is not None)
-    return under_headings((step.id, as_text(step.output)) for step in ended if step.choice is None)
+    return under_headings(
+        (step.own_id, as_text(step.output)) for step in ended if step.choice is None
+    )
 
 
-def _fill(state: RunState, step: StepState, template: Template, scope: Scope) -> str:
+def _fill(step: StepState, template: Template, scope: Scope) -> str:
     if len(template.parts) == 1 and isinstance(template.parts[0], str):
         return template.parts[0]
     rendered = render(template, scope)
     for reference in rendered.missing:
-        if not _is_skipped(state, reference):
+        if not _is_skipped(step, reference):
             step.warn(f"{{{{{reference.text}}}}} is not there and was left empty")
     return rendered.text
 
 
-def _is_skipped(state: RunState, reference: Reference) -> bool:
+def _is_skipped(step: StepState, reference: Reference) -> bool:
     # A step that was routed away has no output, which is no reason for a warning.
-    step = reference.step or state.plan.stored.get(str(reference.path[0]))
-    value = state.values.get(step) if step else None
+    recipe = step.recipe
+    named = reference.step or recipe.scope.stored.get(str(reference.path[0]))
+    value = recipe.values.get(named) if named else None
     return value is not None and value.status == StepStatus.SKIPPED
 
 
@@ -214,12 +217,12 @@ def _arguments(
         return None
     before = (state.steps[id] for id in step.planned.depends_on)
     results = {
-        str(each.id): each.output
+        str(each.own_id): each.output
         for each in before
         if each.ended_at is not None and each.kept_output is not None
     }
     previous = None if part.upstream is MISSING else loaded(part.upstream)
-    return FunctionArguments(dict(state.inputs), results, dict(part.local), previous)
+    return FunctionArguments(dict(step.recipe.scope.inputs), results, dict(part.local), previous)
 
 
 def _model(state: RunState, part: PartState, agent: PlannedAgent) -> str | None:

@@ -15,12 +15,22 @@ from typing import Literal, Protocol, TypeAlias
 
 from stretto.events.attempts import AttemptId, Part, Timer
 from stretto.events.model import Approved, CommandEnded, FailureKind, Rejected
-from stretto.plan.model import Brief, Plan, PlannedCondition, PlannedStep, PlannedSwitch, Target
+from stretto.plan.model import (
+    Brief,
+    DialectName,
+    Plan,
+    PlannedCondition,
+    PlannedStep,
+    PlannedSwitch,
+    PlannedWorkflow,
+    Target,
+)
 from stretto.recipe.model import Policy
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.ready_queue import ReadyQueue
 from stretto.schedule.tool_calls import ToolCallCounts
 from stretto.templates.scope import MISSING, EndedStep, Missing, Scope, StepValue
+from stretto.templates.template import Template
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.json_value import Json, Kept, Large, loaded
 from stretto.vocabulary.setup import Setup
@@ -169,10 +179,26 @@ class Decision:
 
 
 @dataclass(slots=True, eq=False)
+class RecipeState:
+    """The steps of one recipe: that of the run, or that of a workflow step."""
+
+    output: Template | None
+    dialect: DialectName
+    scope: Scope  # what its templates see; its steps are those that have ended
+    values: dict[str, EndedStep]  # the same steps, by the ids that the recipe gives them
+    holder: "StepState | None" = field(default=None, repr=False)  # None: it is the run's own
+    # In listing order, by the ids that the recipe gives them.
+    steps: dict[StepId, "StepState"] = field(default_factory=dict, repr=False)
+    left: int = 0  # steps that have not ended
+
+
+@dataclass(slots=True, eq=False)
 class StepState:
     planned: PlannedStep
     id: StepId
     index: int
+    recipe: RecipeState = field(repr=False)
+    inner: RecipeState | None = field(default=None, repr=False)  # of a workflow step
     status: StepStatus = StepStatus.WAITING
     kept_output: Kept = None
     kept_outputs: dict[str, Json | Large] | None = None  # by branch key
@@ -221,6 +247,23 @@ class StepState:
     # Conditions that chose this step: its output is theirs.
     chosen_by: tuple["StepState", ...] = field(default=(), repr=False)
     needs: int = 0  # edges along which a skip travels: the order of the list is none
+
+    @property
+    def own_id(self) -> StepId:
+        """As the templates of its recipe call it."""
+        return self.planned.own_id
+
+    def scope_with(
+        self, local: Mapping[str, Json], candidate: tuple[StepId, Json] | None = None
+    ) -> Scope:
+        """What its templates see besides: loop variables, and what a loop has produced so far."""
+        scope = self.recipe.scope
+        if not local and candidate is None:
+            return scope
+        steps: Mapping[str, EndedStep] = scope.steps
+        if candidate is not None:
+            steps = ChainMap({candidate[0]: StepValue(candidate[1])}, self.recipe.values)
+        return Scope(scope.inputs, steps, scope.stored, local, scope.run_id)
 
     @property
     def output(self) -> Json:
@@ -296,8 +339,8 @@ class RunState:
     steps: dict[StepId, StepState]  # in listing order
     order: list[StepState]  # the same, by index
     ready: ReadyQueue
-    scope: Scope  # what templates see; its steps are those that have ended
-    values: dict[str, EndedStep]  # the same steps
+    recipe: RecipeState  # the run's own
+    values: dict[str, EndedStep]  # the steps that have ended, those of inner recipes too
     run_id: str = ""
     workspace: str = ""
     setup: Setup | None = (
@@ -318,6 +361,8 @@ class RunState:
     # Parts that ended wait here for their step, so that no ending runs inside another. Between
     # events it is empty.
     ended_parts: deque[tuple[StepState, PartState]] = field(default_factory=deque)
+    # Workflow steps whose inner steps have all ended, and that end now; between events empty.
+    done_inside: deque[StepState] = field(default_factory=deque)
     running: dict[StepId, StepState] = field(default_factory=dict)
     awaiting_approval: dict[StepId, StepState] = field(default_factory=dict)
     asks_for_writers: bool = False  # the run was resumed with permission: ask
@@ -342,17 +387,6 @@ class RunState:
         )
         return sum(overlap for overlap in overlaps if overlap > 0)
 
-    def scope_with(
-        self, local: Mapping[str, Json], candidate: tuple[StepId, Json] | None = None
-    ) -> Scope:
-        """What templates see besides: loop variables, and what a loop has produced so far."""
-        if not local and candidate is None:
-            return self.scope
-        steps: Mapping[str, EndedStep] = self.values
-        if candidate is not None:
-            steps = ChainMap({candidate[0]: StepValue(candidate[1])}, self.values)
-        return Scope(self.inputs, steps, self.plan.stored, local, self.run_id)
-
     @property
     def all_warnings(self) -> tuple[str, ...]:
         told = (f"{step.id}: {text}" for step in self.order for text in step.all_warnings)
@@ -360,7 +394,9 @@ class RunState:
 
 
 def begin(plan: Plan) -> RunState:
-    order = [StepState(planned, planned.id, planned.index) for planned in plan.steps]
+    values: dict[str, EndedStep] = {}
+    own = RecipeState(plan.output, plan.dialect, Scope(steps=values, stored=plan.stored), values)
+    order = _step_states(plan, own)
     steps = {step.id: step for step in order}
     for step in order:
         if step.planned.merge_after is not None:
@@ -372,13 +408,12 @@ def begin(plan: Plan) -> RunState:
     # The steps of a dense layer share their edges, and are entered as one.
     for _, some in groupby(order, key=lambda step: id(step.planned.edges)):
         _enter(list(some), steps)
-    values: dict[str, EndedStep] = {}
     return RunState(
         plan=plan,
         steps=steps,
         order=order,
         ready=ReadyQueue([planned.claims for planned in plan.steps], plan.width),
-        scope=Scope(steps=values, stored=plan.stored),
+        recipe=own,
         values=values,
         arrived=[step.index for step in order if step.unmet == 0],
     )
@@ -389,9 +424,28 @@ def _enter(sharing: list[StepState], steps: Mapping[StepId, StepState]) -> None:
     edges = sharing[0].planned.edges
     needs = sum([reason != "listed before" for reason in edges.values()])
     for step in sharing:
-        step.unmet, step.needs = len(edges), needs
+        # A step of an inner recipe waits for the workflow step to start as well.
+        step.unmet = len(edges) + (step.recipe.holder is not None)
+        step.needs = needs
     for before in edges:
         steps[before].dependents.extend(sharing)
+
+
+def _step_states(plan: Plan, own: RecipeState) -> list[StepState]:
+    """In listing order, in which a workflow step stands before those of its recipe."""
+    recipes: dict[StepId | None, RecipeState] = {None: own}
+    order = []
+    for planned in plan.steps:
+        step = StepState(planned, planned.id, planned.index, recipes[planned.inside])
+        step.recipe.steps[step.own_id] = step
+        step.recipe.left += 1
+        order.append(step)
+        if isinstance(work := planned.work, PlannedWorkflow):
+            values: dict[str, EndedStep] = {}
+            scope = Scope(steps=values, stored=work.stored)
+            step.inner = RecipeState(work.output, work.dialect, scope, values, step)
+            recipes[planned.id] = step.inner
+    return order
 
 
 def _step_targets(work: PlannedCondition | PlannedSwitch) -> list[StepId]:

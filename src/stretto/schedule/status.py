@@ -4,7 +4,7 @@ from typing import cast
 
 from stretto.events.attempts import RetryTimer, RunTimer, StepTimer
 from stretto.plan.model import PlannedStep
-from stretto.schedule.state import RunState, StepState
+from stretto.schedule.state import RecipeState, RunState, StepState
 from stretto.text.short import listed
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import StepId
@@ -22,8 +22,22 @@ def step_word(
         return "interrupted"
     if step.pending is not None:
         return "merging"
+    if step.inner is not None:
+        return _word_of_workflow(step.inner)
     # Whatever is at work has an open attempt, so a running step without one waits for its next.
     return "running" if step.open_attempts else "retrying"
+
+
+def _word_of_workflow(inner: RecipeState) -> StepWord:
+    """It waits where only a person can let one of its steps go on, as a run does."""
+    under_way = [each for each in inner.steps.values() if each.ended_at is None]
+    waits_for_person = any(
+        each.awaits_approval
+        or (step_word(each) == "waiting" and each.inner and each.started_at is not None)
+        for each in under_way
+    )
+    is_at_work = any(step_word(each) in ("running", "retrying", "merging") for each in under_way)
+    return "waiting" if waits_for_person and not is_at_work else "running"
 
 
 def run_word(state: RunState, is_driven: bool, now: float | None = None) -> str:
@@ -44,7 +58,9 @@ def overdue_timers(state: RunState, now: float) -> list[RunTimer | StepTimer]:
 def is_overdue(state: RunState, step: StepId, now: float | None) -> bool:
     """Whether a deadline that ends the step has passed while no process drove the run."""
     late = [] if now is None else overdue_timers(state, now)
-    return any(isinstance(timer, RunTimer) or timer.step == step for timer in late)
+    return any(
+        isinstance(timer, RunTimer) or f"{step}/".startswith(f"{timer.step}/") for timer in late
+    )
 
 
 def why_waiting(state: RunState, step: StepId) -> str:
@@ -54,12 +70,17 @@ def why_waiting(state: RunState, step: StepId) -> str:
         return ""
     if found.awaits_approval:
         return "awaits approval"
+    if found.inner is not None and found.status is StepStatus.RUNNING:
+        asking = [each for each in state.awaiting_approval if each.startswith(f"{step}/")]
+        return f"waits for approval of {listed(asking)}" if step_word(found) == "waiting" else ""
     if found.status is StepStatus.RUNNING:
         return _why_paused(state, found)
     if state.started_at is None:
         return "waits for the run to start"
     if found.unmet:
-        befores = (state.steps[before] for before in found.planned.depends_on)
+        befores = [state.steps[before] for before in found.planned.depends_on]
+        if found.recipe.holder is not None and found.recipe.holder.started_at is None:
+            befores.append(found.recipe.holder)
         return f"waits for {listed(step.id for step in befores if step.ended_at is None)}"
     return _why_ready(state, found)
 

@@ -11,6 +11,7 @@ from stretto.events.attempts import (
     StepTimer,
     Timer,
 )
+from stretto.plan.model import PlannedWorkflow
 from stretto.schedule.attempts import retry_now, time_out_attempt
 from stretto.schedule.outcomes import fail, stop_run
 from stretto.schedule.state import FailureReason, PartState, RunState, StepState
@@ -45,11 +46,19 @@ def _part_of(state: RunState, attempt: AttemptId) -> tuple[StepState, PartState]
 
 
 def _time_out_step(transition: Transition, step: StepState) -> None:
-    said = f"the step timed out after {format_duration(step.planned.timeout_seconds or 0)}"
+    said = f"the step timed out after {format_duration(_limit_of(step))}"
     if step.awaits_approval:
         said += ", while it awaited approval"
     failure = FailureReason("timeout", said + _waited_for(step))
     fail(transition, step, failure, step.planned.on_failure)
+
+
+def _limit_of(step: StepState) -> float:
+    """The shorter one of the step's own timeout and that of its recipe."""
+    work, own = step.planned.work, step.planned.timeout_seconds
+    recipe = work.timeout_seconds if isinstance(work, PlannedWorkflow) else None
+    is_recipes = recipe is not None and step.started_at is not None
+    return min((each for each in (own, recipe if is_recipes else None) if each), default=0.0)
 
 
 def _waited_for(step: StepState) -> str:
@@ -68,8 +77,12 @@ def _last_trouble(part: PartState) -> str:
 
 
 def deadline_of(state: RunState, attempt: AttemptId) -> float | None:
-    """When the first timer ends this attempt: its own, its step's or the run's."""
-    timers = (RUN_TIMER, StepTimer(attempt.step), AttemptTimer(attempt))
+    """When the first timer ends this attempt: its own, that of a step around it, or the run's."""
+    timers: list[Timer] = [RUN_TIMER, AttemptTimer(attempt)]
+    step: StepState | None = state.steps[attempt.step]
+    while step is not None:
+        timers.append(StepTimer(step.id))
+        step = step.recipe.holder
     return min((state.timers[each] for each in timers if each in state.timers), default=None)
 
 

@@ -40,12 +40,30 @@ def end_step(transition: Transition, step: StepState, status: StepStatus) -> Non
         # An attempt that was told to stop may write until it confirms that it has stopped.
         if step.open_attempts == 0:
             state.ready.release_files(step.index)
-    if step.planned.timeout_seconds is not None:
+    if step.planned.timeout_seconds is not None or step.inner is not None:
         transition.clear_timer(StepTimer(step.id))
     stop_asking(transition, step)
     step.status = status
     step.ended_at = transition.at
     state.values[step.id] = step
+    if step.inner is not None and status is not StepStatus.SUCCEEDED:
+        _end_inside(transition, step, status)
+    recipe = step.recipe
+    if recipe.holder is not None:
+        recipe.values[step.own_id] = step
+        recipe.left -= 1
+        if not recipe.left and recipe.holder.status is StepStatus.RUNNING:
+            state.done_inside.append(recipe.holder)
+
+
+def _end_inside(transition: Transition, holder: StepState, status: StepStatus) -> None:
+    """The steps of a workflow step that ends early, as far as none has begun them."""
+    assert holder.inner is not None
+    own = StepStatus.CANCELLED if status is StepStatus.FAILED else status
+    for step in holder.inner.steps.values():
+        if step.status is StepStatus.WAITING:
+            step.reason = holder.reason or f"{holder.id} failed"
+            end_step(transition, step, own)
 
 
 def stop_asking(transition: Transition, step: StepState) -> None:

@@ -1,6 +1,7 @@
 """The kinds of work a step can have, and what each does with the parts it is made of."""
 
 from collections.abc import Mapping
+from heapq import heappush
 from typing import assert_never
 
 from stretto.events.attempts import (
@@ -9,6 +10,7 @@ from stretto.events.attempts import (
     BranchPart,
     CheckPart,
     ItemPart,
+    StepTimer,
     TryPart,
 )
 from stretto.events.model import FailureKind
@@ -20,21 +22,25 @@ from stretto.plan.model import (
     PlannedMap,
     PlannedParallel,
     PlannedSwitch,
+    PlannedWorkflow,
     Target,
 )
+from stretto.plan.workflow_steps import inner_inputs
 from stretto.schedule.attempts import start_part
 from stretto.schedule.changes import writes_here
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
+from stretto.schedule.outputs import lack_of_output, recipe_output
 from stretto.schedule.state import FailureReason, MapItems, PartState, StepState
-from stretto.schedule.transition import Transition, close_run
+from stretto.schedule.transition import Transition, close_run, end_step
 from stretto.templates.evaluate import Undecided, decide, evaluate
 from stretto.templates.json_text import find_json, kind_of
 from stretto.templates.likeness import same, truth
+from stretto.templates.render import TooLong
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import PathPart, Reference
 from stretto.text.short import listed, show_json
 from stretto.vocabulary.json_value import Gathered, Json, Large
-from stretto.vocabulary.statuses import RunStatus
+from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 
 def begin_work(transition: Transition, step: StepState) -> None:
@@ -50,6 +56,8 @@ def begin_work(transition: Transition, step: StepState) -> None:
             _begin_loop(transition, step, work)
         case PlannedMap():
             _begin_map(transition, step, work)
+        case PlannedWorkflow():
+            _begin_workflow(transition, step, work)
         case _:
             assert_never(work)
 
@@ -72,6 +80,8 @@ def end_part(transition: Transition, step: StepState, part: PartState) -> None:
             _end_loop_part(transition, step, work, part)
         case PlannedMap():
             _end_map_part(transition, step, work, part)
+        case PlannedWorkflow():
+            raise AssertionError("a workflow step has no parts")
         case _:
             assert_never(work)
 
@@ -159,13 +169,20 @@ def _branches_failure(step: StepState) -> FailureReason:
 def _begin_condition(
     transition: Transition, step: StepState, work: PlannedCondition | PlannedSwitch
 ) -> None:
-    target = target_of(step, work, transition.state.scope)
-    step.chosen = target.name if target else None
+    target = target_of(step, work, step.recipe.scope)
+    step.chosen = _chosen_name(transition, target)
     if target is not None and target.brief is not None:
         start_part(transition, step, WHOLE_STEP, target.brief)
         return
     step.choice = target.step if target else None
     succeed(transition, step, None)
+
+
+def _chosen_name(transition: Transition, target: Target | None) -> str | None:
+    """As the recipe calls it."""
+    if target is None or target.step is None:
+        return target.name if target else None
+    return transition.state.steps[target.step].own_id
 
 
 def target_of(
@@ -268,7 +285,7 @@ def _is_loop_done(
 ) -> bool:
     if work.until is None:
         return True
-    scope = transition.state.scope_with(part.local, candidate=(step.id, part.output))
+    scope = step.scope_with(part.local, candidate=(step.own_id, part.output))
     claim = decide(work.until, scope)
     if isinstance(claim, Undecided):
         step.warn(f"'until' is undecided and counts as false: {claim.reason}")
@@ -297,7 +314,7 @@ def _feedback(step: StepState, work: PlannedLoop, verdict: Json) -> Json:
     if work.feedback is not None:
         path = work.feedback.path
         # Inside the loop, the step's own output means the verdict.
-        paths.insert(0, path[3:] if path[:2] == ("steps", step.id) else path)
+        paths.insert(0, path[3:] if path[:2] == ("steps", step.own_id) else path)
     for path in paths:
         value = resolve(Reference("", ("verdict", *path), 0), Scope(local={"verdict": verdict}))
         if value is not MISSING and value is not None:
@@ -310,7 +327,7 @@ MOST_EQUAL_FAILURES = 5
 
 
 def _begin_map(transition: Transition, step: StepState, work: PlannedMap) -> None:
-    values = elements_of(work, transition.state.scope)
+    values = elements_of(work, step.recipe.scope)
     if not isinstance(values, list):
         _fail_map(transition, step, f"{work.over.text} is {_describe(values)}, not a list")
     elif len(values) > work.max_items:
@@ -436,3 +453,49 @@ def _describe(value: Json | Missing) -> str:
         # Nearly always the answer of a step that was not asked for JSON.
         return f"text without a JSON list in it ({show_json(value, 60)})"
     return "missing" if value is MISSING else kind_of(value)
+
+
+def _begin_workflow(transition: Transition, step: StepState, work: PlannedWorkflow) -> None:
+    """Its own steps may start as soon as its inputs fit."""
+    inner = step.inner
+    assert inner is not None
+    inputs = given_inputs(step, work)
+    if isinstance(inputs, str):
+        error = f"workflow '{work.name}' cannot start: {inputs}"
+        fail(transition, step, FailureReason("refused", error), step.planned.on_failure)
+        return
+    inner.scope.inputs, inner.scope.run_id = inputs, transition.state.run_id
+    if work.timeout_seconds is not None:
+        due_at, timer = transition.at + work.timeout_seconds, StepTimer(step.id)
+        transition.set_timer(timer, min(due_at, transition.state.timers.get(timer, due_at)))
+    for each in inner.steps.values():
+        each.unmet -= 1
+        if not each.unmet:
+            heappush(transition.state.arrived, each.index)
+
+
+def given_inputs(step: StepState, work: PlannedWorkflow) -> dict[str, Json] | str:
+    """The inputs of a workflow step as they are now, or in words why they do not fit."""
+    try:
+        inputs, problems = inner_inputs(work, step.recipe.scope)
+    except TooLong as error:
+        return str(error)
+    return "; ".join(each.message for each in problems) if problems else inputs
+
+
+def end_workflow(transition: Transition, step: StepState) -> None:
+    """All steps in it have ended."""
+    inner = step.inner
+    if inner is None or step.status is not StepStatus.RUNNING:
+        return
+    cut_off = [each for each in inner.steps.values() if each.status is StepStatus.CANCELLED]
+    if cut_off:  # no recipe cancels its own steps without failing: the run is closing
+        step.reason = transition.state.closing_reason or cut_off[0].reason
+        end_step(transition, step, StepStatus.CANCELLED)
+    elif lack := lack_of_output(inner):
+        failed = [each for each in inner.steps.values() if each.error]
+        error = f"step '{failed[0].id}' failed: {failed[0].error}" if failed else lack
+        error = f"workflow '{step.id}' gave no output: {error}"
+        fail(transition, step, FailureReason("error", error), step.planned.on_failure)
+    else:
+        succeed(transition, step, recipe_output(inner))

@@ -17,6 +17,7 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+MOST_LEVELS = 8  # recipes that stand in one another, the outermost one included
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from stretto.plan.model import (
     PlannedParallel,
     PlannedSwitch,
     PlannedWork,
+    PlannedWorkflow,
 )
 from stretto.ports.allowance import CallEstimate, NothingLeft
 from stretto.ports.clock import Clock
@@ -264,7 +265,7 @@ def check_names(script: Script, plan: Plan) -> None:
         return  # the replies are for the recipe that is drafted, which nobody knows yet
     parts = {str(step.id): _parts(step.work) for step in plan.steps}
     for name in script.replies:
-        step, slash, part = name.partition("/")
+        step, part = _split(name, parts)
         if step not in parts:
             hint = did_you_mean(step, parts) or f"its steps: {listed(parts)}"
             raise InvalidUsage(
@@ -273,12 +274,24 @@ def check_names(script: Script, plan: Plan) -> None:
         if plan.step(StepId(step)).is_command:
             said = f"the script names '{name}', but step '{step}' runs a command"
             raise InvalidUsage(said, hint="remove that reply: a command runs whatever the model is")
-        if slash and not any(re.fullmatch(known, part) for known in parts[step]):
+        if isinstance(plan.step(StepId(step)).work, PlannedWorkflow):
+            said = f"the script names '{name}', but step '{step}' is a workflow"
+            raise InvalidUsage(said, hint=f"name a step in it, such as {step}/…")
+        if part and not any(re.fullmatch(known, part) for known in parts[step]):
             known = [each.replace(r"\d+", "N").replace("\\", "") for each in parts[step]]
             hint = did_you_mean(part, known) or f"its parts: {listed(known) or 'none'}"
             raise InvalidUsage(
                 f"the script names '{name}', but step '{step}' has no such part", hint=hint
             )
+
+
+def _split(name: str, steps: Collection[str]) -> tuple[str, str]:
+    """The step and the part that a reply names. The id of a step may have slashes."""
+    step, part = name, ""
+    while step not in steps and "/" in step:
+        step, _, last = step.rpartition("/")
+        part = f"{last}/{part}" if part else last
+    return (step, part) if step in steps else (name, "")
 
 
 def _parts(work: PlannedWork) -> list[str]:
@@ -290,7 +303,7 @@ def _parts(work: PlannedWork) -> list[str]:
             return [r"try\.\d+", *([r"check\.\d+"] if work.validator else [])]
         case PlannedMap():
             return [r"item\.\d+\.stage\.\d+", *(["reduce"] if work.reducer else [])]
-        case PlannedDelegation() | PlannedCondition() | PlannedSwitch():
+        case PlannedDelegation() | PlannedCondition() | PlannedSwitch() | PlannedWorkflow():
             return []
 
 
