@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from stretto.agents.agent_files import load_catalog
+from stretto.assembly.project import Project
 from stretto.documents.document import read_text
 from stretto.plan.build import Problems, build
 from stretto.problems.render import as_text
@@ -17,7 +17,7 @@ from stretto.report.report import report_as_json
 from stretto.testing.recipes import run_recipe
 from support.doc_pages import DOCS, ROOT, Block, all_pages, anchors_of, blocks_of, prose_of
 
-CATALOG = load_catalog((), Path("."))
+CATALOG = Project(DOCS, {"STRETTO_HOME": str(DOCS / "none")}).catalog()
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 STEPS = re.compile(r'^\s*"?steps"?\s*:', re.MULTILINE)
 
@@ -32,7 +32,12 @@ def data_blocks() -> list[tuple[str, Block]]:
 
 
 def recipes() -> list[tuple[str, Block]]:
-    return [(where, block) for where, block in data_blocks() if STEPS.search(block.text)]
+    """But for the files on the page of a problem, which are tried there."""
+    return [
+        (where, block)
+        for where, block in data_blocks()
+        if STEPS.search(block.text) and not block.mark.endswith(".yaml")
+    ]
 
 
 @pytest.mark.parametrize(("where", "block"), recipes(), ids=[where for where, _ in recipes()])

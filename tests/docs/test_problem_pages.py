@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.agent_files import load_catalog
+from stretto.assembly.project import Project
 from stretto.cli.terminal import print_problems, print_warnings
 from stretto.plan.build import Problems, build
 from stretto.plan.model import Plan
@@ -17,7 +17,7 @@ from support.doc_pages import DOCS, ROOT, Block, blocks_of
 from support.problem_codes import TITLES
 
 PAGES = DOCS / "problems"
-CATALOG = load_catalog((), ROOT)
+CATALOG = Project(DOCS, {"STRETTO_HOME": str(DOCS / "none")}).catalog()
 SOURCES = list((ROOT / "src/stretto").rglob("*.py"))
 NO_EXAMPLE = re.compile(r"<!-- example: none, \S.* -->")
 
@@ -119,8 +119,8 @@ def test_a_console_block_shows_what_the_commands_print(code: str, tmp_path: Path
     blocks = blocks_of(page_of(code))
     assert any(code in block.text for block in blocks if block.language == "console")
     for block in blocks:
-        if block.mark == "recipe.yaml":
-            (console.folder / "recipe.yaml").write_text(block.text, encoding="utf-8")
+        if block.mark.endswith(".yaml"):
+            (console.folder / block.mark).write_text(block.text, encoding="utf-8")
         elif block.language == "console":
             for command, shown in commands_of(block):
                 printed, exit_code = console.run(command)

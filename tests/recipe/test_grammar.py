@@ -1,6 +1,7 @@
 """Every key of the grammar is read into the model (RECIPES §2, §3, §4)."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from jsonschema import Draft7Validator
@@ -29,7 +30,7 @@ from stretto.recipe.model import (
     Validation,
 )
 from stretto.recipe.read import read_recipe
-from support.recipes import RECIPES, problem_of, problems_of, recipe_of
+from support.recipes import CATALOG, RECIPES, Shelf, problem_of, problems_of, recipe_of
 
 EVERYTHING = """\
 $schema: https://example.org/stretto.json
@@ -130,6 +131,7 @@ steps:
   - {id: e, map: {over: "[1]", stages: [{agent: writer, task: x}]}}
   - {id: f, run: ls, env: {A: x}, stdin: x, effect: idempotent}
   - {id: g, loop: {agent: writer, validator: {run: ls, env: {A: x}, stdin: x, effect: in_doubt}}}
+  - {id: h, workflow: other, inputs: {a: x, b: [1]}}
 """
 ENVELOPE = """\
 $schema: x
@@ -283,14 +285,18 @@ def test_other_words_for_the_same_are_read_the_same():
     assert recipe.name == "other"
     assert recipe.timeout_seconds == 9
     assert [each.name for each in recipe.inputs] == ["topic"]
-    assert [step.instruction for step in recipe.steps] == ["x", *[None] * 6]
+    assert [step.instruction for step in recipe.steps] == ["x", *[None] * 7]
     recipe = recipe_of(ENVELOPE)
     assert (recipe.name, recipe.description, recipe.version) == ("other-name", "Head", "1.0.0")
     assert [each.name for each in recipe.inputs] == ["a", "b"]
 
 
 def test_the_recipes_of_this_file_are_good_ones():
-    assert problems_of(EVERYTHING) == problems_of(OTHER_WORDS) == problems_of(ENVELOPE) == ()
+    assert problems_of(EVERYTHING) == problems_of(ENVELOPE) == ()
+    used = (
+        "name: other\ninputs: {a: {}, b: {type: json}}\nsteps: [{id: x, agent: writer, prompt: x}]"
+    )
+    assert problems_of(OTHER_WORDS, catalog=replace(CATALOG, recipes=Shelf(other=used))) == ()
 
 
 def mappings(node: Node | None) -> list[MapNode]:

@@ -5,12 +5,30 @@ from pathlib import Path
 
 from stretto.plan.build import DEFAULT_WIDTH, Problems, build
 from stretto.plan.catalog import Catalog
+from stretto.plan.inputs import Misfit
 from stretto.plan.model import Plan, PlannedStep
 from stretto.problems import Problem
 from stretto.recipe.model import Agent, Recipe
 from stretto.recipe.read import read_recipe
 from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
+
+
+class Shelf:
+    """Recipes that `workflow:` steps can name, as text by name; no file is read."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = texts
+
+    def find(self, named: str, user: Recipe, outermost: Recipe) -> Recipe | Misfit:
+        name = named.removesuffix(".yaml")
+        if name not in self.texts:
+            return Misfit("RCP143", f"there is no workflow '{named}'", "")
+        return read_recipe(self.texts[name], f"{name}.yaml")
+
+    def identity(self, recipe: Recipe) -> str:
+        return recipe.source.file
+
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 _READING = ("Read", "Glob", "Grep")

@@ -20,12 +20,16 @@ from stretto.report.diagrams import draw
     default="ascii",
     help="ascii is the default.",
 )
+@click.option("--expand", "is_expanded", is_flag=True, help="Draw the steps of workflow steps too.")
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns of an ascii drawing.")
 @json_option
-def command(recipe: str, form: str, width: int | None, as_json: bool) -> None:
-    """Draw a recipe: ascii for the terminal, mermaid, dot or svg for documents."""
+def command(recipe: str, form: str, is_expanded: bool, width: int | None, as_json: bool) -> None:
+    """Draw a recipe: ascii for the terminal, mermaid, dot or svg for documents.
+
+    A step that is another workflow is one box; --expand draws the steps in it."""
     plan = open_plan(open_project(), recipe)
-    drawing = draw(plan, form, width or terminal_width())  # type: ignore[arg-type]
+    columns = width or terminal_width()
+    drawing = draw(plan, form, columns, is_expanded=is_expanded)  # type: ignore[arg-type]
     if as_json:
         print_json({"ok": True, "workflow": plan.name, "format": form, "graph": drawing})
     else:

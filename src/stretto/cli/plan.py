@@ -139,6 +139,7 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
     title = f"{number}. {step['id']} ({step['type']})"
     seconds = step["timeout_seconds"]
     facts = [
+        ("recipe", _recipe(step)),
         ("waits for", ", ".join(step["depends_on"])),
         ("runs when", step["when"] or ""),
         ("gate", "a person must allow it" if step["gate"] else ""),
@@ -151,6 +152,8 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
         ("stored as", step["store_as"] or ""),
     ]
     lines = [title, *(f"   {line}" for line in columns([(k, v) for k, v in facts if v], margin=3))]
+    for name, value in step.get("inputs", {}).items():
+        lines.append(f"   gives {name}: {show_json(value, 200)}")
     for each in step["delegations"]:
         model = f", model {each['model']}" if each["model"] else ""
         tools = f", tools {' '.join(each['tools'])}" if each["tools"] else ""
@@ -161,6 +164,16 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
         lines += [f"     {line}" for line in columns(list(_terms(each)))]
         lines += [f"     │ {line}" for line in _prompt_lines(each["prompt"], full)]
     return [*lines, ""]
+
+
+def _recipe(step: dict) -> str:  # type: ignore[type-arg]
+    used = step.get("workflow")
+    if not used:
+        return ""
+    version = f" {used['version']}" if used["version"] else ""
+    return (
+        f"{used['name']}{version}, {used['file'] or 'given as text'}, digest {used['digest'][:12]}"
+    )
 
 
 def _end(step: dict) -> str:  # type: ignore[type-arg]
@@ -234,6 +247,8 @@ def _tries(retry: dict) -> str:  # type: ignore[type-arg]
 
 
 def _files(step: dict) -> str:  # type: ignore[type-arg]
+    if step["type"] == "workflow":
+        return ""  # those of its steps
     if step["posture"] == "read_only":
         return f"reads {', '.join(step['read_set'])}"
     return f"writes {', '.join(step['write_set'])} ({step['workspace_mode']})"

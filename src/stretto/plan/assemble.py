@@ -207,19 +207,8 @@ class _Assembly:
                 return PlannedDelegation(self._brief(named))
             case ShellCommand():
                 return PlannedDelegation(self._command_brief(work))
-            case Parallel(branches, wait):
-                keys = work.output_keys
-                return PlannedParallel(
-                    tuple(
-                        PlannedBranch(
-                            key,
-                            self._brief(branch.agent, branch.instruction, branch.instruction_at),
-                        )
-                        for key, branch in zip(keys, branches, strict=True)
-                        if branch.agent
-                    ),
-                    wait,
-                )
+            case Parallel():
+                return self._parallel(work)
             case Condition():
                 return PlannedCondition(
                     self._expression((*at, "condition", "eval")),
@@ -238,16 +227,28 @@ class _Assembly:
             case Map():
                 return self._map(work)
             case RecipeUse():
-                parsed, at = self.draft.parsed, (*at, "inputs")
-                texts = {name for name, value in work.inputs.items() if isinstance(value, str)}
-                return PlannedWorkflow(
-                    {
-                        name: cast(Template, parsed[*at, name])
-                        for name in work.inputs
-                        if name in texts
-                    },
-                    {name: value for name, value in work.inputs.items() if name not in texts},
+                return self._workflow(work)
+
+    def _workflow(self, work: RecipeUse) -> PlannedWorkflow:
+        parsed, at = self.draft.parsed, (*self.written.at, "inputs")
+        texts = [name for name, value in work.inputs.items() if isinstance(value, str)]
+        return PlannedWorkflow(
+            {name: cast(Template, parsed[*at, name]) for name in texts},
+            {name: value for name, value in work.inputs.items() if name not in texts},
+        )
+
+    def _parallel(self, work: Parallel) -> PlannedParallel:
+        branches = zip(work.output_keys, work.branches, strict=True)
+        return PlannedParallel(
+            tuple(
+                PlannedBranch(
+                    key, self._brief(branch.agent, branch.instruction, branch.instruction_at)
                 )
+                for key, branch in branches
+                if branch.agent
+            ),
+            work.wait,
+        )
 
     def _loop(self, work: Loop) -> PlannedLoop:
         assert work.agent is not None

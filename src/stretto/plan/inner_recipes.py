@@ -184,7 +184,8 @@ def _check_given(draft: Draft, step: Step, use: RecipeUse, inner: Checked) -> No
             draft.problem_at("RCP147", (*at, name), message, hint)
         else:
             _check_value(draft, (*at, name), declared[name], value)
-    for each in declared.values():
+    has_slip = any(name not in declared for name in use.inputs)  # which is told once
+    for each in () if has_slip else declared.values():
         is_given = use.inputs.get(each.name) is not None
         if each.is_required and not each.has_default and not is_given:
             message = f"workflow '{use.named}' needs the input '{each.name}'"

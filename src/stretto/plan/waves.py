@@ -10,7 +10,8 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from stretto.plan.claims import ConflictIndex
-from stretto.plan.model import Plan, PlannedMap, PlannedParallel, PlannedStep
+from stretto.plan.model import Plan, PlannedMap, PlannedParallel, PlannedStep, PlannedWorkflow
+from stretto.plan.workflow_steps import precedence
 from stretto.vocabulary.ids import StepId
 
 _UNKNOWN: Mapping[StepId, int] = {}
@@ -21,14 +22,8 @@ _Choices: TypeAlias = Mapping[StepId, StepId]
 def waves(plan: Plan, lengths: Mapping[StepId, int] = _UNKNOWN) -> tuple[tuple[StepId, ...], ...]:
     """`lengths`: of the lists of maps, as far as they are known."""
     index = ConflictIndex([step.claims for step in plan.steps])
-    choices = choices_of(plan)
-    waits_for = [len(set(step.depends_on)) for step in plan.steps]
-    after: defaultdict[StepId, list[int]] = defaultdict(list)
-    for step in plan.steps:
-        for before in set(step.depends_on):
-            after[before].append(step.index)
-    ready = [i for i, count in enumerate(waits_for) if count == 0]  # a heap: in listing order
-    result = []
+    choices, waiting = choices_of(plan), _Waiting(plan)
+    ready, result = waiting.ready, list[tuple[StepId, ...]]()
     while ready:
         wave, held_back, free = list[int](), list[int](), plan.width
         # Where nothing is free, there is still room for a rival: it runs instead, not besides.
@@ -44,14 +39,35 @@ def waves(plan: Plan, lengths: Mapping[StepId, int] = _UNKNOWN) -> tuple[tuple[S
             else:
                 wave.append(i)
                 free -= more
+                if isinstance(plan.steps[i].work, PlannedWorkflow):
+                    waiting.free(i)  # it takes no time itself: the first steps in it start with it
         for i in held_back:
             heappush(ready, i)
-        for follower in (follower for i in wave for follower in after[plan.steps[i].id]):
-            waits_for[follower] -= 1
-            if waits_for[follower] == 0:
-                heappush(ready, follower)
+        for i in wave:
+            if not isinstance(plan.steps[i].work, PlannedWorkflow):
+                waiting.free(i)
         result.append(tuple(plan.steps[i].id for i in wave))
     return tuple(result)
+
+
+class _Waiting:
+    """Which steps wait for how many others; `ready`: those that wait for none, in listing order."""
+
+    def __init__(self, plan: Plan) -> None:
+        befores = precedence(plan)
+        self._waits_for = [len(befores[step.id]) for step in plan.steps]
+        self._followers: defaultdict[int, list[int]] = defaultdict(list)
+        place = {step.id: step.index for step in plan.steps}
+        for step in plan.steps:
+            for before in befores[step.id]:
+                self._followers[place[before]].append(step.index)
+        self.ready = [i for i, count in enumerate(self._waits_for) if count == 0]  # a heap
+
+    def free(self, i: int) -> None:
+        for follower in self._followers[i]:
+            self._waits_for[follower] -= 1
+            if self._waits_for[follower] == 0:
+                heappush(self.ready, follower)
 
 
 def places_of(step: PlannedStep, lengths: Mapping[StepId, int] = _UNKNOWN) -> int:
@@ -61,6 +77,8 @@ def places_of(step: PlannedStep, lengths: Mapping[StepId, int] = _UNKNOWN) -> in
             return len(branches)
         case PlannedMap(batch_size=size, max_items=most):
             return min(size, lengths.get(step.id, most))
+        case PlannedWorkflow():
+            return 0
         case _:
             return 1
 
@@ -78,11 +96,13 @@ def choices_of(plan: Plan) -> list[_Choices]:
         waiting = [first.id]
         while waiting:
             step = by_id[waiting[-1]]
-            unknown = [id for id in step.edges if id not in known]
+            needed = (*step.edges, *((step.inside,) if step.inside is not None else ()))
+            unknown = [id for id in needed if id not in known]
             if unknown:
                 waiting.extend(unknown)
             else:
-                known[waiting.pop()] = _choices(step, known)
+                around = known[step.inside] if step.inside is not None else {}
+                known[waiting.pop()] = {**around, **_choices(step, known)}
     return [known[step.id] for step in plan.steps]
 
 

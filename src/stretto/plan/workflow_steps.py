@@ -147,6 +147,25 @@ def inner_steps(plan: Plan, id: StepId) -> tuple[PlannedStep, ...]:
     return tuple(step for step in plan.steps if step.id.startswith(f"{id}/"))
 
 
+def precedence(plan: Plan) -> dict[StepId, tuple[StepId, ...]]:
+    """What goes before each step if a workflow step begins before those in it, and whoever waits for
+    a workflow step waits for the last ones in it."""
+    ends: dict[StepId, tuple[StepId, ...]] = {}
+    followed = {before for step in plan.steps for before in step.edges}
+    for step in reversed(plan.steps):  # what stands in a workflow step is listed after it
+        own = ends.setdefault(step.id, ())
+        ends[step.id] = (step.id, *own)
+        if step.inside is not None and step.id not in followed:
+            ends[step.inside] = (*ends[step.id], *ends.get(step.inside, ()))
+    found = {}
+    for step in plan.steps:
+        befores = dict.fromkeys(end for before in step.edges for end in ends[before])
+        if not befores and step.inside is not None:
+            befores[step.inside] = None
+        found[step.id] = tuple(befores)
+    return found
+
+
 def known_scopes(plan: Plan, inputs: Mapping[str, Json]) -> dict[StepId | None, Scope]:
     """What templates see before the run: those of the plan (None), and those in each workflow step."""
     scopes: dict[StepId | None, Scope] = {None: Scope(inputs=inputs, stored=plan.stored)}

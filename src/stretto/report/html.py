@@ -214,16 +214,25 @@ def _issue(issue: Issue, places: dict[str, str]) -> Html:
 
 
 def _graph(report: Report, plan: Plan) -> Html:
+    box = _drawing(report, plan, is_expanded=False)
+    drawn = sum(step.inside is None for step in plan.steps)
+    if drawn > _MOST_OPEN_BOXES:
+        box = folded(f"The graph of {drawn:,} steps", box)
+    if drawn == len(plan.steps):
+        return box
+    inner = _drawing(report, plan, is_expanded=True)
+    return join([box, folded(f"With the steps of its workflows: {len(plan.steps):,}", inner)])
+
+
+def _drawing(report: Report, plan: Plan, is_expanded: bool) -> Html:
     statuses = {step.id: step.status for step in report.steps}
-    drawing = draw_run(plan, statuses, _places(report))
+    drawing = draw_run(plan, statuses, _places(report), is_expanded=is_expanded)
     # Inside a page the name space says nothing, and no address at all is easiest to check.
     drawing = drawing.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)
     width = re.search(r' width="(\d+)"', drawing)
     least = f"min-width:{int(width[1]) * _SMALLEST_SCALE:.0f}px" if width else False
-    box = scrolling(tag("div", trusted(drawing), style=least), "Graph of the steps", "graph")
-    if len(plan.steps) <= _MOST_OPEN_BOXES:
-        return box
-    return folded(f"The graph of {len(plan.steps):,} steps", box)
+    name = "Graph of all steps" if is_expanded else "Graph of the steps"
+    return scrolling(tag("div", trusted(drawing), style=least), name, "graph")
 
 
 def _steps(report: Report, logs: Transcripts) -> Html:

@@ -208,7 +208,7 @@ def _ending(plan: Plan) -> str:
     elif plan.dialect == "structural":
         result = "The result is every step's summary."
     else:
-        last = plan.steps[-1].id
+        last = [step.id for step in plan.steps if step.inside is None][-1]
         result = f"The result is the output of {last}, or of the last step before it that ran."
     limit = (
         f" The whole run may take {format_duration(plan.timeout_seconds)}."

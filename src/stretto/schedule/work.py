@@ -495,7 +495,11 @@ def end_workflow(transition: Transition, step: StepState) -> None:
     elif lack := lack_of_output(inner):
         failed = [each for each in inner.steps.values() if each.error]
         error = f"step '{failed[0].id}' failed: {failed[0].error}" if failed else lack
-        error = f"workflow '{step.id}' gave no output: {error}"
+        error = f"workflow '{_name_of(step)}' gave no output: {error}"
         fail(transition, step, FailureReason("error", error), step.planned.on_failure)
     else:
         succeed(transition, step, recipe_output(inner))
+
+
+def _name_of(step: StepState) -> str:
+    return step.planned.work.name if isinstance(step.planned.work, PlannedWorkflow) else step.id

@@ -5,8 +5,8 @@ Diagram ── nodes: Box ── parts: InnerBox    a step, and the delegations 
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Literal, TypeAlias
@@ -23,10 +23,12 @@ from stretto.plan.model import (
     PlannedStep,
     PlannedSwitch,
     PlannedWork,
+    PlannedWorkflow,
     StepType,
     Target,
     briefs,
 )
+from stretto.plan.workflow_steps import precedence
 from stretto.report.diagrams.layout import Waits, ancestors_of, layers_of, without_implied
 from stretto.text.short import fit_name, name_line
 from stretto.vocabulary.ids import StepId
@@ -93,18 +95,25 @@ class Diagram:
     layers: tuple[tuple[int, ...], ...]
 
 
-def graph_of(plan: Plan) -> Diagram:
-    index_of = {step.id: step.index for step in plan.steps}
-    waits = tuple(tuple(sorted(index_of[id] for id in step.depends_on)) for step in plan.steps)
+def drawn_steps(plan: Plan, is_expanded: bool) -> tuple[PlannedStep, ...]:
+    return tuple(step for step in plan.steps if is_expanded or step.inside is None)
+
+
+def graph_of(plan: Plan, is_expanded: bool = False) -> Diagram:
+    """`is_expanded`: with the steps of workflow steps; else each of these is one box."""
+    steps = drawn_steps(plan, is_expanded)
+    index_of = {step.id: index for index, step in enumerate(steps)}
+    befores = precedence(plan) if is_expanded else {step.id: step.depends_on for step in steps}
+    waits = tuple(tuple(sorted(index_of[id] for id in befores[step.id])) for step in steps)
     layers = layers_of(waits)
-    routes = _routes(plan, index_of)
+    routes = _routes(steps, index_of)
     # A routed step may never run, so it stands in for nothing that others wait for.
     sure = tuple(
         tuple(before for before in befores if (before, after) not in routes)
         for after, befores in enumerate(waits)
     )
     shown = without_implied(waits, ancestors_of(sure, layers))
-    forks = dict(_forks(plan, index_of))
+    forks = dict(_forks(steps, index_of))
     links = (
         Arrow(before, after, routes.get((before, after), ""))
         for after, befores in enumerate(waits)
@@ -112,15 +121,19 @@ def graph_of(plan: Plan) -> Diagram:
         if (before, after) in routes
         or (before in shown[after] and not forks.get(before, _NEVER) <= set(befores))
     )
-    return Diagram(name_line(plan.name), tuple(map(_node, plan.steps)), waits, tuple(links), layers)
+    sizes = Counter(step.inside for step in plan.steps)
+    nodes = tuple(_node(index, step, sizes[step.id]) for index, step in enumerate(steps))
+    return Diagram(name_line(plan.name), nodes, waits, tuple(links), layers)
 
 
-def _routes(plan: Plan, index_of: Mapping[StepId, int]) -> dict[tuple[int, int], str]:
+def _routes(
+    steps: Sequence[PlannedStep], index_of: Mapping[StepId, int]
+) -> dict[tuple[int, int], str]:
     conditions: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    for step in plan.steps:
+    for step in steps:
         for condition, target in _targets(step.work):
             if target.step is not None:
-                conditions[step.index, index_of[target.step]].append(condition)
+                conditions[index_of[step.id], index_of[target.step]].append(condition)
     return {link: _condition(" or ".join(cases)) for link, cases in conditions.items()}
 
 
@@ -128,10 +141,12 @@ def _routes(plan: Plan, index_of: Mapping[StepId, int]) -> dict[tuple[int, int],
 _NEVER = frozenset({-1})
 
 
-def _forks(plan: Plan, index_of: Mapping[StepId, int]) -> Iterator[tuple[int, frozenset[int]]]:
+def _forks(
+    chosen_from: Sequence[PlannedStep], index_of: Mapping[StepId, int]
+) -> Iterator[tuple[int, frozenset[int]]]:
     """Conditions that always lead to one of these steps: whoever waits for all of them is reached
     through them alone."""
-    for step in plan.steps:
+    for step in chosen_from:
         match step.work:
             case PlannedCondition(if_true=one, if_false=other) if one and other:
                 targets = [one, other]
@@ -141,7 +156,7 @@ def _forks(plan: Plan, index_of: Mapping[StepId, int]) -> Iterator[tuple[int, fr
                 continue
         steps = [index_of[target.step] for target in targets if target.step is not None]
         if len(steps) == len(targets):
-            yield step.index, frozenset(steps)
+            yield index_of[step.id], frozenset(steps)
 
 
 def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
@@ -156,8 +171,8 @@ def _targets(work: PlannedWork) -> Iterator[tuple[str, Target]]:
     return ((condition, target) for condition, target in pairs if target is not None)
 
 
-def _node(step: PlannedStep) -> Box:
-    number, work = step.index + 1, step.work
+def _node(index: int, step: PlannedStep, inner_steps: int) -> Box:
+    number, work = index + 1, step.work
     agents = [_doer(brief) for brief in briefs(work)]
     agent = (
         agents[0]
@@ -165,12 +180,12 @@ def _node(step: PlannedStep) -> Box:
         else ""
     )
     return Box(
-        index=step.index,
+        index=index,
         id=name_line(step.id),
         kind=step.type,
         agent="" if agent == name_line(step.id) else agent,
         over=_over(work.over.text) if isinstance(work, PlannedMap) else "",
-        notes=tuple(_notes(step)),
+        notes=tuple(_notes(step, inner_steps)),
         is_gated=step.is_gated,
         parts=tuple(_parts(number, work)),
         limit=work.max_iterations if isinstance(work, PlannedLoop) else 0,
@@ -183,8 +198,11 @@ def _doer(brief: Brief) -> str:
     return name_line(brief.agent)
 
 
-def _notes(step: PlannedStep) -> Iterator[str]:
+def _notes(step: PlannedStep, inner_steps: int) -> Iterator[str]:
     work = step.work
+    if isinstance(work, PlannedWorkflow):
+        name = fit_name(name_line(work.name), LONGEST_CONDITION)
+        yield f"workflow {name}: {inner_steps} step{'' if inner_steps == 1 else 's'}"
     if step.is_gated:
         yield "human gate"
     if step.when is not None:
@@ -218,7 +236,7 @@ def _parts(number: int, work: PlannedWork) -> Iterator[InnerBox]:
                 yield InnerBox("stage", name_line(stage.agent))
             if work.reducer is not None:
                 yield InnerBox("reducer", name_line(work.reducer.agent))
-        case PlannedDelegation():
+        case PlannedDelegation() | PlannedWorkflow():
             pass
 
 
