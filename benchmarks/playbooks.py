@@ -1,10 +1,12 @@
-"""How long a search in playbooks takes. Prints milliseconds a query; the goal is 1 at 10,000.
+"""How good and how fast a search in playbooks is. Prints recall@5 over the 200 of the labelled set, where the
+goal is 0.9, and milliseconds a query, where the goal is 1 at 10,000.
 
 python benchmarks/playbooks.py [--playbooks 10000]
 
 The playbooks are made of the words of the labelled set (tests/playbooks/data): each is about one of
-its subjects, in other words of other subjects. The queries are those of the set. CPU time is
-measured, since what else runs on the machine is nobody's fault.
+its subjects, in other words of other subjects. The queries are those of the set, and a second sixty that
+were never used to tune the index. CPU time is measured, since what else runs on the machine is nobody's
+fault.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from time import perf_counter, process_time
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from stretto.playbooks.playbook import PlaybookText
-from support.playbooks import labelled_playbooks, labelled_queries, library
+from support.playbooks import HELD_OUT, labelled_playbooks, labelled_queries, library, recall
 
 GOAL_MS = 1.0
 
@@ -27,6 +29,7 @@ GOAL_MS = 1.0
 class SearchTimes:
     playbooks: int
     fill_seconds: float
+    mean_ms: float
     median_ms: float
     slowest_ms: float
     found: int  # queries that found anything
@@ -66,16 +69,29 @@ def measure(count: int, rounds: int = 5) -> SearchTimes:
                 opened.search(query, 5)
             times.append((process_time() - start) / rounds * 1000)
     times.sort()
-    return SearchTimes(count, filled, times[len(times) // 2], times[-1], found)
+    mean = sum(times) / len(times)
+    return SearchTimes(count, filled, mean, times[len(times) // 2], times[-1], found)
+
+
+def recalls() -> tuple[float, float]:
+    """Of the labelled queries, and of those that were held out."""
+    with tempfile.TemporaryDirectory() as folder, library(Path(folder)) as opened:
+        with opened.store.change():
+            for each in labelled_playbooks():
+                opened.store.put("", each.name, "", each, opened.now())
+        return recall(opened)[0], recall(opened, HELD_OUT)[0]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--playbooks", type=int, default=10_000)
+    labelled, held_out = recalls()
+    print(f"recall@5       {labelled:.3f} labelled, {held_out:.3f} held out (goal: 0.9)")
     measured = measure(parser.parse_args().playbooks)
     print(f"playbooks      {measured.playbooks:,}")
     print(f"filled in      {measured.fill_seconds:.1f} s")
-    print(f"a query        {measured.median_ms:.2f} ms of CPU (goal: {GOAL_MS:.0f})")
+    print(f"a query        {measured.mean_ms:.2f} ms of CPU (goal: {GOAL_MS:.0f})")
+    print(f"the median     {measured.median_ms:.2f} ms of CPU")
     print(f"the slowest    {measured.slowest_ms:.2f} ms of CPU")
 
 

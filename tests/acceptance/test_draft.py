@@ -1,11 +1,14 @@
 """`stretto draft` from outside: words, a repair, an approval, a run, a saved recipe."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from support.cli import CTRL_C, stretto, talk, write
+from support.cli import CTRL_C, environment, stretto, talk, write
 
 WORDS = "first research Acme, then write a brief about it"
 SOUND = """\
@@ -149,6 +152,27 @@ def test_at_a_terminal_a_draft_can_be_edited_saved_or_left(tmp_path: Path) -> No
     code, screen, _ = talk(tmp_path, ["draft", WORDS, *model], [(question, CTRL_C)])
     assert code == 130
     assert "stretto draft --resume" in screen
+
+
+def test_a_draft_that_was_killed_goes_on(tmp_path: Path) -> None:
+    slow = {"draft": [BROKEN, {"reply": SOUND, "delay": "10m"}]}
+    write(tmp_path, "script.yaml", json.dumps(slow))
+    words = [sys.executable, "-m", "stretto", "draft", WORDS, "--model", "scripted:script.yaml"]
+    child = subprocess.Popen(
+        words, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.DEVNULL
+    )
+    try:
+        give_up_at = time.monotonic() + 120
+        while '"try.2"' not in stretto(tmp_path, "logs", "--json").out:
+            assert child.poll() is None
+            assert time.monotonic() < give_up_at
+            time.sleep(0.1)
+    finally:
+        child.kill()
+        child.wait()
+    model = script(tmp_path, BROKEN, SOUND)
+    said = stretto(tmp_path, "draft", "--resume", "last", *model)
+    assert (said.code, said.out) == (3, SOUND)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from stretto.playbooks.library import DAY_SECONDS, Library, open_library
 from stretto.playbooks.playbook import PlaybookText
 from stretto.registry.folders import Folder
 
+HELD_OUT = "held_out_queries.txt"  # written after the index was made, and never used to tune it
 DATA = Path(__file__).parents[1] / "playbooks" / "data"
 
 
@@ -31,10 +32,21 @@ def labelled_playbooks() -> list[PlaybookText]:
     return [PlaybookText(*row.split("|"), digest="d") for row in rows]
 
 
-def labelled_queries() -> list[tuple[str, str]]:
+def labelled_queries(file: str = "queries.txt") -> list[tuple[str, str]]:
     """A query, and the playbook that it is about; empty: none is."""
-    rows = (DATA / "queries.txt").read_text(encoding="utf-8").splitlines()
+    rows = (DATA / file).read_text(encoding="utf-8").splitlines()
     return [(query, name) for query, _, name in (row.rpartition("|") for row in rows)]
+
+
+def recall(filled: Library, file: str = "queries.txt") -> tuple[float, list[tuple[str, str]]]:
+    """The share of queries that find their playbook among the first five, and those that do not."""
+    asked = [(query, name) for query, name in labelled_queries(file) if name]
+    missed = [
+        (query, name)
+        for query, name in asked
+        if name not in [found.playbook.name for found in filled.search(query, 5)]
+    ]
+    return 1 - len(missed) / len(asked), missed
 
 
 @contextmanager

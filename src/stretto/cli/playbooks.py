@@ -10,6 +10,7 @@ import click
 
 from stretto.cli.agents import FlagsAnywhere
 from stretto.cli.foreground import OpenStretto
+from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
 from stretto.cli.terminal import columns, print_json, say
 from stretto.playbooks.playbook import Playbook
@@ -97,7 +98,13 @@ def add(path: Path, as_json: bool) -> None:
 @json_option
 def capture(run: str, step: str, as_json: bool) -> None:
     """Keep the prompt and the tools of a step that succeeded as a playbook."""
-    _print_one(_do(lambda playbooks: playbooks.capture(run, step)), "captured", as_json)
+
+    async def keep() -> Playbook:
+        async with OpenStretto() as stretto:
+            found = await find_run(stretto, run, as_json)
+            return await stretto.playbooks.capture(found, step)
+
+    _print_one(asyncio.run(keep()), "captured", as_json)
 
 
 @command.command("pin")

@@ -64,9 +64,9 @@ def curate(library: Library, *, is_dry_run: bool = False, since: float = 0.0) ->
 
 
 def curate_if_due(library: Library) -> None:
-    """Once a day, by whoever uses playbooks."""
+    """Once a day, by whoever uses playbooks. A clock that was set back must not put it off for years."""
     last = library.store.last_time("curate")
-    if last is None or library.now() - last >= DAY_SECONDS:
+    if last is None or not 0 <= library.now() - last < DAY_SECONDS:
         curate(library, since=last or 0.0)
 
 

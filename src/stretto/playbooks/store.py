@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from stretto.config.database import changed, open_database
 from stretto.playbooks.playbook import BrokenPlaybook, Playbook, PlaybookText
 from stretto.text.terms import terms
 from stretto.vocabulary.json_value import Json
 
+_NOWHERE = "{}"  # the origin of what a person wrote
 EMITTED = ""  # the root of playbooks that lie in no folder
 # A word of a name or a description is another word than the same one in a body: it says more, and it
 # stands in fewer playbooks, so that the few that matter are found without reading the many.
@@ -235,21 +236,20 @@ class PlaybookStore:
         rows = self._db.execute(found, tuple(ids)).fetchall()
         return [self._playbook(row, roots) for row in rows if row[1] in roots]
 
-    def _playbook(self, row: tuple[object, ...], roots: Mapping[str, str]) -> Playbook:
+    def _playbook(self, row: tuple[Any, ...], roots: Mapping[str, str]) -> Playbook:
+        # Every search makes twenty of these: the columns have their types by STRICT.
         (id, root, folder, name, description, body, digest, fault, is_pinned, confidence, uses,
          last_used_at, made_at, origin, deleted_at) = row  # fmt: skip
         is_emitted = root == EMITTED
         return Playbook(
-            name=str(name), description=str(description), body=str(body), digest=str(digest),
+            name=name, description=description, body=body, digest=digest,
             source="emitted" if is_emitted else "skill",
-            layer=roots[str(root)],
-            folder="" if is_emitted else os.path.join(str(root), str(folder)),
+            layer=roots[root],
+            folder="" if is_emitted else os.path.join(root, folder),
             is_pinned=bool(is_pinned),
-            confidence=float(str(confidence)), uses=int(str(uses)),
-            last_used_at=None if last_used_at is None else float(str(last_used_at)),
-            made_at=float(str(made_at)), origin=json.loads(str(origin)),
-            fault=str(fault),
-            deleted_at=None if deleted_at is None else float(str(deleted_at)), id=int(str(id)),
+            confidence=confidence, uses=uses, last_used_at=last_used_at, made_at=made_at,
+            origin=json.loads(origin) if origin != _NOWHERE else {},
+            fault=fault, deleted_at=deleted_at, id=id,
         )  # fmt: skip
 
     def files_of(self, id: int) -> list[str]:
