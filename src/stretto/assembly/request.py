@@ -16,6 +16,7 @@ from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project, RecipeSource
 from stretto.execution.reuse import downstream, reusable
 from stretto.execution.runs import Resume, Start, new_run_id
+from stretto.plan.prepare import ask_to_start
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Budget
 from stretto.text.short import did_you_mean, listed
@@ -51,6 +52,7 @@ class RunRequest:
     owner: str = ""  # who starts it, where that is not the user at a terminal
     trigger: str = ""  # and by what: http, mcp, schedule NAME, chat ID
     is_delegated: bool = False  # a turn of a chat, or what it started: one script serves them all
+    is_start_asked: bool = False  # with the permission ask, a person allows the first steps too
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,7 @@ async def prepare(
     inputs = project.inputs(plan, given)
     workspace = _workspace(ports, recorded)
     plan = await asyncio.to_thread(project.bind, plan, inputs, workspace)
-    plan = await asyncio.to_thread(
-        project.prepare, plan, model, request.permission, workspace, request.budget
-    )
+    plan = await asyncio.to_thread(_permitted, plan, request, project, model, workspace)
     now = ports.open_clock().now
     plan, more = await asyncio.to_thread(equip_plan, plan, inputs, project.settings, now)
     notices = (*notices, *more)
@@ -124,10 +124,19 @@ async def prepare(
     )
 
 
+def _permitted(
+    plan: "Plan", request: RunRequest, project: Project, model: str | None, workspace: str | None
+) -> "Plan":
+    plan = project.prepare(plan, model, request.permission, workspace, request.budget)
+    permission = request.permission or project.settings.permission
+    return ask_to_start(plan) if request.is_start_asked and permission == "ask" else plan
+
+
 def _as_asked(start: Start, request: RunRequest, workspace: str | None) -> Start:
     return replace(
         start,
         run_id=request.run_id or new_run_id(),
+        is_named=request.run_id is not None,
         seed=request.seed,
         owner=request.owner,
         trigger=request.trigger,

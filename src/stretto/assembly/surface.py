@@ -54,6 +54,8 @@ class Surface(Stretto):
     ) -> None:
         super().__init__(_open_project=open_project, _ports=ports)
 
+    read_tasks = Stretto._read_tasks
+
     @property
     def engine(self) -> Engine:
         return self._engine

@@ -46,6 +46,7 @@ GROUPS = {
     },
     "Serve others": {
         "serve": "Serve the HTTP API and the console; tokens for others.",
+        "mcp": "Serve MCP on stdin and stdout, for other agents.",
     },
     "Set up this machine": {
         "doctor": "Report what this machine has and lacks; test the engine here.",
@@ -166,6 +167,10 @@ EXAMPLES = {
     "serve": (
         "stretto serve --port 0",
         "stretto serve token add ada --role operator",
+    ),
+    "mcp": (
+        "stretto mcp",
+        "stretto mcp --permission ask     a person allows each run",
     ),
     "doctor": (
         "stretto doctor",

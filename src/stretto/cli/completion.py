@@ -118,6 +118,7 @@ OPTIONS = {
     "reject": "--accept-plan --help --json --model --no-resume --reason",
     "apply": "--allow-removals --allow-secrets --dry-run --help --json --ours --resolved --theirs --unfinished",
     "doctor": "--help --json --model --real --smoke",
+    "mcp": "--help --model --no-approvals --permission",
     "models": "--help",
     "agents": "--help",
     "playbooks": "--help",

@@ -50,6 +50,7 @@ class _Listed:
     status: str
     cost: str
     project: str
+    trigger: str = ""
 
 
 @click.command("runs")
@@ -158,13 +159,16 @@ async def read_run(runs: Runs, row: RunRow, now: float, wanted: _Filter = _ALL) 
         return None
     models = {each.model for step in history.state.order for each in step.attempts}
     cost = cost_of_models(history.state.usage, models)
-    return _Listed(row, status, cost, started.project or started.workspace)
+    where, trigger = started.project or started.workspace, history.state.trigger
+    return _Listed(row, status, cost, where, trigger)
 
 
 def _cells(each: _Listed) -> tuple[str, ...]:
     row = each.row
     took = "" if row.ended_at is None else format_duration(row.ended_at - row.started_at)
-    return (row.run_id, each.status, _when(row.started_at), took, each.cost, row.workflow)
+    trigger = f" ({each.trigger})" if each.trigger else ""
+    workflow = f"{row.workflow}{trigger}"
+    return (row.run_id, each.status, _when(row.started_at), took, each.cost, workflow)
 
 
 def _when(at: float) -> str:
@@ -192,4 +196,5 @@ def _as_json(each: _Listed) -> dict[str, object]:
         "ended_at": iso(row.ended_at),
         "cost": each.cost,
         "project": each.project,
+        "trigger": each.trigger or None,
     }

@@ -48,7 +48,7 @@ from stretto.ports.clock import Clock
 from stretto.ports.journal import ExternalEvent, Leased, LeaseOwner, Loss, RunRow, StoredEvent
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
-from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.problems.errors import InvalidUsage, RefusedToOverwrite, StrettoError
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
@@ -80,6 +80,7 @@ class Start:
     trusted: str = ""
     owner: str = ""
     trigger: str = ""
+    is_named: bool = False  # its id was chosen before, and may be the id of a recorded run
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,9 @@ class Runs:
         if self._seals is not None:
             started = self._seals.seal(started)
         lease = await self._lease(run_id)
+        if start.is_named and await self._store.run(run_id) is not None:
+            await lease.release()
+            raise RefusedToOverwrite(f"there is a run {run_id} already")
         driver = self._driver(
             lease,
             begin(plan),

@@ -60,6 +60,18 @@ def _permit(step: PlannedStep, permission: str) -> PlannedStep:
     return structs.replace(step, is_gated=True, is_gated_by_permission=True)
 
 
+def ask_to_start(plan: Plan) -> Plan:
+    """The plan in which a person allows every step that would start first: nothing is done, and no
+    model is asked, before somebody has said yes."""
+
+    def ask(step: PlannedStep) -> PlannedStep:
+        if step.depends_on or step.is_gated:
+            return step
+        return structs.replace(step, is_gated=True, is_gated_by_permission=True)
+
+    return structs.replace(plan, steps=tuple(map(ask, plan.steps)))
+
+
 def _refuse_writers(plan: Plan) -> None:
     writers = [step for step in plan.steps if step.posture == "writer"]
     if not writers:

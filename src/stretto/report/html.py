@@ -158,6 +158,8 @@ def _facts(report: Report) -> Iterator[str]:
         yield f"as of {moment(report.as_of)}"
     if report.parent:
         yield f"continues run {report.parent}"
+    if report.trigger:
+        yield f"started by {report.trigger}"
 
 
 def _figures(report: Report) -> Iterator[tuple[str, str]]:

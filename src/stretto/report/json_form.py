@@ -52,6 +52,7 @@ def _tail(report: Report) -> dict[str, object]:
         "retries": report.retries,
         "agents_deployed": report.agents_deployed,
         "parent": report.parent,
+        "trigger": report.trigger or None,
         "summary": conclusion.says,
         "next": [each.command for each in conclusion.commands],
     }

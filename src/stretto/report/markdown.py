@@ -81,6 +81,8 @@ def _summary(report: Report) -> Iterator[str]:
     yield f"Run: {_inline(report.run_id)}"
     if report.parent:
         yield f"Continues run: {_inline(report.parent)}"
+    if report.trigger:
+        yield f"Started by: {_inline(report.trigger)}"
     if report.started_at is not None:
         yield f"Started: {moment(report.started_at)}"
 

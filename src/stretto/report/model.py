@@ -228,6 +228,7 @@ class Report:
     as_of: float  # the last event: where a run that has not ended stands
     resumed_at: tuple[float, ...]
     parent: str | None  # the run this one was forked or retried from
+    trigger: str  # what started it; empty: a person, by hand
     critical_path: tuple[PathStep, ...]
     recipe_warnings: tuple[Problem, ...] = ()
     paused_seconds: float = 0.0  # between interruptions and resumptions: nobody worked

@@ -52,6 +52,7 @@ def report_of(state: RunState, *, is_interrupted: bool = False, now: float | Non
         paused_seconds=state.paused_seconds(state.started_at or 0.0, state.ended_at or state.now),
         resumed_at=tuple(each.resumed_at for each in state.resumptions),
         parent=state.parent,
+        trigger=state.trigger,
         critical_path=critical_path(state),
         recipe_warnings=state.plan.warnings,
     )

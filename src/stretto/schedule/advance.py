@@ -88,6 +88,7 @@ def _start(transition: Transition, event: RunStarted) -> None:
     state.inputs = state.recipe.scope.inputs = event.inputs
     state.seed = event.seed
     state.parent = event.parent
+    state.trigger = event.trigger
     if state.plan.timeout_seconds is not None:
         transition.set_timer(RUN_TIMER, event.at + state.plan.timeout_seconds)
 

@@ -349,6 +349,7 @@ class RunState:
     inputs: Mapping[str, Json] = field(default_factory=dict)
     seed: int = 0
     parent: str | None = None  # the run that this one repeats
+    trigger: str = ""  # empty: a person started it
     status: RunStatus = RunStatus.RUNNING
     started_at: float | None = None
     ended_at: float | None = None

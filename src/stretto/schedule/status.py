@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from stretto.events.attempts import RetryTimer, RunTimer, StepTimer
+from stretto.events.attempts import RUN_TIMER, RetryTimer, RunTimer, StepTimer
 from stretto.plan.model import PlannedStep
 from stretto.schedule.state import RecipeState, RunState, StepState
 from stretto.text.short import listed
@@ -61,6 +61,12 @@ def is_overdue(state: RunState, step: StepId, now: float | None) -> bool:
     return any(
         isinstance(timer, RunTimer) or f"{step}/".startswith(f"{timer.step}/") for timer in late
     )
+
+
+def deadline_of(state: RunState, step: StepId) -> float | None:
+    """When the time of the step or of the run is up, if that was said: what comes first."""
+    timers = (RUN_TIMER, StepTimer(step))
+    return min((state.timers[each] for each in timers if each in state.timers), default=None)
 
 
 def why_waiting(state: RunState, step: StepId) -> str:
