@@ -357,8 +357,8 @@ def test_nothing_but_what_is_documented_is_public() -> None:
         return {name for name in dir(kind) if not name.startswith("_")}
 
     assert public(stretto.Stretto) == {
-        *("batch", "close", "open", "plan", "playbooks", "runs", "start", "task", "validate"),
-        "workflows",
+        *("batch", "close", "draft", "open", "plan", "playbooks", "runs", "start", "task"),
+        *("validate", "workflows"),
     }
     assert public(stretto.Run) == {
         *("apply", "approve", "cancel", "diff", "events", "fork", "id", "notices", "reject"),

@@ -1,6 +1,7 @@
 """Python functions as tools and as agents, through the public API."""
 
 import asyncio
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,101 @@ def test_what_cannot_be_a_tool_or_an_agent_is_refused_at_once(open_stretto: Open
         open_stretto(tools=[lookup, lookup])
     with pytest.raises(stretto.InvalidUsage, match="'my agent' cannot be the name"):
         open_stretto(agents={"my agent": score})
+
+
+def _two_keys(word: str, key: stretto.CallKey, other: stretto.CallKey) -> str:
+    return word
+
+
+class _Shelf:
+    def find(self, word: str) -> str:
+        return word
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: stretto.tool("idempotent"), "made of a function, not of 'idempotent'"),
+        (lambda: stretto.tool(read_only="no")(score), "must be True or False"),
+        (lambda: stretto.tool(name=3)(score), "'3' cannot be the name"),
+        (lambda: stretto.tool(effect="keyed")(_two_keys), "two parameters annotated with CallKey"),
+        (lambda: stretto.tool(_Shelf.find), "make it of a bound one"),
+    ],
+)
+def test_a_tool_that_was_declared_wrongly_is_refused_with_the_way_out(make: Any, says: str) -> None:
+    with pytest.raises(stretto.InvalidUsage, match=says):
+        make()
+
+
+def test_a_tool_is_made_of_a_bound_method_and_again_of_a_tool() -> None:
+    made = stretto.tool(read_only=True)(_Shelf().find)
+    assert stretto.tool(name="seek")(made).name == "seek"
+    assert stretto.tool(made)("loom") == "loom"
+
+
+def test_an_optional_key_is_filled_in_and_not_shown_to_the_model() -> None:
+    @stretto.tool(effect="keyed")
+    def send(text: str, key: stretto.CallKey | None = None) -> str:
+        return f"{text} {key}"
+
+    assert list(send.spec.parameters["properties"]) == ["text"]  # type: ignore[call-overload,index]
+
+
+@dataclass
+class _Node:
+    name: str
+    above: "_Node | None" = None
+    left_out: str = field(init=False)
+
+
+def test_a_function_may_carry_classes_and_values_that_hold_themselves(open_stretto: Open) -> None:
+    ring: list[object] = []
+    ring.append(ring)
+    node = _Node("a")
+    node.above = node
+
+    def answer() -> str:
+        return f"{_Node('b').name} {node.name} {len(ring)} {[Inner(1).number]}"
+
+    @dataclass
+    class Inner:
+        number: int
+
+    async def main() -> None:
+        recipe = "name: f\nsteps: [{id: a, subagent: answer, prompt: x}]\n"
+        async with open_stretto(agents={"answer": answer}) as w:
+            assert (await (await w.start(recipe)).report()).output == "b a 1 [1]"
+
+    asyncio.run(main())
+
+
+def test_what_an_error_of_a_function_says_is_cut(open_stretto: Open) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def quote() -> str:
+        raise ValueError("x" * 1_000_000)
+
+    def mute() -> str:
+        raise Mute
+
+    def stop() -> str:
+        raise StopIteration("no more")
+
+    async def main() -> None:
+        recipe = "name: f\nsteps:\n" + "".join(
+            f"- {{id: {name}, subagent: {name}, prompt: x, on_failure: continue}}\n"
+            for name in ("quote", "mute", "stop")
+        )
+        async with open_stretto(agents={"quote": quote, "mute": mute, "stop": stop}) as w:
+            steps = (await (await w.start(recipe)).report()).steps
+        assert len(steps["quote"].error) < 5_000
+        assert steps["quote"].error.endswith("characters more)")
+        assert steps["mute"].error == "Mute"
+        assert steps["stop"].error == "RuntimeError: the function raised StopIteration: no more"
+
+    asyncio.run(main())
 
 
 class _Alarm(BaseException):

@@ -371,7 +371,7 @@ def test_what_is_no_text_never_reaches_the_journal(open_stretto: Open) -> None:
                 lambda: run.diff(None),
                 lambda: run.apply(None),
             ):
-                with pytest.raises(stretto.InvalidUsage, match="must be text, not a"):
+                with pytest.raises(stretto.InvalidUsage, match="must be text, not"):
                     await asyncio.wait_for(wrong(), 5)
             with pytest.raises(stretto.InvalidUsage, match="run_id must be text"):
                 w.open(None)  # type: ignore[arg-type]
@@ -458,6 +458,28 @@ def test_a_stretto_is_refused_in_a_second_event_loop(open_stretto: Open) -> None
     assert asyncio.run(start()) == "waiting"
     with pytest.raises(stretto.InvalidUsage, match="belongs to another event loop"):
         asyncio.run(start())
+
+
+def test_a_run_is_refused_in_a_second_event_loop_too(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            await run.wait()
+            for ask in (run.report, run.wait, run.status):
+                with pytest.raises(stretto.InvalidUsage, match="another event loop"):
+                    await asyncio.wait_for(asyncio.to_thread(asyncio.run, ask()), 10)
+
+    asyncio.run(main())
+
+
+def test_a_run_that_is_cancelled_and_stopped_at_once_is_cancelled(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto("default: {reply: x, delay: 60s}") as w:
+            run = await w.start(BRIEF, {"topic": "looms"})
+            await asyncio.gather(run.cancel("enough"), run.stop())
+            assert await run.status() == "cancelled"
+
+    asyncio.run(main())
 
 
 def test_a_batch_gives_its_steps_in_the_order_of_the_tasks(open_stretto: Open) -> None:

@@ -41,6 +41,7 @@ from msgspec import structs
 from stretto.agents.acceptance import Acceptance, Answer
 from stretto.agents.python_function import (
     call_in_thread,
+    describe_error,
     digest_of,
     is_async,
     plain_function,
@@ -59,7 +60,7 @@ from stretto.ports.runner import (
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Agent
-from stretto.text.short import listed
+from stretto.text.short import kind_of, listed
 from stretto.vocabulary.ids import AgentId, is_id
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import FUNCTION_MODEL, is_function
@@ -211,11 +212,11 @@ class FunctionRunner:
             if task is None or task.cancelling():
                 raise
             # The attempt was not cancelled: something inside the function was.
-            return Failure("error", f"CancelledError: {error}", model=model)
+            return Failure("error", describe_error(error), model=model)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever else it raises, the run goes on
-            return Failure("error", f"{type(error).__name__}: {error}", model=model)
+            return Failure("error", describe_error(error), model=model)
         if output is None:
             return Failure("empty", "the function returned None", model=model)
         return await self.acceptance.check(Answer(output, Usage(), model), request, witness)
@@ -274,7 +275,7 @@ def _read(name: object, function: Callable[..., object]) -> FunctionAgent:
     if not isinstance(name, str) or not is_id(name):
         raise InvalidUsage(f"agents: '{name}' cannot be the name of an agent")
     if not callable(function):
-        raise InvalidUsage(f"agent '{name}' is a {type(function).__name__}, not a function")
+        raise InvalidUsage(f"agent '{name}' is {kind_of(function)}, not a function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidUsage(f"agent '{name}' is a generator; let it return its answer")
     try:

@@ -13,6 +13,11 @@ from hashlib import sha256
 from types import CodeType
 from typing import Any
 
+from stretto.text.short import shorten
+
+_LONGEST_ERROR = 4_000  # characters
+_DEEPEST = 50  # levels of values within values
+
 
 def plain_function(function: Callable[..., object]) -> Any:
     """The plain function inside a partial, a method or an object with __call__."""
@@ -50,9 +55,21 @@ async def call_in_thread(call: Callable[[], object]) -> object:
     copied = copy_context()
     threading.Thread(target=work, name="stretto function", daemon=True).start()
     result, error = await done
+    if isinstance(error, StopIteration):  # which no coroutine can raise
+        raise RuntimeError(f"the function raised {describe_error(error)}") from error
     if error is not None:
         raise error
     return result
+
+
+def describe_error(error: BaseException) -> str:
+    """Its type and what it says, cut: it is journaled, and some errors quote all that they were given."""
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except Exception:  # its own __str__ fails
+        return name
+    return f"{name}: {shorten(said, _LONGEST_ERROR)}" if said else name
 
 
 def digest_of(function: Callable[..., object]) -> str:
@@ -109,13 +126,23 @@ def _is_set(cell: Any) -> bool:
     return True
 
 
-def _text(value: object) -> str:
-    """The same in every process: the repr of a value, but of an object with an address its type."""
+def _text(value: object, around: tuple[int, ...] = ()) -> str:
+    """The same in every process: the repr of a value, but of an object with an address its type.
+
+    `around`: the values that hold this one, by id; one that holds itself ends there.
+    """
     if isinstance(value, str | int | float | bool | bytes | None):
         return repr(value)
+    if id(value) in around or len(around) > _DEEPEST:
+        return "…"
+    within = (*around, id(value))
     if isinstance(value, tuple | list):
-        return f"[{','.join(map(_text, value))}]"
+        return f"[{','.join([_text(each, within) for each in value])}]"
     if isinstance(value, dict):
-        return f"{{{','.join(map(_text, value.items()))}}}"
-    carried = [getattr(value, each.name) for each in fields(value)] if is_dataclass(value) else []
-    return f"{type(value).__module__}.{type(value).__qualname__}{_text(carried) if carried else ''}"
+        return f"{{{','.join([_text(each, within) for each in value.items()])}}}"
+    kind = value if isinstance(value, type) else type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if isinstance(value, type) or not is_dataclass(value):
+        return name
+    carried = [getattr(value, each.name, None) for each in fields(value)]
+    return f"{name}{_text(carried, within)}" if carried else name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.recipe.model import Budget
-from stretto.text.short import listed, shorten
+from stretto.text.short import kind_of, listed, shorten
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import RUN_WORDS
 
@@ -23,7 +23,7 @@ def check_text(**given: object) -> None:
     """None is no text either: what may be left out is checked by `check_optional_text`."""
     for name, value in given.items():
         if not isinstance(value, str):
-            raise InvalidUsage(f"{name} must be text, not {_kind(value)}")
+            raise InvalidUsage(f"{name} must be text, not {kind_of(value)}")
         if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
             raise InvalidUsage(f"{name} holds half a character (a lone surrogate)")
 
@@ -36,7 +36,7 @@ def check_flags(**given: object) -> None:
     """A text such as "no" would count as yes."""
     for name, value in given.items():
         if not isinstance(value, bool):
-            raise InvalidUsage(f"{name} must be True or False, not {_kind(value)}")
+            raise InvalidUsage(f"{name} must be True or False, not {kind_of(value)}")
 
 
 def check_number(name: str, value: object, least: int = 0, most: int = _LARGEST) -> None:
@@ -79,7 +79,7 @@ def check_since(since: object) -> float:
 
 def check_paths(name: str, paths: object) -> tuple[str, ...]:
     if isinstance(paths, str) or not isinstance(paths, Iterable):
-        raise InvalidUsage(f"{name} must be a list of paths, not {_kind(paths)}")
+        raise InvalidUsage(f"{name} must be a list of paths, not {kind_of(paths)}")
     found = tuple(paths)
     for path in found:
         check_text(**{name: path})
@@ -89,7 +89,7 @@ def check_paths(name: str, paths: object) -> tuple[str, ...]:
 def check_place(**given: object) -> None:
     for name, value in given.items():
         if not isinstance(value, str | Path):
-            raise InvalidUsage(f"{name} must be text or a Path, not {_kind(value)}")
+            raise InvalidUsage(f"{name} must be text or a Path, not {kind_of(value)}")
         if value == "":
             raise InvalidUsage(f"{name} must be a folder, not an empty text")
 
@@ -115,10 +115,10 @@ def check_environ(environ: object) -> None:
     if environ is None:
         return
     if not isinstance(environ, Mapping):
-        raise InvalidUsage(f"environ must be a dict of texts, not {_kind(environ)}")
+        raise InvalidUsage(f"environ must be a dict of texts, not {kind_of(environ)}")
     for name, value in environ.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            said = f"the value of {name!r} is {_kind(value)}"
+            said = f"the value of {name!r} is {kind_of(value)}"
             raise InvalidUsage(f"environ must be a dict of texts: {said}")
 
 
@@ -132,7 +132,7 @@ def check_functions(tools: object, agents: object) -> None:
 
 def check_callable(what: str, value: object) -> Callable[..., object]:
     if not callable(value):
-        raise InvalidUsage(f"{what} is {_kind(value)}, not a function")
+        raise InvalidUsage(f"{what} is {kind_of(value)}, not a function")
     return value
 
 
@@ -151,8 +151,3 @@ def check_budget(written: object) -> Budget:
     return Budget(
         None if tokens is None else int(tokens), usd, None if agents is None else int(agents)
     )
-
-
-def _kind(value: object) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -29,7 +29,7 @@ from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import read_recipe, read_recipe_file
 from stretto.registry.folders import Folder
-from stretto.text.short import did_you_mean, listed
+from stretto.text.short import did_you_mean, kind_of, listed
 from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection
@@ -165,7 +165,7 @@ class Project:
         if isinstance(source, Mapping):
             return self.recipe_from_text(_dump_recipe(source)), ()
         if not isinstance(source, str):
-            raise InvalidUsage(f"a recipe cannot be a {type(source).__name__}", hint=_A_RECIPE)
+            raise InvalidUsage(f"a recipe cannot be {kind_of(source)}", hint=_A_RECIPE)
         if "\n" in source or source.lstrip().startswith("{"):
             return self.recipe_from_text(source), ()
         return self.read_named(source)

@@ -132,6 +132,7 @@ class Run:
 
     async def _wait_until_idle(self) -> None:
         """Returns once nobody drives the run."""
+        self._engine.check_open()
         while True:
             if self._task is not None:
                 await asyncio.wait([self._task])
@@ -229,9 +230,13 @@ class Run:
         """End the run; what had ended is kept. Returns when the run has ended, or, where another
         process drives it, when that process is asked."""
         check_text(reason=reason)
-        await (await self._open()).cancel(self._id, reason)
-        if self._is_driven_here:
-            await self.wait()
+        runs = await self._open()
+        await runs.cancel(self._id, reason)
+        if self._task is None:
+            return
+        await self._wait_until_idle()
+        if not (await runs.history(self._id)).state.has_ended and not await self._is_driven():
+            await runs.cancel(self._id, reason)  # it was stopped before the first one was on record
 
     async def approve(
         self,

@@ -34,6 +34,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
 
 
+def kind_of(value: object) -> str:
+    """`an int`, `a list`: for what was given where something else is wanted."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 def shorten_arguments(arguments: Mapping[str, Json]) -> dict[str, Json]:
     """The arguments of a tool call as the journal keeps them, whatever a model wrote."""
     return _shorten_object(arguments, 1)

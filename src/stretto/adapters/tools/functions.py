@@ -32,6 +32,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     cast,
+    get_args,
     get_type_hints,
     overload,
 )
@@ -39,6 +40,7 @@ from typing import (
 from stretto.adapters.tools.outcomes import outcome
 from stretto.agents.python_function import (
     call_in_thread,
+    describe_error,
     digest_of,
     is_async,
     plain_function,
@@ -83,10 +85,17 @@ class FunctionTool(Generic[P, R]):
         effect: ToolRecovery = "in_doubt",
         read_only: bool = False,
     ) -> None:
+        if not callable(function):
+            hint = "@tool, or @tool(effect=..., name=..., read_only=...) above a function"
+            raise InvalidUsage(f"a tool is made of a function, not of {function!r:.60}", hint=hint)
+        if isinstance(function, FunctionTool):  # with other options
+            function = cast(Callable[P, R], getattr(function, "function"))  # noqa: B009
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         self.__doc__ = function.__doc__
         self._check_name(effect)
+        if not isinstance(read_only, bool):  # a text such as "no" would count as yes
+            raise InvalidUsage(f"read_only of tool '{self.name}' must be True or False")
         self._key_parameter, self._model = _read_signature(self.name, function, effect)
         self.spec = _spec(self.name, function, self._model, effect, read_only)
 
@@ -126,8 +135,7 @@ class FunctionTool(Generic[P, R]):
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise
         except BaseException as error:  # whatever else it raises, the run goes on
-            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            return outcome(f"Error: {reason}", "error")
+            return outcome(f"Error: {describe_error(error)}", "error")
         return _outcome(self.name, result)
 
     def _check_name(self, effect: str) -> None:
@@ -135,7 +143,7 @@ class FunctionTool(Generic[P, R]):
             raise InvalidUsage(
                 f"effect='{effect}' of tool '{self.name}': there are {listed(_EFFECTS)}"
             )
-        if not _NAME.fullmatch(str(self.name)):
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise InvalidUsage(
                 f"'{self.name}' cannot be the name of a tool: letters, digits, _ and - are allowed",
                 hint="give it one: @tool(name=...)",
@@ -220,7 +228,9 @@ def _read_signature(
     described = _split_docstring(function)[1]
     key_parameter, fields = "", dict[str, Any]()
     for parameter, annotation in _parameters(name, function):
-        if annotation is CallKey:
+        if annotation is CallKey or CallKey in get_args(annotation):
+            if key_parameter:
+                raise _not_a_tool(name, "it has two parameters annotated with CallKey")
             key_parameter = parameter.name
             continue
         details: dict[str, Any] = {"alias": parameter.name}
@@ -245,10 +255,12 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[tuple[inspect.P
     except (TypeError, ValueError, NameError) as error:
         raise _not_a_tool(name, f"its signature cannot be read: {error}") from error
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    found = []
+    found: list[tuple[inspect.Parameter, Any]] = []
     for parameter in signature.parameters.values():
         if parameter.kind not in named:
             raise _not_a_tool(name, f"a model cannot name the parameter '{parameter}'")
+        if parameter.name == "self" and not found and "self" not in hints:
+            raise _not_a_tool(name, "it is a method; make it of a bound one: tool(thing.method)")
         if parameter.name not in hints:
             raise _not_a_tool(name, f"its parameter '{parameter.name}' has no annotation")
         found.append((parameter, hints[parameter.name]))
