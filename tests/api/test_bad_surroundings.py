@@ -350,17 +350,3 @@ asyncio.run(main())
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout == "the current folder does not exist any more\n()\n"
-
-
-def test_nothing_but_what_is_documented_is_public() -> None:
-    def public(kind: type) -> set[str]:
-        return {name for name in dir(kind) if not name.startswith("_")}
-
-    assert public(stretto.Stretto) == {
-        *("batch", "close", "draft", "open", "plan", "playbooks", "runs", "start", "task"),
-        *("validate", "workflows"),
-    }
-    assert public(stretto.Run) == {
-        *("apply", "approve", "cancel", "diff", "events", "fork", "id", "notices", "reject"),
-        *("report", "resume", "retry", "status", "stop", "wait", "warnings"),
-    }

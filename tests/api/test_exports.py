@@ -164,3 +164,17 @@ def test_errors_survive_being_sent_to_another_process() -> None:
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error)
         assert (again.args, vars(again)) == (error.args, vars(error))
+
+
+def test_nothing_but_what_is_documented_is_public() -> None:
+    def public(kind: type) -> set[str]:
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    assert public(stretto.Stretto) == {
+        *("batch", "chat", "chats", "close", "draft", "goals", "open", "plan", "playbooks", "runs"),
+        *("start", "task", "validate", "workflows"),
+    }
+    assert public(stretto.Run) == {
+        *("apply", "approve", "cancel", "diff", "events", "fork", "id", "notices", "reject"),
+        *("report", "resume", "retry", "status", "stop", "wait", "warnings"),
+    }

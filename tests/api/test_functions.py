@@ -252,7 +252,7 @@ def test_what_an_error_of_a_function_says_is_cut(open_stretto: Open) -> None:
 
     async def main() -> None:
         recipe = "name: f\nsteps:\n" + "".join(
-            f"- {{id: {name}, subagent: {name}, prompt: x, on_failure: continue}}\n"
+            f"- {{id: {name}, subagent: {name}, prompt: x, on_failure: inline}}\n"
             for name in ("quote", "mute", "stop")
         )
         async with open_stretto(agents={"quote": quote, "mute": mute, "stop": stop}) as w:
