@@ -17,7 +17,7 @@ ROWS = [
 @pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("margin", [0, 3])
 def test_a_table_fits_its_terminal(monkeypatch, width, margin):
-    monkeypatch.setattr(terminal, "_terminal_columns", lambda: width)
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: width)
     made = columns(ROWS, margin=margin)
     assert len(made) == len(ROWS)
     lines = [
@@ -30,7 +30,7 @@ def test_a_table_fits_its_terminal(monkeypatch, width, margin):
 
 
 def test_wide_characters_are_counted(monkeypatch):
-    monkeypatch.setattr(terminal, "_terminal_columns", lambda: 0)
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 0)
     first, second = columns([("漢字", "x"), ("abcd", "y")])
     assert (first, second) == ("漢字  x", "abcd  y")
 
@@ -72,3 +72,40 @@ def test_runs_say_how_many_more_there_are_what_they_cost_and_when(folder):
     assert "COST" in said.out
     assert "free" in said.out
     assert "no run is like that" in stretto(folder, "runs", "--status", "cancelled").out
+
+
+WIDE = [
+    ("NAME", "FROM", "POSTURE", "MODEL", "TOOLS", "DESCRIPTION"),
+    (
+        "researcher",
+        "bundled",
+        "read_only",
+        "-",
+        "Read,Glob,Grep",
+        "Gathers facts, with sources. " * 4,
+    ),
+    ("worker", "bundled", "writer", "-", "Read,Write,Edit,Bash", "Changes files and checks them."),
+]
+
+
+def test_prose_stands_below_its_row_where_there_is_no_room_beside_it(monkeypatch):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 80)
+    head, first, second = columns(WIDE, has_head=True)
+    assert head.split() == ["NAME", "FROM", "POSTURE", "TOOLS"]  # nobody has a model
+    assert first.split("\n")[0].split() == ["researcher", "bundled", "read_only", "Read,Glob,Grep"]
+    assert all(line.startswith("    ") for line in first.split("\n")[1:])
+    assert second.split("\n")[1] == "    Changes files and checks them."
+    assert "…" not in head + first + second
+
+
+def test_a_short_last_column_stays_beside_the_others(monkeypatch):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 40)
+    made = columns([("RUN", "STATUS", "NAME"), ("2026-1", "interrupted-by-somebody", "two")])
+    assert made[1].count("\n") == 0
+    assert made[1].endswith(" two")
+
+
+def test_a_file_gets_every_column_on_one_line(monkeypatch):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 0)
+    assert [len(row.split("\n")) for row in columns(WIDE, has_head=True)] == [1, 1, 1]
+    assert "MODEL" in columns(WIDE, has_head=True)[0]

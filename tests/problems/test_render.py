@@ -5,6 +5,7 @@ import pytest
 from stretto.problems import Place, Problem
 from stretto.problems.errors import InvalidRecipe, NotFound
 from stretto.problems.render import as_json, as_text, count, error_as_json, error_as_text
+from stretto.text.short import columns
 
 
 def problem(line: str, column: int, width: int = 1, **more: str) -> Problem:
@@ -137,3 +138,12 @@ def test_problems_are_counted_in_words():
     assert count([problem("x", 1)]) == "1 problem"
     assert count([]) == "0 problems"
     assert count(iter([problem("x", 1), problem("x", 1)])) == "2 problems"
+
+
+@pytest.mark.parametrize("room", [40, 60, 80])
+@pytest.mark.parametrize("column", [1, 30, 70, 139])
+def test_a_problem_fits_its_terminal(room, column):
+    long = problem("漢 " + "word " * 28, column, hint="write something that is rather long here")
+    lines = as_text(long, room).split("\n")
+    assert max(map(columns, lines)) <= room
+    assert "rather long" in " ".join(" ".join(lines).split())

@@ -346,6 +346,19 @@ def test_the_body_of_a_wrapped_recipe_may_not_stand_beside_workflow(key):
     assert problem.hint == "indent it, to stand under workflow:"
 
 
+def test_all_that_stands_beside_workflow_is_one_slip():
+    text = "workflow: {name: w}\nagents: {x: {prompt: y}}\nsteps:\n  - {id: a, agent: x}\n"
+    problem = problem_of(text)
+    assert (problem.code, problem.place.line) == ("RCP101", 2)
+    assert problem.message == "the root has no keys 'agents' and 'steps'"
+    assert problem.hint == "indent them, to stand under workflow:"
+
+
+def test_a_name_behind_workflow_is_one_slip():
+    problem = problem_of("workflow: brief\nsteps:\n  - {id: a, subagent: x, prompt: y}\n")
+    assert (problem.code, problem.hint) == ("RCP103", "write name: brief")
+
+
 def test_steps_beside_workflow_are_two_recipes_in_one():
     problem = problem_of(f"{WRAPPED}steps: []\n")
     assert (problem.code, problem.place.line) == ("RCP114", 8)

@@ -10,7 +10,7 @@ from stretto.events.model import AttemptStarted, ToolEnded
 from stretto.report.html import as_html
 from stretto.report.model import ChangesReport, StepReports
 from stretto.report.report import report_of
-from stretto.report.text import MARKS, cost_of_models
+from stretto.report.text import MARKS, cost_of
 from stretto.report.transcript import transcripts
 from stretto.vocabulary.usage import Usage
 from support.reported_runs import CHAIN, EVIL, GATED, NEW_YEAR, Fail, Give, driven, reported
@@ -281,12 +281,26 @@ def test_a_change_is_a_diff_whose_lines_are_told_apart():
 
 def test_local_models_are_free_and_others_have_an_unknown_price():
     used = Usage(input_tokens=5)
-    assert cost_of_models(used, ["local:qwen", "embedded"]) == "free (local)"
-    assert cost_of_models(used, ["local:qwen", "openai:x"]) == "unknown"
-    assert cost_of_models(used, []) == "unknown"
-    assert cost_of_models(used, ["command", "python:rate", "local:qwen"]) == "free (local)"
-    assert cost_of_models(used, ["command", "scripted"]) == "free"
-    assert cost_of_models(Usage(usd=0.5), ["openai:x"]) == "$0.5000"
+
+    def price(*models, total=used):
+        return cost_of(total, [(model, used, False) for model in models])
+
+    assert price("local:qwen", "embedded") == "free (local)"
+    assert price("local:qwen", "openai:x") == "unknown"
+    assert price() == "unknown"
+    assert price("command", "python:rate", "local:qwen") == "free (local)"
+    assert price("command", "scripted") == "free"
+
+
+def test_a_sum_of_which_a_part_is_not_known_is_the_least_that_was_paid():
+    paid, used, nothing = Usage(input_tokens=5, usd=0.5), Usage(input_tokens=5), Usage()
+    assert cost_of(paid, [("openai:x", paid, False)]) == "$0.5000"
+    assert cost_of(paid, [("openai:x", paid, False), ("local:q", used, False)]) == "$0.5000"
+    assert cost_of(paid, [("openai:x", paid, False), ("own:y", used, False)]) == "at least $0.5000"
+    assert cost_of(paid, [("openai:x", paid, False), ("", nothing, True)]) == "at least $0.5000"
+    # A provider that refused the call was paid nothing; one that was cut short has not said.
+    assert cost_of(nothing, [("", nothing, False)]) == "none"
+    assert cost_of(nothing, [("openai:x", nothing, True)]) == "unknown"
 
 
 def test_signs_are_those_of_the_terminal():

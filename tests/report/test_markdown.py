@@ -1,6 +1,8 @@
 import re
 
 from stretto.report.markdown import as_markdown
+from stretto.report.model import Issue
+from stretto.report.text import issue_lines
 from support.reported_runs import CHAIN, EVIL, GATED, Fail, Give, priced, reported
 
 
@@ -61,7 +63,7 @@ def test_a_run_that_waits_says_so():
 
 def test_cost_is_unknown_unless_somebody_said_it():
     assert "- Cost: unknown" in as_markdown(reported(CHAIN))
-    assert "- Cost: $0.2500" in as_markdown(reported(CHAIN, {"a": priced("x", 0.25)}))
+    assert "- Cost: at least $0.2500" in as_markdown(reported(CHAIN, {"a": priced("x", 0.25)}))
 
 
 def test_plain_text_stays_as_it_is():
@@ -108,3 +110,13 @@ def test_a_long_error_keeps_its_beginning_and_its_end():
 def test_an_empty_output_is_said():
     assert _section(as_markdown(reported(GATED)), "Final Output") == "(none)"
     assert _section(as_markdown(reported(CHAIN, {"c": Give(" ")})), "Final Output") == "(empty)"
+
+
+def test_what_is_said_of_many_steps_in_the_same_words_is_one_line():
+    issues = [Issue("warning", "no file changed", f"s{i}") for i in range(8)]
+    issues += [Issue("warning", "cut", "s1"), Issue("stopped", "the deadline passed")]
+    assert issue_lines(issues) == [
+        "s0, s1, s2, s3, s4 and 3 more: no file changed",
+        "s1: cut",
+        "the deadline passed",
+    ]

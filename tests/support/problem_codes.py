@@ -87,6 +87,7 @@ TITLES: dict[str, str] = {
     "RCP905": "left out of a writer's copy",
     "RCP906": "empty key that holds nothing back",
     "RCP907": "single braces around a reference",
+    "RCP908": "told nothing of the step before",
     "RUN001": "model that cannot be asked",
     "RUN002": "budget without a price",
     "RUN003": "unknown MCP server",

@@ -12,6 +12,7 @@ from stretto.text.short import (
     shorten,
     shorten_arguments,
     show_json,
+    wrap_prose,
 )
 from stretto.vocabulary.json_value import Json
 
@@ -76,3 +77,13 @@ def test_many_names_are_counted():
 def test_a_path_is_told_from_the_project_on():
     assert relative_path(Path("/p/agents/a.md"), Path("/p")) == "agents/a.md"
     assert relative_path(Path("/home/a.md"), Path("/p")) == "/home/a.md"
+
+
+def test_prose_is_broken_between_words_and_keeps_its_margin():
+    assert wrap_prose("one two three", 0) == "one two three"
+    assert wrap_prose("one two three", 8) == "one two\nthree"
+    assert wrap_prose("  - one two three", 9) == "  - one\n    two\n    three"
+    assert wrap_prose("    | one two three", 14) == "    | one two\n    | three"
+    assert wrap_prose("a\n\nb", 3) == "a\n\nb"
+    assert wrap_prose("漢字漢字", 4) == "漢字\n漢字"
+    assert wrap_prose(" " * 30 + "deep words", 20).replace("\n", " ").split() == ["deep", "words"]

@@ -8,7 +8,7 @@ from unicodedata import category
 import pytest
 from hypothesis import given, strategies as st
 
-from stretto.text.visible import escaped, one_line, visible, visible_line
+from stretto.text.visible import encodable, escaped, one_line, visible, visible_line
 
 CLI = Path(__file__).parents[2] / "src" / "stretto" / "cli"
 HARMFUL = [
@@ -86,3 +86,9 @@ def _prints(function: ast.expr) -> bool:
     return words == "print" or (words.startswith("click.") and words.removeprefix("click.") in (
         "echo", "secho", "style", "confirm", "prompt", "echo_via_pager", "pause", "clear",
     )) or words.endswith(("stdout.write", "stderr.write", "buffer.write"))  # fmt: skip
+
+
+def test_a_terminal_without_our_signs_gets_their_likeness():
+    assert encodable("1s · a → b …", "utf-8") == "1s · a → b …"
+    assert encodable("1s · a → b …", "ascii") == "1s - a -> b ..."
+    assert encodable("é · 漢", "latin-1") == "é · ?"

@@ -56,7 +56,7 @@ def list_agents(as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, "agents": [_row(each, agents) for each in counting]})
         return
-    say("\n".join(columns([_HEAD, *map(_cells, counting)])))
+    say("\n".join(columns([_HEAD, *map(_cells, counting)], has_head=True)))
     _print_shadows(agents)
     if any(each.read.problems for each in counting):
         say("\nstretto agents check shows what is wrong.")

@@ -23,7 +23,7 @@ def command(as_json: bool) -> None:
         return
     rows = [("NAME", "FROM", "STEPS", "DESCRIPTION")]
     rows += [_cells(entry, origins[entry.file]) for entry in entries]
-    say("\n".join(columns(rows)))
+    say("\n".join(columns(rows, has_head=True)))
     for entry in entries:
         for notice in project.notices_about(entry):
             say(f"\n{notice}", err=True)

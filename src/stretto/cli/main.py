@@ -83,13 +83,13 @@ def _flags_last(arguments: list[str]) -> list[str]:
 
 
 def _say(error: "StrettoError", wants_json: bool) -> int:
-    from stretto.cli.terminal import print_json, say
+    from stretto.cli.terminal import print_json, say, terminal_columns
     from stretto.problems.render import error_as_json, error_as_text
 
     if wants_json:
         print_json(error_as_json(error))
     else:
-        say(error_as_text(error), err=True)
+        say(error_as_text(error, terminal_columns(err=True)), err=True)
     return error.exit_code
 
 

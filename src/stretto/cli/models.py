@@ -75,7 +75,7 @@ def list_command(as_json: bool) -> None:
         print_json({"ok": True, "folder": folder, "models": rows, "in_use": in_use})
         return
     cells = [_cells(model) for model in known]
-    say("\n".join(columns([("NAME", "SIZE", "LICENCE", "HERE", "ABOUT"), *cells])))
+    say("\n".join(columns([("NAME", "SIZE", "LICENCE", "HERE", "ABOUT"), *cells], has_head=True)))
     if in_use is not None:
         say(f"\nin use: {in_use}; stretto models use NAME changes it")
     if absent := [model.weights.name for model in known if model.state == "absent"]:

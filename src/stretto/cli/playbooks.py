@@ -56,7 +56,7 @@ def search(query: tuple[str, ...], limit: int, as_json: bool) -> None:
             (f"{each.score:.3g}", each.playbook.name, each.playbook.layer, _about(each.playbook))
             for each in found
         ]
-        say("\n".join(columns([head, *cells])))
+        say("\n".join(columns([head, *cells], has_head=True)))
 
 
 @command.command("show")
@@ -168,7 +168,7 @@ def audit(limit: int, as_json: bool) -> None:
             (_moment(each.at), each.action, each.name or "-", each.by or "curation", each.why)
             for each in entries
         ]
-        say("\n".join(columns([("TIME", "ACTION", "NAME", "BY", "WHY"), *cells])))
+        say("\n".join(columns([("TIME", "ACTION", "NAME", "BY", "WHY"), *cells], has_head=True)))
 
 
 @command.command("curate")
@@ -202,7 +202,7 @@ def _print_list(found: Sequence[Playbook], as_json: bool) -> None:
     if not found:
         say("There are no playbooks. stretto playbooks add PATH takes a folder with a SKILL.md.")
         return
-    say("\n".join(columns([_HEAD, *map(_cells, found)])))
+    say("\n".join(columns([_HEAD, *map(_cells, found)], has_head=True)))
 
 
 def _print_one(found: Playbook, done: str, as_json: bool) -> None:

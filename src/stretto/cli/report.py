@@ -9,6 +9,7 @@ from stretto.assembly.changes import with_patches
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
 from stretto.cli.options import json_option
+from stretto.cli.result import print_rendered
 from stretto.cli.target import check_target, write_target
 from stretto.cli.terminal import print_report_json, say
 from stretto.problems.errors import InvalidUsage
@@ -23,14 +24,13 @@ from stretto.report.report import report_of
     "--format",
     "form",
     type=click.Choice(["md", "json", "html"]),
-    default="md",
-    help="md is the default.",
+    help="Without it: Markdown, which a terminal shows rendered.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it to a file.")
 @click.option("--open", "is_opened", is_flag=True, help="Show it in a browser.")
 @json_option
 def command(
-    run: str | None, form: str, output: Path | None, is_opened: bool, as_json: bool
+    run: str | None, form: str | None, output: Path | None, is_opened: bool, as_json: bool
 ) -> None:
     """Show what a run did: summary, steps, output, issues, cost, critical path."""
     if is_opened and (output is not None or as_json):
@@ -41,7 +41,9 @@ def command(
     asyncio.run(_report(run, "json" if as_json else form, output, is_opened))
 
 
-async def _report(handle: str | None, form: str, output: Path | None, is_opened: bool) -> None:
+async def _report(
+    handle: str | None, form: str | None, output: Path | None, is_opened: bool
+) -> None:
     async with OpenStretto() as stretto:
         run_id = await find_run(stretto, handle, form == "json")
         if is_opened or form == "html":
@@ -62,7 +64,9 @@ async def _report(handle: str | None, form: str, output: Path | None, is_opened:
                 print_report_json(report)
                 return
             text = "".join(report_as_json_text(report)) if form == "json" else as_markdown(report)
-    if output is None:
+    if output is None and form is None:
+        print_rendered(text)
+    elif output is None:
         say(text)
     else:
         write_target(output, text + "\n")

@@ -26,7 +26,7 @@ from stretto.cli.terminal import (
 from stretto.problems.errors import InvalidUsage
 from stretto.report.conclusion import next_commands
 from stretto.report.model import IssueKind, Report
-from stretto.report.text import calls_of, cost, length, show, tokens
+from stretto.report.text import calls_of, cost_of, issue_lines, length, show, tokens, uses_of
 from stretto.templates.render import as_text
 from stretto.text.short import counted
 from stretto.text.visible import one_line, visible
@@ -135,12 +135,12 @@ def print_summary(report: Report, was_stopped: bool) -> None:
     _print_standing(report)
     issues = list(_issues(report))
     for text in issues[:_MOST_ISSUES]:
-        say(f"  {one_line(text, _LONGEST_ISSUE)}", err=True)
+        say(f"  {one_line(text, _LONGEST_ISSUE)}", err=True, is_prose=True)
     if len(issues) > _MOST_ISSUES:
         say(f"  … and {len(issues) - _MOST_ISSUES} more: stretto report {report.run_id}", err=True)
     if was_stopped:
         say("stopped; what has ended is kept", err=True)
-    for line in columns(list(_next(report)), margin=2):
+    for line in columns(list(_next(report)), margin=2, err=True):
         say(f"  {line}", err=True)
 
 
@@ -158,9 +158,15 @@ def _print_standing(report: Report) -> None:
     say(took, err=True, mark=report.status, colour=colour)
     used = [counted(report.usage.model_calls, "model call"), f"{tokens(report.usage)} tokens"]
     used += [f"{calls_of(report.calls)} tool calls"] if report.calls.made else []
-    used += [cost(report.usage)] if report.usage.usd > 0 else []
-    say(", ".join(used), err=True)
+    used += [cost_of(report.usage, uses_of(report.steps))] if report.usage.usd > 0 else []
+    cut = sum(each in ("running", "interrupted") for each in _attempt_statuses(report))
+    more = f"; what was cut short ({counted(cut, 'attempt')}) is not counted" if cut else ""
+    say(", ".join(used) + more, err=True, is_prose=True)
     say(f"run {report.run_id} of {one_line(report.workflow)}", err=True)
+
+
+def _attempt_statuses(report: Report) -> Iterator[str]:
+    return (attempt.status for step in report.steps for attempt in step.attempts)
 
 
 def _count_steps(report: Report) -> str:
@@ -176,7 +182,7 @@ def _issues(report: Report) -> Iterator[str]:
     kinds: tuple[IssueKind, ...] = ("failed", "warning", "changed")
     if report.ended_at is not None and not report.is_ok:
         kinds += ("stopped", "not run")
-    return (issue.text for issue in report.issues if issue.kind in kinds)
+    return iter(issue_lines(issue for issue in report.issues if issue.kind in kinds))
 
 
 def _next(report: Report) -> Iterator[tuple[str, str]]:
@@ -202,12 +208,12 @@ def print_answer(value: Json) -> None:
 
 
 def print_rendered(text: str) -> None:
-    """Markdown as a terminal shows it: headings, lists, tables, code."""
+    """Markdown as a terminal shows it: headings, lists, tables, code. Elsewhere, as it is."""
     from rich.console import Console
 
     console = Console()
     shown = for_terminal(text)
-    if console.is_dumb_terminal or not _is_utf8(console.encoding):
+    if not console.is_terminal or console.is_dumb_terminal or not _is_utf8(console.encoding):
         say(shown)
         return
     console.print(_markdown(shown))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from stretto.execution.runs import Runs
 from stretto.ports.journal import Loss, RunRow
 from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.report.json_form import iso
-from stretto.report.text import cost_of_models
+from stretto.report.text import cost_of
+from stretto.schedule.state import RunState
 from stretto.schedule.status import run_word
 from stretto.vocabulary.durations import format_duration, parse_duration
+from stretto.vocabulary.usage import Usage
 
 _MOST_ROWS = 10_000
 _COLOURS = {
@@ -100,7 +102,7 @@ def command(
 
 def _print_table(rows: Sequence[_Listed]) -> None:
     head = ("RUN", "STATUS", "STARTED", "TOOK", "COST", "WORKFLOW")
-    lines = columns([head, *(_cells(each) for each in rows)])
+    lines = columns([head, *(_cells(each) for each in rows)], has_head=True)
     say(lines[0])
     for each, line in zip(rows, lines[1:], strict=True):
         run, _, rest = line.partition(" ")
@@ -157,10 +159,18 @@ async def read_run(runs: Runs, row: RunRow, now: float, wanted: _Filter = _ALL) 
         return None
     if wanted.text and wanted.text not in said:
         return None
-    models = {each.model for step in history.state.order for each in step.attempts}
-    cost = cost_of_models(history.state.usage, models)
+    cost = cost_of(history.state.usage, _uses(history.state))
     where, trigger = started.project or started.workspace, history.state.trigger
     return _Listed(row, status, cost, where, trigger)
+
+
+def _uses(state: RunState) -> Iterator[tuple[str, Usage, bool]]:
+    for step in state.order:
+        for each in step.attempts:
+            failure = each.failure.kind if each.failure else ""
+            is_told = each.stage == "planned" or each.reused_from or failure not in ("", "timeout")
+            is_priced = each.outcome == "succeeded" and each.usage.usd > 0
+            yield each.model, each.usage, not (is_told or is_priced)
 
 
 def _cells(each: _Listed) -> tuple[str, ...]:
@@ -168,7 +178,8 @@ def _cells(each: _Listed) -> tuple[str, ...]:
     took = "" if row.ended_at is None else format_duration(row.ended_at - row.started_at)
     trigger = f" ({each.trigger})" if each.trigger else ""
     workflow = f"{row.workflow}{trigger}"
-    return (row.run_id, each.status, _when(row.started_at), took, each.cost, workflow)
+    cost = each.cost.replace("at least ", "≥ ")
+    return (row.run_id, each.status, _when(row.started_at), took, cost, workflow)
 
 
 def _when(at: float) -> str:

@@ -67,7 +67,7 @@ def _list_versions(found: "Sequence[RecipeVersion]", name: str, as_json: bool) -
          each.origin, each.why)
         for each in found
     ]  # fmt: skip
-    say("\n".join(columns([head, *cells])))
+    say("\n".join(columns([head, *cells], has_head=True)))
     is_current = any(each.is_current for each in found)
     say("\n* what its file holds" if is_current else "\nits file is gone, or holds something else")
     return 0

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -17,17 +18,20 @@ import click
 
 from stretto.problems import Problem
 from stretto.problems.render import as_text
-from stretto.text.short import columns as screen_columns, fit, fit_name, wrap
-from stretto.text.visible import escaped, harmless, visible, visible_line
+from stretto.text.short import columns as screen_columns, fit, fit_name, wrap, wrap_prose
+from stretto.text.visible import encodable, escaped, harmless, visible, visible_line
 
 if TYPE_CHECKING:
     from stretto.report.model import Report
     from stretto.text.redaction import Redactor
 
 
-def say(text: str = "", err: bool = False, mark: str = "", colour: str = "") -> None:
-    """`mark`: a word in front of the text, in a colour."""
-    shown = for_terminal(text, err)
+def say(
+    text: str = "", err: bool = False, mark: str = "", colour: str = "", is_prose: bool = False
+) -> None:
+    """`mark`: a word in front of the text, in a colour. `is_prose`: nobody copies it as it stands,
+    so on a terminal its long lines are broken between words."""
+    shown = for_terminal(wrap_prose(text, terminal_columns(err)) if is_prose else text, err)
     if mark:
         word = _encodable(mark, err)
         if _wants_colours(err):
@@ -143,55 +147,91 @@ def _redactor() -> "Redactor":
 
 
 def _encodable(text: str, err: bool) -> str:
-    # A terminal that cannot show an icon shows a question mark.
-    encoding = (sys.stderr if err else sys.stdout).encoding or "ascii"
-    return text.encode(encoding, "replace").decode(encoding)
+    return encodable(text, (sys.stderr if err else sys.stdout).encoding or "ascii")
 
 
 def print_problems(problems: Iterable[Problem], to_stderr: bool = False) -> None:
     for problem in problems:
-        code, _, rest = as_text(problem).partition(" ")
+        code, _, rest = as_text(problem, terminal_columns(to_stderr)).partition(" ")
         say(f"{rest}\n", err=to_stderr, mark=code, colour="red")
 
 
 def print_warnings(warnings: Iterable[Problem]) -> None:
     for warning in warnings:
-        code, _, rest = as_text(warning).partition(" ")
-        say(f"warning: {rest}\n", err=True, mark=code, colour="yellow")
+        named = replace(warning, message=f"warning: {warning.message}")
+        code, _, rest = as_text(named, terminal_columns(err=True)).partition(" ")
+        say(f"{rest}\n", err=True, mark=code, colour="yellow")
 
 
 _NARROWEST = 6  # columns of a cell; what is left of a name then still says something
+_NARROWEST_PROSE = 30  # columns; below that a sentence is a column of single words
+_INDENT = 4
 
 
-def columns(rows: Sequence[tuple[str, ...]], gap: str = "  ", margin: int = 0) -> list[str]:
-    """Rows as aligned text, one for each. On a terminal they fit its width: names are cut in their
-    middle, the first column never (it is for copying), and the last one goes on below itself.
+def columns(
+    rows: Sequence[tuple[str, ...]],
+    gap: str = "  ",
+    margin: int = 0,
+    has_head: bool = False,
+    err: bool = False,
+) -> list[str]:
+    """Rows as aligned text, one for each. On a terminal they fit its width: the last column goes on
+    below itself, or stands below its row where there is no room beside it; names are cut in their
+    middle only then, the first column never (it is for copying).
 
-    `margin`: columns that the caller puts before each row.
+    `margin`: columns that the caller puts before each row. `has_head`: the first row names the
+    columns, of which those that say nothing in any row are left out on a terminal.
     """
     if not rows:
         return []
     rows = [(*map(visible_line, row[:-1]), row[-1]) for row in rows]
+    room = terminal_columns(err) - margin
+    if room <= 0:
+        return [(head + row[-1]).rstrip() for head, row in _heads(rows, gap, 0)]
+    rows = _without_empty(rows) if has_head else rows
     widths = [max(screen_columns(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    room = _terminal_columns() - margin
-    if room > 0:
-        widths = _narrow(widths, room - len(gap) * len(widths) - _last_columns(rows, room))
+    beside = room - sum(widths) - len(gap) * len(widths)
+    longest = max(screen_columns(row[-1]) for row in rows)
+    if min(beside, longest) >= _NARROWEST_PROSE or longest < _NARROWEST_PROSE or len(widths) < 2:
+        heads = _heads(rows, gap, max(1, room - min(longest, _NARROWEST_PROSE)))
+        return [_beside(head, row[-1], room, margin) for head, row in heads]
+    found = [_below(head, row[-1], room, margin) for head, row in _heads(rows, gap, room)]
+    # The head's last word names a column that is not there.
+    return [found[0].split("\n")[0], *found[1:]] if has_head else found
+
+
+def _heads(
+    rows: Sequence[tuple[str, ...]], gap: str, room: int
+) -> list[tuple[str, tuple[str, ...]]]:
+    """All columns but the last, as wide as each other. `room` 0: nothing is cut."""
+    widths = [max(screen_columns(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    widths = _narrow(widths, room - len(gap) * len(widths)) if room else widths
     found = []
     for row in rows:
         cells = [fit_name(cell, width) for cell, width in zip(row, widths, strict=False)]
-        head = "".join(
-            c + " " * (w - screen_columns(c)) + gap for c, w in zip(cells, widths, strict=True)
-        )
-        left = room - screen_columns(head)
-        indent = "\n" + " " * (margin + screen_columns(head))
-        last = indent.join(_wrap(row[-1], left)) if room > 0 else row[-1]
-        found.append((head + last).rstrip())
+        padded = (c + " " * (w - screen_columns(c)) for c, w in zip(cells, widths, strict=True))
+        found.append(("".join(cell + gap for cell in padded), row))
     return found
 
 
-def _last_columns(rows: Sequence[tuple[str, ...]], room: int) -> int:
-    """What the last column should have at least: all that it needs, or a third."""
-    return min(max(screen_columns(row[-1]) for row in rows), max(_NARROWEST, room // 3))
+def _beside(head: str, last: str, room: int, margin: int) -> str:
+    left = room - screen_columns(head)
+    indent = "\n" + " " * (margin + screen_columns(head))
+    return (head + indent.join(_wrap(last, left))).rstrip()
+
+
+def _below(head: str, last: str, room: int, margin: int) -> str:
+    indent = "\n" + " " * (margin + _INDENT)
+    lines = _wrap(last, room - _INDENT) if last else []
+    return indent.join([head.rstrip(), *lines])
+
+
+def _without_empty(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    told = [
+        i for i in range(1, len(rows[0]) - 1) if any(row[i] not in ("", "-") for row in rows[1:])
+    ]
+    kept = (0, *told, len(rows[0]) - 1)
+    return [tuple(row[i] for i in kept) for row in rows]
 
 
 def _narrow(widths: list[int], room: int) -> list[int]:
@@ -211,10 +251,11 @@ def _wrap(text: str, width: int) -> list[str]:
     return [part for line in text.split("\n") for part in wrap(line, width)]
 
 
-def _terminal_columns() -> int:
+def terminal_columns(err: bool = False) -> int:
     """0: not a terminal, where nothing is cut."""
-    if not sys.stdout.isatty():
+    stream = sys.stderr if err else sys.stdout
+    if not stream.isatty():
         return 0
     with suppress(OSError):
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(stream.fileno()).columns
     return 80

@@ -173,10 +173,8 @@ class Shape:
                 corrected.keys[meant] = node.keys[name]
                 guessed |= {meant} - {name}
         for names, hint in self._slips(unknown, node):
-            first, quoted = names[0], [f"'{name[:60]}'" for name in names]
-            said = " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
-            message = f"{self.called} has no key{'s' if len(names) > 1 else ''} {said}"
-            key, path = node.keys[first], (*at, first)
+            message = unknown_keys(self.called, names)
+            key, path = node.keys[names[0]], (*at, names[0])
             reading.problem_at("RCP101", key, path, message, hint)
         return corrected, guessed, len(guessed) < len(unknown)
 
@@ -245,3 +243,10 @@ def _first_word(node: MapNode, source: Source) -> Place:
     for key in node.keys.values():
         return source.place_of(key)
     return source.place_of(node)
+
+
+def unknown_keys(called: str, names: Sequence[str]) -> str:
+    """`a step has no keys 'a', 'b' and 'c'`."""
+    quoted = [f"'{name[:60]}'" for name in names]
+    said = " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
+    return f"{called} has no key{'s' if len(names) > 1 else ''} {said}"

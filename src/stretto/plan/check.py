@@ -19,6 +19,7 @@ from stretto.plan.rules.graph import (
     check_dependencies,
     check_merge_order,
     check_targets,
+    warn_untold,
 )
 from stretto.plan.rules.names import check_inputs, check_names
 from stretto.plan.rules.steps import (
@@ -87,4 +88,5 @@ def _check(
         return Problems(tuple(sorted(problems, key=lambda problem: problem.sort_key)))
     warn_empty(draft)
     warn_unused(draft)
+    warn_untold(draft, edges)
     return checked_of(draft, edges, inner)

@@ -137,13 +137,19 @@ class Draft:
 
     def problem_inside(self, at: Path, text: str, fault: Fault) -> None:
         """A fault within a text: at the very words, wherever the file has them."""
+        self._add(self._inside(at, text, fault), at)
+
+    def warning_inside(self, at: Path, text: str, fault: Fault) -> None:
+        self.warnings.append(self._inside(at, text, fault))
+
+    def _inside(self, at: Path, text: str, fault: Fault) -> Problem:
         place = self._place(at)
         if self.recipe.root is not None:
             node = find(self.recipe.root, at)
             piece = text[fault.offset : fault.offset + fault.width]
             if isinstance(node, ScalarNode) and piece.strip():
                 place = self.recipe.source.place_inside(node, text, fault.offset, fault.width)
-        self._add(self._problem(fault.code, place, at, fault.message, fault.hint), at)
+        return self._problem(fault.code, place, at, fault.message, fault.hint)
 
     def _add(self, problem: Problem, at: Path) -> None:
         # What stands behind a guessed key may be meant for another one: the key alone is told.

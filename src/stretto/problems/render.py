@@ -4,41 +4,54 @@ from collections.abc import Iterable
 
 from stretto.problems.errors import StrettoError
 from stretto.problems.problem import Place, Problem
+from stretto.text.short import columns, wrap_prose
 from stretto.text.visible import visible_line
 
 _LONGEST_LINE = 120
+_SHORTEST_LINE = 20
 
 
-def as_text(problem: Problem) -> str:
-    """
+def as_text(problem: Problem, room: int = 0) -> str:
+    """`room`: columns of the terminal, which every line then keeps to. 0: there is none.
+
     RCP104 step 'review' depends on 'drafts', which this recipe does not define
       ┌ news.yaml:14:19
     14│     depends_on: [drafts]
       │                  ^^^^^^ did you mean 'draft'?
     """
-    lines = [f"{problem.code} {visible_line(problem.message)}"]
+    lines = [_prose(f"{problem.code} {visible_line(problem.message)}", room)]
     if problem.place is None:
         if problem.file:
             lines.append(f"  ┌ {visible_line(problem.file)}")
         if problem.hint:
-            lines.append(f"  = {visible_line(problem.hint)}")
+            lines.append(_prose(f"  = {visible_line(problem.hint)}", room))
         return "\n".join(lines)
     number = str(problem.place.line)
     margin = " " * len(number)
     where = f"{problem.file or '<text>'}:{problem.place.line}:{problem.place.column}"
     lines.append(f"{margin}┌ {visible_line(where)}")
-    shown, caret = _window(problem.source_line, problem.place)
+    longest = _LONGEST_LINE if not room else max(_SHORTEST_LINE, room - len(margin) - 2)
+    shown, caret = _window(problem.source_line, problem.place, min(longest, _LONGEST_LINE))
     lines.append(f"{number}│ {shown}")
-    lines.append(f"{margin}│ {caret} {visible_line(problem.hint)}".rstrip())
+    pointing = f"{margin}│ {caret} {visible_line(problem.hint)}".rstrip()
+    if not room or columns(pointing) <= room or not problem.hint:
+        lines.append(pointing)
+    else:
+        lines += [f"{margin}│ {caret}", _prose(f"{margin}= {visible_line(problem.hint)}", room)]
     return "\n".join(lines)
 
 
-def _window(line: str, place: Place) -> tuple[str, str]:
+def _prose(line: str, room: int) -> str:
+    return wrap_prose(line, room) if room else line
+
+
+def _window(line: str, place: Place, longest: int) -> tuple[str, str]:
     """The part of the line around the place, and the caret under it."""
     start = 0
-    if len(line) > _LONGEST_LINE:
-        start = max(0, min(place.column - 1 - _LONGEST_LINE // 2, len(line) - _LONGEST_LINE))
-    shown = visible_line(line[start : start + _LONGEST_LINE])
+    if columns(line) > longest:
+        longest = longest * len(line) // columns(line)  # wide characters are fewer
+        start = max(0, min(place.column - 1 - longest // 2, len(line) - longest))
+    shown = visible_line(line[start : start + longest])
     before = shown[: place.column - 1 - start]
     # Tabs stay tabs and wide letters take two columns, so the caret stands under its word.
     indent = "".join("\t" if letter == "\t" else " " * _columns(letter) for letter in before)
@@ -82,12 +95,14 @@ def error_as_json(error: StrettoError) -> dict[str, object]:
     }
 
 
-def error_as_text(error: StrettoError) -> str:
-    blocks = [as_text(problem) for problem in error.problems]
+def error_as_text(error: StrettoError, room: int = 0) -> str:
+    """`room`: as in as_text."""
+    blocks = [as_text(problem, room) for problem in error.problems]
     if not blocks:
-        blocks = [error.message if not error.hint else f"{error.message}\n  = {error.hint}"]
+        said = error.message if not error.hint else f"{error.message}\n  = {error.hint}"
+        blocks = [_prose(said, room)]
     elif error.hint:
-        blocks.append(f"  = {error.hint}")
+        blocks.append(_prose(f"  = {error.hint}", room))
     return "\n\n".join(blocks)
 
 

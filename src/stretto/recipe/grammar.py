@@ -337,13 +337,13 @@ BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     Key("budget", ShapeOf(BUDGET, parts.make_budget), "what a run may cost"),
     Key("$schema", Text(), "the JSON Schema that editors use"),
 ), may_be_empty=True, words=_BODY_WORDS, foreign=_BODY_FOREIGN)  # fmt: skip
+INDENTED = {"agents", "budget", "max_concurrency", "output", "steps", "timeout", "timeout_ms"}
 ENVELOPE = Shape("the root", "A recipe under `workflow:`.", (
     Key("workflow", Anything(), "the recipe", is_required=True),
     *_HEAD,
     Key("$schema", Text(), "the JSON Schema that editors use"),
 ), may_be_empty=True, foreign=dict.fromkeys(
-    ("agents", "output", "timeout", "timeout_ms", "max_concurrency", "budget"),
-    "indent it, to stand under workflow:",
+    sorted(INDENTED - {"steps"}), "indent it, to stand under workflow:",
 ))  # fmt: skip
 
 

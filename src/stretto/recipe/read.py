@@ -1,12 +1,13 @@
 """Read a recipe from a file, bytes or text. There always is one; what is wrong is in `problems`."""
 
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TypeVar
 
 from stretto.documents.document import Document, read_bytes, read_file, read_text
-from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, describe
-from stretto.documents.shapes import Fields, Reading
-from stretto.recipe.grammar import BODY, ENVELOPE
+from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, ScalarNode, describe
+from stretto.documents.shapes import Fields, Reading, unknown_keys
+from stretto.recipe.grammar import BODY, ENVELOPE, INDENTED
 from stretto.recipe.model import Budget, Dialect, Input, Recipe
 from stretto.recipe.parts import timeout_of
 from stretto.vocabulary.ids import AgentId
@@ -75,16 +76,50 @@ def from_document(document: Document) -> Recipe:
             "RCP016", document.root, (), message, "it starts with `name:` and has `steps:`"
         )
         return _unread(document, reading)
+    document = _with_name(document, document.root, reading)
+    assert isinstance(document.root, MapNode)
     if "workflow" not in document.root.entries:
         fields = BODY.read(document.root, (), reading)
         assert fields is not None
         return _recipe(document, reading, fields, None, _dialect(document.root, FLAT))
+    document = _with_all_inside(document, document.root, reading)
+    assert isinstance(document.root, MapNode)
     envelope = ENVELOPE.read(_without_steps(document.root, reading), (), reading)
     inner = document.root.entries["workflow"]
     body = BODY.read(inner, ("workflow",), reading)
     if body is None or not isinstance(inner, MapNode):
         return _unread(document, reading)
     return _recipe(document, reading, body, envelope, _dialect(inner, WRAPPED))
+
+
+def _with_name(document: Document, root: MapNode, reading: Reading) -> Document:
+    """`workflow: brief` above `steps:` is meant for the name."""
+    written = root.entries.get("workflow")
+    if not isinstance(written, ScalarNode) or "steps" not in root.entries or "name" in root.entries:
+        return document
+    message = f"'workflow' must be a mapping, not {describe(written)}"
+    hint = f"write name: {written.written[:60]}"
+    reading.problem_at("RCP103", written, ("workflow",), message, hint)
+    named = {"name" if key == "workflow" else key: node for key, node in root.entries.items()}
+    keys = {"name" if key == "workflow" else key: node for key, node in root.keys.items()}
+    return replace(document, root=replace(root, entries=named, keys=keys))
+
+
+def _with_all_inside(document: Document, root: MapNode, reading: Reading) -> Document:
+    """Where `workflow:` has no steps and the root has: all that stands beside it is one slip, told
+    once, and read as if it stood under `workflow:`."""
+    inner = root.entries["workflow"]
+    if "steps" not in root.entries or not isinstance(inner, MapNode) or "steps" in inner.entries:
+        return document
+    outer = [name for name in root.entries if name in INDENTED and name not in inner.entries]
+    hint = f"indent {'it' if len(outer) == 1 else 'them'}, to stand under workflow:"
+    message = unknown_keys("the root", outer)
+    reading.problem_at("RCP101", root.keys[outer[0]], (outer[0],), message, hint)
+    moved = {name: root.entries[name] for name in outer}
+    keys = {**inner.keys, **{name: root.keys[name] for name in outer}}
+    body = replace(inner, entries={**inner.entries, **moved}, keys=keys)
+    kept = {name: node for name, node in root.entries.items() if name not in outer}
+    return replace(document, root=replace(root, entries={**kept, "workflow": body}))
 
 
 def _without_steps(root: MapNode, reading: Reading) -> MapNode:

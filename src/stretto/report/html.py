@@ -26,7 +26,7 @@ from stretto.report.page_parts import (
 )
 from stretto.report.page_values import room_of_step, show_answer, show_value
 from stretto.report.step_section import StepSections, Transcripts
-from stretto.report.text import calls_of, cost_of_models, length, moment, status_word, tokens
+from stretto.report.text import calls_of, cost_of, length, moment, status_word, tokens, uses_of
 from stretto.report.timeline import chart
 from stretto.text.visible import one_line
 from stretto.vocabulary.statuses import UNFINISHED, RunStatus, StepStatus
@@ -163,7 +163,6 @@ def _facts(report: Report) -> Iterator[str]:
 
 
 def _figures(report: Report) -> Iterator[tuple[str, str]]:
-    models = (attempt.model for step in report.steps for attempt in step.attempts)
     left_out = report.count(StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
     counts = [
         (report.count(StepStatus.SUCCEEDED), "succeeded"),
@@ -173,7 +172,7 @@ def _figures(report: Report) -> Iterator[tuple[str, str]]:
     ]
     yield "Time", length(report.duration_seconds)
     yield "Tokens", tokens(report.usage)
-    yield "Cost", cost_of_models(report.usage, models)
+    yield "Cost", cost_of(report.usage, uses_of(report.steps))
     yield (
         f"Steps: {', '.join(f'{n:,} {word}' for n, word in counts if n)}",
         f"{len(report.steps):,}",

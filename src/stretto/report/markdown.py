@@ -7,13 +7,15 @@ from stretto.report.conclusion import conclusion_of
 from stretto.report.model import PathStep, Report, StepReport
 from stretto.report.text import (
     calls_of,
-    cost_of_models,
+    cost_of,
+    issue_lines,
     length,
     moment,
     show,
     size,
     status_word,
     tokens,
+    uses_of,
 )
 from stretto.text.visible import one_line
 from stretto.vocabulary.json_value import Json
@@ -76,8 +78,7 @@ def _summary(report: Report) -> Iterator[str]:
     if report.calls.made:
         yield f"Tool calls: {calls_of(report.calls)}"
     yield f"Tokens: {tokens(report.usage)}"
-    models = (attempt.model for step in report.steps for attempt in step.attempts)
-    yield f"Cost: {cost_of_models(report.usage, models)}"
+    yield f"Cost: {cost_of(report.usage, uses_of(report.steps))}"
     yield f"Run: {_inline(report.run_id)}"
     if report.parent:
         yield f"Continues run: {_inline(report.parent)}"
@@ -154,7 +155,7 @@ def _fenced(text: str, kind: str) -> str:
 
 
 def _issues(report: Report) -> list[str]:
-    return [f"- {_inline(issue.text)}" for issue in report.issues] or ["- None"]
+    return [f"- {_inline(text)}" for text in issue_lines(report.issues)] or ["- None"]
 
 
 def _code(text: str) -> str:

@@ -26,11 +26,12 @@ from stretto.report.page_values import Room, show_value
 from stretto.report.text import (
     calls_of,
     cost,
-    cost_of_models,
+    cost_of,
     length,
     raw,
     since,
     tokens,
+    uses_of,
 )
 from stretto.report.transcript import Excerpt
 from stretto.text.short import listed
@@ -126,7 +127,7 @@ class StepSections:
             yield "Time", f"{length(step.duration_seconds)}, from {started}"
         if step.usage.tokens:
             yield "Tokens", f"{tokens(step.usage)} ({step.usage.input_tokens:,} in)"
-            yield "Cost", cost_of_models(step.usage, models)
+            yield "Cost", cost_of(step.usage, uses_of((step,)))
         if step.playbooks:
             yield "Playbooks", ", ".join(step.playbooks)
         if step.calls.made:

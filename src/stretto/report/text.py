@@ -1,11 +1,12 @@
 """Values as people read them. In: any text or figure. Out: text that is safe to show."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from stretto.report.model import CallsReport
+from stretto.report.model import CallsReport, Issue, StepReport
 from stretto.templates.render import as_text
+from stretto.text.short import listed
 from stretto.text.visible import visible
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json
@@ -90,6 +91,17 @@ def calls_of(calls: CallsReport) -> str:
     return f"{calls.made:,} ({not_done})" if not_done else f"{calls.made:,}"
 
 
+def issue_lines(issues: Iterable[Issue]) -> list[str]:
+    """One line for what was said of several steps in the same words: `a, b and 3 more: …`."""
+    steps: dict[tuple[str, str], list[str]] = {}
+    for issue in issues:
+        steps.setdefault((issue.kind, issue.says), []).append(issue.step)
+    named = [
+        (listed(dict.fromkeys(filter(None, each)), 5), says) for (_, says), each in steps.items()
+    ]
+    return [f"{names}: {says}" if names else says for names, says in named]
+
+
 def cost(usage: Usage) -> str:
     """A dash when nobody said: no price is not the same as free."""
     if usage.usd <= 0:
@@ -98,14 +110,28 @@ def cost(usage: Usage) -> str:
     return digits(usage.usd)
 
 
-def cost_of_models(usage: Usage, models: Iterable[str]) -> str:
-    """`models`: those that answered."""
-    asked = set(filter(None, models))
-    if usage.usd > 0 or not asked:
-        return cost(usage) if usage.usd > 0 else "unknown"
-    if not all(map(_is_free, asked)):
-        return "unknown"
-    return "free (local)" if any(map(is_local, asked)) else "free"
+def cost_of(usage: Usage, attempts: Iterable[tuple[str, Usage, bool]]) -> str:
+    """What a run or a step cost, with "at least" where one price is known and another is not.
+
+    `attempts`: the model that answered, its usage, and whether it may have used more than is known.
+    """
+    tried = list(attempts)
+    asked = {model for model, _, _ in tried if model}
+    if asked and usage.usd <= 0 and all(map(_is_free, asked)):
+        return "free (local)" if any(map(is_local, asked)) else "free"
+    paid = [each for each in tried if not (each[0] and _is_free(each[0]))]
+    is_part = any(is_open or used.tokens for _, used, is_open in paid if used.usd <= 0 or is_open)
+    if usage.usd > 0:
+        return f"at least {cost(usage)}" if is_part else cost(usage)
+    return "unknown" if is_part or usage.tokens else "none"
+
+
+def uses_of(steps: Iterable[StepReport]) -> Iterator[tuple[str, Usage, bool]]:
+    """For cost_of. What was cut short has not said what it used."""
+    for each in (attempt for step in steps for attempt in step.attempts):
+        is_told = each.status in ("planned", "failed", "reused") and each.failure != "timeout"
+        is_priced = each.status == "succeeded" and each.usage.usd > 0
+        yield each.model, each.usage, not (is_told or is_priced)
 
 
 def _is_free(model: str) -> bool:

@@ -5,6 +5,7 @@ say how much was left out, so that a reader never takes the part for the whole.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from unicodedata import category, east_asian_width
@@ -179,6 +180,28 @@ def wrap(line: str, width: int) -> list[str]:
             found.append(line[:end])
             line = line[end:]
     return [*found, line]
+
+
+_HANGING = re.compile(r"\s*(?:[|│] ?\s*)?(?:(?:[-*•=]|\d{1,3}[.)]) +)?")
+_LONGEST_PROSE = 20_000  # columns of a line; nobody reads more of one, and breaking it takes long
+
+
+def wrap_prose(text: str, width: int) -> str:
+    """Break lines that are longer than `width` between words. What stands before the first word of
+    a line, a margin or the mark of a list, makes the margin of what follows. 0: leave it all."""
+    return "\n".join(_wrap_hanging(line, width) for line in text.split("\n"))
+
+
+def _wrap_hanging(line: str, width: int) -> str:
+    # A tab is as wide as the terminal says.
+    if not 0 < width < len(line.encode()) or len(line) > _LONGEST_PROSE or "\t" in line:
+        return line
+    found = _HANGING.match(line)
+    before = found[0] if found else ""
+    margin = "".join(each if each in "|│" else " " for each in before)
+    if columns(margin) > width // 2:
+        before = margin = ""
+    return before + f"\n{margin}".join(wrap(line[len(before) :], width - columns(margin)))
 
 
 def _character_columns(character: str) -> int:

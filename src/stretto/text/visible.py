@@ -53,6 +53,34 @@ def one_line(text: str, most: int = 0) -> str:
     return f"{head} … {tail}"
 
 
+# What we write ourselves, for a terminal that knows ASCII alone.
+_ASCII = str.maketrans(
+    {
+        "·": "-", "…": "...", "→": "->", "←": "<-", "↑": "^", "↓": "v", "›": ">", "•": "*",
+        "│": "|", "┌": "+", "─": "-", "–": "-", "—": "-", "✓": "+", "✗": "x", "▶": ">",
+        "“": '"', "”": '"', "‘": "'", "’": "'", "×": "x", "≤": "<=", "≥": ">=",
+    }
+)  # fmt: skip
+
+
+def encodable(text: str, encoding: str) -> str:
+    """What a terminal of this encoding can show; a question mark for what has no likeness there."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        kept = "".join(each if _has(each, encoding) else each.translate(_ASCII) for each in text)
+        return kept.encode(encoding, "replace").decode(encoding)
+    return text
+
+
+def _has(character: str, encoding: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def escaped(json_text: str) -> str:
     """JSON that says the same, with escapes for what would be hidden."""
     return _HIDDEN_IN_JSON.sub(_escape, json_text)

@@ -113,3 +113,40 @@ def test_a_writer_without_a_tool_that_writes(
     step = f"{{id: a, subagent: own, prompt: x{step_keys}}}"
     codes = [code for code, _ in warnings(flat(step, head=head))]
     assert codes == (["RCP904"] if is_warned else [])
+
+
+def wrapped(*steps: str) -> str:
+    listed = "\n".join(f"    - {step}" for step in steps)
+    agents = "{one: {prompt: x}, two: {prompt: 'On {{steps.a.output}}'}, hand: {tools: [Write]}}"
+    return f"workflow:\n  name: w\n  agents: {agents}\n  steps:\n{listed}\n"
+
+
+FIRST = "{id: a, agent: one, input: x}"
+
+
+@pytest.mark.parametrize(
+    ("second", "is_warned"),
+    [
+        ("{id: b, agent: one, input: y}", True),
+        ("{id: b, agent: one}", True),
+        ("{id: b, parallel: [{agent: one, input: y}, {agent: one, input: z}]}", True),
+        ("{id: b, agent: one, input: '{{steps.a.output}}'}", False),
+        ("{id: b, agent: one, input: All prior context}", False),
+        ("{id: b, agent: two, input: y}", False),  # its prompt says it
+        ("{id: b, agent: one, input: y, depends_on: []}", False),
+        ("{id: b, agent: one, input: y, depends_on: [a]}", False),  # as it was meant
+        ("{id: b, agent: one, input: y, when: steps.a.output == 'x'}", False),
+        ("{id: b, agent: hand, input: y}", False),
+        ("{id: b, run: make}", False),
+    ],
+)
+def test_a_wrapped_step_that_is_told_nothing_of_the_one_before(second: str, is_warned: bool):
+    codes = [code for code, _ in warnings(wrapped(FIRST, second)) if code == "RCP908"]
+    assert bool(codes) == is_warned
+
+
+def test_single_braces_are_shown_where_they_stand():
+    (warning,) = plan_of(
+        flat('{id: a, subagent: writer, prompt: "Say {steps.a.output} now"}')
+    ).warnings
+    assert (warning.place.column, warning.place.width) == (44, len("{steps.a.output}"))

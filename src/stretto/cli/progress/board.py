@@ -26,6 +26,7 @@ from stretto.vocabulary.statuses import StepWord
 _ATTEMPT = AttemptStarted | AttemptSucceeded | AttemptFailed | AttemptCancelled
 # Whoever needs a person is seen first, then what is about to go on, then what goes on.
 _ACTIVE: tuple[StepWord, ...] = ("awaiting approval", "retrying", "merging", "running")
+_MOST_LAST = 6  # rows of the last view, where not all steps fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +90,17 @@ class Board:
         """As many rows as there are lines, two of them kept for the counts of what has none. Then
         what is at work comes first. The chosen step always has a row, once it has begun.
 
-        The last view shows every failed step, however many there are.
+        The last view of more steps than there are lines is short: it stays on the screen, and what
+        is said below it must not be pushed away.
         """
         total = self._head.total
         room = total if total <= lines else max(1, lines - 2)
         is_folded = room < total
+        if is_last and is_folded:
+            return self._last_view(min(room, _MOST_LAST))
         active = list(islice(chain.from_iterable(self._active.values()), room))
         room -= len(active)
         failed, waiting, done = _share(room, (len(self._failed), len(self._next), len(self._done)))
-        if is_last:
-            failed = len(self._failed)
         ended = chain(_last(self._failed, failed), _last(self._done, done))
         shown = dict.fromkeys(chain(active, ended))
         if chosen in self._rows and chosen not in shown:
@@ -112,6 +114,16 @@ class Board:
         first = {id for id in active if self._rows[id].stage in _ACTIVE} if is_folded else set()
         rows.sort(key=lambda row: (row.id not in first, row.index))
         return View(self._head, rows, +hidden, asking)
+
+    def _last_view(self, room: int) -> View:
+        """Those that failed or were stopped, first."""
+        at_work = chain.from_iterable(self._active.values())
+        wanted = chain(self._failed, at_work, reversed(self._done))
+        rows = [self._rows[id] for id in islice(wanted, room)]
+        hidden = Counter(self._counts)
+        hidden.subtract(row.stage for row in rows)
+        asking = next(iter(self._active["awaiting approval"]), None)
+        return View(self._head, sorted(rows, key=_index), +hidden, asking)
 
     def row(self, id: StepId) -> Row | None:
         """Of a step that no longer just waits."""

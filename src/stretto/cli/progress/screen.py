@@ -8,7 +8,7 @@ from rich.text import Text
 
 from stretto.cli.progress.frame import Line
 from stretto.text.short import columns
-from stretto.text.visible import visible_line
+from stretto.text.visible import encodable, visible_line
 
 
 class Screen(Live):
@@ -23,7 +23,7 @@ class Screen(Live):
         for i, line in enumerate(lines):
             text.append("\n" if i else "")
             for said, style in line:
-                text.append(self._encodable(visible_line(said)), style)
+                text.append(encodable(visible_line(said), self.console.encoding), style)
         self._next_columns = [columns("".join(said for said, _ in line)) for line in lines]
         self.update(text, refresh=True)
 
@@ -39,7 +39,3 @@ class Screen(Live):
         erase = (ControlType.ERASE_IN_LINE, 2)
         upwards = [(ControlType.CURSOR_UP, 1), erase] * grown
         return [Control(ControlType.CARRIAGE_RETURN, erase, *upwards), *found]
-
-    def _encodable(self, text: str) -> str:
-        encoding = self.console.encoding
-        return text.encode(encoding, "replace").decode(encoding)

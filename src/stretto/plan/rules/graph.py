@@ -62,6 +62,29 @@ def check_targets(draft: Draft) -> None:
             )
 
 
+def warn_untold(draft: Draft, edges: Edges) -> None:
+    """A wrapped step waits for the one listed before it. If it is told nothing of any step, its agent
+    works without what was done so far, or the step need not wait."""
+    if not draft.recipe.dialect.chains_steps:
+        return
+    for drafted in draft.steps:
+        reasons = edges[drafted.id]
+        if not reasons or set(reasons.values()) != {"listed before"} or not drafted.uses:
+            continue
+        befores = [draft.by_id[id] for id in reasons]
+        # What a writer did is in the files, and a command may be there for its exit code.
+        is_carried = any(each.posture == "writer" for each in (drafted, *befores))
+        if is_carried or not all(each.uses for each in befores):
+            continue
+        before = befores[-1].id
+        draft.warning_at(
+            "RCP908",
+            drafted.step.at,
+            f"step '{drafted.id}' waits for '{before}' and is told nothing of it",
+            f"write {{{{steps.{before}.output}}}} in its input, or depends_on: [] to start at once",
+        )
+
+
 def check_cycles(draft: Draft, edges: Edges) -> None:
     if _is_in_order(edges):
         return

@@ -271,7 +271,10 @@ def _warn_single_braces(draft: Draft) -> set[str]:
             told.add((site.at, written))
             meant |= {name} if kind == "inputs" else set()
             message = f"'{written}' has single braces, so a model gets it as it stands"
-            draft.warning_at("RCP907", site.at, message, f"write {{{{{found.group(1).strip()}}}}}")
+            hint = f"write {{{{{found.group(1).strip()}}}}}"
+            offset = max(0, site.parsed.text.find(written))
+            fault = Fault("RCP907", message, hint, offset, len(written))
+            draft.warning_inside(site.at, site.parsed.text, fault)
     return meant
 
 
