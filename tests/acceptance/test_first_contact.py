@@ -67,6 +67,8 @@ def test_without_a_key_the_choices_are_named_with_their_commands(tmp_path: Path)
     assert "no key is set" in said.err
     for choice in ("export ANTHROPIC_API_KEY=", "stretto models pull", "cli:claude", "scripted:"):
         assert choice in said.err, choice
+    assert said.err.count("models pull smollm2") == 1  # advice is given once
+    assert max(map(len, said.err.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

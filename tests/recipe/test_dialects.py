@@ -355,7 +355,7 @@ def test_all_that_stands_beside_workflow_is_one_slip():
 
 
 def test_a_name_behind_workflow_is_one_slip():
-    problem = problem_of("workflow: brief\nsteps:\n  - {id: a, subagent: x, prompt: y}\n")
+    problem = problem_of("workflow: brief\nsteps:\n  - {id: a, subagent: writer, prompt: y}\n")
     assert (problem.code, problem.hint) == ("RCP103", "write name: brief")
 
 

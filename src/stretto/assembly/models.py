@@ -6,6 +6,7 @@ given, a model that cannot be asked, a tool that cannot be used.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,12 @@ from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.models import ModelSelection
 
 # For whoever has nothing set up: each line is a way, and the command for it.
-_CHOICES = """no key is set, Ollama does not answer, and no local model was pulled. The choices:
-      export ANTHROPIC_API_KEY=…            a provider's key; OPENAI_API_KEY, GEMINI_API_KEY and others do too
-      stretto models pull qwen2.5-coder     a model on this machine (1.1 GB); smollm2 is tiny (98 MB)
-      --model cli:claude                    an agent program that you have: also codex, gemini, opencode, goose
-      --model scripted:FILE                 no model at all: answers from a file, for a demo
+_CHOICES = """no key is set, Ollama does not answer, no model is here. The choices:
+      export ANTHROPIC_API_KEY=…         a provider's key; or OPENAI_API_KEY, …
+      stretto models pull qwen2.5-coder  on this machine, 1.1 GB
+      stretto models pull smollm2        the same, tiny: 98 MB, for a look
+      --model cli:claude                 or codex, gemini, opencode, goose
+      --model scripted:FILE              no model: answers from a file
     stretto doctor shows what is here."""
 
 if TYPE_CHECKING:
@@ -56,7 +58,9 @@ async def choose_models(
     if problems:
         # Nobody has named a model, and there is none.
         is_lost = bool(why) and all(each.code == MISSING_WEIGHTS for each in problems)
-        raise _not_ready(plan, problems, _CHOICES if is_lost else "")
+        if is_lost:
+            raise _not_ready(plan, [replace(each, hint="") for each in problems], _CHOICES)
+        raise _not_ready(plan, problems)
     lines = (why, TINY_NOTICE if is_asked and name == EMBEDDED else "", *warnings)
     return ModelSelection(name, model, notes=tuple(filter(None, lines)))
 
