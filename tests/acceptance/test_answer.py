@@ -81,6 +81,11 @@ def test_many_failures_are_counted_and_not_all_listed(tmp_path: Path) -> None:
     said = stretto(tmp_path, "run", "recipe.yaml", *MODEL)
     end = said.err[said.err.index("\nfailed in") :]
     assert len(end.splitlines()) <= 15
+    assert "s4 and 55 more: failed: broken" in end
+    replies = "".join(f"  s{i}: {{fail: broken {i}}}\n" for i in range(60))
+    said = run(tmp_path, f"name: many\nsteps:\n{steps}", f"replies:\n{replies}")
+    end = said.err[said.err.index("\nfailed in") :]
+    assert len(end.splitlines()) <= 15
     assert "more: stretto report" in end
 
 
