@@ -112,6 +112,18 @@ class Chat:
             raise InvalidUsage("a turn must say something; the text is empty")
         return await self._take_turn("lead", text, {})
 
+    async def send_once(self, text: str, run_id: RunId) -> ChatTurn:
+        """`send`, as the run of this id: said once, however often a caller that was killed repeats it."""
+        known = await self._file.use(lambda store: store.turns(self.id))
+        if any(each.run_id == run_id for each in known):
+            return await self.go_on()
+        return await self._take_turn("lead", text, {}, run_id)
+
+    async def stop(self) -> None:
+        """Leave the turn under way where it is; `go_on` continues it."""
+        if self._turn is not None:
+            await self._turn.stop()
+
     async def run_workflow(
         self, name: str, inputs: "dict[str, Json] | None" = None, *, said: str = ""
     ) -> ChatTurn:
@@ -194,7 +206,9 @@ class Chat:
             raise InvalidUsage("a turn of this chat is under way", hint="await it, or cancel() it")
         return self._under_way
 
-    async def _take_turn(self, kind: str, said: str, request: dict[str, Json]) -> ChatTurn:
+    async def _take_turn(
+        self, kind: str, said: str, request: dict[str, Json], run_id: RunId | None = None
+    ) -> ChatTurn:
         async with self._alone():
             said = self._engine.project.redactor.text(said)
             now = self._engine.now()
@@ -207,7 +221,7 @@ class Chat:
                     raise _unfinished(turns[-1])
                 self._check_budget(turns)
                 turn = KeptTurn(
-                    self.id, len(turns) + 1, new_run_id(), "lead" if kind == "lead" else "workflow",
+                    self.id, len(turns) + 1, run_id or new_run_id(), "lead" if kind == "lead" else "workflow",
                     said, request, "open", "", "", Usage(), 0, now, None,
                 )  # fmt: skip
                 store.add_turn(turn)

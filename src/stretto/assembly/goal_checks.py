@@ -41,7 +41,7 @@ from stretto.ports.runner import AttemptRequest
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import ProgramStart, find_program, with_safe_path
 from stretto.processes.watchdog import ResourceLimits
-from stretto.text.short import listed, shorten
+from stretto.text.short import listed, shorten, show_json
 from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json
 
@@ -251,7 +251,10 @@ class Checks:
                 values = await asyncio.to_thread(_query, place, asked.sql, seconds)
             else:
                 values = await asyncio.to_thread(_file_values, place)
-        expression = read_expression(asked.expression or "value")
+        if not asked.expression:
+            said = f"the query gives {show_json(values['value'], 300)}"
+            return check_result(values["value"] not in (None, 0, "", "0"), said, self._hide)
+        expression = read_expression(asked.expression)
         return await asyncio.to_thread(decide_data, expression, values, self._hide)
 
     def _place(self, written: str) -> Path:
@@ -315,15 +318,15 @@ def find_tests(folder: Path, paths: str) -> TestProgram:
     """Raises CannotVerify where no tests are found, and ValueError for quotes that do not close."""
     words = " ".join(map(shlex.quote, shlex.split(paths)))
     is_python = any(Path(word.partition("::")[0]).suffix == ".py" for word in shlex.split(paths))
-    if is_python or any((folder / mark).exists() for mark in _PYTEST_MARKS):
+    if is_python or any((folder / mark).is_file() for mark in _PYTEST_MARKS):
         return _pytest(folder, words)
-    if (folder / "package.json").exists():
+    if (folder / "package.json").is_file():
         failed = re.compile(r"^\s*(?:✕|✖|×|not ok \d+ -)\s*(.{1,200}?)(?: \(.*\))?$", re.MULTILINE)
         return TestProgram(f"npm test --silent {'-- ' + words if words else ''}", failed)
-    if (folder / "go.mod").exists():
+    if (folder / "go.mod").is_file():
         failed = re.compile(r"^\s*--- FAIL: (\S{1,200})", re.MULTILINE)
         return TestProgram(f"go test {words or './...'}", failed)
-    if (folder / "Cargo.toml").exists():
+    if (folder / "Cargo.toml").is_file():
         failed = re.compile(r"^test (\S{1,200}) \.\.\. FAILED$", re.MULTILINE)
         return TestProgram(f"cargo test {words}", failed)
     if words or any(folder.glob("test*/")) or any(folder.glob("test_*.py")):

@@ -8,9 +8,10 @@ A goal lives in the user's own folder; its runs are runs like any other.
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ from stretto.assembly.arguments import (
     check_permission,
     check_text,
 )
+from stretto.assembly.chat import BudgetSpent, Chat, open_chat
 from stretto.assembly.engine import Engine
 from stretto.assembly.goal_checks import Checks
 from stretto.assembly.project import Project, RecipeSource
@@ -47,7 +49,6 @@ from stretto.goals.goal import (
 from stretto.goals.goal_report import GoalReport, goal_report
 from stretto.goals.loop import Effort, GoalDriver, Tell
 from stretto.goals.prompts import (
-    TURN_AGENT,
     declared_reason,
     evidence_input_of,
     goal_input_of,
@@ -58,17 +59,21 @@ from stretto.goals.prompts import (
 )
 from stretto.goals.store import GoalOwner, GoalStore, StoredGoal
 from stretto.goals.verifier import Verifier, read_verifier
-from stretto.lead.tasks import task_recipe
+from stretto.lead.chats import ChatFile, KeptChat
+from stretto.lead.turn import ChatTurn
 from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
 from stretto.recipe.model import Budget
 from stretto.text.short import shorten
 from stretto.vocabulary.durations import parse_duration
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.usage import Usage
 
 if TYPE_CHECKING:
+    from stretto.assembly.delegation import ChatHost
     from stretto.assembly.views import RunReport
     from stretto.execution.driver import Listener
+    from stretto.plan.model import Plan
     from stretto.recipe.model import Recipe
 
 _T = TypeVar("_T")
@@ -84,7 +89,12 @@ class GoalWatch:
     """Who is told how a goal goes: `heard` its events, `opened` each run, whose Listener it may give."""
 
     heard: Tell = lambda event, goal: None
-    opened: "Callable[[PreparedRun], Listener | None]" = lambda prepared: None
+    opened: "Callable[[Plan], Listener | None]" = lambda plan: None
+
+    @contextmanager
+    def show(self, plan: "Plan") -> "Iterator[Listener]":
+        """As a chat shows the runs that its turns start."""
+        yield self.opened(plan) or (lambda event, state: None)
 
 
 NOBODY = GoalWatch()
@@ -135,13 +145,10 @@ class GoalHands:
         return judge_result(report.status, report.output, report.usage, said, hide)
 
     async def work(self, goal: GoalStanding, begun: IterationStarted) -> Effort:
-        spec = goal.spec
-        if spec.recipe:
-            recipe: RecipeSource = self._project.recipe_from_text(spec.recipe, spec.workflow)
-            inputs = inputs_of(goal)
-        else:
-            recipe, inputs = task_recipe(TURN_AGENT), {"prompt": turn_prompt(goal)}
-        run = await self._go_on(self._request(goal, recipe, inputs, begun.run_id), goal)
+        if not goal.spec.recipe:
+            return await self._turn(goal, RunId(begun.run_id))
+        recipe = self._project.recipe_from_text(goal.spec.recipe, goal.spec.workflow)
+        run = await self._go_on(self._request(goal, recipe, inputs_of(goal), begun.run_id), goal)
         report = await self._finish(run, goal.seconds_left)
         waits = [issue.text for issue in report.issues if issue.kind == "waiting"]
         error = next((issue.text for issue in report.issues if issue.kind == "failed"), "")
@@ -153,9 +160,53 @@ class GoalHands:
             shorten(self._project.redactor.text(waits[0] if waits else error), 500),
         )
 
-    async def abandon(self, run_id: str) -> None:
+    async def _turn(self, goal: GoalStanding, run_id: RunId) -> Effort:
+        """A turn of the lead agent, in a chat that the goal has for itself."""
+        chat = await self._chat(goal)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(goal.seconds_left):
+                    return _effort(await chat.send_once(turn_prompt(goal), run_id))
+            await chat.stop()
+            return _effort(await chat.cancel("the time of its goal is up"))
+        except asyncio.CancelledError:
+            await chat.stop()
+            raise
+        except BudgetSpent as error:
+            spent = "tokens" if goal.tokens_left is not None else "usd"
+            return Effort("failed", spent=spent, error=error.message)
+
+    async def _chat(self, goal: GoalStanding) -> Chat:
+        """With a budget of what the goal has left, whatever its turns have used so far."""
+        host = self._roads.chat_host()
+        if self._project is not self._engine.project:
+            folder = goal.spec.folder
+            hint = f"cd {folder} && stretto goal resume {goal.id}"
+            raise InvalidUsage(
+                f"goal {goal.id} works in {folder}, by the lead agent there", hint=hint
+            )
+        file = ChatFile(self._engine.project.settings.home)
+        turns = await file.use(lambda store: store.turns(goal.id))
+        used = sum((each.usage for each in turns), Usage())
+        budget = Budget(
+            None if goal.tokens_left is None else goal.tokens_left + used.tokens,
+            None if goal.usd_left is None else goal.usd_left + used.usd,
+        )
+        spec = goal.spec
+        wanted = KeptChat(
+            goal.id, self._engine.now(), spec.folder, spec.model, spec.permission, budget
+        )
+        is_known = any(each.id == goal.id for each in await file.use(lambda store: store.chats()))
+        open_it = partial(open_chat, host, goal.id if is_known else None, wanted, self._watch.show)
+        return await asyncio.to_thread(open_it)
+
+    async def abandon(self, goal: GoalStanding, run_id: str) -> None:
         with suppress(StrettoError):  # it has ended, or never began
-            await self._roads.open(RunId(run_id)).cancel("its goal was cleared")
+            is_turn = not goal.spec.recipe and isinstance(goal.in_flight, IterationStarted)
+            if is_turn:
+                await (await self._chat(goal)).cancel("its goal was cleared")
+            else:
+                await self._roads.open(RunId(run_id)).cancel("its goal was cleared")
 
     def _request(
         self, goal: GoalStanding, recipe: RecipeSource, inputs: Mapping[str, Json], run_id: str
@@ -167,6 +218,8 @@ class GoalHands:
             permission=goal.spec.permission,
             budget=Budget(goal.tokens_left, goal.usd_left),
             run_id=RunId(run_id),
+            trigger=f"goal {goal.id}",
+            is_delegated=True,
         )
 
     async def _go_on(self, request: RunRequest, goal: GoalStanding) -> Run:
@@ -182,11 +235,12 @@ class GoalHands:
                 is_resumed=True,
                 model=goal.spec.model,
                 permission=goal.spec.permission,
+                is_delegated=True,
             )
             prepared = await self._engine.prepare(request)
         else:
             prepared = await self._engine.prepare(request, self._project)
-        return await self._roads.launch(prepared, self._watch.opened(prepared))
+        return await self._roads.launch(prepared, self._watch.opened(prepared.plan))
 
     async def _finish(self, run: Run, seconds: float | None) -> "RunReport":
         """The report, once the run has ended or waits. After `seconds` the run is cancelled."""
@@ -200,6 +254,14 @@ class GoalHands:
         except asyncio.CancelledError:
             await run.stop()
             raise
+
+
+def _effort(turn: ChatTurn) -> Effort:
+    status = {"open": "interrupted"}.get(turn.status, turn.status)
+    waits = "; ".join(shorten(each.shown, 200) for each in turn.awaits)
+    return Effort(
+        status, turn.usage, declared_reason(turn.text), error=shorten(waits or turn.error, 500)
+    )
 
 
 _ENDED = ("complete", "partial", "failed", "cancelled")
@@ -228,6 +290,7 @@ class Roads:
 
     launch: Launch
     open: OpenRun
+    chat_host: "Callable[[], ChatHost]"
 
 
 class _LeasedGoal:
@@ -532,9 +595,10 @@ class Goals:
         goal = stored.standing
         try:
             if goal.in_flight is not None and goal.in_flight.run_id:
-                with suppress(StrettoError):  # it has ended, or never began
-                    run = self._roads.open(RunId(goal.in_flight.run_id))
-                    await run.cancel("its goal was cleared")
+                hands = GoalHands(
+                    self._engine, self._engine.project, goal.spec, self._roads, NOBODY
+                )
+                await hands.abandon(goal, goal.in_flight.run_id)
             why = f"cleared by {user_name()}"
             at = self._engine.now()
             await journal.append(

@@ -50,8 +50,8 @@ class RunRequest:
     seed: int | None = None
     accepted: frozenset[str] = frozenset()  # fingerprints of stored plans that the user has read
     owner: str = ""  # who starts it, where that is not the user at a terminal
-    trigger: str = ""  # and by what: http, mcp, schedule NAME, chat ID
-    is_delegated: bool = False  # a turn of a chat, or what it started: one script serves them all
+    trigger: str = ""  # and by what: http, mcp, schedule NAME, chat ID, goal ID
+    is_delegated: bool = False  # of a chat or a goal: one script serves all its runs
     is_start_asked: bool = False  # with the permission ask, a person allows the first steps too
 
 

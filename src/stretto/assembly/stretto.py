@@ -49,6 +49,7 @@ from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
     from stretto.assembly.chat import Chat, ShowRun
+    from stretto.assembly.delegation import ChatHost
     from stretto.assembly.drafts import DraftedRecipe
     from stretto.assembly.goals import Goals
     from stretto.assembly.playbooks import Playbooks
@@ -172,7 +173,6 @@ class Stretto:
         show: "ShowRun | None" = None,
     ) -> "Chat":
         from stretto.assembly.chat import open_chat
-        from stretto.assembly.delegation import ChatHost
         from stretto.execution.runs import new_run_id
         from stretto.lead.chats import KeptChat
 
@@ -187,8 +187,12 @@ class Stretto:
             check_permission(permission),
             check_budget(budget),
         )
-        host = ChatHost(self._engine, self._open, self._launch, self.plan, self._read_tasks)
-        return open_chat(host, resume, wanted, show)
+        return open_chat(self._chat_host(), resume, wanted, show)
+
+    def _chat_host(self) -> "ChatHost":
+        from stretto.assembly.delegation import ChatHost
+
+        return ChatHost(self._engine, self._open, self._launch, self.plan, self._read_tasks)
 
     async def chats(self, *, limit: int = 50) -> list["ChatSummary"]:
         """The chats of this user; the one that was spoken to last comes first."""
@@ -202,7 +206,7 @@ class Stretto:
         """What is run again until a verifier passes: set, resumed, cleared."""
         from stretto.assembly.goals import Goals, Roads
 
-        return Goals(self._engine, Roads(self._launch, self._open))
+        return Goals(self._engine, Roads(self._launch, self._open, self._chat_host))
 
     async def start(
         self,

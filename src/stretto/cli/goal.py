@@ -10,7 +10,6 @@ from typing import TypeVar
 import click
 
 from stretto.assembly.goals import Goal, GoalRequest, Goals, GoalWatch, read_limits
-from stretto.assembly.request import PreparedRun
 from stretto.cli.agents import FlagsAnywhere
 from stretto.cli.foreground import (
     FAILED,
@@ -38,6 +37,7 @@ from stretto.goals.goal import (
     IterationWaits,
 )
 from stretto.goals.goal_report import GoalReport
+from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage, NotFound
 from stretto.text.short import counted, did_you_mean, shorten
 from stretto.text.visible import one_line
@@ -308,10 +308,10 @@ class GoalProgress:
     def __exit__(self, *error: object) -> None:
         self._view.close()
 
-    def open(self, prepared: PreparedRun) -> "Listener | None":
+    def open(self, plan: Plan) -> Listener:
         self._view.close()
         now = self._stretto.engine.now
-        return self._view.enter_context(open_progress(prepared.plan, self._result, now))
+        return self._view.enter_context(open_progress(plan, self._result, now))
 
     def hear(self, event: GoalEvent, goal: GoalStanding) -> None:
         if isinstance(event, CheckEnded | IterationEnded | IterationWaits):

@@ -65,7 +65,7 @@ class Hands(Protocol):
         """A run that exists goes on; otherwise it starts, with that id."""
         ...
 
-    async def abandon(self, run_id: str) -> None:
+    async def abandon(self, goal: GoalStanding, run_id: str) -> None:
         """Conclude a run that is not driven any more; one that never began stays so."""
         ...
 
@@ -212,7 +212,7 @@ class GoalDriver:
     async def _clear(self, by: str) -> None:
         """The run in flight is ended first: nothing of a cleared goal works on."""
         if self.goal.in_flight is not None and self.goal.in_flight.run_id:
-            await self._hands.abandon(self.goal.in_flight.run_id)
+            await self._hands.abandon(self.goal, self.goal.in_flight.run_id)
         why = f"cleared by {by}" if by else ""
         await self._note(GoalEnded(*self._stamp(), state=GoalState.CLEARED, why=why))
 

@@ -11,7 +11,6 @@ from stretto.templates.render import as_text
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.json_value import Json
 
-TURN_AGENT = "worker"  # it makes an iteration of a goal that names no workflow
 MARKER = "GOAL UNACHIEVABLE:"
 JUDGE_NAME = "goal-judge"  # the name of the recipe that a judge's check runs as
 _DECLARED = re.compile(rf"^[ \t>*_`#-]*{MARKER}[ \t*_`]*(\S.*)$", re.MULTILINE)
