@@ -7,6 +7,7 @@ another name, a number in quotes. Those are undecided, and a judge reads them.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, assert_never
@@ -156,11 +157,23 @@ def _find_key(fields: dict[str, Json], name: r.FieldName) -> str | None:
 
 
 def _is_hinted(value: Json, name: r.FieldName) -> bool:
-    """Whether something in the answer may be what the rule means, spelt or placed differently."""
-    mention = re.compile(rf"(?i){re.escape(name.text)}\W{{0,3}}[:=]")
+    """Whether something in the answer may be what the rule means, spelt or placed differently:
+    `{overall: {score: 7}}`, `{name: score, value: 7}`, `scores`, `scroe`."""
+    keys = [key for key, _ in _pairs(value)]
     texts = [each for each in _values(value) if isinstance(each, str)]
-    keys = [key for key, _ in _pairs(value)] or texts
-    return any(_has_words(key, name.text) for key in keys) or any(map(mention.search, texts))
+    if any(_has_words(text, name.text) for text in (" ".join(keys), *texts)):
+        return True
+    wanted = "".join(_words(name.text))
+    return any(_is_close("".join(_words(key)), wanted) for key in keys)
+
+
+def _is_close(one: str, other: str) -> bool:
+    """A slip of the pen, or another form of the same word."""
+    shorter = min(len(one), len(other))
+    if shorter < 4 or abs(len(one) - len(other)) > 3:
+        return False
+    likeness = SequenceMatcher(None, one, other)
+    return one[:4] == other[:4] or (likeness.quick_ratio() > 0.8 and likeness.ratio() > 0.8)
 
 
 def _has_words(text: str, wanted: str) -> bool:
@@ -174,10 +187,17 @@ def are_alike(one: str, other: str) -> bool:
     return bool(a and b and a[:-1] == b[:-1] and _variants(a[-1]) & _variants(b[-1]))
 
 
-@lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
     """companyOverview, company_overview and "Company Overview" are the same words."""
-    return tuple(_WORD.findall(_CAMEL.sub(" ", text[:20_000]).lower()))
+    # A cache of whole answers would keep them in memory.
+    return _known_words(text) if len(text) <= 200 else _split_words(text[:20_000])
+
+
+def _split_words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(_CAMEL.sub(" ", text).lower()))
+
+
+_known_words = lru_cache(maxsize=4096)(_split_words)
 
 
 @lru_cache(maxsize=4096)
@@ -233,13 +253,29 @@ _KINDS: dict[r.JsonKind, tuple[str, tuple[type, ...]]] = {
     "number": ("a number", (int, float)), "integer": ("a whole number", (int, float)),
     "string": ("text", (str,)), "object": ("an object", (dict,)),
 }  # fmt: skip
-_PLACEHOLDERS = ("n/a", "na", "none", "null", "nil", "tbd", "todo", "empty", "undefined")
-_INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00"))
+_PLACEHOLDERS = (
+    "n/a", "na", "none", "null", "nil", "tbd", "todo", "empty", "undefined", "nothing", "unknown",
+    "not available", "not applicable", "keine", "kein", "nichts", "aucun", "rien",
+    "ninguno", "nada", "nessuno", "niente", "нет", "无", "なし",
+)  # fmt: skip
+_NONE = re.compile(r"(?i)(?:no|none|nothing|not|keine?|aucune?|ningun[ao]?|nessun[ao]?)\b")
+_INVISIBLE = dict.fromkeys(
+    map(ord, "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00\u3164\u115f\u1160\uffa0\u2800")
+)
+# Between the things that one element of a list may name.
+_SEPARATOR = re.compile(r"[,;/|&•·→\n]|(?i:\s(?:and|und|et|y|e|plus)\s)|\d[.)]\s")
+# What such a list may begin or end with, and which is none of its elements.
+_ASIDE = re.compile(
+    r"(?i)(?:intro\w*|summary|overview|note|total|conclusion|here (?:is|are))\b|.*:\s*$"
+)
 # Scripts that put no blanks between words.
 _UNSPACED = re.compile(
     "[぀-ヿ㐀-鿿豈-﫿\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0003ffff]"
 )
-_JOINT = re.compile(r"(?<=\w)[^\w\s'’](?=\w)")
+_JOINT = re.compile(r"(?<=\w)[^\w\s](?=\w)")
+_NUMERAL = re.compile(rf"(?i)\d|\b(?:zero|{'|'.join(r.NUMBER_WORDS)}|eleven|twelve|\w+teen|\w+ty|hundred|thousand|million|billion|half|dozen)\b")  # fmt: skip
+# Marks of HTML and the targets of links, which a reader does not see.
+_UNSEEN = re.compile(r"<[^<>]{1,200}>|(?<=\])\([^()\s]{1,500}\)")
 
 
 def _is_kind(kind: r.JsonKind, place: _Place) -> RuleDecision:
@@ -260,6 +296,9 @@ def _fits(kind: r.JsonKind, value: Json) -> bool:
 
 
 def _spells(kind: r.JsonKind, text: str) -> bool:
+    # "3,5", "50%" and "three" are numbers to a reader.
+    if kind in ("number", "integer") and _NUMERAL.search(text):
+        return True
     value = _read_text(text) if kind in ("array", "object") else spelled_truth(text)
     return _fits(kind, spelled_number(text) if value is None else value)
 
@@ -280,11 +319,17 @@ def _is_filled(place: _Place) -> RuleDecision:
     if value in (None, "", [], {}):
         return place.fails("must not be empty")
     # {"findings": []} is an object with a field, and may still be what the rule calls empty.
+    return PASSED if value is not False and _is_telling(value) else UNDECIDED
+
+
+def _is_telling(value: Json) -> bool:
+    """Whether anything in it says something."""
     said = (
-        str(each).strip().lower() for each in _values(value) if not isinstance(each, dict | list)
+        _UNSEEN.sub("", str(each)).translate(_INVISIBLE).strip().lower().rstrip(".!")
+        for each in _values(value)
+        if not isinstance(each, dict | list) and each is not None
     )
-    is_telling = any(any(map(str.isalnum, each)) and each not in _PLACEHOLDERS for each in said)
-    return PASSED if is_telling else UNDECIDED
+    return any(any(map(str.isalnum, each)) and each not in _PLACEHOLDERS for each in said)
 
 
 def _has_length(range: r.RuleRange, unit: str, place: _Place) -> RuleDecision:
@@ -303,24 +348,37 @@ def _has_length(range: r.RuleRange, unit: str, place: _Place) -> RuleDecision:
 def _count(text: str, unit: str) -> tuple[int, int]:
     """The fewest and the most that a person may count. Well-known is one word or two, a number or
     a link may be none; an emoji or a line end may be one character or several."""
+    least = _UNSEEN.sub("", text)
     if unit == "characters":
-        shown = (category(char) for char in text.strip().replace("\r\n", "\n"))
+        shown = (category(char) for char in least.strip().replace("\r\n", "\n"))
         fewest = sum(each not in ("Mn", "Me", "Cf", "Sk", "Cs") for each in shown)
         # Whether the marks of Markdown count depends on who looks.
-        fewest -= sum(text.count(mark) for mark in "*_`#~")
+        fewest -= sum(least.count(mark) for mark in "*_`#~[]")
         return fewest, len(text.encode("utf-16-le", "surrogatepass")) // 2
     words = [word for word in text.split() if any(map(str.isalnum, word))]
-    fewest = sum(any(map(str.isalpha, word)) and "://" not in word for word in words)
+    fewest = sum(any(map(str.isalpha, word)) and "://" not in word for word in least.split())
     return fewest, len(words) + sum(len(_JOINT.findall(word)) for word in words)
 
 
 def _may_be_another_number(element: Json) -> bool:
-    """An empty element may be none of the things that are counted; a list, lines or a group, several."""
+    """An empty element, or "none found", may be none of the things that are counted; a list, lines or
+    a group, several."""
     if isinstance(element, str):
-        return not element.strip() or any(mark in element.strip() for mark in ("\n", "\r", ";"))
+        is_none = _NONE.match(element.strip()) and len(element.split()) <= 4
+        is_several = any(mark in element.strip() for mark in ("\n", "\r", ";"))
+        return bool(is_none) or is_several or _is_placeholder(element)
     if isinstance(element, dict) and element:
-        return any(isinstance(element.get(name), list) for name in ("items", "entries", "elements"))
+        is_group = any(
+            isinstance(element.get(name), list) for name in ("items", "entries", "elements")
+        )
+        return is_group or all(_is_placeholder(each) for each in element.values())
     return element in (None, {}) or isinstance(element, list)
+
+
+def _is_placeholder(value: Json) -> bool:
+    if isinstance(value, str):
+        return value.translate(_INVISIBLE).strip().lower().rstrip(".!") in ("", *_PLACEHOLDERS)
+    return value in (None, [], {})
 
 
 def _has_count(rule: r.CountRule, place: _Place) -> RuleDecision:
@@ -328,8 +386,13 @@ def _has_count(rule: r.CountRule, place: _Place) -> RuleDecision:
     is_doubtful = any(map(_may_be_another_number, elements or ()))
     if elements is None or is_doubtful or not _are_alike_in_kind(elements):
         return UNDECIDED
+    texts = [each.strip().lower() for each in elements if isinstance(each, str)]
+    distinct = len(elements) - len(texts) + len(set(texts))  # the same one twice may be one
     if rule.range.holds(len(elements)):
-        return PASSED
+        return PASSED if rule.range.holds(distinct) else UNDECIDED
+    is_few = len(elements) < rule.range.least
+    if rule.range.holds(distinct) or any(map((_SEPARATOR if is_few else _ASIDE).search, texts)):
+        return UNDECIDED
     noun = rule.noun.text if rule.noun else "elements"
     # {"options": ["a", "b"], "recommended_option": "c"} may be three options.
     if any(isinstance(each, str) and _has_words(key, noun) for key, each in _pairs(place.value)):

@@ -89,7 +89,7 @@ _KINDS: dict[str, JsonKind] = {
 }  # fmt: skip
 # "a phone number" is a compound: only a sure name comes before these kinds.
 _COMPOUNDING = {"number", "string", "object"}
-_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}  # fmt: skip
+NUMBER_WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}  # fmt: skip
 # Nouns that may stand before a noun without adding a claim. A pain point is one thing; a credible
 # source is a source and an opinion, which code does not have.
 _NOUN_MODIFIERS = """
@@ -123,7 +123,7 @@ _A = "(?:an? |the )?"
 _KIND = f"(?:{'|'.join(_KINDS)})"
 _ITEMS = "(?:items?|elements?|entries|entry)"
 _WHOLE = "(?:(?:json |final )?(?:output|answer|response|reply|result)|it|json|report|document)"
-_NUMBER = rf"(-?\d{{1,12}}(?:\.\d{{1,6}})?|\d{{1,3}}(?:,\d{{3}}){{1,3}}|{'|'.join(_NUMBERS)})(?= |$)"  # fmt: skip
+_NUMBER = rf"(-?\d{{1,12}}(?:\.\d{{1,6}})?|\d{{1,3}}(?:,\d{{3}}){{1,3}}|{'|'.join(NUMBER_WORDS)})(?= |$)"  # fmt: skip
 _NAME = r"(?:`[^`]{1,80}`|\"[^\"]{1,80}\"|'[^']{1,80}'|[^\W\d][\w-]*(?: [^\W\d][\w-]*){0,2})"
 _IDENTIFIER = re.compile(r"\w*(?:_\w|[a-z][A-Z])\w*")
 _Form: TypeAlias = tuple[str, Callable[[re.Match[str]], "Rules | None"]]
@@ -252,8 +252,10 @@ def _range(text: str) -> tuple[RuleRange | None, str]:
     """The range that a text begins with, and the rest of it."""
     for form, make in _RANGES:
         if found := re.match(form, text, re.IGNORECASE):
-            ends = [float(_NUMBERS.get(n.lower(), n.replace(",", ""))) for n in found.groups()]
-            return make(*ends), text[found.end() :].strip()
+            ends = [float(NUMBER_WORDS.get(n.lower(), n.replace(",", ""))) for n in found.groups()]
+            range = make(*ends)
+            # "between 10 and 1" holds for no number: who wrote that meant something else.
+            return (range if range.least <= range.most else None), text[found.end() :].strip()
     return None, text
 
 
