@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         tool as tool,
     )
     from stretto.agents.functions import AgentContext as AgentContext
+    from stretto.assembly.captures import CapturedWorkflow as CapturedWorkflow
     from stretto.assembly.changes import (
         AppliedChange as AppliedChange,
         MergeConflict as MergeConflict,
@@ -111,6 +112,7 @@ __version__ = VERSION
 _PLACES = {
     "adapters.tools.functions": ("CallKey", "FunctionTool", "tool"),
     "agents.functions": ("AgentContext",),
+    "assembly.captures": ("CapturedWorkflow",),
     "assembly.changes": ("AppliedChange", "MergeConflict", "PathNote", "StepChange"),
     "assembly.chat": ("Chat", "ChatEvent"),
     "assembly.drafts": ("DraftedRecipe",),

@@ -19,7 +19,7 @@ TimerFired ToolEnded ToolStarted"""
 ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""
-OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey ChangesReport
+OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey CapturedWorkflow ChangesReport
 Chat ChatCall ChatEvent ChatSummary ChatTurn CurationStep
 DraftedRecipe DryRun FoundPlaybook FunctionTool Goal GoalIteration GoalLimits GoalReport Goals Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
 Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport Stretto Usage

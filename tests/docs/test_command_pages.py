@@ -10,8 +10,9 @@ import pytest
 
 from support.doc_pages import DOCS, Block, blocks_of
 
+DEFAULTS = {"saved-workflows.md": "Acme Corp sells looms to weavers, and has forty people."}
 SCRIPT = """\
-default: A line about looms.
+default: "DEFAULT"
 draft: |
   name: company-brief
   inputs: [{name: company, default: Acme}]
@@ -27,7 +28,8 @@ draft: |
 
 @pytest.mark.parametrize("page", ["delegation.md", "drafts.md", "goals.md", "mcp-server.md"])
 def test_every_command_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
-    (tmp_path / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    text = SCRIPT.replace("DEFAULT", DEFAULTS.get(page, "A line about looms."))
+    (tmp_path / "script.yaml").write_text(text, encoding="utf-8")
     ran = 0
     for block in blocks_of(DOCS / page):
         if block.mark:

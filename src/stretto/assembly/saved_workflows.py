@@ -1,6 +1,7 @@
 """The saved recipes of one project as one user sees them: `Stretto.workflows`."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from stretto.assembly.arguments import check_flags, check_text
@@ -15,6 +16,7 @@ from stretto.assembly.recipe_files import (
 from stretto.problems.errors import InvalidUsage
 
 if TYPE_CHECKING:
+    from stretto.assembly.captures import CapturedWorkflow
     from stretto.assembly.engine import Engine
     from stretto.assembly.project import RecipeSource
     from stretto.registry.saved_recipe import SavedRecipe
@@ -53,6 +55,31 @@ class SavedWorkflows:
         origin: RecipeOrigin = "emitted" if emitted else "written"
         wanted = Wish(name, origin, why, overwrite, self._engine.now())
         return await asyncio.to_thread(save_workflow, self._engine.project, recipe, wanted)
+
+    async def capture(
+        self,
+        *ids: str,
+        name: str | None = None,
+        inputs: Mapping[str, str] | None = None,
+    ) -> "CapturedWorkflow":
+        """Make a recipe of delegations that worked: of a chat, of one turn of it, or of runs of tasks.
+
+        What flowed from one into another becomes a reference, and what came from the person an input.
+        `inputs`: texts of the prompts that are to be inputs, by the names of these. The recipe is
+        checked, and replayed once against what was recorded. Nothing is saved: where
+        `captured.is_proven`, `save(captured.recipe, emitted=True)` does that.
+
+        Raises NotFound and InvalidUsage.
+        """
+        from stretto.assembly.captures import capture_workflow
+
+        for id in ids:
+            check_text(id=id)
+        given = dict(inputs or {})
+        for key, value in given.items():
+            check_text(input=key, value=value)
+        check_text(name=name or "")
+        return await capture_workflow(self._engine, ids, name or "", given)
 
     async def versions(self, name: str) -> "tuple[RecipeVersion, ...]":
         """Oldest first. Raises NotFound."""

@@ -17,6 +17,7 @@ GROUPS = {
         "list": "List the saved recipes.",
         "show": "Show a saved recipe, and its versions.",
         "restore": "Make an earlier version of a saved recipe the current one.",
+        "capture": "Make a recipe of delegations that worked, in a chat or as tasks.",
         "schema": "Print the JSON Schema of recipes, for editors.",
     },
     "Run them": {
@@ -98,6 +99,10 @@ EXAMPLES = {
     "restore": (
         "stretto restore NAME             the version before the current one",
         "stretto restore NAME --version 2",
+    ),
+    "capture": (
+        "stretto capture last             the delegations of the newest turn or run",
+        "stretto capture RUN RUN --save brief -i company=Acme",
     ),
     "schema": ("stretto schema > recipe.schema.json",),
     "run": (

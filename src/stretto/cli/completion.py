@@ -30,7 +30,8 @@ _ARGUMENTS = {
     **dict.fromkeys(("plan", "graph", "show", "restore", "run", "explain"), ("recipe",)),
     "validate": ("recipe",),
     **dict.fromkeys(
-        ("resume", "retry", "fork", "cancel", "watch", "report", "events", "prune"), ("run",)
+        ("resume", "retry", "fork", "cancel", "watch", "report", "events", "prune", "capture"),
+        ("run",),
     ),
     **dict.fromkeys(("logs", "output", "approve", "reject", "apply"), ("run", "step")),
     "diff": ("run", "step or run"),
@@ -97,6 +98,7 @@ OPTIONS = {
     "list": "--help --json",
     "show": "--help --json --version --versions",
     "restore": "--help --json --version",
+    "capture": "--help --input --json --save",
     "schema": "--help --json",
     "run": "--detach --dry-run --help --input --input-json --json --model --open --output --permission --quiet --report",
     "draft": "--allow-commands --help --input --input-json --json --max-repairs --model --open --output --permission --quiet --report --resume --save --yes",

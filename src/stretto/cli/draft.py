@@ -45,7 +45,7 @@ from stretto.cli.terminal import (
     print_problems,
     say,
 )
-from stretto.lead.drafts import MAX_REPAIRS, MOST_REPAIRS
+from stretto.lead.drafts import DRAFT, MAX_REPAIRS, MOST_REPAIRS
 from stretto.problems.errors import InvalidRecipe, InvalidUsage, StrettoError
 from stretto.problems.render import as_json as problem_as_json, count
 from stretto.report.json_form import report_as_json
@@ -299,7 +299,13 @@ async def _run(
     inputs = (
         ask_missing(stretto.project, recipe, options.inputs) if can_ask(result) else options.inputs
     )
-    request = RunRequest(recipe, inputs, model=options.model, permission=options.permission)
+    request = RunRequest(
+        recipe,
+        inputs,
+        model=options.model,
+        permission=options.permission,
+        trigger=f"{DRAFT} {draft.id}",
+    )
     return await drive_shown(stretto, await prepare(stretto, request, result), result)
 
 

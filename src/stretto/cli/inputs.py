@@ -32,6 +32,12 @@ def input_options(function: F) -> F:
 def given_inputs(pairs: tuple[str, ...], input_json: str | None) -> dict[str, Json]:
     """`-i` wins over the file, the last `-i` over the ones before it."""
     given: dict[str, Json] = dict(_from_json(input_json)) if input_json else {}
+    return {**given, **input_pairs(pairs)}
+
+
+def input_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The last one of a name counts."""
+    given = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():

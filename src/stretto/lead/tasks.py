@@ -24,6 +24,7 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 from stretto.vocabulary.statuses import StepStatus
 
+TASK_NAME = "task"  # the name of the recipe that a task runs as
 BATCH = "batch"  # the name of the recipe that a batch runs as
 _LONGEST_ID = 40
 _LONGEST_TITLE = 80
@@ -108,7 +109,7 @@ def task_recipe(agent: str) -> dict[str, Json]:
     """A run of one step, whose prompt is the input `prompt`."""
     step: dict[str, Json] = {"id": "task", "subagent": agent, "prompt": "{{inputs.prompt}}"}
     declared: dict[str, Json] = {"prompt": {"type": "string"}}
-    return {"name": "task", "inputs": declared, "steps": [step]}
+    return {"name": TASK_NAME, "inputs": declared, "steps": [step]}
 
 
 def batch_recipe(tasks: Sequence[AgentTask]) -> dict[str, Json]:

@@ -152,7 +152,12 @@ def _ungated(plan: "Plan", known: KnownRecipe, gated: "PlannedStep") -> str | No
 
 def _twin(draft: RecipeDraft, known: Sequence[KnownRecipe]) -> KnownRecipe | None:
     assert draft.plan is not None
-    plan, others = draft.plan, (each for each in known if each.name != draft.name)
+    return twin_of(draft.plan, known, draft.name)
+
+
+def twin_of(plan: "Plan", known: Sequence[KnownRecipe], name: str) -> KnownRecipe | None:
+    """A saved recipe that is the same graph with the same prompts, under another name than this."""
+    others = (each for each in known if each.name != name)
     return next((each for each in others if each.plan and match_steps(plan, each.plan)), None)
 
 

@@ -1,0 +1,416 @@
+"""Delegations that worked become a recipe. In: RecordedDelegations, and the words of the person. Out: CapturedRecipe.
+
+What flowed is found in the prompts themselves: where the output of an earlier delegation stands in a later
+prompt, blanks aside, there is an edge and a reference; nothing else makes an edge. What came from the person
+is found in the same way: names, numbers, addresses and quotations of their words, and phrases that several
+prompts repeat, become inputs whose defaults are these values. So the recipe without inputs asks what was asked.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple, TypeAlias
+
+from stretto.documents.yaml_form import yaml_form
+from stretto.problems.errors import InvalidUsage
+from stretto.text.short import listed
+from stretto.text.visible import one_line
+from stretto.vocabulary.ids import is_id
+from stretto.vocabulary.json_value import Json
+
+MOST_DELEGATIONS = 100
+MOST_INPUTS = 8
+LEAST_OUTPUT = 12  # characters without blanks around: a shorter output may stand anywhere by chance
+_LEAST_PART = 80  # of an output that is quoted in part
+_LONGEST_ID = 40
+_LONGEST_LITERAL = 300
+_MOST_WORDS = 20_000  # characters of the person's words that are looked at
+LiteralKind: TypeAlias = Literal["url", "email", "file", "number", "text", "name", "topic"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDelegation:
+    """One piece of work that an agent did, and what came of it."""
+
+    agent: str
+    prompt: str
+    output: str
+    started_at: float
+    ended_at: float
+    title: str = ""  # a few words, as whoever delegated has said
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSource:
+    """What was delegated, in the order in which it began, and the words that it came from."""
+
+    delegations: tuple[RecordedDelegation, ...]
+    words: str = ""  # of the person; empty: the prompts are their own words
+    answer: str = ""  # what the person was told in the end
+    given: Mapping[str, str] = field(default_factory=dict)  # inputs that are known by name
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedStep:
+    id: str
+    done: RecordedDelegation
+    prompt: str  # the template
+    uses: tuple[str, ...]  # steps whose outputs it was told
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedRecipe:
+    name: str
+    recipe: str  # YAML
+    inputs: Mapping[str, str]  # with the values that were found
+    steps: tuple[CapturedStep, ...]
+    notes: tuple[str, ...] = ()  # what was decided that a reader may doubt
+
+
+class _Part(NamedTuple):
+    """A piece of a template: literal text, or a reference."""
+
+    text: str
+    is_reference: bool = False
+
+
+def capture(source: CaptureSource, name: str = "") -> CapturedRecipe:
+    """Raises InvalidUsage where there is nothing to learn from, or a given input is in no prompt."""
+    done = _in_order(source.delegations)
+    ids = _ids(done)
+    notes: list[str] = []
+    parts = [
+        _with_outputs([_Part(each.prompt)], _before(done, ids, each), f"step '{id}'", notes)
+        for each, id in zip(done, ids, strict=True)
+    ]
+    inputs = _inputs(source, parts)
+    parts = [_with_inputs(each, inputs) for each in parts]
+    steps = tuple(
+        CapturedStep(id, each, _template(template), _used(template))
+        for id, each, template in zip(ids, done, parts, strict=True)
+    )
+    wanted = name or slug(source.words or done[0].prompt) or "captured"
+    recipe: dict[str, Json] = {"name": wanted}
+    if source.words.strip():
+        recipe["description"] = one_line(source.words, 200)
+    if inputs:
+        recipe["inputs"] = [{"name": key, "default": value} for key, value in inputs.items()]
+    recipe["steps"] = [
+        {"id": each.id, "subagent": each.done.agent, "prompt": each.prompt} for each in steps
+    ]
+    if output := _output(source, steps, notes):
+        recipe["output"] = output
+    return CapturedRecipe(wanted, yaml_form(recipe), inputs, steps, tuple(notes))
+
+
+def _in_order(delegations: Iterable[RecordedDelegation]) -> list[RecordedDelegation]:
+    found = sorted(delegations, key=lambda each: (each.started_at, each.ended_at))
+    if len(found) < 2:
+        hint = "a single delegation is kept as a playbook: stretto playbooks capture RUN STEP"
+        raise InvalidUsage("fewer than two delegations worked, so there is no workflow", hint=hint)
+    if len(found) > MOST_DELEGATIONS:
+        raise InvalidUsage(
+            f"{len(found)} delegations are too many for one workflow; {MOST_DELEGATIONS} are the most"
+        )
+    return found
+
+
+def _ids(done: Sequence[RecordedDelegation]) -> list[str]:
+    found: list[str] = []
+    for each in done:
+        stem = slug(each.title, 4) or slug(each.agent) or "step"
+        id, number = stem, 1
+        while id in found:
+            number += 1
+            id = f"{stem}-{number}"
+        found.append(id)
+    return found
+
+
+def slug(text: str, most_words: int = 5) -> str:
+    words = re.findall(r"[a-z0-9]+", text[:_LONGEST_LITERAL].lower())
+    telling = [word for word in words if word not in _SMALL] or words
+    made = "-".join(telling[:most_words])[:_LONGEST_ID].rstrip("-")
+    return made if is_id(made) else ""
+
+
+def _before(
+    done: Sequence[RecordedDelegation], ids: Sequence[str], later: RecordedDelegation
+) -> list[tuple[str, str]]:
+    """The outputs that somebody could have handed on when this one began, the longest first."""
+    known = [
+        (id, each.output)
+        for id, each in zip(ids, done, strict=True)
+        if each is not later and each.ended_at <= later.started_at
+    ]
+    # Of equal outputs the later one was handed on more likely.
+    known.reverse()
+    return sorted(known, key=lambda pair: -len(pair[1]))
+
+
+def _with_outputs(
+    parts: list[_Part], known: Sequence[tuple[str, str]], where: str, notes: list[str]
+) -> list[_Part]:
+    for id, output in known:
+        wanted = " ".join(output.split())
+        if len(wanted) < LEAST_OUTPUT:
+            continue
+        reference = _Part(f"steps.{id}.output", True)
+        changed = [new for part in parts for new in _replaced(part, wanted, reference)]
+        if changed == parts and (quoted := _longest_quoted(parts, output)):
+            changed = [new for part in parts for new in _replaced(part, quoted, reference)]
+            notes.append(f"{where} was told a part of what '{id}' gave; the recipe tells it all")
+        parts = changed
+    return parts
+
+
+def _replaced(part: _Part, wanted: str, reference: _Part) -> Iterator[_Part]:
+    """The part, with each place where the words stand given by reference, whatever the blanks between them."""
+    if part.is_reference:
+        yield part
+        return
+    starts, normal = _normal(part.text)
+    rest, at = 0, normal.find(wanted)
+    while at >= 0:
+        start, end = _place(starts, at), _place(starts, at + len(wanted) - 1) + 1
+        if start > rest:
+            yield _Part(part.text[rest:start])
+        yield reference
+        rest, at = end, normal.find(wanted, at + len(wanted))
+    if rest < len(part.text) or not rest:
+        yield _Part(part.text[rest:])
+
+
+def _normal(text: str) -> tuple[list[tuple[int, int]], str]:
+    """Its words with one blank between them; and where each word begins there and in the text."""
+    starts: list[tuple[int, int]] = []
+    words: list[str] = []
+    at = 0
+    for found in re.finditer(r"\S+", text):
+        starts.append((at, found.start()))
+        words.append(found[0])
+        at += len(found[0]) + 1
+    return starts, " ".join(words)
+
+
+def _place(starts: Sequence[tuple[int, int]], at: int) -> int:
+    begins, stands = starts[bisect_right(starts, (at, 1 << 62)) - 1]
+    return stands + at - begins
+
+
+def _longest_quoted(parts: Sequence[_Part], output: str) -> str:
+    """The longest paragraph of an output that the parts quote, if it is most of that output."""
+    told = [_normal(part.text)[1] for part in parts if not part.is_reference]
+    paragraphs = (" ".join(each.split()) for each in re.split(r"\n\s*\n", output))
+    long = [each for each in islice(paragraphs, 1_000) if len(each) >= _LEAST_PART]
+    quoted = [each for each in long if any(each in text for text in told)]
+    longest = max(quoted, key=len, default="")
+    return longest if 2 * len(longest) >= len(" ".join(output.split())) else ""
+
+
+# Words that name nothing by themselves, and what stands before the thing that a sentence is about.
+_SMALL_WORDS = """
+    a an and any are as at be by can do for from give her his how i if in into is it its me my
+    of on or our out please so some tell that the their them then there these this to up us was
+    we what which who will with you your first next finally
+"""
+_ANCHOR_WORDS = """
+    about on of for in into at with from between to regarding against research investigate
+    compare analyse analyze summarise summarize translate review describe explain study
+"""
+_NOUN_WORDS = """
+    company topic customer client city country language product person author book date month
+    year vendor team project repository repo subject question audience reader market industry
+    region
+"""
+_SMALL, _ANCHORS, _NOUNS = (
+    frozenset(each.split()) for each in (_SMALL_WORDS, _ANCHOR_WORDS, _NOUN_WORDS)
+)
+_KINDS: tuple[tuple[LiteralKind, re.Pattern[str]], ...] = (
+    ("url", re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]]")),
+    ("email", re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")),
+    ("text", re.compile(r"[\"“«]([^\"“”«»\n]{2,300})[\"”»]|`([^`\n]{2,300})`")),
+    ("file", re.compile(r"(?:[\w.-]+/)+[\w.-]*\w|\b[\w-]+\.(?:md|txt|csv|json|ya?ml|pdf|docx?|xlsx?|html|py)\b")),
+    ("number", re.compile(r"(?<![\w.])\d[\d.,]*\d%?(?!\w)")),
+    ("name", re.compile(r"(?<![\w.])[A-Z][\w&'-]*(?:[ -](?:(?:of|and|the|de|von|&) )?[A-Z0-9][\w&'-]*)*")),
+)  # fmt: skip
+
+
+def _inputs(source: CaptureSource, parts: Sequence[Sequence[_Part]]) -> dict[str, str]:
+    """What came from the person, by the name of its input, in the order of their words."""
+    told = ["\n".join(part.text for part in each if not part.is_reference) for each in parts]
+    found: dict[str, str] = {}
+    for name, value in source.given.items():
+        if not is_id(name) or not any(stands_in(value, text) for text in told):
+            raise InvalidUsage(
+                f"input '{name}': no prompt holds '{one_line(value, 80)}'",
+                hint="name a text that the prompts repeat as it is: -i company=Acme",
+            )
+        found[name] = value
+    words = (source.words or "\n".join(told))[:_MOST_WORDS]
+    # Where the prompts are the person's own words, only what they repeat can be told from the rest.
+    least = 1 if source.words else 2
+    for kind, value, before in _literals(words, told):
+        often = sum(stands_in(value, text) for text in told)
+        is_known = any(value in each or each in value for each in found.values())
+        if is_known or often < (2 if kind == "topic" else least):
+            continue
+        found[_free_name(kind, before, found)] = value
+        if len(found) >= max(MOST_INPUTS, len(source.given)):
+            break
+    return found
+
+
+def _literals(words: str, told: Sequence[str]) -> Iterator[tuple[LiteralKind, str, str]]:
+    """Values in the words: their kind, the text, and the word before it."""
+    found: list[tuple[int, LiteralKind, str]] = []
+    for kind, pattern in _KINDS:
+        for match in islice(pattern.finditer(words), 200):
+            text = next((group for group in match.groups() if group), match[0])
+            if kind == "name" and _begins_sentence(words, match.start()):
+                text = _without_first(text, told)
+            if text and not any(_overlaps(match.start(), each) for each in found):
+                at = words.find(text, match.start())
+                found.append((at, kind, text))
+    found += ((at, "topic", text) for at, text in _phrases(words, told))
+    # What is longer holds more of the meaning, and what comes first is what it is about.
+    for at, kind, text in sorted(found, key=lambda each: (each[1] == "topic", each[0])):
+        before = re.findall(r"\w+", words[max(0, at - 40) : at])
+        yield kind, text, before[-1].lower() if before else ""
+
+
+def _overlaps(at: int, other: tuple[int, str, str]) -> bool:
+    return other[0] <= at < other[0] + len(other[2])
+
+
+def _begins_sentence(words: str, at: int) -> bool:
+    before = words[:at].rstrip(" \t\"'“(")
+    return not before or before[-1] in ".!?:\n-*"
+
+
+def _without_first(text: str, told: Sequence[str]) -> str:
+    """A capital at the beginning of a sentence says nothing, unless prompts have it elsewhere too."""
+    first, _, rest = text.partition(" ")
+    inside = re.compile(rf"[\w,;)] {re.escape(first)}(?!\w)")
+    return text if any(inside.search(each) for each in told) else rest
+
+
+def _phrases(words: str, told: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """What the words say something about, where at least two prompts repeat it."""
+    taken = -1
+    for clause in re.finditer(r"[^.,;:!?\n()\"]+", words):
+        tokens = list(re.finditer(r"[\w'-]+", clause[0]))
+        for first in range(1, len(tokens)):
+            start = clause.start() + tokens[first].start()
+            if tokens[first - 1][0].lower() not in _ANCHORS or start < taken:
+                continue
+            for last in range(min(len(tokens), first + 6) - 1, first - 1, -1):
+                text = clause[0][tokens[first].start() : tokens[last].end()]
+                if _is_topic(text) and sum(stands_in(text, each) for each in told) >= 2:
+                    taken = start + len(text)
+                    yield start, text
+                    break
+
+
+def _is_topic(text: str) -> bool:
+    tokens = text.lower().split()
+    return len(text) >= 3 and tokens[0] not in _SMALL and tokens[-1] not in _SMALL
+
+
+def _free_name(kind: LiteralKind, before: str, taken: Mapping[str, str]) -> str:
+    stem = before if before in _NOUNS else kind
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    return name
+
+
+def stands_in(value: str, text: str) -> bool:
+    return _as_word(value).search(text) is not None
+
+
+def _as_word(value: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+
+
+def _with_inputs(parts: Sequence[_Part], inputs: Mapping[str, str]) -> list[_Part]:
+    found = list(parts)
+    for name, value in sorted(inputs.items(), key=lambda pair: -len(pair[1])):
+        found = [new for part in found for new in _filled(part, name, value)]
+    return found
+
+
+def _filled(part: _Part, name: str, value: str) -> Iterator[_Part]:
+    if part.is_reference:
+        yield part
+        return
+    rest = 0
+    for match in _as_word(value).finditer(part.text):
+        if match.start() > rest:
+            yield _Part(part.text[rest : match.start()])
+        yield _Part(f"inputs.{name}", True)
+        rest = match.end()
+    if rest < len(part.text):
+        yield _Part(part.text[rest:])
+
+
+def _template(parts: Iterable[_Part]) -> str:
+    # Braces that the prompt had are text.
+    return "".join(
+        f"{{{{{part.text}}}}}" if part.is_reference else part.text.replace("{{", "\\{{")
+        for part in parts
+    )
+
+
+def _used(parts: Iterable[_Part]) -> tuple[str, ...]:
+    steps = (
+        part.text.split(".")[1]
+        for part in parts
+        if part.text.startswith("steps.") and part.is_reference
+    )
+    return tuple(dict.fromkeys(steps))
+
+
+def _output(source: CaptureSource, steps: Sequence[CapturedStep], notes: list[str]) -> str:
+    """What the person was told, if it is what steps gave; else what no other step has used."""
+    known = sorted(((e.id, e.done.output) for e in steps), key=lambda pair: -len(pair[1]))
+    quoted = _with_outputs([_Part(source.answer)], known, "the answer", [])
+    told = list(_used(quoted))
+    if not told:
+        used = {id for each in steps for id in each.uses}
+        told = [each.id for each in steps if each.id not in used]
+        if source.answer.strip() and len(told) == 1:
+            notes.append(f"the answer was worded anew; the recipe gives what '{told[0]}' gives")
+    if told == [steps[-1].id]:
+        return ""
+    if len(told) == 1:
+        return f"{{{{steps.{told[0]}.output}}}}"
+    return "\n\n".join(f"## {id}\n\n{{{{steps.{id}.output}}}}" for id in told)
+
+
+def differences(
+    captured: CapturedRecipe, asked: Mapping[str, str], edges: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """How a replay differs from what was recorded. `asked`: the prompt of each step in the replay;
+    `edges`: the steps that each step of the plan waits for."""
+    partly = {note.split("'")[1] for note in captured.notes if " a part of " in note}
+    found = []
+    for step in captured.steps:
+        if set(edges.get(step.id, ())) != set(step.uses):
+            found.append(
+                f"step '{step.id}' waits for {listed(edges.get(step.id, ())) or 'nothing'}, and was "
+                f"told {listed(step.uses) or 'nothing'}"
+            )
+        if step.id not in asked:
+            found.append(f"step '{step.id}' did not run")
+        elif step.id not in partly and not says_same(asked[step.id], step.done.prompt):
+            found.append(f"step '{step.id}' was asked something else")
+    return tuple(found)
+
+
+def says_same(one: str, other: str) -> bool:
+    """But for blanks: an output that was pasted into a sentence seldom kept its own."""
+    return "".join(one.split()) == "".join(other.split())
