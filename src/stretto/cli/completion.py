@@ -94,7 +94,7 @@ OPTIONS = {
     "validate": "--help --json",
     "plan": "--full --help --input --input-json --json --run",
     "explain": "--help --json",
-    "graph": "--format --help --json --width",
+    "graph": "--expand --format --help --json --width",
     "list": "--help --json",
     "show": "--help --json --version --versions",
     "restore": "--help --json --version",
