@@ -1,8 +1,12 @@
 """`stretto goal`: run again until a verifier passes."""
 
+import random
+import signal
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
-from support.background_runs import MODEL, journal
+from support.background_runs import MODEL, journal, running
 from support.cli import refused, stretto, write
 
 GROW = """\
@@ -81,3 +85,102 @@ def test_bad_words_are_refused_before_anything_is_kept(tmp_path: Path) -> None:
     )
     assert stretto(tmp_path, "goal", "list", "--json").json["goals"] == []
     assert refused(stretto(tmp_path, "goal", "show", "nope", "--json"), "not_found")
+
+
+MARK = """\
+name: mark
+inputs:
+  evidence: {default: none}
+steps:
+  - {id: think, subagent: writer, prompt: "{{inputs.evidence}}"}
+  - id: mark
+    run: touch "marks/$RUN"
+    env: {RUN: "{{run.id}}"}
+    write_set: [marks/**]
+    recovery: rerun
+    depends_on: think
+"""
+MARKS = "command:n=$(ls marks | wc -l); echo $n; test $n -ge 3"
+
+
+def test_a_goal_that_is_killed_again_and_again_goes_on_and_counts_each_run_once(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "mark.yaml", MARK)
+    write(tmp_path, "script.yaml", "default: {reply: ok, delay: 250ms, tokens: 10}\n")
+    (tmp_path / "marks").mkdir()
+    words = ["goal", "set", "x", "--verify", MARKS, "--workflow", "mark.yaml", *MODEL]
+    moments = random.Random(13)
+    for _ in range(5):
+        with running(tmp_path, *words) as child:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(moments.uniform(0.7, 2.2))
+            child.kill()
+        goals = stretto(tmp_path, "goal", "list", "--json").json["goals"]
+        if goals:
+            words = ["goal", "resume", goals[0]["id"]]
+    goal = stretto(tmp_path, *words, "--json").json["goal"]
+    assert (goal["status"], goal["iterations"]) == ("achieved", 3)
+    runs = stretto(tmp_path, "runs", "--json").json["runs"]
+    assert sorted(run["run_id"] for run in runs) == [each["run_id"] for each in goal["history"]]
+    assert {run["trigger"] for run in runs} == {f"goal {goal['id']}"}
+    assert goal["usage"]["output_tokens"] == 30
+
+
+def test_ctrl_c_leaves_a_goal_that_resume_goes_on_with(tmp_path: Path) -> None:
+    write(tmp_path, "mark.yaml", MARK)
+    write(tmp_path, "script.yaml", "default: {reply: ok, delay: 10m}\n")
+    (tmp_path / "marks").mkdir()
+    words = ("goal", "set", "x", "--verify", MARKS, "--workflow", "mark.yaml", *MODEL)
+    with running(tmp_path, *words) as child:
+        for line in child.stderr or ():
+            if "running" in line:
+                break
+        other = stretto(tmp_path, "goal", "resume", "--json")
+        assert (other.code, other.json["error"]["kind"]) == (5, "leased")
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+    shown = stretto(tmp_path, "goal", "show", "--json").json["goal"]
+    assert (shown["status"], shown["state"], shown["iterations"]) == ("interrupted", "active", 1)
+    write(tmp_path, "script.yaml", "default: ok\n")
+    said = stretto(tmp_path, "goal", "resume")
+    assert (said.code, said.out) == (0, "achieved after 3 iterations\n")
+    again = stretto(tmp_path, "goal", "resume", "--json")
+    assert (again.code, again.json["goal"]["status"]) == (0, "achieved")
+
+
+def test_a_goal_waits_with_its_run_for_a_person(tmp_path: Path) -> None:
+    write(tmp_path, "gated.yaml", MARK.replace("recovery: rerun", "gate: human"))
+    write(tmp_path, "script.yaml", "default: ok\n")
+    (tmp_path / "marks").mkdir()
+    once = MARKS.replace("3", "1")
+    words = ("goal", "set", "x", "--verify", once, "--workflow", "gated.yaml", *MODEL)
+    said = stretto(tmp_path, *words)
+    assert (said.code, said.out.partition(" ")[0]) == (3, "waiting")
+    run_id = stretto(tmp_path, "goal", "show", "--json").json["goal"]["run_id"]
+    assert stretto(tmp_path, "approve", run_id, "mark", "--no-resume").code == 0
+    done = stretto(tmp_path, "goal", "resume", "--json")
+    assert (done.code, done.json["goal"]["iterations"]) == (0, 1)
+
+
+def test_a_goal_in_the_background_is_cleared_with_its_run(tmp_path: Path) -> None:
+    write(tmp_path, "mark.yaml", MARK)
+    write(tmp_path, "script.yaml", "default: {reply: ok, delay: 10m}\n")
+    (tmp_path / "marks").mkdir()
+    words = ("--workflow", "mark.yaml", *MODEL, "--detach", "--json")
+    said = stretto(tmp_path, "goal", "set", "x", "--verify", MARKS, *words)
+    assert said.code == 0
+    id = said.json["goal"]["id"]
+    cleared = stretto(tmp_path, "goal", "clear", id, "--json")
+    assert (cleared.code, cleared.json["goal"]["status"]) == (0, "cleared")
+    runs = stretto(tmp_path, "runs", "--json").json["runs"]
+    assert {run["status"] for run in runs} <= {"cancelled"}
+
+
+def test_hostile_words_reach_no_terminal(tmp_path: Path) -> None:
+    write(tmp_path, "evil.txt", "\x1b[2Jgone \x1b]0;t\x07 \u202eabc")
+    said = stretto(tmp_path, "goal", "set", "a\x1b[31mb\u202e", "--verify", "command:cat evil.txt")
+    assert said.code == 0
+    for words in (("goal", "list"), ("goal", "show"), ("goal", "show", "--json")):
+        shown = stretto(tmp_path, *words)
+        assert not {"\x1b", "\x07", "\u202e"} & set(shown.out + shown.err), words

@@ -103,7 +103,10 @@ class Checks:
             return self._not_met(f"it did not end within {seconds:g} seconds and was stopped")
         except CannotVerify as error:
             return check_result(False, error.with_hint, self._hide, cannot_run=True)
-        except (StrettoError, OSError, ValueError, sqlite3.Error) as error:
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            return self._not_met(f"it could not be checked: {where}{error.strerror or error}")
+        except (StrettoError, ValueError, RecursionError, sqlite3.Error) as error:
             return self._not_met(f"it could not be checked: {error}")
 
     async def _run(self, verifier: Verifier, seconds: float) -> CheckResult:

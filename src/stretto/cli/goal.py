@@ -38,7 +38,7 @@ from stretto.goals.goal import (
 )
 from stretto.goals.goal_report import GoalReport
 from stretto.plan.model import Plan
-from stretto.problems.errors import InvalidUsage, NotFound
+from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.text.short import counted, did_you_mean, shorten
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
@@ -161,6 +161,9 @@ def resume(
     async def main() -> int:
         async with OpenStretto() as stretto:
             found = await find_goal(stretto.goals, goal)
+            if found.state in ("achieved", "cleared"):
+                # As for a run that has ended: what it gave, for whoever waited for it.
+                return _print(found, result)
             limits = read_limits(
                 found.limits, max_iterations, read_budget(budget), timeout, None, None
             )
@@ -281,7 +284,16 @@ async def _drive(
     """To its end, with what happens on stderr; and the exit code."""
     with GoalProgress(stretto, result) as progress:
         goal = await stretto.goals.drive(id, limits, GoalWatch(progress.hear, progress.open))
-        report = await _wait(goal)
+        try:
+            report = await _wait(goal)
+        except StrettoError:
+            if not result.as_json:
+                say(f"goal {id} is kept; when that is mended: stretto goal resume {id}", err=True)
+            raise
+    return _print(report, result)
+
+
+def _print(report: GoalReport, result: ResultOptions) -> int:
     if result.as_json:
         print_json({"ok": report.is_ok, "goal": report.json()})
     else:

@@ -226,8 +226,10 @@ class GoalDriver:
         except asyncio.CancelledError:
             await _end(task)
             raise
-        if task.done():
+        if not self._halt.done():
             return task.result()
+        # A result that came at the same moment does not count: it may be that of a run which was
+        # stopped as well. Whoever goes on reads it again from that run.
         await _end(task)
         self._halt.result()  # raises GoalFenced
         raise _Stopped
