@@ -41,12 +41,16 @@ from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
-from support.random_plans import CALM_POLICIES, plans
+from support.random_plans import CALM_POLICIES, nested_plans, plans
 
 MOST_EVENTS = 3_000
 NO_PLAN = Raw(b"{}")  # the scheduler is given its plan, and does not look
 ENDED = {"succeeded", "failed", "skipped", "held", "cancelled"}
 seeds = st.integers(0, 2**32)
+CALM_PLANS = plans(policies=CALM_POLICIES, is_calm=True) | nested_plans(CALM_POLICIES, is_calm=True)
+SHORT_PLANS = plans(policies=CALM_POLICIES, is_calm=True, most_steps=5) | nested_plans(
+    CALM_POLICIES, is_calm=True, most_steps=2
+)
 
 
 def examples(count: int) -> settings:
@@ -214,7 +218,7 @@ def check_rules(world: World) -> None:
         assert state.open_attempts or state.retrying or state.awaiting_approval
 
 
-@given(plans(), seeds)
+@given(plans() | nested_plans(), seeds)
 @examples(100)
 def test_dependencies_width_and_files_hold_and_every_run_ends_once(plan: Plan, seed: int) -> None:
     world = World(plan, Random(seed), watch=check_rules)
@@ -231,7 +235,7 @@ def test_dependencies_width_and_files_hold_and_every_run_ends_once(plan: Plan, s
     assert state.usage.input_tokens == len(answered) + len(stopped)
 
 
-@given(plans(), seeds, st.integers(1, 40))
+@given(plans() | nested_plans(), seeds, st.integers(1, 40))
 @examples(60)
 def test_a_run_can_be_cancelled_at_any_time(plan: Plan, seed: int, after: int) -> None:
     world = World(plan, Random(seed), watch=check_rules)
@@ -251,7 +255,7 @@ def test_a_run_can_be_cancelled_at_any_time(plan: Plan, seed: int, after: int) -
     assert not any(isinstance(command, StartAttempt) for said in late for command in said)
 
 
-@given(plans(), seeds)
+@given(plans() | nested_plans(), seeds)
 @examples(50)
 def test_the_same_journal_gives_the_same_commands_and_the_same_state(plan: Plan, seed: int) -> None:
     world = World(plan, Random(seed))
@@ -262,7 +266,7 @@ def test_the_same_journal_gives_the_same_commands_and_the_same_state(plan: Plan,
     assert picture(state) == picture(world.state)
 
 
-@given(plans(policies=CALM_POLICIES, is_calm=True), seeds, seeds)
+@given(CALM_PLANS, seeds, seeds)
 @examples(50)
 def test_the_order_of_events_changes_no_outcome(plan: Plan, one: int, other: int) -> None:
     outcomes = []
@@ -274,7 +278,7 @@ def test_the_order_of_events_changes_no_outcome(plan: Plan, one: int, other: int
     assert outcomes[0] == outcomes[1]
 
 
-@given(plans(policies=CALM_POLICIES, is_calm=True, most_steps=5), seeds)
+@given(SHORT_PLANS, seeds)
 @examples(50)
 def test_a_crash_after_any_event_changes_no_outcome(plan: Plan, seed: int) -> None:
     whole = World(plan, Random(seed), is_fair=True)

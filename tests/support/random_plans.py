@@ -1,12 +1,14 @@
 """Any plan, for properties: a random DAG listed in random order, of all kinds of work."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from stretto.plan.model import Plan
-from support.scheduling import plan_of
+from support.recipes import Shelf
+from support.scheduling import AGENTS, plan_of
 
 _SETS = (["x"], ["y"], ["x", "y"], ["x/a"], ["**"])
 _TELLS = {"flat": "prompt", "wrapped": "input", "structural": "task"}
@@ -23,20 +25,77 @@ def plans(
     is_calm: bool = False,  # its outcome follows from its parts' alone, not from who is quick
     most_steps: int = 8,
 ) -> Plan:
+    recipe = draw(recipes(kinds, policies, is_calm, most_steps))
+    return plan_of(json.dumps(recipe), width=draw(st.integers(1, 4)))
+
+
+@st.composite
+def nested_plans(
+    draw: st.DrawFn,
+    policies: tuple[str | None, ...] = POLICIES,
+    is_calm: bool = False,
+    most_steps: int = 4,
+) -> Plan:
+    """Recipes that use recipes, two or three deep."""
+    shelf, names = Shelf(), ["deep", "inner"][draw(st.integers(0, 1)) :]
+    used = ""
+    for name in (*names, "any"):
+        recipe = draw(recipes(KINDS, policies, is_calm, most_steps))
+        if used:
+            _add_workflow(draw, recipe.get("workflow", recipe)["steps"], used, policies, is_calm)
+        shelf.texts[name] = json.dumps(recipe)
+        used = name
+    text, width = shelf.texts["any"], draw(st.integers(1, 4))
+    return plan_of(text, width=width, catalog=replace(AGENTS, recipes=shelf))
+
+
+def _add_workflow(
+    draw: st.DrawFn,
+    steps: list[dict[str, Any]],
+    used: str,
+    policies: tuple[str | None, ...],
+    is_calm: bool,
+) -> None:
+    ids = [step["id"] for step in steps]
+    step: dict[str, Any] = {"id": "w", "workflow": used}
+    step["depends_on"] = draw(st.lists(st.sampled_from(ids), unique=True))
+    policy = draw(st.sampled_from(policies))
+    if policy is not None and not policy.startswith("fallback"):
+        step["on_failure"] = policy
+    for key, value in (("gate", "human"), ("when", "false"), ("when", "true")):
+        if draw(st.integers(0, 5)) == 0:
+            step[key] = value
+    if not is_calm and draw(st.integers(0, 3)) == 0:
+        step["timeout"] = draw(st.integers(1, 20))
+    tells = next((key for key in ("prompt", "input", "task") if key in steps[0]), "prompt")
+    after = {"id": "z", "agent": "worker", "depends_on": ["w"], tells: "go {{steps.w.output}}"}
+    steps += [step, after]
+    if draw(st.booleans()):
+        chooses = {"eval": draw(st.sampled_from(("true", "false"))), "true": "w", "false": "worker"}
+        steps.insert(0, {"id": "c", "depends_on": [], "condition": chooses, tells: "go"})
+
+
+@st.composite
+def recipes(
+    draw: st.DrawFn,
+    kinds: tuple[str, ...],
+    policies: tuple[str | None, ...],
+    is_calm: bool,
+    most_steps: int,
+) -> dict[str, Any]:
     dialect = draw(st.sampled_from(sorted(_TELLS)))
     count = draw(st.integers(1, most_steps))
     # Edges lead from an earlier place to a later one; the listing is another order.
     steps: list[dict[str, Any]] = []
     for place in range(count):
         steps.append(_step(draw, place, count, dialect, kinds, policies, is_calm, steps))
-    listed = draw(st.permutations(steps))
+    listed = list(draw(st.permutations(steps)))
     body: dict[str, Any] = {"name": "any", "steps": listed}
     if not is_calm and draw(st.booleans()):
         body["budget"] = {"agents": draw(st.integers(1, 12))}
     if not is_calm and draw(st.booleans()):
         body["timeout"] = draw(st.integers(1, 30))
-    recipe = {"workflow": body} if dialect == "wrapped" else body
-    return plan_of(json.dumps(recipe), width=draw(st.integers(1, 4)))
+    return {"workflow": body} if dialect == "wrapped" else body
 
 
 def _step(

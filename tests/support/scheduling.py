@@ -80,8 +80,10 @@ Reply: TypeAlias = Fail | Give | Hang | Json
 Script: TypeAlias = Mapping[str, Reply | Sequence[Reply]]
 
 
-def plan_of(text: str, limits: Limits = DEFAULT_LIMITS, width: int = 4) -> Plan:
-    plan = build(read_recipe(text, limits=limits), AGENTS, limits, width)
+def plan_of(
+    text: str, limits: Limits = DEFAULT_LIMITS, width: int = 4, catalog: Catalog = AGENTS
+) -> Plan:
+    plan = build(read_recipe(text, limits=limits), catalog, limits, width)
     assert not isinstance(plan, Problems), "\n".join(f"{p.code} {p.message}" for p in plan.problems)
     return plan
 

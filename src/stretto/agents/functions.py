@@ -47,7 +47,7 @@ from stretto.agents.python_function import (
     plain_function,
 )
 from stretto.plan.catalog import Catalog
-from stretto.plan.model import Plan
+from stretto.plan.model import Plan, PlannedWorkflow, briefs
 from stretto.ports.runner import (
     AttemptRequest,
     AttemptResult,
@@ -61,7 +61,7 @@ from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Agent
 from stretto.text.short import kind_of, listed
-from stretto.vocabulary.ids import AgentId, is_id
+from stretto.vocabulary.ids import AgentId, StepId, is_id
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import FUNCTION_MODEL, is_function
 from stretto.vocabulary.setup import Setup
@@ -142,17 +142,30 @@ class FunctionAgents:
 
     def problems(self, plan: Plan) -> tuple[Problem, ...]:
         """What the recipe and the functions disagree on: names, parameters, missing functions."""
-        inputs = {declared.name for declared in plan.inputs}
         found = list[Problem]()
         for agent in plan.agents.values():
-            function = self.named(agent.model)
             if agent.id in self._functions and agent.model != f"{FUNCTION_MODEL}{agent.id}":
                 found.append(_clash(agent.id))
-            elif function is not None:
-                found += _unknown_parameters(function, inputs)
-            elif is_function(agent.model):
+            elif self.named(agent.model) is None and is_function(agent.model):
                 found.append(_missing(agent.id, agent.model or ""))
-        return tuple(found)
+        for model, inputs in dict.fromkeys(_asked(plan)):
+            if (function := self.named(model)) is not None:
+                found += _unknown_parameters(function, inputs)
+        return tuple(dict.fromkeys(found))
+
+
+def _asked(plan: Plan) -> Iterator[tuple[str | None, frozenset[str]]]:
+    """Who is asked, and which inputs the recipe has that asks: that of the run, or of a workflow step."""
+    inputs: dict[StepId | None, frozenset[str]] = {
+        None: frozenset(each.name for each in plan.inputs)
+    }
+    for step in plan.steps:
+        if isinstance(step.work, PlannedWorkflow):
+            inputs[step.id] = frozenset(each.name for each in step.work.inputs)
+        for brief in briefs(step.work):
+            for agent in (brief.agent, brief.fallback):
+                if agent is not None:
+                    yield plan.agents[agent].model, inputs[step.inside]
 
 
 def _unknown_parameters(function: FunctionAgent, inputs: Collection[str]) -> Iterator[Problem]:

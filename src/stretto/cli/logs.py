@@ -24,7 +24,7 @@ from stretto.report.transcript import Log, LogEntry
 def command(run: str | None, step: str | None, follow: bool, as_json: bool) -> int | None:
     """Show what was said and done: prompts, words, tool calls with results, rejected answers.
 
-    With a STEP: of that step alone. Long results are shortened in the journal already.
+    With a STEP: of that step alone, or of all in it if it is a workflow. Long results are shortened in the journal already.
 
     With --follow, until the run ends or no process drives it. The exit code is then 3 where a step
     awaits approval, and 1 where the run was interrupted.
@@ -43,7 +43,7 @@ async def _print(handle: str | None, step: str | None, follow: bool, as_json: bo
         log = Log(history.state.plan)
         async for row in run.rows(is_followed=follow):
             for entry in () if isinstance(row.event, UnknownEvent) else log.read(row.event):
-                if step in (None, entry.step):
+                if step is None or f"{entry.step}/".startswith(f"{step}/"):
                     printer.show(entry)
             if not has_reader():
                 return None

@@ -112,14 +112,17 @@ def cache_key(workflow: str, place: AnswerPlace, key: str) -> str:
 
 
 def downstream(plan: Plan, step: StepId) -> frozenset[StepId]:
-    """The step and everything that waits for it, however far."""
+    """The step and everything that waits for it, however far. A workflow step is not among them
+    because of a step in it: it is not begun anew, and what a person has allowed stays allowed."""
     found = {step, *(each.id for each in inner_steps(plan, step))}
+    around = set[StepId]()  # workflow steps that end later because of a step in them
     # Edges may point backwards in the listing, so go round until nothing is added.
     while True:
-        waiting = [s.id for s in plan.steps if s.id not in found and found & set(s.depends_on)]
+        ended = found | around
+        waiting = [s.id for s in plan.steps if s.id not in found and ended & set(s.depends_on)]
         more = {each.id for id in waiting for each in inner_steps(plan, id)} | set(waiting)
-        # A workflow step ends after those in it. What stands beside them does not wait for them.
-        more |= {s.inside for s in plan.steps if s.id in found and s.inside is not None}
-        if more <= found:
+        holders = {s.inside for s in plan.steps if s.id in ended and s.inside is not None}
+        if more <= found and holders <= around:
             return frozenset(found)
         found |= more
+        around |= holders

@@ -22,7 +22,7 @@ from stretto.problems.errors import InvalidUsage, PlanNotAccepted
 from stretto.report.text import moment
 from stretto.schedule.approvals import decision_in_force, question_of
 from stretto.schedule.state import Decision, RunState, StepState
-from stretto.schedule.status import is_overdue, overdue_timers
+from stretto.schedule.status import is_overdue, overdue_timers, step_word
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
@@ -104,7 +104,7 @@ def _asking(state: RunState, step: StepId) -> StepState:
     hint = did_you_mean(step, state.awaiting_approval) or (
         f"these do: {waiting}" if waiting else f"no step of run {state.run_id} does"
     )
-    stands = f": it is {known.status.value}" if known else ""
+    stands = f": it is {step_word(known)}" if known else ""
     raise InvalidUsage(f"step '{step}' does not await approval{stands}", hint=hint)
 
 

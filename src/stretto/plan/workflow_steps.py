@@ -150,6 +150,8 @@ def inner_steps(plan: Plan, id: StepId) -> tuple[PlannedStep, ...]:
 def precedence(plan: Plan) -> dict[StepId, tuple[StepId, ...]]:
     """What goes before each step if a workflow step begins before those in it, and whoever waits for
     a workflow step waits for the last ones in it."""
+    if all(step.inside is None for step in plan.steps):
+        return {step.id: step.depends_on for step in plan.steps}
     ends: dict[StepId, tuple[StepId, ...]] = {}
     followed = {before for step in plan.steps for before in step.edges}
     for step in reversed(plan.steps):  # what stands in a workflow step is listed after it

@@ -4,6 +4,8 @@ From the step that ended last, back to whatever let it start: the last of its de
 if it was ready before it started, the step whose end gave it a place or its files.
 """
 
+from collections.abc import Iterator
+
 from stretto.report.model import PathStep
 from stretto.schedule.state import RunState, StepState
 from stretto.vocabulary.statuses import StepStatus
@@ -48,22 +50,25 @@ def _last(state: RunState) -> StepState | None:
 
 
 def _counts(step: StepState) -> bool:
-    """It began, or it failed before that: a person rejected it, or its time ran out."""
-    return step.started_at is not None or step.status is StepStatus.FAILED
+    """It began, or it failed before that: a person rejected it, or its time ran out. A workflow step
+    that began took the time of the steps in it."""
+    if step.started_at is not None:
+        return step.inner is None or not any(map(_counts, step.inner.steps.values()))
+    return step.status is StepStatus.FAILED
 
 
 def _what_let_start(
     state: RunState, step: StepState, seen: set[str]
 ) -> tuple[StepState | None, str]:
     start = _start(state, step)
-    befores = [state.steps[id] for id in step.planned.depends_on if id not in seen]
+    befores = [each for each in _befores(state, step) if each.id not in seen]
     ended = [before for before in befores if _end(state, before) <= start]
     last = max(ended, key=lambda each: (_end(state, each), each.index), default=None)
     ready_at = state.started_at if last is None else _end(state, last)
     assert ready_at is not None
     if start <= ready_at:
         return last, ""
-    if step.planned.is_gated:
+    if _awaited_person(step):
         return last, "a person"
     # One event both ends a step and starts another, so the two times are equal.
     rivals = [
@@ -77,6 +82,31 @@ def _what_let_start(
     if rivals:
         return rivals[0], "a free place"
     return last, "its turn"
+
+
+def _befores(state: RunState, step: StepState) -> Iterator[StepState]:
+    """Those that end before it starts; for a workflow step, the steps in it."""
+    holder = step.recipe.holder
+    if not step.planned.edges and holder is not None:
+        yield from _befores(state, holder)
+    for id in step.planned.edges:
+        yield from _ends(state.steps[id])
+
+
+def _ends(step: StepState) -> Iterator[StepState]:
+    if _counts(step) or step.inner is None:
+        yield step
+    else:
+        for each in step.inner.steps.values():
+            yield from _ends(each)
+
+
+def _awaited_person(step: StepState) -> bool:
+    """At its own gate, or, if it is the first in a workflow step, at that one's."""
+    if step.planned.is_gated:
+        return True
+    holder = step.recipe.holder
+    return holder is not None and not step.planned.edges and _awaited_person(holder)
 
 
 def _driven(state: RunState, start: float, end: float) -> float:

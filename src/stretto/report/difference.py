@@ -194,7 +194,9 @@ def _keys(step: StepReport) -> dict[tuple[str, int], tuple[str, str]]:
 def _causes(a: StepReport, b: StepReport, sources: _Sources) -> list[str]:
     reads = {name for told in (*a.delegations, *b.delegations) for name in told.reads}
     from_inputs = sorted(name for name in sources.inputs if _reads_input(reads, name))
-    before = dict.fromkeys([*a.depends_on, *b.depends_on])
+    # What a step of a workflow reads of the steps around it is among its inputs, and no dependency.
+    named = [name.split(".")[1] for name in sorted(reads) if name.startswith("steps.")]
+    before = dict.fromkeys([*a.depends_on, *b.depends_on, *named])
     return [
         *(f"input {name}" for name in from_inputs),
         *(f"the output of {id}" for id in before if id in sources.outputs),

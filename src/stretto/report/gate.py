@@ -5,14 +5,17 @@ that would really answer, tools, sets, and what the steps before have given.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from stretto.plan.model import PlannedWorkflow
+from stretto.plan.workflow_steps import inner_steps
 from stretto.report.text import show
 from stretto.schedule.approvals import question_of
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import answerers
 from stretto.schedule.state import RunState, StepState
+from stretto.schedule.work import given_inputs
 from stretto.text.visible import visible
 from stretto.vocabulary.json_value import Json
 
@@ -57,6 +60,18 @@ class Gate:
     workspace: str
     parts: tuple[GatePart, ...]
     grounds: tuple[Ground, ...]
+    used: "UsedRecipe | None" = None  # of a workflow step
+
+
+@dataclass(frozen=True, slots=True)
+class UsedRecipe:
+    """What starts with a workflow step: the recipe, what it is given, and its steps."""
+
+    name: str
+    file: str
+    digest: str
+    inputs: Mapping[str, Json] | str  # in words why they do not fit
+    steps: tuple[str, ...]
 
 
 def gate_of(state: RunState, step: StepState) -> Gate:
@@ -75,7 +90,16 @@ def gate_of(state: RunState, step: StepState) -> Gate:
         workspace=state.workspace,
         parts=tuple(_part(state, command) for command in question.commands),
         grounds=tuple(Ground(each.id, each.status.value, each.output) for each in befores),
+        used=_used(state, step),
     )
+
+
+def _used(state: RunState, step: StepState) -> UsedRecipe | None:
+    work = step.planned.work
+    if not isinstance(work, PlannedWorkflow):
+        return None
+    steps = tuple(each.id for each in inner_steps(state.plan, step.id))
+    return UsedRecipe(work.name, work.file, work.digest, given_inputs(step, work), steps)
 
 
 def _part(state: RunState, command: StartAttempt) -> GatePart:
@@ -121,7 +145,16 @@ def gate_as_json(gate: Gate) -> dict[str, Json]:
         "workspace": gate.workspace,
         "parts": parts,
         "grounds": grounds,
+        **({"uses": _used_as_json(gate.used)} if gate.used else {}),
     }
+
+
+def _used_as_json(used: UsedRecipe) -> dict[str, Json]:
+    inputs: Json = used.inputs if isinstance(used.inputs, str) else dict(used.inputs)
+    return {
+        "name": used.name, "file": used.file, "digest": used.digest, "inputs": inputs,
+        "steps": list(used.steps),
+    }  # fmt: skip
 
 
 def gate_as_text(gate: Gate, most_lines: int = 0) -> str:
@@ -137,7 +170,10 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
         yield f"  its change: stretto diff {gate.run_id} {gate.step}"
     if gate.posture == "writer":
         yield f"  writes  {', '.join(gate.write_set)}"
-    yield f"  reads   {', '.join(gate.read_set)}"
+    if gate.used is not None:
+        yield from _used_lines(gate.used, most)
+    else:
+        yield f"  reads   {', '.join(gate.read_set)}"
     shown_parts = gate.parts[:most] if most else gate.parts
     for part in shown_parts:
         yield from _part_lines(part, most)
@@ -146,6 +182,17 @@ def _lines(gate: Gate, most: int) -> Iterator[str]:
     for ground in gate.grounds:
         yield f"\n  {ground.step} ({ground.status}) gave:"
         yield from _indented(show(ground.output), most)
+
+
+def _used_lines(used: UsedRecipe, most: int) -> Iterator[str]:
+    yield f"  recipe  {used.name} ({used.file or 'given as text'}, digest {used.digest[:12]})"
+    yield f"  steps   {', '.join(used.steps)}"
+    if isinstance(used.inputs, str):
+        yield f"  its inputs do not fit: {used.inputs}"
+        return
+    for name, value in used.inputs.items():
+        yield f"  input {name}:"
+        yield from _indented(show(value), most)
 
 
 def _part_lines(part: GatePart, most: int) -> Iterator[str]:

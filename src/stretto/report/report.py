@@ -1,11 +1,11 @@
 """What a run did. In: RunState. Out: Report. Nothing is in it that the journal does not hold."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from stretto.plan.composed_prompt import describe_command
-from stretto.plan.model import Brief, Plan, PlannedStep, briefs
+from stretto.plan.model import Brief, Plan, PlannedStep, PlannedWorkflow, briefs
 from stretto.report.critical_path import critical_path
 from stretto.report.issues import issues_of
 from stretto.report.json_form import report_as_json, report_as_json_text
@@ -24,10 +24,11 @@ from stretto.report.model import (
 from stretto.schedule.outputs import output_of
 from stretto.schedule.state import AttemptState, Changes, PartState, RunState, StepState
 from stretto.schedule.status import is_overdue, run_word, step_word
+from stretto.templates.template import Reference
 from stretto.text.visible import visible
 
 __all__ = ["Issue", "Report", "StepReport", "report_as_json", "report_as_json_text", "report_of"]
-from stretto.vocabulary.ids import COMMAND_AGENT
+from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 
 
 def report_of(state: RunState, *, is_interrupted: bool = False, now: float | None = None) -> Report:
@@ -188,11 +189,31 @@ def _delegated(plan: Plan, step: PlannedStep, brief: Brief) -> Delegated:
         agent=brief.agent,
         prompt=prompt,
         instructions=agent.prompt.text,
-        reads=_unique(each.text for template in templates for each in template.references),
+        reads=_unique(
+            read
+            for template in templates
+            for each in template.references
+            for read in _reads(plan, step.inside, each)
+        ),
         tools=tuple(sorted(agent.tools)),
         model=brief.model or "",
         held_to=json.dumps(held_to, sort_keys=True, default=dict),
     )
+
+
+def _reads(plan: Plan, inside: StepId | None, reference: Reference) -> Iterator[str]:
+    """As the run's own recipe would say it: an input of an inner recipe is what that is given."""
+    if inside is None:
+        yield reference.text
+        return
+    holder = plan.step(inside)
+    if reference.step is not None:
+        yield f"steps.{inside}/{reference.text.removeprefix('steps.')}"
+    elif isinstance(holder.work, PlannedWorkflow):
+        is_named = reference.path[0] == "inputs" and len(reference.path) > 1
+        given = holder.work.given.get(str(reference.path[1 if is_named else 0]))
+        for each in given.references if given else ():
+            yield from _reads(plan, holder.inside, each)
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:

@@ -18,26 +18,26 @@ def step_word(
         return "overdue" if is_overdue else "awaiting approval"
     if step.status is not StepStatus.RUNNING:
         return cast(StepWord, step.status.value)
+    if step.inner is not None:
+        word = _word_of_workflow(step.inner)
+        return "interrupted" if is_interrupted and word == "running" else word
     if is_interrupted:
         return "interrupted"
     if step.pending is not None:
         return "merging"
-    if step.inner is not None:
-        return _word_of_workflow(step.inner)
     # Whatever is at work has an open attempt, so a running step without one waits for its next.
     return "running" if step.open_attempts else "retrying"
 
 
 def _word_of_workflow(inner: RecipeState) -> StepWord:
     """It waits where only a person can let one of its steps go on, as a run does."""
-    under_way = [each for each in inner.steps.values() if each.ended_at is None]
-    waits_for_person = any(
-        each.awaits_approval
-        or (step_word(each) == "waiting" and each.inner and each.started_at is not None)
-        for each in under_way
-    )
-    is_at_work = any(step_word(each) in ("running", "retrying", "merging") for each in under_way)
-    return "waiting" if waits_for_person and not is_at_work else "running"
+    begun = [
+        step_word(each)
+        for each in inner.steps.values()
+        if each.ended_at is None and (each.awaits_approval or each.started_at is not None)
+    ]
+    is_held_up = bool(begun) and all(word in ("awaiting approval", "waiting") for word in begun)
+    return "waiting" if is_held_up else "running"
 
 
 def run_word(state: RunState, is_driven: bool, now: float | None = None) -> str:

@@ -1,7 +1,7 @@
 """A run as it goes, one line for each change, and the signs that stand for the states of steps."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, takewhile
 
 from stretto.cli.progress.rows import one_line
@@ -103,9 +103,20 @@ class ChangedSteps:
         asking = _unknown(state.awaiting_approval, self._asking)
         self._asking.update(asking)
         ids = dict.fromkeys([*ended, *started, *asking, *_named_steps(event, state)])
+        ids |= dict.fromkeys(_holders(ids, state))
         changed = [state.steps[id] for id in ids if id in state.steps]
         self._asking.difference_update(s.id for s in changed if not s.awaits_approval)
         return changed
+
+
+def _holders(ids: Iterable[StepId], state: RunState) -> Iterator[StepId]:
+    """Workflow steps under way, which are at work or wait as their own steps do."""
+    for id in ids:
+        holder = state.steps[id].recipe.holder if id in state.steps else None
+        while holder is not None:
+            if holder.started_at is not None and holder.ended_at is None:
+                yield holder.id
+            holder = holder.recipe.holder
 
 
 def _newest(ended: dict[str, EndedStep], count: int) -> list[StepId]:

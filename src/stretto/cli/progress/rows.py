@@ -193,6 +193,8 @@ def _progress(step: StepState, tally: Tally) -> str:
         ended = sum(part.status in ("succeeded", "failed") for part in step.parts.values())
         enough = "" if work.wait == "all" else f", {work.needed} needed"
         return f"{ended} of {len(work.branches)} branches{enough}"
+    if step.inner is not None:
+        return f"{len(step.inner.steps) - step.inner.left} of {len(step.inner.steps)} steps"
     if isinstance(work, PlannedLoop):
         judging = ", judging" if last and last.brief is work.validator else ""
         return f"iteration {step.iteration} of {work.max_iterations}{judging}"
