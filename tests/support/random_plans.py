@@ -68,11 +68,12 @@ def _add_workflow(
     if not is_calm and draw(st.integers(0, 3)) == 0:
         step["timeout"] = draw(st.integers(1, 20))
     tells = next((key for key in ("prompt", "input", "task") if key in steps[0]), "prompt")
-    after = {"id": "z", "agent": "worker", "depends_on": ["w"], tells: "go {{steps.w.output}}"}
-    steps += [step, after]
+    own = {"on_failure": "inline", tells: "go {{steps.w.output}}"}
+    steps += [step, {"id": "z", "agent": "worker", "depends_on": ["w"], **own}]
     if draw(st.booleans()):
         chooses = {"eval": draw(st.sampled_from(("true", "false"))), "true": "w", "false": "worker"}
-        steps.insert(0, {"id": "c", "depends_on": [], "condition": chooses, tells: "go"})
+        own = {"on_failure": "inline", tells: "go"}
+        steps.insert(0, {"id": "c", "depends_on": [], "condition": chooses, **own})
 
 
 @st.composite
