@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stretto.agents.lead_turn import LeadTurn
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest
@@ -96,9 +97,9 @@ class _SlowPorts(Ports):
 
     @asynccontextmanager
     async def open_runner(  # type: ignore[override]
-        self, project: Project, chosen: ModelSelection
+        self, project: Project, chosen: ModelSelection, lead: LeadTurn | None = None
     ) -> AsyncIterator[Runner]:
-        async with super().open_runner(project, chosen) as runner:
+        async with super().open_runner(project, chosen, lead) as runner:
             yield runner
             await asyncio.sleep(3600)
 

@@ -171,7 +171,7 @@ def test_all_that_stretto_itself_has_is_found_by_entry_points() -> None:
     file = Path(__file__).parents[2] / "pyproject.toml"
     declared = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["entry-points"]
     assert set(declared["stretto.tools"]) == KNOWN_TOOLS
-    assert len(declared["stretto.agents"]) == 20
+    assert len(declared["stretto.agents"]) == 21
     assert set(declared["stretto.stores"]) == {"sqlite", "memory"}
     assert set(declared["stretto.models"]) == {*BY_NAME, *ALIASES}
     for group, entries in declared.items():

@@ -200,7 +200,7 @@ def test_methods_partials_and_objects_that_can_be_called_become_tools() -> None:
     [
         (ValueError("no such word"), "Error: ValueError: no such word"),
         (KeyError("tree"), "Error: KeyError: 'tree'"),
-        (StopIteration(), "Error: RuntimeError: coroutine raised StopIteration"),
+        (StopIteration(), "Error: RuntimeError: the function raised StopIteration"),
         (SystemExit(3), "Error: SystemExit: 3"),
     ],
 )
