@@ -23,7 +23,7 @@ from overlaps_scene import make_scene
 
 from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
-from stretto.workspaces.aliases import aliases_of_sets
+from stretto.workspaces.links import aliases_of_sets
 
 
 def measure(plans: int, seed: int, a_workspace: int) -> Counter[str]:

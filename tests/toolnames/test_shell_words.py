@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from stretto.toolnames.shell_words import NotPlain, split_commands
+from stretto.toolnames.filters import NotPlain, split_commands
 
 WORDS = st.text(st.sampled_from("abz '\"\\;&|#~*?{}!=-\t"), max_size=6)
 

@@ -12,8 +12,7 @@ from stretto.globs.glob import Glob, overlap, parse_glob, text_of
 from stretto.globs.pattern import ANY, Pattern
 from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.plan.prepare import RunPolicy, claimed_sets, prepare
-from stretto.workspaces.aliases import EVERYTHING, aliases, aliases_of_sets
-from stretto.workspaces.links import ignores_case
+from stretto.workspaces.links import EVERYTHING, aliases, aliases_of_sets, ignores_case
 from support.scheduling import plan_of
 from support.trees import Tree, write_tree
 

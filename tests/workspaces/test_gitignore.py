@@ -14,7 +14,7 @@ from stretto.workspaces.file_list import (
     WorkspaceTooLarge,
     list_workspace,
 )
-from stretto.workspaces.gitignore import MOST_BYTES, MOST_RULES, read_rules
+from stretto.workspaces.git import MOST_BYTES, MOST_RULES, read_rules
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.rooted_dir import RootedDir
 from support.trees import git, write_tree

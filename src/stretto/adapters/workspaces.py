@@ -36,6 +36,7 @@ from stretto.workspaces.change import (
     has_all_bytes,
     open_changes,
 )
+from stretto.workspaces.content import Unreadable, write_durably
 from stretto.workspaces.file_list import DEFAULT_LIMITS, WorkspaceLimits
 from stretto.workspaces.isolated_copy import (
     IsolatedCopy,
@@ -62,7 +63,6 @@ from stretto.workspaces.shared_workspace import (
     note_written,
     snapshot_stats,
 )
-from stretto.workspaces.storage import Unreadable, write_durably
 from stretto.workspaces.transaction import merge_back
 
 _TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"

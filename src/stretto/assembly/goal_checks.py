@@ -269,8 +269,7 @@ class Checks:
 
     async def _fetch(self, address: str, seconds: float) -> "Page":
         from stretto.adapters.tools.outcomes import CallFailed, CallRefused
-        from stretto.adapters.tools.web_addresses import read_url
-        from stretto.adapters.tools.web_client import WebClient
+        from stretto.adapters.tools.web_client import WebClient, read_url
         from stretto.adapters.tools.web_fetch import follow
 
         allowed = frozenset(self._project.settings.web_allow_private)

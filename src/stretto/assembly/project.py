@@ -397,7 +397,7 @@ class Project:
         `workspace`: None for the project's own folder, empty where no step works on files.
         """
         from stretto.plan.prepare import RunPolicy, claimed_sets, lesser, prepare
-        from stretto.workspaces.aliases import aliases_of_sets
+        from stretto.workspaces.links import aliases_of_sets
 
         folder = self.workspace(model, plan) if workspace is None else workspace
         permission = permission or self.settings.permission
@@ -413,7 +413,7 @@ class Project:
         the workspace. Raises InvalidInputs. `workspace`: as in `prepare`."""
         from stretto.plan.bound_sets import bind_plan
         from stretto.plan.prepare import add_globs
-        from stretto.workspaces.named_folders import globs_below
+        from stretto.workspaces.paths import globs_below
 
         bound, problems = bind_plan(plan, inputs, finder_in(self.settings.project))
         if problems:

@@ -33,7 +33,11 @@ from stretto.workspaces.content import (
     FileEntry,
     SkippedPath,
     copy_content,
+    encode_record,
     read_entry,
+    read_record,
+    sync,
+    write_durably,
 )
 from stretto.workspaces.file_list import (
     DEFAULT_LIMITS,
@@ -49,12 +53,6 @@ from stretto.workspaces.line_diff import split_lines
 from stretto.workspaces.paths import PathAt, PathRefused
 from stretto.workspaces.protected import find_repository_folders, is_within
 from stretto.workspaces.rooted_dir import RootedDir
-from stretto.workspaces.storage import (
-    encode_record,
-    read_record,
-    sync,
-    write_durably,
-)
 
 
 @dataclass(frozen=True, slots=True)

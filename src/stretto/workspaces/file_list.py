@@ -25,13 +25,15 @@ from stretto.globs.pattern import ANY, EVERY_NAME
 from stretto.problems.errors import StrettoError
 from stretto.workspaces.content import SkippedPath
 from stretto.workspaces.git import (
+    MOST_BYTES,
+    IgnoreRules,
     Repository,
     find_repository,
     list_exclude_files,
     list_tracked,
     make_git_dir,
+    read_rules,
 )
-from stretto.workspaces.gitignore import MOST_BYTES, IgnoreRules, read_rules
 from stretto.workspaces.paths import (
     FoundPath,
     PathRefused,

@@ -3,20 +3,28 @@
 A repository's own config can name programs (fsmonitor, filters, hooks, includes), so it is never
 read: git works with a git directory of ours that holds our config, a copy of the index, and a
 pointer to the repository's objects. Nothing is ever written to the repository.
+
+Rules of `.gitignore` files are read here. The last rule that matches decides; a rule of a deeper folder comes after those above it. Names are
+compared as they are written, also where the file system ignores case. Matching takes at most the
+length of the pattern times the length of the name: a regular expression would take years for
+`*a*a*a*a*b`, and a `.gitignore` may come from a stranger.
 """
 
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from stretto.documents.regular_file import read_start
 from stretto.problems.errors import StrettoError
 from stretto.processes.programs import Writable, find_program, with_safe_path
 from stretto.processes.python import own_places
+from stretto.workspaces.paths import PathRefused
 
 _SECONDS = 60.0
 _MOST_TEXT = 64 * 1024
@@ -162,3 +170,187 @@ def _bounded_text(file: Path) -> str:
         return read_start(file, _MOST_TEXT).decode("utf-8", "surrogateescape")
     except OSError:
         return ""
+
+
+# One character: does it match? None is `*`, any run of characters.
+_Letter: TypeAlias = Callable[[str], bool]
+_Item = TypeVar("_Item")
+
+_TOKEN = re.compile(
+    r"\\(?P<plain>.)|(?P<star>\*+)|(?P<any>\?)|\[(?P<not>[!^]?)(?P<set>\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*)\]|(?P<other>.)",
+    re.DOTALL,
+)
+_MEMBER = re.compile(
+    r"\[:(?P<named>[a-z]+):\]|(?:\\(?P<a>.)|(?P<b>.))(?:-(?:\\(?P<c>.)|(?P<d>[^\]])))?", re.DOTALL
+)
+_NAMED: dict[str, _Letter] = {
+    "alpha": str.isalpha,
+    "digit": str.isdigit,
+    "alnum": str.isalnum,
+    "upper": str.isupper,
+    "lower": str.islower,
+    "space": str.isspace,
+    "punct": lambda c: c.isascii() and c.isprintable() and not c.isalnum() and c != " ",
+    "xdigit": lambda c: c in "0123456789abcdefABCDEF",
+    "blank": lambda c: c in " \t",
+    "cntrl": lambda c: ord(c) < 32 or ord(c) == 127,
+    "print": str.isprintable,
+    "graph": lambda c: c.isprintable() and c != " ",
+}
+
+
+def plain_text(pattern: str) -> str | None:
+    """The one name that a pattern without wildcards stands for."""
+    if any(wild in pattern for wild in "*?["):
+        return None
+    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
+
+
+def compile_name(pattern: str) -> Callable[[str], bool]:
+    plain = plain_text(pattern)
+    if plain is not None:
+        return plain.__eq__
+    letters = [_letter(token) for token in _TOKEN.finditer(pattern)]
+    return lambda name: matches_run(letters, name, _accepts)
+
+
+def matches_run(
+    pattern: Sequence[_Item | None],
+    subject: Sequence[str],
+    accepts: Callable[[_Item, str], bool],
+) -> bool:
+    """Whether the items cover the subject one by one, None standing for any number of them.
+
+    Only the last None is ever tried again: what an earlier one could take more of, it can take.
+    """
+    at, i = 0, 0
+    retry_at, retry_i = -1, 0
+    while i < len(subject):
+        item = pattern[at] if at < len(pattern) else None
+        if at < len(pattern) and item is None:
+            retry_at, retry_i = at, i
+            at += 1
+        elif item is not None and accepts(item, subject[i]):
+            at, i = at + 1, i + 1
+        elif retry_at >= 0:
+            retry_i += 1
+            at, i = retry_at + 1, retry_i
+        else:
+            return False
+    return all(item is None for item in pattern[at:])
+
+
+def _accepts(letter: _Letter, character: str) -> bool:
+    return letter(character)
+
+
+def _letter(token: re.Match[str]) -> _Letter | None:
+    if token["star"] is not None:
+        return None
+    if token["any"] is not None:
+        return lambda _: True
+    if token["set"] is not None:
+        return _set(token["set"], is_negated=bool(token["not"]))
+    wanted: str = token["plain"] if token["plain"] is not None else token["other"]
+    return wanted.__eq__
+
+
+def _set(members: str, *, is_negated: bool) -> _Letter:
+    tests = [_member(member) for member in _MEMBER.finditer(members)]
+    return lambda character: any(test(character) for test in tests) is not is_negated
+
+
+def _member(member: re.Match[str]) -> _Letter:
+    if member["named"] is not None:
+        return _NAMED.get(member["named"], lambda _: False)
+    low: str = member["a"] if member["a"] is not None else member["b"]
+    high: str = next((m for m in (member["c"], member["d"]) if m is not None), low)
+    return lambda character: low <= character <= high
+
+
+MOST_BYTES = 256 * 1024
+MOST_RULES = 2_000
+
+_NameTest = Callable[[str], bool]
+_SUFFIX = re.compile(r"\*(\.[^.*?\[\\]+)")
+_ANY_DEPTH = re.compile(r"\*{2,}")
+_TRAILING_BLANKS = re.compile(r"(?<!\\) +$")
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    number: int
+    is_negated: bool
+    is_for_folders: bool
+    names: tuple[
+        _NameTest | None, ...
+    ]  # None is `**`; a single one is matched against the last name
+
+    def covers(self, names: Sequence[str]) -> bool:
+        return matches_run(self.names, names, lambda test, name: test(name))
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """Of one file, for paths relative to its folder. Most rules are found without trying each."""
+
+    by_name: dict[str, list[IgnoreRule]] = field(default_factory=dict)
+    by_suffix: dict[str, list[IgnoreRule]] = field(default_factory=dict)
+    others: list[IgnoreRule] = field(default_factory=list)
+
+    def verdict(self, path: str, *, is_folder: bool) -> bool | None:
+        """True: ignored. False: taken back by a `!` rule. None: no rule says anything."""
+        names = path.split("/")
+        name = names[-1]
+        found = [
+            *self.by_name.get(name, ()),
+            *self.by_suffix.get(name[name.rfind(".") :], ()),
+            *(rule for rule in self.others if rule.covers(names)),
+        ]
+        said = [rule for rule in found if is_folder or not rule.is_for_folders]
+        return not max(said, key=lambda rule: rule.number).is_negated if said else None
+
+
+def read_rules(text: bytes, where: str) -> IgnoreRules:
+    if len(text) > MOST_BYTES:
+        raise PathRefused(where, "limit", f"{where} has more than {MOST_BYTES:,} bytes")
+    rules = IgnoreRules()
+    lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, line in enumerate(lines):
+        if number > MOST_RULES:
+            raise PathRefused(where, "limit", f"{where} has more than {MOST_RULES:,} lines")
+        _read_line(rules, number, line.removesuffix(b"\r").decode("utf-8", "surrogateescape"))
+    return rules
+
+
+def _read_line(rules: IgnoreRules, number: int, line: str) -> None:
+    pattern = _TRAILING_BLANKS.sub("", line)
+    if not pattern or pattern.startswith("#"):
+        return
+    is_negated = pattern.startswith("!")
+    pattern = pattern.removeprefix("!")
+    is_for_folders = pattern.endswith("/")
+    pattern = pattern.removesuffix("/")
+    if not pattern or (pattern.endswith("\\") and not pattern.endswith("\\\\")):
+        return
+    if "/" in pattern:
+        names = _compile_path(pattern.removeprefix("/"))
+        rules.others.append(IgnoreRule(number, is_negated, is_for_folders, names))
+        return
+    rule = IgnoreRule(number, is_negated, is_for_folders, (None, compile_name(pattern)))
+    plain, suffix = plain_text(pattern), _SUFFIX.fullmatch(pattern)
+    if plain is not None:
+        rules.by_name.setdefault(plain, []).append(rule)
+    elif suffix is not None:
+        rules.by_suffix.setdefault(suffix[1], []).append(rule)
+    else:
+        rules.others.append(rule)
+
+
+def _compile_path(pattern: str) -> tuple[_NameTest | None, ...]:
+    parts = pattern.split("/")
+    # More than two stars are two, to git.
+    names = [None if _ANY_DEPTH.fullmatch(part) else compile_name(part) for part in parts]
+    if names[-1] is None:
+        names.append(lambda _: True)  # `a/**` is everything in `a`, not `a` itself
+    return tuple(names)

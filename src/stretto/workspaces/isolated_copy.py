@@ -32,7 +32,15 @@ from stretto.config.home import make_private
 from stretto.globs.glob import parse_globs
 from stretto.problems.errors import NotFound
 from stretto.processes.process_table import boot_id
-from stretto.workspaces.content import LARGE_BYTES, BlobWriter, FileEntry, SkippedPath, copy_content
+from stretto.workspaces.content import (
+    LARGE_BYTES,
+    BlobWriter,
+    FileEntry,
+    SkippedPath,
+    copy_content,
+    encode_record,
+    read_record,
+)
 from stretto.workspaces.file_list import (
     DEFAULT_LIMITS,
     SKIPPED_NAMES,
@@ -45,13 +53,9 @@ from stretto.workspaces.file_list import (
 )
 from stretto.workspaces.git import find_repository, list_tracked, make_git_dir
 from stretto.workspaces.paths import FoundPath, PathAt, PathRefused, quote_path, refuse_errors
+from stretto.workspaces.protected import LinkedSecrets, select_secret_globs
 from stretto.workspaces.rollback import hold_off_merges
 from stretto.workspaces.rooted_dir import RootedDir
-from stretto.workspaces.secret_files import LinkedSecrets, select_secret_globs
-from stretto.workspaces.storage import (
-    encode_record,
-    read_record,
-)
 
 CopyKind: TypeAlias = Literal["worktree", "copy"]
 

@@ -32,17 +32,17 @@ from typing import Literal, TypeAlias
 
 from stretto.config.home import make_private
 from stretto.problems.errors import StrettoError
-from stretto.workspaces.content import FileEntry
-from stretto.workspaces.paths import PathAt
-from stretto.workspaces.rooted_dir import RootedDir
-from stretto.workspaces.storage import (
+from stretto.workspaces.content import (
     FEW,
+    FileEntry,
     encode_record,
     read_record,
     sync,
     sync_file_system,
     write_durably,
 )
+from stretto.workspaces.paths import PathAt
+from stretto.workspaces.rooted_dir import RootedDir
 
 WAIT_SECONDS = 120.0
 _LOOK_SECONDS = 0.02

@@ -1,4 +1,8 @@
-"""Paths beneath a folder: how they are written, what is found there, and why one is refused."""
+"""Paths beneath a folder: how they are written, what is found there, and why one is refused.
+
+Some folders end like files: `release-1.0`, `Notes.app`. `globs_below` says what a set that names one
+also covers.
+"""
 
 import errno
 import os
@@ -6,8 +10,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
+from stretto.globs.glob import parse_globs, plain_files, text_of
+from stretto.globs.pattern import ANY
 from stretto.problems.errors import StrettoError
 
 RefusalReason: TypeAlias = Literal[
@@ -205,3 +212,10 @@ def copy_mode_and_owner(fd: int, old: os.stat_result | None, mode: int | None) -
         os.fchmod(fd, old.st_mode & 0o777)
     if mode is not None:
         os.fchmod(fd, mode)
+
+
+def globs_below(workspace: Path, globs: Iterable[str]) -> tuple[str, ...]:
+    """A plain path that ends like a file stands for that file alone, unless it is a folder here."""
+    paths = (names for glob in parse_globs(globs) for names in plain_files(glob))
+    folders = (names for names in paths if workspace.joinpath(*names).is_dir())
+    return tuple(dict.fromkeys(text_of((*names, ANY)) for names in folders))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from stretto.config.home import make_private
-from stretto.workspaces.content import FileEntry, holds_entry
+from stretto.workspaces.content import FEW, FileEntry, holds_entry, sync_file_system
 from stretto.workspaces.merge_state import (
     Checkpoint,
     Intent,
@@ -28,7 +28,6 @@ from stretto.workspaces.merge_state import (
 )
 from stretto.workspaces.paths import PathAt, PathRefused
 from stretto.workspaces.rooted_dir import RootedDir
-from stretto.workspaces.storage import FEW, sync_file_system
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,18 @@ from unicodedata import normalize
 from stretto.config.home import make_private
 from stretto.globs.glob import Glob, parse_globs
 from stretto.problems.errors import NotFound
-from stretto.workspaces.content import FileEntry, holds_entry, read_entry
-from stretto.workspaces.links import MOST_LOOKED_AT, fold, ignores_case, is_skipped
-from stretto.workspaces.paths import PathRefused
-from stretto.workspaces.rooted_dir import RootedDir
-from stretto.workspaces.storage import (
+from stretto.workspaces.content import (
+    FileEntry,
     Unreadable,
     encode_record,
+    holds_entry,
+    read_entry,
     read_record,
     write_durably,
 )
+from stretto.workspaces.links import MOST_LOOKED_AT, fold, ignores_case, is_skipped
+from stretto.workspaces.paths import PathRefused
+from stretto.workspaces.rooted_dir import RootedDir
 
 FileStamp: TypeAlias = tuple[int, int, int]  # mtime_ns, size, inode
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.adapters.tools.web_addresses import why_closed
+from stretto.adapters.tools.web_client import why_closed
 
 CLOSED = """
 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1

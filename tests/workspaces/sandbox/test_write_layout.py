@@ -6,7 +6,7 @@ import pytest
 
 from stretto.globs.glob import Glob, parse_glob
 from stretto.workspaces.sandbox.repository_guard import find_repositories
-from stretto.workspaces.sandbox.write_layout import WriteLayout, lay_out
+from stretto.workspaces.sandbox.staged_copy import WriteLayout, lay_out
 
 
 def globs(*texts: str) -> tuple[Glob, ...]:

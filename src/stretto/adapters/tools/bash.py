@@ -17,7 +17,7 @@ from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed
 from stretto.toolnames.filters import CommandFilter
 from stretto.workspaces.isolated_copy import is_real_folder
-from stretto.workspaces.protected import Protected
+from stretto.workspaces.protected import Protected, select_secret_globs
 from stretto.workspaces.sandbox.confinement import (
     PLAIN_ENVIRONMENT,
     Carried,
@@ -26,7 +26,6 @@ from stretto.workspaces.sandbox.confinement import (
     Ran,
 )
 from stretto.workspaces.sandbox.sandbox import NoSandbox
-from stretto.workspaces.secret_files import select_secret_globs
 
 DEFAULT_SECONDS = 120
 MOST_SECONDS = 600

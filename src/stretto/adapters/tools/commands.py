@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.toolnames.filters import CommandFilter
-from stretto.toolnames.shell_words import NotPlain, split_commands
+from stretto.toolnames.filters import CommandFilter, NotPlain, split_commands
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 A path is checked against the sets, then opened beneath the workspace. Nothing is read through a
 link: the path that the link leads to is checked like any other, and that path is opened.
+
+Text is told from other files, and turned into bytes and back without loss.
 """
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,9 +22,8 @@ from stretto.globs.glob import Glob
 from stretto.ports.tool import Reach
 from stretto.workspaces.isolated_copy import why_lost
 from stretto.workspaces.paths import FoundPath, PathRefused, kind_of, quote_path, wrong_kind
-from stretto.workspaces.protected import PARTS, is_repository
+from stretto.workspaces.protected import PARTS, LinkedSecrets, is_repository
 from stretto.workspaces.rooted_dir import RootedDir
-from stretto.workspaces.secret_files import LinkedSecrets
 
 _T = TypeVar("_T")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -250,3 +252,38 @@ def _tool_errors() -> Iterator[None]:
     except PathRefused as refused:
         message = f"{refused.message}; {refused.hint}" if refused.hint else refused.message
         raise (CallRefused(message) if refused.why in _RULES else CallFailed(message)) from None
+
+
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive, or an office document"),
+    (b"\x1f\x8b", "gzip-compressed"),
+    (b"\x7fELF", "a program"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+_PROBE_BYTES = 8192
+
+
+def not_text(beginning: bytes) -> str | None:
+    """What a file is that the tools can neither show nor edit; None for text."""
+    if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
+        return "a WebP image"
+    known = next((what for magic, what in _MAGIC if beginning.startswith(magic)), None)
+    return known or ("binary" if b"\0" in beginning[:_PROBE_BYTES] else None)
+
+
+def decode(content: bytes) -> str:
+    # Bytes that are no UTF-8 become lone surrogates, and the same bytes again in `encode`.
+    return content.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def has_surrogates(text: str) -> bool:
+    return not text.isascii() and re.search(r"[\ud800-\udfff]", text) is not None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.adapters.tools.file_text import has_surrogates
+from stretto.adapters.tools.files import has_surrogates
 from stretto.adapters.tools.mcp_config import McpServer
 from stretto.adapters.tools.mcp_connection import START_SECONDS, McpConnection, McpFailed
 from stretto.adapters.tools.outcomes import cut, outcome, unusable

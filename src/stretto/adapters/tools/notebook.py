@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, LongText, PathText, WholeNumber
-from stretto.adapters.tools.file_text import has_surrogates
-from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.files import Files, has_surrogates
 from stretto.adapters.tools.outcomes import CallFailed
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.vocabulary.json_value import Json

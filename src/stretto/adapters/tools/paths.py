@@ -12,8 +12,7 @@ from stretto.globs.glob import Glob, parse_glob
 from stretto.ports.tool import Reach
 from stretto.text.short import listed
 from stretto.workspaces.paths import quote_path
-from stretto.workspaces.protected import Protected, is_protected
-from stretto.workspaces.secret_files import is_secret, select_secret_globs
+from stretto.workspaces.protected import Protected, is_protected, is_secret, select_secret_globs
 
 
 class Bounds:

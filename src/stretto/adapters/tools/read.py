@@ -6,8 +6,7 @@ from typing import BinaryIO
 from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, PathText, WholeNumber
-from stretto.adapters.tools.file_text import not_text
-from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.files import Files, not_text
 from stretto.adapters.tools.outcomes import CallFailed
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 

@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool
 
 from stretto.adapters.tools.arguments import Arguments, WholeNumber
-from stretto.adapters.tools.file_text import not_text
-from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.files import Files, not_text
 from stretto.adapters.tools.outcomes import CallFailed, CallRefused
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.globs.glob import Glob, GlobFault, parse_glob

@@ -1,6 +1,6 @@
 """WebFetch: a page of the web as text.
 
-Only public addresses are asked, and every redirect is checked again (web_client, web_addresses).
+Only public addresses are asked, and every redirect is checked again (web_client).
 """
 
 import asyncio
@@ -15,8 +15,7 @@ from stretto.adapters.tools import html_text
 from stretto.adapters.tools.arguments import Arguments
 from stretto.adapters.tools.outcomes import CallFailed, CallRefused
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
-from stretto.adapters.tools.web_addresses import Url, read_redirect, read_url
-from stretto.adapters.tools.web_client import Page, WebClient
+from stretto.adapters.tools.web_client import Page, Url, WebClient, read_redirect, read_url
 from stretto.processes.worker import WorkerTooSlow, run_worker
 from stretto.toolnames.filters import DomainFilter
 

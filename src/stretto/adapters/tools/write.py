@@ -7,8 +7,7 @@ from threading import Event
 from pydantic import Field, StrictBool
 
 from stretto.adapters.tools.arguments import Arguments, LongText, PathText
-from stretto.adapters.tools.file_text import decode, encode, not_text
-from stretto.adapters.tools.files import Files
+from stretto.adapters.tools.files import Files, decode, encode, not_text
 from stretto.adapters.tools.outcomes import CallFailed
 from stretto.adapters.tools.standard_tool import StandardTool, standard_tool
 from stretto.text.short import counted

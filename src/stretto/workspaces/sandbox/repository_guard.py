@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.workspaces.paths import PathNames
-from stretto.workspaces.protected import HEAD, is_repository
-from stretto.workspaces.sandbox.write_layout import is_git, open_directory
-from stretto.workspaces.secret_files import INSTALLED, is_secret
+from stretto.workspaces.protected import HEAD, INSTALLED, is_repository, is_secret
+from stretto.workspaces.sandbox.staged_copy import is_git, open_directory
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from stretto.workspaces.paths import PathNames
+from stretto.workspaces.protected import is_secret_by_folder
 from stretto.workspaces.sandbox.confinement import (
     Access,
     Carried,
@@ -24,17 +25,14 @@ from stretto.workspaces.sandbox.repository_guard import TopGuard, disarm, survey
 from stretto.workspaces.sandbox.staged_copy import (
     CopyTooLarge,
     StagedCopy,
+    WriteLayout,
     collect_changes,
     fill_copy,
-)
-from stretto.workspaces.sandbox.write_layout import (
-    WriteLayout,
     is_there,
     lay_out,
     open_directory,
     open_place,
 )
-from stretto.workspaces.secret_files import is_secret_by_folder
 
 MOST_MOUNTS = 256  # each costs more than the one before
 # Folders of a home that a command must not read, if a home is used as the workspace. Files of keys are

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from stretto.adapters.models.cli.json_access import json_line
+from stretto.adapters.models.cli.cli_spec import json_line
 from stretto.adapters.models.cli.names import CLI_NAMES, known_cli
 from stretto.adapters.models.cli.transcript import TranscriptRecorder
 from stretto.ports.runner import AttemptResult, Failure, Success

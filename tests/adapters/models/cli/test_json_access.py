@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.adapters.models.cli.json_access import (
+from stretto.adapters.models.cli.cli_spec import (
     count_at,
     json_line,
     number_at,

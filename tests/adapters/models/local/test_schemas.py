@@ -8,12 +8,13 @@ from stretto.adapters.models.local.chat import (
     AnswerAction,
     CallAction,
     action_schema,
+    any_object,
     chat_messages,
+    ladder,
     next_words,
     read_action,
     tool_words,
 )
-from stretto.adapters.models.local.schemas import any_object, ladder
 from stretto.ports.model import ChatMessage, ModelReply, RequestedCall, ToolResult, UserMessage
 from stretto.ports.tool import ToolSpec
 from stretto.vocabulary.json_value import Json

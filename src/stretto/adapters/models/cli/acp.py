@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from stretto.adapters.models.cli.json_access import (
+from stretto.adapters.models.cli.cli_spec import (
     at,
     count_at,
     json_line,

@@ -12,12 +12,10 @@ from stretto.adapters.models.cli.cli_spec import (
     Cli,
     CliLaunch,
     LaunchRequest,
-    dropped_tools,
-    guard_prompt,
-)
-from stretto.adapters.models.cli.json_access import (
     at,
     count_at,
+    dropped_tools,
+    guard_prompt,
     list_at,
     number_at,
     object_at,

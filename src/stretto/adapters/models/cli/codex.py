@@ -11,8 +11,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRequest
-from stretto.adapters.models.cli.json_access import (
+from stretto.adapters.models.cli.cli_spec import (
+    Cli,
+    CliLaunch,
+    LaunchRequest,
     at,
     count_at,
     list_at,

@@ -12,8 +12,17 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRequest, dropped_tools
-from stretto.adapters.models.cli.json_access import at, count_at, object_at, size_of, text_at
+from stretto.adapters.models.cli.cli_spec import (
+    Cli,
+    CliLaunch,
+    LaunchRequest,
+    at,
+    count_at,
+    dropped_tools,
+    object_at,
+    size_of,
+    text_at,
+)
 from stretto.adapters.models.cli.transcript import (
     AgentEvent,
     AgentFailed,

@@ -8,8 +8,11 @@ The user's own extensions are left out.
 
 from collections.abc import Iterator, Mapping
 
-from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRefused, LaunchRequest
-from stretto.adapters.models.cli.json_access import (
+from stretto.adapters.models.cli.cli_spec import (
+    Cli,
+    CliLaunch,
+    LaunchRefused,
+    LaunchRequest,
     at,
     count_at,
     list_at,

@@ -8,10 +8,13 @@ unless it is trusted.
 import json
 from collections.abc import Iterator, Mapping
 
-from stretto.adapters.models.cli.cli_spec import Cli, CliLaunch, LaunchRequest, dropped_tools
-from stretto.adapters.models.cli.json_access import (
+from stretto.adapters.models.cli.cli_spec import (
+    Cli,
+    CliLaunch,
+    LaunchRequest,
     at,
     count_at,
+    dropped_tools,
     number_at,
     object_at,
     size_of,

@@ -19,8 +19,8 @@ from stretto.adapters.models.cli.cli_spec import (
     LaunchRequest,
     for_cli,
     for_command,
+    json_line,
 )
-from stretto.adapters.models.cli.json_access import json_line
 from stretto.adapters.models.cli.names import (
     NamedCli,
     NamedCommand,

@@ -16,7 +16,9 @@ from stretto.adapters.models.local.chat import (
     AnswerAction,
     CallAction,
     action_schema,
+    any_object,
     chat_messages,
+    ladder,
     read_action,
     tool_words,
 )
@@ -28,7 +30,6 @@ from stretto.adapters.models.local.process import (
     LlamaText,
     process_for,
 )
-from stretto.adapters.models.local.schemas import any_object, ladder
 from stretto.ports.model import (
     ModelFailed,
     ModelFault,
