@@ -1,8 +1,12 @@
 """An agent of a folder that nobody trusts is not replaced by another of its name without a word."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from stretto import NotTrusted, Stretto
 from support.background_runs import CHAIN, MODEL
 from support.cli import refused, stretto, talk, write
 
@@ -34,6 +38,27 @@ def test_a_namesake_of_a_bundled_agent_stops_the_run(tmp_path: Path) -> None:
     assert as_json.json["error"]["kind"] == "not_trusted"
     assert stretto(folder, "trust", env=STRANGE).code == 0
     assert stretto(folder, "run", "recipe.yaml", *MODEL, env=STRANGE).code == 0
+
+
+def test_python_refuses_it_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STRETTO_TRUST", raising=False)
+    folder = folder_with(tmp_path, "researcher")
+
+    async def main() -> None:
+        async with Stretto(folder, home=folder / "home") as opened:
+            await opened.start(folder / "recipe.yaml", model=f"scripted:{folder / 'script.yaml'}")
+
+    with pytest.raises(NotTrusted, match="its own researcher"):
+        asyncio.run(main())
+
+
+def test_whoever_says_no_is_told_that_another_agent_works(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, "researcher")
+    asked = [("Trust this folder", "n\n")]
+    code, screen, _ = talk(folder, ["run", "recipe.yaml", *MODEL], asked, STRANGE)
+    assert code == 0
+    told = " ".join(screen.split())
+    assert "another agent of that name would work in its place" in told
 
 
 def test_an_agent_that_the_recipe_does_not_use_or_defines_itself_stops_nothing(

@@ -5,13 +5,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from stretto.cli.commands import COMMANDS, commands
-from stretto.cli.completion import OPTIONS, PROVIDERS, words_for
+from stretto.cli.commands import commands
+from stretto.cli.completion import PROVIDERS, options_of, words_for
 from support.cli import GOOD, ROOT, environment, stretto, write
 
 SCRIPT = "default: Fine.\n"
@@ -68,16 +69,36 @@ def test_no_line_is_too_strange(tmp_path: Path, line: str) -> None:
     words(tmp_path, line)
 
 
-def test_the_options_are_those_of_the_commands() -> None:
-    ctx = click.Context(commands, info_name="stretto")
-    for name in COMMANDS:
-        command = commands.get_command(ctx, name)
+def all_commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[list[str], click.Command]]:
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
         assert command is not None
-        options = [
-            p for p in command.get_params(ctx) if isinstance(p, click.Option) and not p.hidden
-        ]
+        yield [*path, name], command
+        if isinstance(command, click.Group):
+            yield from all_commands(command, (*path, name))
+
+
+def test_the_options_are_those_of_the_commands() -> None:
+    for path, command in all_commands(commands):
+        found = command.get_params(click.Context(command))
+        options = [each for each in found if isinstance(each, click.Option) and not each.hidden]
         known = {word for option in options for word in option.opts if word.startswith("--")}
-        assert OPTIONS[name] == " ".join(sorted(known | {"--help"})), f"write this for {name}"
+        wanted = " ".join(sorted(known | {"--help"}))
+        assert " ".join(options_of(path)) == wanted, f"write this for {' '.join(path)}"
+
+
+def test_the_words_of_a_group_are_its_own(folder: Path) -> None:
+    assert "--limit" in words(folder, "stretto playbooks search --")
+    assert words(folder, "stretto agents show revi") == [
+        "review-finder",
+        "review-synthesizer",
+        "reviewer",
+    ]
+    assert "local:smollm2" in words(folder, "stretto models pull ")
+    assert words(folder, "stretto playbooks show nowhere") == []
 
 
 def test_every_provider_is_installed() -> None:

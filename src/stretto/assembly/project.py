@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -334,12 +334,12 @@ class Project:
         )
         return tuple(each.name for each in found if each.layer == "offered")
 
-    def check_namesakes(self, plan: "Plan", own: Collection[str]) -> None:
+    def check_namesakes(self, plan: "Plan") -> None:
         """Raises NotTrusted where an agent of this folder is not used, and another one of its name
-        would be in its place. `own`: agents that the recipe itself defines."""
+        would be in its place."""
         # An agent of a recipe that a workflow step uses is no more the folder's than one of this.
         used = {each.id for each in plan.agents.values() if not each.is_local}
-        meant = [id for id in self._offered_agents() if id in used and id not in own]
+        meant = [id for id in self._offered_agents() if id in used]
         if meant:
             raise NotTrusted(
                 f"this folder has its own {listed(meant)}, and is not trusted: another agent of "

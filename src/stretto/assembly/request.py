@@ -52,6 +52,7 @@ class RunRequest:
     owner: str = ""  # who starts it, where that is not the user at a terminal
     trigger: str = ""  # and by what: http, mcp, schedule NAME, chat ID, goal ID
     is_delegated: bool = False  # of a chat or a goal: one script serves all its runs
+    is_folder_asked: bool = False  # a person was asked whether the folder is trusted
     is_start_asked: bool = False  # with the permission ask, a person allows the first steps too
 
 
@@ -108,6 +109,8 @@ async def prepare(
         given = _inputs_again(request, plan, recorded)
         earlier = None if recorded.doubt else recorded.history.started.model
         model = project.model(request.model) or earlier
+    if request.recipe is not None and not request.is_folder_asked:
+        await asyncio.to_thread(project.check_namesakes, plan)
     inputs = project.inputs(plan, given)
     workspace = _workspace(ports, recorded)
     plan = await asyncio.to_thread(project.bind, plan, inputs, workspace)

@@ -20,6 +20,7 @@ from stretto.cli.terminal import print_for_program
 
 _MOST_RUNS = 50
 _HEAD_BYTES = 4096
+_AGENT_FILES = (".md", ".yaml", ".yml")
 _RECIPE_FILES = (".yaml", ".yml", ".json")
 _NAME = re.compile(r"^(?:name|id):[ \t]*['\"]?([\w.-]+)", re.MULTILINE)
 _DIR = re.compile(
@@ -37,6 +38,8 @@ _ARGUMENTS = {
     "diff": ("run", "step or run"),
     "help": ("command",),
     "completion": ("shell",),
+    **dict.fromkeys(("task", "agents show", "agents check"), ("agent",)),
+    **dict.fromkeys(("models pull", "models use", "models test"), ("model",)),
 }
 _VALUES = {
     "--model": "model",
@@ -129,6 +132,17 @@ OPTIONS = {
     "prune": "--dry-run --help --json --keep --older-than",
     "completion": "--help",
     "help": "--help",
+    # Of the groups; those that are not here have --help and --json alone.
+    "goal resume": "--budget --help --json --max-iterations --quiet --timeout",
+    "goal set": "--budget --detach --evidence-input --help --input --input-json --json --max-iterations --model --permission --quiet --stall-after --timeout --verify --verify-timeout --workflow",
+    "serve token": "--help",
+    "serve token add": "--help --json --role",
+    "serve token list": "--help --json",
+    "serve token remove": "--help --json",
+    "models pull": "--from --help --json",
+    "playbooks audit": "--help --json --limit",
+    "playbooks curate": "--dry-run --help --json",
+    "playbooks search": "--help --json --limit",
 }
 _SCRIPTS = {
     "bash": """\
@@ -201,6 +215,14 @@ def _split(line: str) -> tuple[list[str], str]:
     return words[1:], current
 
 
+def options_of(words: list[str]) -> list[str]:
+    """Of the command that the words name, which may be one of a group's."""
+    named = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
+    is_inner = len(words) > 1 and words[1] in _CHOICES.get(words[0], ())
+    known = (OPTIONS[each] for each in named if each in OPTIONS and (" " in each) == is_inner)
+    return next(known, "--help --json" if is_inner else "--help").split()
+
+
 def _candidates(before: list[str], current: str, places: "_Places") -> Iterable[str]:
     command = next((word for word in before if word in COMMANDS), None)
     if command is None:
@@ -209,10 +231,12 @@ def _candidates(before: list[str], current: str, places: "_Places") -> Iterable[
     if kind := _VALUES.get(given[-1] if given else ""):
         return places.of(kind, given)
     if current.startswith("-"):
-        return OPTIONS.get(command, "--help").split()
+        return options_of([command, *(word for word in given if not word.startswith("-"))])
     words = [word for word in given if not word.startswith("-")]
     if command in _CHOICES:
-        return _CHOICES[command] if not words else places.of("model", given)
+        if not words:
+            return _CHOICES[command]
+        command = f"{command} {words.pop(0)}"
     kinds = _ARGUMENTS.get(command, ())
     at = len(words) if command != "validate" else 0
     return places.of(kinds[at], words) if at < len(kinds) else ()
@@ -249,6 +273,8 @@ class _Places:
             yield from self._runs() if kind == "step or run" else ()
         elif kind == "model":
             yield from self._models()
+        elif kind == "agent":
+            yield from self._agents()
         elif kind == "command":
             yield from COMMANDS
         elif kind == "shell":
@@ -266,6 +292,14 @@ class _Places:
                     if file.suffix in _RECIPE_FILES:
                         named = _NAME.search(_head_of(file))
                         yield named[1] if named else file.stem
+
+    def _agents(self) -> Iterator[str]:
+        bundled = Path(__file__).parent.parent / "bundled" / "agents"
+        places = (self._folder / "agents", self._folder / ".claude" / "agents")
+        for place in (*places, self._home / "agents", bundled):
+            with suppress(OSError):
+                files = (file for file in sorted(place.iterdir()) if file.is_file())
+                yield from (file.stem for file in files if file.suffix in _AGENT_FILES)
 
     def _runs(self) -> Iterator[str]:
         rows = self._ask(

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Timer
 
 import click
@@ -20,8 +20,7 @@ from stretto.cli.result import ResultOptions, print_failure, print_result, print
 from stretto.cli.terminal import print_warnings, say
 from stretto.execution.driver import Listener
 from stretto.plan.model import Plan
-from stretto.problems.errors import NotReady
-from stretto.recipe.model import Recipe
+from stretto.problems.errors import NotReady, NotTrusted
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
 from stretto.schedule.status import is_overdue
@@ -45,6 +44,7 @@ class OpenStretto(Surface):
 async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) -> PreparedRun:
     """A run that may start. Its warnings, and which model it asks, are printed."""
     as_json = result.as_json
+    request = replace(request, is_folder_asked=can_ask(result))
     try:
         with told_if_slow("preparing the run: looking at its models, tools and servers", result):
             prepared = await stretto.prepare(request)
@@ -54,10 +54,11 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
         if as_json or not pull_missing(stretto.project, error):
             raise
         prepared = await stretto.prepare(request)
-    if request.recipe is not None and not can_ask(result):
-        # At a terminal somebody was asked about the folder, and has said no.
-        own = request.recipe.agents if isinstance(request.recipe, Recipe) else ()
-        prepared.project.check_namesakes(prepared.plan, own)
+    if request.recipe is not None and request.is_folder_asked:
+        try:
+            prepared.project.check_namesakes(prepared.plan)
+        except NotTrusted as error:  # and the person has said no: the run goes on, not in silence
+            say(error.with_hint, err=True, mark="warning:", colour="yellow", is_prose=True)
     # A run that is resumed has had its warnings before.
     is_told = not (as_json or result.is_quiet or request.is_resumed)
     print_warnings(prepared.warnings if is_told else ())

@@ -20,14 +20,15 @@ def open_project(folder: Path | None = None) -> Project:
     if not notice:
         return project
     if sys.stdin.isatty() and sys.stderr.isatty():
-        say(f"{notice}. Trusted, it", err=True)
+        say(f"{notice}. What would count then:", err=True, is_prose=True)
         for offer in project.offers():
             say(f"  {offer}", err=True)
         if confirm("Trust this folder as it is now?", default=False, err=True):
             TrustStore(settings.home).trust(settings.project, settings.digest)
             return Project(folder)
     else:
-        say(f"{notice} (stretto trust, --trust or STRETTO_TRUST=1)", err=True)
+        how = "(stretto trust, --trust or STRETTO_TRUST=1)"
+        say(f"{notice} {how}", err=True, is_prose=True)
     return project
 
 

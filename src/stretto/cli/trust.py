@@ -50,6 +50,6 @@ def command(folder: Path, forget: bool, is_list: bool, as_json: bool) -> None:
     for file in files:
         say(f"  {file}")
     if not is_trusted and offers:
-        say("Trusted, it")
+        say("What would count then:")
         for offer in offers:
             say(f"  {offer}")

@@ -110,7 +110,8 @@ class Leased(StrettoError):
 
     def __init__(self, run_id: RunId, by: str, seconds_left: float) -> None:
         hint = f"stretto watch {run_id} follows it; or wait until it ends, or until its lease does"
-        super().__init__(f"run {run_id} is driven by {by}", hint=hint)
+        # What tells two processes of one number apart means nothing to a reader.
+        super().__init__(f"run {run_id} is driven by {by.partition(' (')[0]}", hint=hint)
         self.by = by
         self.seconds_left = seconds_left
 

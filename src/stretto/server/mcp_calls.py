@@ -190,7 +190,6 @@ class McpCalls:
 
     async def _launch(self, call: ClientCall, request: RunRequest) -> None:
         prepared = await self._stretto.prepare(request)
-        prepared.project.check_namesakes(prepared.plan, ())
         listener = _Listener(call, len(prepared.plan.steps))
         call.run = await self._stretto.launch(prepared, listener.hear)
         if call.is_cancelled:  # while the run was being prepared
