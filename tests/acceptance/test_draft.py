@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from stretto.testing.openai_script import Said
+from stretto.testing.openai_server import serving
 from support.cli import CTRL_C, environment, stretto, talk, write
 
 WORDS = "first research Acme, then write a brief about it"
@@ -152,6 +154,29 @@ def test_at_a_terminal_a_draft_can_be_edited_saved_or_left(tmp_path: Path) -> No
     code, screen, _ = talk(tmp_path, ["draft", WORDS, *model], [(question, CTRL_C)])
     assert code == 130
     assert "stretto draft --resume" in screen
+
+
+def test_a_real_client_is_told_the_agents_and_its_own_problems(tmp_path: Path) -> None:
+    answers = [
+        Said(f"Sure.\n```yaml\n{BROKEN}```"),
+        Said(SOUND),
+        Said("Found."),
+        Said("Acme it is."),
+    ]
+    with serving(answers) as server:
+        env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
+        words = ("draft", WORDS, "--yes", "--json", "--model", "openai:m")
+        said = stretto(tmp_path, *words, env=env)
+    assert said.code == 0, said
+    assert (said.json["draft"]["rounds"], said.json["report"]["output"]) == (2, "Acme it is.")
+    asked = [each.body for each in server.requests if each.path.endswith("completions")]
+    assert len(asked) == 4
+    first, second = (json.dumps(each, ensure_ascii=False) for each in asked[:2])
+    assert "- researcher: " in first
+    assert "{{steps.research.output}}" in first, "the guide keeps its braces"
+    assert WORDS in first
+    assert "did you mean 'researcher'?" in second
+    assert "tools" not in asked[0], "a drafter has none"
 
 
 def test_a_draft_that_was_killed_goes_on(tmp_path: Path) -> None:

@@ -60,6 +60,21 @@ def test_an_answer_without_a_recipe_is_told(answer: Json) -> None:
     assert "```yaml" in str(verdict["feedback"])
 
 
+def test_an_answer_by_the_schema_is_a_chain_whose_steps_hand_on_what_they_gave() -> None:
+    answer: Json = {
+        "name": "Say Hello!",
+        "steps": [
+            {"agent": "writer", "does": "Greet {{x}}."},
+            {"agent": "writer", "does": "Again."},
+        ],
+    }
+    recipe = read_recipe(recipe_text(answer))
+    assert recipe.name == "say-hello"
+    built = build(recipe, Catalog({WRITER.id: WRITER}))
+    assert isinstance(built, Plan), built
+    assert [list(step.edges) for step in built.steps] == [[], ["1-writer"]]
+
+
 def test_problems_are_told_as_a_person_sees_them_and_not_all_of_many() -> None:
     problems = [Problem("RCP104", f"number {n}") for n in range(30)]
     verdict = verdict_on(YAML, lambda text: problems)

@@ -128,12 +128,20 @@ async def _draft(
     async with stretto:
         state, was_stopped = await _drive_draft(stretto, words, draft_id, options, result)
         if was_stopped:
-            say(f"stopped; to go on: stretto draft --resume {state.run_id}", err=True)
-            return INTERRUPTED
+            return _print_stopped(state.run_id, result)
         draft = await drafted(stretto.project, report_of(state, is_interrupted=not state.has_ended))
         if can_ask(result) and not options.is_approved:
             return await _ask_and_run(stretto, draft, options, result)
         return await _run_unasked(stretto, draft, options, result)
+
+
+def _print_stopped(draft_id: str, result: ResultOptions) -> int:
+    way = f"stretto draft --resume {draft_id}"
+    if result.as_json:
+        print_json({"ok": False, "status": "interrupted", "draft": {"id": draft_id}, "next": [way]})
+    else:
+        say(f"stopped; to go on: {way}", err=True)
+    return INTERRUPTED
 
 
 async def _drive_draft(

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -26,7 +27,8 @@ LEAST_OUTPUT = 12  # characters without blanks around: a shorter output may stan
 _LEAST_PART = 80  # of an output that is quoted in part
 _LONGEST_ID = 40
 _LONGEST_LITERAL = 300
-_MOST_WORDS = 20_000  # characters of the person's words that are looked at
+_MOST_WORDS = 20_000  # characters of the person's words, and of each prompt, that are looked at
+_MOST_CHARACTERS = 20_000_000  # of all prompts and outputs together
 LiteralKind: TypeAlias = Literal["url", "email", "file", "number", "text", "name", "topic"]
 
 
@@ -69,6 +71,14 @@ class CapturedRecipe:
     notes: tuple[str, ...] = ()  # what was decided that a reader may doubt
 
 
+class _Known(NamedTuple):
+    """What a step gave, as it is looked for in prompts."""
+
+    id: str
+    output: str  # with one blank between its words
+    paragraphs: tuple[str, ...]  # the long ones of it, if it has several
+
+
 class _Part(NamedTuple):
     """A piece of a template: literal text, or a reference."""
 
@@ -81,8 +91,9 @@ def capture(source: CaptureSource, name: str = "") -> CapturedRecipe:
     done = _in_order(source.delegations)
     ids = _ids(done)
     notes: list[str] = []
+    known = [_known(id, each.output) for id, each in zip(ids, done, strict=True)]
     parts = [
-        _with_outputs([_Part(each.prompt)], _before(done, ids, each), f"step '{id}'", notes)
+        _with_outputs([_Part(each.prompt)], _before(done, known, each), f"step '{id}'", notes)
         for each, id in zip(done, ids, strict=True)
     ]
     inputs = _inputs(source, parts)
@@ -110,6 +121,10 @@ def _in_order(delegations: Iterable[RecordedDelegation]) -> list[RecordedDelegat
     if len(found) < 2:
         hint = "a single delegation is kept as a playbook: stretto playbooks capture RUN STEP"
         raise InvalidUsage("fewer than two delegations worked, so there is no workflow", hint=hint)
+    if sum(len(each.prompt) + len(each.output) for each in found) > _MOST_CHARACTERS:
+        raise InvalidUsage(
+            f"what was delegated has more than {_MOST_CHARACTERS:,} characters, and so much is not compared"
+        )
     if len(found) > MOST_DELEGATIONS:
         raise InvalidUsage(
             f"{len(found)} delegations are too many for one workflow; {MOST_DELEGATIONS} are the most"
@@ -136,53 +151,66 @@ def slug(text: str, most_words: int = 5) -> str:
     return made if is_id(made) else ""
 
 
+def _known(id: str, output: str) -> _Known:
+    pieces = (" ".join(each.split()) for each in re.split(r"\n\s*\n", output))
+    normal, long = (
+        " ".join(output.split()),
+        [e for e in islice(pieces, 1_000) if len(e) >= _LEAST_PART],
+    )
+    # A part of it stands for the whole only if it is most of it.
+    return _Known(id, normal, tuple(e for e in long if len(normal) > len(e) >= len(normal) / 2))
+
+
 def _before(
-    done: Sequence[RecordedDelegation], ids: Sequence[str], later: RecordedDelegation
-) -> list[tuple[str, str]]:
+    done: Sequence[RecordedDelegation], known: Sequence[_Known], later: RecordedDelegation
+) -> list[_Known]:
     """The outputs that somebody could have handed on when this one began, the longest first."""
-    known = [
-        (id, each.output)
-        for id, each in zip(ids, done, strict=True)
-        if each is not later and each.ended_at <= later.started_at
+    found = [
+        each
+        for each, made in zip(known, done, strict=True)
+        if made is not later and made.ended_at <= later.started_at
     ]
     # Of equal outputs the later one was handed on more likely.
-    known.reverse()
-    return sorted(known, key=lambda pair: -len(pair[1]))
+    found.reverse()
+    return sorted(found, key=lambda each: -len(each.output))
 
 
 def _with_outputs(
-    parts: list[_Part], known: Sequence[tuple[str, str]], where: str, notes: list[str]
+    parts: list[_Part], known: Sequence[_Known], where: str, notes: list[str]
 ) -> list[_Part]:
-    for id, output in known:
-        wanted = " ".join(output.split())
-        if len(wanted) < LEAST_OUTPUT:
+    for each in known:
+        if len(each.output) < LEAST_OUTPUT:
             continue
-        reference = _Part(f"steps.{id}.output", True)
-        changed = [new for part in parts for new in _replaced(part, wanted, reference)]
-        if changed == parts and (quoted := _longest_quoted(parts, output)):
-            changed = [new for part in parts for new in _replaced(part, quoted, reference)]
-            notes.append(f"{where} was told a part of what '{id}' gave; the recipe tells it all")
-        parts = changed
+        reference = _Part(f"steps.{each.id}.output", True)
+        for wanted in (each.output, *each.paragraphs):
+            changed = [new for part in parts for new in _replaced(part, wanted, reference)]
+            if changed != parts:
+                parts = changed
+                if wanted != each.output:
+                    said = f"{where} was told a part of what '{each.id}' gave"
+                    notes.append(f"{said}; the recipe tells it all")
+                break
     return parts
 
 
 def _replaced(part: _Part, wanted: str, reference: _Part) -> Iterator[_Part]:
     """The part, with each place where the words stand given by reference, whatever the blanks between them."""
-    if part.is_reference:
+    starts, normal = ([], "") if part.is_reference else _normal(part.text)
+    rest, at = 0, normal.find(wanted)
+    if at < 0:
         yield part
         return
-    starts, normal = _normal(part.text)
-    rest, at = 0, normal.find(wanted)
     while at >= 0:
         start, end = _place(starts, at), _place(starts, at + len(wanted) - 1) + 1
         if start > rest:
             yield _Part(part.text[rest:start])
         yield reference
         rest, at = end, normal.find(wanted, at + len(wanted))
-    if rest < len(part.text) or not rest:
+    if rest < len(part.text):
         yield _Part(part.text[rest:])
 
 
+@lru_cache(maxsize=8)  # one prompt is looked through for every output before it
 def _normal(text: str) -> tuple[list[tuple[int, int]], str]:
     """Its words with one blank between them; and where each word begins there and in the text."""
     starts: list[tuple[int, int]] = []
@@ -198,16 +226,6 @@ def _normal(text: str) -> tuple[list[tuple[int, int]], str]:
 def _place(starts: Sequence[tuple[int, int]], at: int) -> int:
     begins, stands = starts[bisect_right(starts, (at, 1 << 62)) - 1]
     return stands + at - begins
-
-
-def _longest_quoted(parts: Sequence[_Part], output: str) -> str:
-    """The longest paragraph of an output that the parts quote, if it is most of that output."""
-    told = [_normal(part.text)[1] for part in parts if not part.is_reference]
-    paragraphs = (" ".join(each.split()) for each in re.split(r"\n\s*\n", output))
-    long = [each for each in islice(paragraphs, 1_000) if len(each) >= _LEAST_PART]
-    quoted = [each for each in long if any(each in text for text in told)]
-    longest = max(quoted, key=len, default="")
-    return longest if 2 * len(longest) >= len(" ".join(output.split())) else ""
 
 
 # Words that name nothing by themselves, and what stands before the thing that a sentence is about.
@@ -230,9 +248,9 @@ _SMALL, _ANCHORS, _NOUNS = (
 )
 _KINDS: tuple[tuple[LiteralKind, re.Pattern[str]], ...] = (
     ("url", re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]]")),
-    ("email", re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")),
+    ("email", re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w")),
     ("text", re.compile(r"[\"“«]([^\"“”«»\n]{2,300})[\"”»]|`([^`\n]{2,300})`")),
-    ("file", re.compile(r"(?:[\w.-]+/)+[\w.-]*\w|\b[\w-]+\.(?:md|txt|csv|json|ya?ml|pdf|docx?|xlsx?|html|py)\b")),
+    ("file", re.compile(r"(?:[\w.-]{1,100}/){1,20}[\w.-]{0,100}\w|\b[\w-]{1,100}\.(?:md|txt|csv|json|ya?ml|pdf|docx?|xlsx?|html|py)\b")),
     ("number", re.compile(r"(?<![\w.])\d[\d.,]*\d%?(?!\w)")),
     ("name", re.compile(r"(?<![\w.])[A-Z][\w&'-]*(?:[ -](?:(?:of|and|the|de|von|&) )?[A-Z0-9][\w&'-]*)*")),
 )  # fmt: skip
@@ -240,7 +258,7 @@ _KINDS: tuple[tuple[LiteralKind, re.Pattern[str]], ...] = (
 
 def _inputs(source: CaptureSource, parts: Sequence[Sequence[_Part]]) -> dict[str, str]:
     """What came from the person, by the name of its input, in the order of their words."""
-    told = ["\n".join(part.text for part in each if not part.is_reference) for each in parts]
+    told = [_told(each) for each in parts]
     found: dict[str, str] = {}
     for name, value in source.given.items():
         if not is_id(name) or not any(stands_in(value, text) for text in told):
@@ -261,6 +279,11 @@ def _inputs(source: CaptureSource, parts: Sequence[Sequence[_Part]]) -> dict[str
         if len(found) >= max(MOST_INPUTS, len(source.given)):
             break
     return found
+
+
+def _told(parts: Sequence[_Part]) -> str:
+    """What is not an output that was handed on."""
+    return "\n".join(part.text for part in parts if not part.is_reference)[:_MOST_WORDS]
 
 
 def _literals(words: str, told: Sequence[str]) -> Iterator[tuple[LiteralKind, str, str]]:
@@ -329,7 +352,7 @@ def _free_name(kind: LiteralKind, before: str, taken: Mapping[str, str]) -> str:
 
 
 def stands_in(value: str, text: str) -> bool:
-    return _as_word(value).search(text) is not None
+    return value in text and _as_word(value).search(text) is not None
 
 
 def _as_word(value: str) -> re.Pattern[str]:
@@ -376,7 +399,7 @@ def _used(parts: Iterable[_Part]) -> tuple[str, ...]:
 
 def _output(source: CaptureSource, steps: Sequence[CapturedStep], notes: list[str]) -> str:
     """What the person was told, if it is what steps gave; else what no other step has used."""
-    known = sorted(((e.id, e.done.output) for e in steps), key=lambda pair: -len(pair[1]))
+    known = sorted((_known(e.id, e.done.output) for e in steps), key=lambda e: -len(e.output))
     quoted = _with_outputs([_Part(source.answer)], known, "the answer", [])
     told = list(_used(quoted))
     if not told:

@@ -38,6 +38,11 @@ _MOST_PROBLEMS = 10  # that one round is told
 _MOST_FENCES = 20
 _LONGEST_ROLE = 200
 _LONGEST_COMMAND = 200
+# For models on this machine, which read slowly and follow a schema better than a language.
+_SHORT_GUIDE = """\
+You plan work for agents. Answer with JSON: a short name, and the steps in the order in which they are done.
+For each step choose the agent that fits, and say in one sentence what that agent is to do. Name in it what the
+work is about. Each agent is told what the one before it gave."""
 _FENCE = re.compile(r"(?ms)^[ \t]*```[ \t]*(\w*)[^\n`]*\n(.*?)^[ \t]*```")
 _OPEN_FENCE = re.compile(r"\A\s*```[ \t]*\w*[ \t]*\n")
 _BEGINNING = re.compile(r"(?m)^(?:name|workflow|description|version|inputs|agents|steps):")
@@ -74,7 +79,8 @@ def check_words(words: str, max_repairs: int) -> None:
 def draft_recipe(order: DraftOrder) -> dict[str, Json]:
     """A run of one step, a loop, whose output is the text of the drafted recipe."""
     known = {id: agent for id, agent in order.agents.items() if id != DRAFTER}
-    guide = f"{order.drafter.prompt.rstrip()}\n\n## The agents\n\n{_listed(known)}"
+    told = _SHORT_GUIDE if order.is_constrained else order.drafter.prompt.rstrip()
+    guide = f"{told}\n\n## The agents\n\n{_listed(known)}"
     drafter: dict[str, Json] = {
         "role": order.drafter.role or "turns words into a recipe",
         # Braces of the guide are what recipes look like: none of them is filled in here.
@@ -115,31 +121,41 @@ def _listed(agents: Mapping[AgentId, Agent]) -> str:
 
 
 def _schema(agents: Sequence[str]) -> Json:
-    """What can be written without mistakes in the language: inputs and steps that hand results on."""
-    text: Json = {"type": "string", "minLength": 1}
-    input_: Json = {
-        "type": "object",
-        "properties": {"name": text, "default": {"type": "string"}},
-        "required": ["name", "default"],
-        "additionalProperties": False,
-    }
+    """What a small model can say without mistakes: who does what, one after another."""
+    does: Json = {"type": "string", "minLength": 12, "maxLength": 300}
     step: Json = {
         "type": "object",
-        "properties": {"id": text, "subagent": {"enum": list(agents)}, "prompt": text},
-        "required": ["id", "subagent", "prompt"],
+        "properties": {"agent": {"enum": list(agents)}, "does": does},
+        "required": ["agent", "does"],
         "additionalProperties": False,
     }
     return {
         "type": "object",
         "properties": {
-            "name": text,
-            "description": text,
-            "inputs": {"type": "array", "items": input_, "maxItems": 4},
-            "steps": {"type": "array", "items": step, "minItems": 1, "maxItems": 6},
+            "name": {"type": "string", "minLength": 1, "maxLength": 40},
+            "steps": {"type": "array", "items": step, "minItems": 1, "maxItems": 5},
         },
-        "required": ["name", "description", "inputs", "steps"],
+        "required": ["name", "steps"],
         "additionalProperties": False,
     }
+
+
+def _chain(answer: Mapping[str, Json]) -> dict[str, Json] | None:
+    """The recipe of an answer that follows the schema: each step is told what the one before it gave."""
+    written = answer.get("steps")
+    if not isinstance(written, list):
+        return None
+    steps: list[Json] = []
+    before = ""
+    for number, each in enumerate(written, 1):
+        if not isinstance(each, dict) or set(each) != {"agent", "does"}:
+            return None
+        prompt = str(each["does"]).replace("{{", "\\{{")
+        prompt += f"\n\nThis was done before:\n\n{{{{steps.{before}.output}}}}" if before else ""
+        before = f"{number}-{each['agent']}"
+        steps.append({"id": before, "subagent": each["agent"], "prompt": prompt})
+    words = re.findall(r"[a-z0-9]+", str(answer.get("name", "")).lower())
+    return {"name": "-".join(words)[:40].strip("-") or DRAFT, "steps": steps}
 
 
 def checker(problems_of: Callable[[str], Sequence[Problem]]) -> Callable[..., object]:
@@ -175,6 +191,8 @@ def recipe_text(answer: Json) -> str:
             return recipe_text(inner[0])
         if "steps" not in answer and "recipe" in answer and isinstance(answer["recipe"], dict):
             return recipe_text(answer["recipe"])
+        if chain := _chain(answer):
+            return yaml_form(chain)
         return yaml_form(answer) if any(key in answer for key in _KEYS) else ""
     if not isinstance(answer, str):
         return ""
