@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.lead_turn import LeadTurn
+from stretto.agents.conversation import LeadTurn
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import RunRequest

@@ -26,7 +26,9 @@ draft: |
 """
 
 
-@pytest.mark.parametrize("page", ["delegation.md", "drafts.md", "goals.md", "mcp-server.md"])
+@pytest.mark.parametrize(
+    "page", ["chat.md", "delegation.md", "drafts.md", "goals.md", "mcp-server.md"]
+)
 def test_every_command_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
     text = SCRIPT.replace("DEFAULT", DEFAULTS.get(page, "A line about looms."))
     (tmp_path / "script.yaml").write_text(text, encoding="utf-8")

@@ -2,16 +2,19 @@
 
 The loop is our own and not pydantic-ai's, which costs 3 ms of CPU a run, against 0.3 for all of
 this, and has no place where a record could be made before an effect (docs/decisions/0006).
+
+A turn of the lead agent has tools that delegate, earlier turns and a memory besides. Assembly makes one
+LeadTurn for one run, and hands it to the runner of that run alone, so no other agent can have these tools.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
+from typing import Protocol
 
 from stretto.agents.acceptance import Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_call, tokens_in
-from stretto.agents.lead_turn import Memory
 from stretto.agents.phase import telling_phase
 from stretto.agents.speech_buffer import EVERY_SECONDS, SpeechBuffer
 from stretto.agents.tool_calls import CallOutcome, ToolCaller
@@ -35,6 +38,7 @@ from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
 from stretto.text.short import counted
+from stretto.vocabulary.ids import AgentId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
@@ -44,6 +48,48 @@ DEFAULT_TURNS = 25
 _SILENCE_SECONDS = 300.0
 _CHAT_SECONDS = 0.1  # between two pieces of an answer that somebody waits for
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
+
+
+LEAD = AgentId("lead")
+
+
+class Memory(Protocol):
+    """What was said. Whoever repeats an interrupted turn is given the same replies again, so the same
+    calls are made under the same keys, and none of them has its effect twice."""
+
+    @property
+    def earlier(self) -> Sequence[ChatMessage]:
+        """The turns before this one."""
+        ...
+
+    async def recall(self, number: int) -> ModelReply | None:
+        """The reply of that number in this turn, from 0; None: the model has yet to be asked."""
+        ...
+
+    async def keep(self, number: int, reply: ModelReply) -> None:
+        """Returns when it is durable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LeadTurn:
+    run_id: str
+    delegating: Callable[[AttemptRequest], Mapping[str, Tool]]
+    memory: Memory
+
+    def is_asked(self, request: AttemptRequest) -> bool:
+        return request.run_id == self.run_id and request.agent == LEAD
+
+
+def earlier_text(earlier: Sequence[ChatMessage]) -> str:
+    """Earlier turns for an agent of another program, which takes one prompt; empty without any."""
+    told = []
+    for each in earlier:
+        if isinstance(each, UserMessage):
+            told.append(f"The user said:\n{each.text}")
+        elif isinstance(each, ModelReply):
+            told.append(f"You answered:\n{each.text}")
+    return "\n\n".join(told)
 
 
 @dataclass(frozen=True, slots=True)

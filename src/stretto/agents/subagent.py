@@ -17,13 +17,14 @@ from stretto.agents.acceptance import Acceptance, Answer
 from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, estimate_of, tokens_in
 from stretto.agents.conversation import (
     Conversation,
+    LeadTurn,
     WantedForm,
+    earlier_text,
     fail_over,
     form_instruction,
     retry_later,
 )
 from stretto.agents.judge import model_judge
-from stretto.agents.lead_turn import LeadTurn, as_text
 from stretto.agents.phase import telling_phase
 from stretto.agents.redacted import redacted_tools
 from stretto.agents.tool_calls import ToolCaller
@@ -189,7 +190,7 @@ class Subagents:
         prompt = _prompt(request, _wanted_form(request))
         warnings: tuple[str, ...] = ()
         if (lead := self._lead_of(request)) is not None:
-            earlier = as_text(lead.memory.earlier)
+            earlier = earlier_text(lead.memory.earlier)
             prompt = f"{earlier}\n\nThe user says now:\n{prompt}" if earlier else prompt
             warnings = (f"{name} has tools of its own, so it cannot use agents and workflows here",)
         asked = structs.replace(request, model=name, prompt=prompt)

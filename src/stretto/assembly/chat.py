@@ -10,12 +10,12 @@ once the person has decided: nothing waits in memory.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from stretto.agents.lead_turn import LeadTurn
+from stretto.agents.conversation import LeadTurn
 from stretto.assembly.arguments import check_text
 from stretto.assembly.delegation import ChatHost, LeadTools
 from stretto.assembly.engine import Engine
@@ -38,7 +38,7 @@ from stretto.recipe.model import Budget
 from stretto.report.gate import gate_as_text, gate_of
 from stretto.report.report import report_of
 from stretto.templates.render import as_text
-from stretto.text.short import counted, shorten
+from stretto.text.short import counted, listed, shorten
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import StepStatus
@@ -53,6 +53,16 @@ if TYPE_CHECKING:
 _TITLE = 60
 # What shows a run that a turn has started, while it is driven.
 ShowRun: TypeAlias = "Callable[[Plan], AbstractContextManager[Listener]]"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """Which chat, and how: what `Stretto.chat` takes."""
+
+    resume: str | None = None
+    model: str | None = None
+    permission: str | None = None
+    budget: Mapping[str, float] | None = None
 
 
 class BudgetSpent(StrettoError):
@@ -75,12 +85,22 @@ class Chat:
     goes on with `go_on` as well: no run that it had started is started twice.
     """
 
-    def __init__(self, host: ChatHost, kept: KeptChat, show: "ShowRun | None" = None) -> None:
+    def __init__(
+        self,
+        host: ChatHost,
+        kept: KeptChat,
+        show: "ShowRun | None" = None,
+        hear: "Listener | None" = None,
+    ) -> None:
+        """`show`: shows the runs that a turn starts. `hear`: hears the events of the turn itself."""
         self._host = host
         self._engine = host.engine
         self._file = ChatFile(self._engine.project.settings.home)
         self._kept = kept
         self._show: ShowRun = show or (lambda plan: nullcontext(_ignore))
+        self._hear = hear or _ignore
+        self._is_called_off = False
+        self._notices: tuple[str, ...] = ()
         self._turn: Run | None = None  # the run of the turn under way
         self._under_way = asyncio.Lock()
         self._queues: list[asyncio.Queue[ChatEvent | None]] = []
@@ -96,6 +116,11 @@ class Chat:
     def permission(self) -> str:
         """read_only, ask or auto: of every turn, and of all that it starts."""
         return self._kept.permission or self._engine.project.settings.permission
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Which model the last turn asks and why, and what its agents go without."""
+        return self._notices
 
     @property
     def model(self) -> str | None:
@@ -147,6 +172,7 @@ class Chat:
         turn = await self._last()
         if turn.has_ended:
             raise InvalidUsage(f"turn {turn.number} has ended: {turn.status}")
+        self._is_called_off = True
         if await (await self._engine.runs_of()).is_known(turn.run_id):
             with suppress(InvalidUsage):  # it has ended meanwhile
                 await self._host.open(turn.run_id).cancel(reason)
@@ -233,15 +259,18 @@ class Chat:
         if turn.has_ended:
             return await self._conclude(turn)
         try:
+            self._is_called_off = False
             prepared = await self._prepare(turn)
+            if self._is_called_off:  # before it had begun
+                return turn_of(await self._last(), (), ())
             self._turn = self._host.open(turn.run_id)
             with self._show_turn(turn, prepared) as listener:
                 await self._host.launch(prepared, listener)
                 await self._turn.wait()
-        except StrettoError as error:
+        except StrettoError:
             if is_new and not await (await self._engine.runs_of()).is_known(turn.run_id):
                 # It never began, so it is no turn that somebody would have to go on with.
-                await self._end(turn, "failed", error.with_hint)
+                await self._file.use(lambda store: store.remove_turn(turn.run_id))
             raise
         finally:
             self._turn = None
@@ -255,7 +284,12 @@ class Chat:
     ) -> "AbstractContextManager[Listener]":
         if turn.kind == "workflow":
             return self.show(prepared)
-        return nullcontext(self._listener(turn.run_id, _ignore))
+        return nullcontext(self._listener(turn.run_id, self._hear))
+
+    async def prepare_again(self, run_id: str) -> PreparedRun:
+        """A run of this chat, for whoever asks a person about its steps."""
+        request = RunRequest(of=RunId(run_id), is_resumed=True, permission=self.permission)
+        return await self._engine.prepare(replace(request, is_delegated=True))
 
     async def _prepare(self, turn: KeptTurn) -> PreparedRun:
         chat = self._kept
@@ -276,9 +310,10 @@ class Chat:
         prepared = await self._engine.prepare(
             replace(request, is_delegated=True, trigger=trigger_of(turn))
         )
-        return (
-            prepared if turn.kind == "workflow" else replace(prepared, lead=await self._lead(turn))
-        )
+        self._notices = prepared.notices
+        if turn.kind == "workflow":
+            return prepared
+        return replace(prepared, lead=await self._lead(turn))
 
     async def _lead(self, turn: KeptTurn) -> LeadTurn:
         before = await self._file.use(lambda store: store.turns(self.id)[: turn.number - 1])
@@ -319,7 +354,7 @@ class Chat:
         if turn.has_ended:
             return ()
         asked = await self._file.use(lambda store: store.questions(turn.run_id))
-        found = [AwaitedDecision(each.key, each.shown) for each in asked]
+        found = [AwaitedDecision(each.token, each.shown) for each in asked]
         runs = await self._engine.runs_of()
         under_way = [each.run_id for each in calls if each.run_id and each.result is None]
         for run_id in [turn.run_id, *under_way]:
@@ -340,9 +375,11 @@ class Chat:
 
         def decide(store: ChatStore) -> None:
             asked = store.questions(turn.run_id)
-            found = next((each for each in asked if each.key == key), None)
+            found = next((each for each in asked if each.token == key), None)
             if found is None:
-                raise InvalidUsage(f"turn {turn.number} of chat {self.id} does not ask for '{key}'")
+                hint = f"it asks for {listed([each.token for each in asked])}" if asked else ""
+                said = f"turn {turn.number} of chat {self.id} does not ask for '{key}'"
+                raise InvalidUsage(said, hint=hint or "it asks for nothing")
             store.decide(replace(found, verdict=verdict, by=user_name(), reason=reason))
 
         await self._file.use(decide)
@@ -352,10 +389,6 @@ class Chat:
         if not turns:
             raise InvalidUsage(f"nothing was said in chat {self.id} yet")
         return turns[-1]
-
-    async def _end(self, turn: KeptTurn, status: str, error: str) -> None:
-        ended = replace(turn, status="failed", error=error, ended_at=self._engine.now())
-        await self._file.use(lambda store: store.change_turn(ended))
 
     def _left(self, turns: Sequence[KeptTurn]) -> Budget:
         """What the turns so far leave of the chat's budget."""
@@ -390,7 +423,11 @@ class _TurnMemory:
 
 
 def open_chat(
-    host: ChatHost, resume: str | None, wanted: KeptChat, show: "ShowRun | None" = None
+    host: ChatHost,
+    resume: str | None,
+    wanted: KeptChat,
+    show: "ShowRun | None" = None,
+    hear: "Listener | None" = None,
 ) -> Chat:
     """A new one, or the one that `resume` names: an id, the beginning or the end of one, or `last`.
 
@@ -398,7 +435,7 @@ def open_chat(
     NotFound and InvalidUsage.
     """
     if resume is None:
-        return Chat(host, wanted, show)
+        return Chat(host, wanted, show, hear)
     file = ChatFile(host.engine.project.settings.home)
     known = file.use_now(lambda store: store.chats()) if file.is_there else []
     found = known[:1] if resume == "last" else [each for each in known if each.id == resume]
@@ -418,7 +455,7 @@ def open_chat(
     )
     if changed != kept:
         file.use_now(lambda store: store.change_chat(changed))
-    return Chat(host, changed, show)
+    return Chat(host, changed, show, hear)
 
 
 async def list_chats(engine: Engine, limit: int) -> list[ChatSummary]:
@@ -459,7 +496,7 @@ def _ended(turn: KeptTurn, state: "RunState", calls: Sequence[KeptCall]) -> Kept
 
 def _unfinished(turn: KeptTurn) -> InvalidUsage:
     waits = "waits for a person" if turn.status == "waiting" else "has not ended"
-    hint = f"stretto chat --resume {turn.chat}; in Python: await chat.go_on(), or chat.cancel()"
+    hint = f"go on with it (stretto chat --resume {turn.chat}), or end it: /cancel, chat.cancel()"
     return InvalidUsage(f"turn {turn.number} of chat {turn.chat} {waits}", hint=hint)
 
 

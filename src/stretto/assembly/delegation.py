@@ -19,7 +19,7 @@ from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import encodable
-from stretto.agents.lead_turn import LEAD
+from stretto.agents.conversation import LEAD
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
 from stretto.execution.runs import new_run_id

@@ -53,6 +53,8 @@ class Engine:
             return await prepare(request, project or self.project, self.ports)
         runs = await self.runs_of(self.project, request.accepted)
         history = await runs.history(request.of)
+        if request.is_resumed and not request.is_delegated:
+            await self._refuse_turn(history)
         doubt = ""
         try:
             if not (request.is_resumed and history.state.is_recorded):
@@ -63,6 +65,21 @@ class Engine:
             doubt = f"{error.message}; its inputs, its model and its folder are not used"
         project = self.project if doubt else self.project_of(history)
         return await prepare(request, project, self.ports, RecordedRun(history, doubt))
+
+    async def _refuse_turn(self, history: "History") -> None:
+        """A turn of a chat goes on by its chat alone, which has its tools and its memory."""
+        from stretto.lead.turn import CHAT
+
+        state = history.state
+        if state.plan.name != CHAT or state.has_ended:
+            return
+        from stretto.lead.chats import ChatFile
+
+        file = ChatFile(self.project.settings.home)
+        found = await file.use(lambda store: store.turn_of(state.run_id)) if file.is_there else None
+        if found is not None and found.run_id == state.run_id and found.kind == "lead":
+            hint = f"stretto chat --resume {found.chat}"
+            raise InvalidUsage(f"run {state.run_id} is a turn of a chat", hint=hint)
 
     def project_of(self, history: "History") -> Project:
         """The project in which a run began: its settings count, wherever one stands."""

@@ -27,7 +27,7 @@ _CHOICES = """no key is set, Ollama does not answer, no model is here. The choic
     stretto doctor shows what is here."""
 
 if TYPE_CHECKING:
-    from stretto.agents.lead_turn import LeadTurn
+    from stretto.agents.conversation import LeadTurn
     from stretto.plan.model import Plan
     from stretto.ports.runner import Runner
 

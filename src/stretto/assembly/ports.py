@@ -14,7 +14,7 @@ from stretto.vocabulary.models import ModelSelection
 
 if TYPE_CHECKING:
     from stretto.adapters.workspaces import LocalWorkspaces
-    from stretto.agents.lead_turn import LeadTurn
+    from stretto.agents.conversation import LeadTurn
     from stretto.assembly.project import Project
     from stretto.config.settings import Settings
     from stretto.execution.leases import Store

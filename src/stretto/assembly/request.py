@@ -25,7 +25,7 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import ModelSelection
 
 if TYPE_CHECKING:
-    from stretto.agents.lead_turn import LeadTurn
+    from stretto.agents.conversation import LeadTurn
     from stretto.execution.history import History
     from stretto.plan.model import Plan
     from stretto.problems import Problem

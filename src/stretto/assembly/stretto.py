@@ -171,6 +171,7 @@ class Stretto:
         permission: str | None,
         budget: Mapping[str, float] | None,
         show: "ShowRun | None" = None,
+        hear: "Listener | None" = None,
     ) -> "Chat":
         from stretto.assembly.chat import open_chat
         from stretto.execution.runs import new_run_id
@@ -187,7 +188,7 @@ class Stretto:
             check_permission(permission),
             check_budget(budget),
         )
-        return open_chat(self._chat_host(), resume, wanted, show)
+        return open_chat(self._chat_host(), resume, wanted, show, hear)
 
     def _chat_host(self) -> "ChatHost":
         from stretto.assembly.delegation import ChatHost

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from stretto.adapters.tools.mcp_config import McpServer
     from stretto.adapters.tools.search_endpoint import SearchEndpoint
     from stretto.adapters.tools.toolbox import ToolSettings
+    from stretto.agents.conversation import LeadTurn
     from stretto.agents.functions import AnsweringRunner
-    from stretto.agents.lead_turn import LeadTurn
     from stretto.assembly.plugins import Plugins
     from stretto.assembly.project import Project
     from stretto.ports.model import Model

@@ -21,6 +21,7 @@ from stretto.assembly.run import Run
 from stretto.assembly.stretto import Stretto
 
 if TYPE_CHECKING:
+    from stretto.assembly.chat import Chat, ChatOptions, ShowRun
     from stretto.execution.driver import Listener
     from stretto.execution.history import History
     from stretto.schedule.state import RunState
@@ -72,6 +73,11 @@ class Surface(Stretto):
         """Drive what `prepare` gave. `listener` hears every event once it is durable, with the state
         after it; the state is the driver's own, so it is read at once and not kept."""
         return cast(SurfaceRun, await self._launch(prepared, listener))
+
+    def open_chat(self, options: "ChatOptions", show: "ShowRun", hear: "Listener") -> "Chat":
+        """As `chat`, with what shows it: `show` the runs that a turn starts, `hear` the turn itself."""
+        wanted = (options.resume, options.model, options.permission, options.budget)
+        return self._chat(*wanted, show, hear)
 
     def open(self, run_id: str) -> SurfaceRun:
         return cast(SurfaceRun, super().open(run_id))

@@ -25,6 +25,7 @@ GROUPS = {
         "draft": "Turn words into a recipe, approve it, run it.",
         "task": "Give one agent one task, without a recipe.",
         "batch": "Give agents many tasks side by side, without a recipe.",
+        "chat": "Talk with a lead agent that delegates to agents and workflows.",
         "goal": "Run again until a verifier passes: set, list, show, clear, resume.",
         "resume": "Continue a run that was interrupted.",
         "retry": "Run again, and reuse the steps that are unchanged.",
@@ -129,6 +130,11 @@ EXAMPLES = {
         'stretto goal set "The brief is ready" --verify "command:test -s brief.md"',
         "stretto goal show",
         "stretto goal resume GOAL --max-iterations 20",
+    ),
+    "chat": (
+        "stretto chat                                 at the terminal; /help shows more",
+        'stretto chat -p "Compare these two offers"   one turn',
+        "stretto chat --resume last                   where the last one was left",
     ),
     "resume": ("stretto resume RUN",),
     "retry": (

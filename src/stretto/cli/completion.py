@@ -52,6 +52,7 @@ _CHOICES = {
     "models": ("list", "pull", "use", "test"),
     "agents": ("list", "show", "check"),
     "serve": ("token", "link"),
+    "chat": "--approve --budget --help --json --list --model --permission --print --quiet --reason --reject --resume",
     "goal": ("set", "list", "show", "clear", "resume"),
     "playbooks": (
         *("list", "search", "show", "add", "capture", "pin", "unpin"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from stretto.vocabulary.durations import format_duration, parse_duration
 from stretto.vocabulary.usage import Usage
 
 _MOST_ROWS = 10_000
+# The id of a chat, and its end, which names it as well.
+_ID, _END = re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{4}([0-9a-f]{6})\b"), r"…\1"
 _COLOURS = {
     "complete": "green",
     "failed": "red",
@@ -176,7 +179,7 @@ def _uses(state: RunState) -> Iterator[tuple[str, Usage, bool]]:
 def _cells(each: _Listed) -> tuple[str, ...]:
     row = each.row
     took = "" if row.ended_at is None else format_duration(row.ended_at - row.started_at)
-    trigger = f" ({each.trigger})" if each.trigger else ""
+    trigger = f" ({_ID.sub(_END, each.trigger)})" if each.trigger else ""
     workflow = f"{row.workflow}{trigger}"
     cost = each.cost.replace("at least ", "≥ ")
     return (row.run_id, each.status, _when(row.started_at), took, cost, workflow)

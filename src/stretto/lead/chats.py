@@ -150,6 +150,11 @@ class CallQuestion:
     reason: str = ""
     seal: str = ""
 
+    @property
+    def token(self) -> str:
+        """What a person names who decides: it stands for the call and its content."""
+        return sha256(f"{self.key} {self.digest}".encode()).hexdigest()[:12]
+
 
 class ChatStore:
     """The chats of one user. For one thread at a time."""
@@ -189,6 +194,9 @@ class ChatStore:
         )  # fmt: skip
         names = "status = ?, answer = ?, error = ?, usage = ?, agents = ?, ended_at = ?"
         self._change(f"UPDATE turns SET {names} WHERE run_id = ?", row)
+
+    def remove_turn(self, run_id: str) -> None:
+        self._change("DELETE FROM turns WHERE run_id = ?", (run_id,))
 
     def turns(self, chat: str) -> list[KeptTurn]:
         found = "SELECT * FROM turns WHERE chat = ? ORDER BY number"

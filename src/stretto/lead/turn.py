@@ -1,24 +1,36 @@
 """One turn of a chat: the recipe that it runs as, the turns before it as messages, and its result.
 
 In: what a person said, and KeptTurns. Out: a recipe of one step, ChatMessages, ChatTurn.
+
+    /brief depth=deep what's new in tea     runs the workflow `brief`: SlashCommand, and its inputs
+    //etc/hosts                             says "/etc/hosts": two slashes are no command
+
+Only what a person typed is read as a command, never what a model said. A quotation mark means something
+only where a value begins, so that "what's new" needs none.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from msgspec import to_builtins
 
-from stretto.agents.lead_turn import LEAD
+from stretto.agents.conversation import LEAD
 from stretto.lead.chats import KeptCall, KeptTurn
 from stretto.ports.model import ChatMessage, ModelReply, UserMessage
-from stretto.text.short import counted, shorten
+from stretto.problems.errors import InvalidUsage
+from stretto.recipe.model import Input
+from stretto.text.short import closest, counted, listed, shorten
+from stretto.vocabulary.ids import is_id
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
 
 CHAT = "chat"  # the name of the recipe that a turn runs as
 _MOST_HISTORY = 60_000  # characters of earlier turns
 _LONGEST_ANSWER = 12_000  # of one earlier turn
+_PAIR = re.compile(r"(?:(?<=\s)|\A)([A-Za-z0-9][A-Za-z0-9_-]*)=")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,8 @@ class ChatCall:
 class AwaitedDecision:
     """What a turn waits for: a person allows a call of the lead agent, or a step of a run."""
 
-    key: str  # of the call, for `Chat.approve`; empty: it is a step, decided about by its run
+    # Stands for the call and its content, for `Chat.approve`. Empty: it is a step, decided about by its run.
+    key: str
     shown: str  # what would happen
     run_id: str = ""
     step: str = ""
@@ -159,3 +172,93 @@ def _answer(turn: KeptTurn) -> str:
     if not turn.answer:
         return f"(There was no answer: {turn.error or 'it failed'}.)"
     return shorten(turn.answer, _LONGEST_ANSWER)
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    name: str
+    rest: str
+
+
+def read_slash(text: str) -> SlashCommand | None:
+    """None: it is something to say. A path such as /etc/hosts is no command."""
+    line = text.strip()
+    if not line.startswith("/") or line.startswith("//"):
+        return None
+    word = line[1:].split(None, 1)[0] if line[1:].split() else ""
+    if word and not is_id(word):
+        return None
+    return SlashCommand(word, line[1 + len(word) :].strip())
+
+
+def plain_text(text: str) -> str:
+    """What is said, where it is no command: of two slashes at the beginning one is dropped."""
+    return text.replace("//", "/", 1) if text.lstrip().startswith("//") else text
+
+
+def workflow_inputs(rest: str, declared: Sequence[Input]) -> dict[str, Json]:
+    """`key=value` for declared inputs; all other text is the first required one that is not set.
+
+    Raises InvalidUsage.
+    """
+    names = [each.name for each in declared]
+    given: dict[str, Json] = {}
+    if (whole := _unquoted(rest)) != rest:
+        return {_first_unset(declared, ()): whole}
+    free, at = "", 0
+    while (found := _PAIR.search(rest, at)) is not None:
+        key = found[1]
+        if key not in names:
+            _refuse_slip(key, names)
+            free, at = free + rest[at : found.end()], found.end()
+            continue
+        if key in given:
+            raise InvalidUsage(f"input '{key}' is given twice")
+        free += rest[at : found.start()]
+        given[key], at = _value(rest, found.end(), key)
+    free = _unquoted((free + rest[at:]).strip())
+    if free:
+        given[_first_unset(declared, given)] = free
+    return given
+
+
+def _value(rest: str, at: int, key: str) -> tuple[str, int]:
+    """The value that begins there, and where it ends."""
+    mark = rest[at : at + 1]
+    if mark not in ('"', "'") or not mark:
+        end = re.compile(r"\S*").match(rest, at)
+        assert end is not None
+        return end[0], end.end()
+    closing = re.compile(r'(?:\\.|[^"\\])*"' if mark == '"' else r"[^']*'", re.DOTALL)
+    found = closing.match(rest, at + 1)
+    if found is None:
+        hint = f"{key}={mark}…{mark}"
+        raise InvalidUsage(f"the quotation mark of '{key}' is not closed", hint=hint)
+    text = found[0][:-1]
+    return (_ESCAPED.sub(r"\1", text) if mark == '"' else text), found.end()
+
+
+def _unquoted(text: str) -> str:
+    """Quotation marks around all of the text are no part of it."""
+    if len(text) < 2 or text[0] != text[-1] or text[0] not in "\"'":
+        return text
+    inside = text[1:-1]
+    return text if text[0] in inside else inside
+
+
+def _refuse_slip(key: str, names: Collection[str]) -> None:
+    if meant := closest(key, names):
+        raise InvalidUsage(
+            f"there is no input '{key}'",
+            hint=f"did you mean '{meant}'? Quotation marks around all of it make it plain text",
+        )
+
+
+def _first_unset(declared: Sequence[Input], given: Collection[str]) -> str:
+    unset = (each.name for each in declared if each.is_required and each.name not in given)
+    found = next(unset, None)
+    if found is None:
+        names = listed([each.name for each in declared]) or "none"
+        said = "every required input is set, so it is not clear what the rest of the text is"
+        raise InvalidUsage(said, hint=f"its inputs: {names}; write key=value")
+    return found

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import cast
 
 from stretto.agents.acceptance import Acceptance, Answer
-from stretto.agents.conversation import Conversation, WantedForm
-from stretto.agents.lead_turn import LeadTurn
+from stretto.agents.conversation import Conversation, LeadTurn, WantedForm
 from stretto.agents.tool_calls import ToolCaller
 from stretto.documents.document import Document, read_file, read_text
 from stretto.documents.kinds import AnyMap, Anything, Choice as OneOf, Count, Duration, Flag, Text

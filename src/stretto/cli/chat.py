@@ -1,0 +1,375 @@
+"""`stretto chat`: talk with the lead agent, which delegates to agents and workflows."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+import click
+
+from stretto.assembly.chat import Chat, ChatOptions
+from stretto.cli import streams
+from stretto.cli.chat_view import ChatView
+from stretto.cli.foreground import FAILED, INTERRUPTED, WAITING, OpenStretto, open_progress
+from stretto.cli.options import json_option, model_option, permission_option
+from stretto.cli.result import ResultOptions
+from stretto.cli.terminal import columns, print_json, say
+from stretto.lead.turn import (
+    AwaitedDecision,
+    ChatTurn,
+    SlashCommand,
+    plain_text,
+    read_slash,
+    workflow_inputs,
+)
+from stretto.plan.inputs import missing
+from stretto.problems.errors import InvalidInputs, InvalidUsage, NotFound, StrettoError
+from stretto.problems.render import error_as_text
+from stretto.text.short import did_you_mean, listed
+
+_CODES = {"complete": 0, "waiting": WAITING, "open": INTERRUPTED}
+# Slash commands that are commands of their own, with the words that they stand for.
+_LISTS = {
+    "agents": ["agents", "list"],
+    "workflows": ["list"],
+    "playbooks": ["playbooks", "list"],
+    "runs": ["runs"],
+    "goal": ["goal"],
+}
+_OWN = ("help", "exit", "cancel")
+_HELP = """\
+/NAME key=value text   run a workflow; the text is its first required input that is not set
+/workflows             which there are
+/goal set "…" --verify command:CMD    run again until a verifier passes; also /goal list, show
+/agents  /playbooks  /runs            what there is
+/cancel                end the turn that waits for you
+/exit                  leave; so does Ctrl-D
+//…                    say something that begins with a slash
+A line that ends with \\ goes on in the next one. Ctrl-C ends the turn, not the chat."""
+
+
+@click.command("chat")
+@click.option("-p", "--print", "said", metavar="TEXT", help="One turn: say this, print the answer; '-' reads stdin.")  # fmt: skip
+@click.option("--resume", metavar="CHAT", help="Go on with a chat: its id, a part of it, or 'last'.")  # fmt: skip
+@click.option("--list", "is_listed", is_flag=True, help="List the chats, and do nothing else.")
+@click.option("--approve", metavar="KEY", help="Allow what the chat waits for, and go on.")
+@click.option("--reject", metavar="KEY", help="Forbid what the chat waits for, and go on.")
+@click.option("--reason", default="", help="Why; the lead agent is told.")
+@click.option("--budget", multiple=True, metavar="BUDGET", help="Of the whole chat, with all that it starts: tokens=200k, usd=5.")  # fmt: skip
+@click.option("-q", "--quiet", "is_quiet", is_flag=True, help="The answers and nothing else.")
+@model_option
+@permission_option
+@json_option
+def command(
+    said: str | None,
+    resume: str | None,
+    is_listed: bool,
+    approve: str | None,
+    reject: str | None,
+    reason: str,
+    budget: tuple[str, ...],
+    is_quiet: bool,
+    model: str | None,
+    permission: str | None,
+    as_json: bool,
+) -> int:
+    """Talk with the lead agent, which gives work to agents and runs workflows.
+
+    On a terminal it is a conversation. Where stdin is piped, each line is a turn. /help shows what can be
+    typed besides. A chat is kept: --resume goes on with it, also after a crash.
+    """
+    if is_listed:
+        return asyncio.run(_list(as_json))
+    if approve is not None and reject is not None:
+        raise InvalidUsage("--approve and --reject exclude each other")
+    decided = approve or reject
+    if decided is not None and said is not None:
+        raise InvalidUsage("decide first, and say something then: leave out -p")
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if said == "-" else said
+    if text is not None and not text.strip():
+        raise InvalidUsage("the text is empty", hint='stretto chat -p "What does Acme sell?"')
+    options = ChatOptions(
+        resume or ("last" if decided else None), model, permission, _read_budget(budget)
+    )
+    is_typed = text is None and decided is None and sys.stdin.isatty() and sys.stderr.isatty()
+    is_talk = is_typed and not as_json
+    with _Session(OpenStretto(), options, ResultOptions(as_json, is_quiet), is_talk) as session:
+        if decided is not None:
+            return session.decide(decided, approve is not None, reason)
+        if text is not None:
+            return session.say_once(text)
+        return session.talk() if is_talk else session.read_lines()
+
+
+def _read_budget(written: tuple[str, ...]) -> "dict[str, float] | None":
+    if not written:
+        return None
+    from stretto.cli.goal import read_budget  # few name one
+
+    return dict(read_budget(written) or {})
+
+
+async def _list(as_json: bool) -> int:
+    async with OpenStretto() as stretto:
+        found = await stretto.chats()
+    if as_json:
+        rows = [
+            {"id": e.id, "started_at": e.started_at, "turns": e.turns, "title": e.title,
+             "status": e.status}
+            for e in found
+        ]  # fmt: skip
+        print_json({"ok": True, "chats": rows})
+        return 0
+    if not found:
+        say("no chats yet; stretto chat begins one")
+        return 0
+    cells = [("CHAT", "LAST", "TURNS", "STATUS", "BEGAN WITH")]
+    for each in found:
+        last = datetime.fromtimestamp(each.last_at).strftime("%Y-%m-%d %H:%M")
+        cells.append((each.id, last, str(each.turns), each.status, each.title))
+    say("\n".join(columns(cells)))
+    return 0
+
+
+@dataclass(slots=True)
+class _Signals:
+    is_cancelled: bool = False
+    is_stopped: bool = False
+
+
+class _Session:
+    """One process at one chat. The loop runs while a turn does; between turns a person types."""
+
+    def __init__(
+        self, stretto: OpenStretto, options: ChatOptions, result: ResultOptions, is_talk: bool
+    ) -> None:
+        self._stretto = stretto
+        self._is_talk = is_talk  # somebody is there to answer
+        self._as_json = result.as_json
+        self._view = ChatView(result.as_json, result.is_quiet)
+        shown = ResultOptions(result.as_json, result.is_quiet, is_streamed=False)
+        self._chat: Chat = stretto.open_chat(
+            options,
+            lambda plan: open_progress(plan, shown, stretto.engine.now),
+            self._view,
+        )
+        self._view.chat = self._chat
+        self._runner = asyncio.Runner()
+        self._signals = _Signals()
+        self._has_turns = options.resume is not None
+
+    def __enter__(self) -> "_Session":
+        self._runner.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._runner.run(self._stretto.close())
+        finally:
+            self._runner.close()
+
+    def decide(self, key: str, is_approved: bool, reason: str) -> int:
+        """Of what the chat waits for. Then its turn goes on."""
+
+        async def work() -> ChatTurn:
+            verb = self._chat.approve if is_approved else self._chat.reject
+            await verb(key, reason)
+            return await self._chat.go_on()
+
+        return self._finish(self._drive(work))
+
+    def say_once(self, text: str) -> int:
+        code = self._continue()
+        return code if code not in (None, 0, FAILED) else self._turn(text)
+
+    def read_lines(self) -> int:
+        """Each line of stdin is a turn, until one needs a person."""
+        code = self._continue()
+        worst = code or 0
+        lines = (line for line in sys.stdin.buffer if line.strip())
+        for line in lines if code not in (WAITING, INTERRUPTED) else ():
+            code = self._turn(line.decode("utf-8", "replace").strip())
+            worst = max(worst, code)
+            if code in (WAITING, INTERRUPTED) or not streams.has_reader():
+                break
+        if code is None:
+            hint = 'type at a terminal, pipe lines, or: stretto chat -p "…"'
+            raise InvalidUsage("nothing was said", hint=hint)
+        return worst
+
+    def talk(self) -> int:
+        """Until the person leaves."""
+        from stretto.cli.chat_view import read_typed
+
+        say("Ctrl-D leaves, Ctrl-C ends a turn, /help shows more.", err=True)
+        earlier = [each.said for each in self._runner.run(self._chat.turns())] \
+            if self._has_turns else []  # fmt: skip
+        names = [*_LISTS, *_OWN, *(e.name for e in self._stretto.project.workflows.entries())]
+        typed = read_typed(earlier, names)
+        code = self._guarded(self._continue)
+        while code != INTERRUPTED:
+            text = next(typed, None)
+            if text is None:
+                break
+            if (command := read_slash(text)) is not None and command.name in ("exit", "quit"):
+                break
+            code = self._guarded(partial(self._turn, text))
+        self._leave()
+        return INTERRUPTED if code == INTERRUPTED else 0
+
+    def _guarded(self, work: Callable[[], int | None]) -> int | None:
+        """A mistake ends no chat."""
+        try:
+            return work()
+        except StrettoError as error:
+            say(error_as_text(error), err=True)
+            return error.exit_code
+        except click.UsageError as error:
+            say(error.format_message(), err=True)
+            return 2
+
+    def _leave(self) -> None:
+        if self._has_turns:
+            say(f"to go on: stretto chat --resume {self._chat.id}", err=True)
+
+    def _continue(self) -> int | None:
+        """Finish a turn that an earlier process has left. None: there was none."""
+        if not self._has_turns:
+            return None
+        turns = self._runner.run(self._chat.turns())
+        if not turns or turns[-1].status not in ("open", "waiting"):
+            return None
+        said = " ".join(turns[-1].said.split())
+        if not self._as_json:
+            say(f"going on with: {said[:200]}", err=True)
+        return self._finish(self._drive(self._chat.go_on))
+
+    def _turn(self, text: str) -> int:
+        if (command := read_slash(text)) is None:
+            return self._finish(self._drive(lambda: self._chat.send(plain_text(text))))
+        if command.name in _LISTS:
+            return self._run_command(command)
+        if command.name in ("help", ""):
+            say(_HELP)
+            return 0
+        if command.name == "cancel":
+            return self._finish(self._drive(self._chat.cancel))
+        if command.name in ("exit", "quit"):
+            return 0
+        return self._run_workflow(command, text)
+
+    def _run_workflow(self, command: SlashCommand, text: str) -> int:
+        project = self._stretto.project
+        entry = project.saved(command.name)
+        if entry is None:
+            known = [*_LISTS, *_OWN, *(each.name for each in project.workflows.entries())]
+            hint = did_you_mean(command.name, known) or "/help shows them; /workflows the workflows"
+            raise NotFound(f"there is no /{command.name}", hint=hint)
+        inputs = workflow_inputs(command.rest, entry.recipe.inputs)
+        name = command.name
+        if lacks := [each.name for each in missing(entry.recipe.inputs, inputs)]:
+            hint = f"/{name} {' '.join(f'{each}=…' for each in lacks)}"
+            raise InvalidInputs(f"/{name} needs {listed(lacks)}", hint=hint)
+        return self._finish(
+            self._drive(lambda: self._chat.run_workflow(name, inputs, said=text.strip()))
+        )
+
+    def _run_command(self, command: SlashCommand) -> int:
+        import shlex
+
+        from stretto.cli.commands import commands
+
+        try:
+            words = [*_LISTS[command.name], *shlex.split(command.rest)]
+        except ValueError as error:
+            raise InvalidUsage(f"/{command.name}: {error}") from None
+        words += ["--json"] if self._as_json else []
+        code = commands.main(words, prog_name="stretto", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+
+    def _drive(self, work: Callable[[], Awaitable[ChatTurn]]) -> ChatTurn:
+        async def driven() -> ChatTurn:
+            with self._on_signals():
+                return await work()
+
+        self._signals = _Signals()
+        self._view.begin()
+        turn = self._runner.run(driven())
+        self._has_turns = True
+        while turn.status == "waiting" and self._is_talk and self._ask(turn):
+            turn = self._drive(self._chat.go_on)
+        return turn
+
+    def _finish(self, turn: ChatTurn) -> int:
+        self._view.finish(turn)
+        return _CODES.get(turn.status, FAILED)
+
+    @contextmanager
+    def _on_signals(self) -> Iterator[None]:
+        """Ctrl-C ends the turn of a talk, and stops any other one, so that it can go on; so do a
+        second Ctrl-C, SIGTERM and a terminal that is closed."""
+        loop = asyncio.get_running_loop()
+        tasks: list[asyncio.Task[None]] = []
+
+        async def cancel() -> None:
+            with suppress(StrettoError):
+                await self._chat.cancel("at the terminal")
+
+        async def stop() -> None:
+            (await self._stretto.engine.runs_of()).stop()
+
+        def on_signal(number: int) -> None:
+            if number == signal.SIGINT and self._is_talk and not self._signals.is_cancelled:
+                self._signals.is_cancelled = True
+                tasks.append(loop.create_task(cancel()))
+            else:
+                self._signals.is_stopped = True
+                tasks.append(loop.create_task(stop()))
+
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        for number in numbers:
+            loop.add_signal_handler(number, on_signal, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+            streams.end_on_signals()
+
+    def _ask(self, turn: ChatTurn) -> bool:
+        """Whether something was decided, so that the turn can go on."""
+        self._view.pause()
+        has_decided = False
+        try:
+            for awaited in turn.awaits:
+                has_decided |= self._ask_about(awaited)
+        except (click.Abort, KeyboardInterrupt):
+            say("\nnothing is decided: it still waits", err=True)
+        return has_decided
+
+    def _ask_about(self, awaited: AwaitedDecision) -> bool:
+        from stretto.cli.chat_view import ask_about_call
+        from stretto.cli.gate import ask_at_gates
+
+        if awaited.key:
+            verdict = ask_about_call(awaited)
+            if verdict is None:
+                return False
+            verb = self._chat.approve if verdict.is_approved else self._chat.reject
+            self._runner.run(verb(awaited.key, verdict.reason))
+            return True
+
+        async def at_gate() -> bool:
+            run = self._stretto.open(awaited.run_id)
+            state = await run.state()
+            prepared = await self._chat.prepare_again(awaited.run_id)
+            others = {step for step in state.awaiting_approval if step != awaited.step}
+            return await ask_at_gates(self._stretto, prepared, state, others)
+
+        return self._runner.run(at_gate())
