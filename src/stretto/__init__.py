@@ -68,8 +68,11 @@ if TYPE_CHECKING:
         ToolEnded as ToolEnded,
         ToolStarted as ToolStarted,
     )
-    from stretto.goals.goal import GoalIteration as GoalIteration, GoalLimits as GoalLimits
-    from stretto.goals.goal_report import GoalReport as GoalReport
+    from stretto.goals.goal import (
+        GoalIteration as GoalIteration,
+        GoalLimits as GoalLimits,
+        GoalReport as GoalReport,
+    )
     from stretto.lead.turn import (
         AwaitedDecision as AwaitedDecision,
         ChatCall as ChatCall,
@@ -132,8 +135,7 @@ _PLACES = {
         *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted"),
     ),
     "lead.turn": ("AwaitedDecision", "ChatCall", "ChatSummary", "ChatTurn"),
-    "goals.goal": ("GoalIteration", "GoalLimits"),
-    "goals.goal_report": ("GoalReport",),
+    "goals.goal": ("GoalIteration", "GoalLimits", "GoalReport"),
     "playbooks.curation": ("CurationStep",),
     "playbooks.library": ("FoundPlaybook",),
     "playbooks.playbook": ("Playbook",),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from support.background_runs import MODEL, journal, running
-from support.cli import refused, stretto, write
+from support.cli import refused, stretto, talk, write
 
 GROW = """\
 name: grow
@@ -122,7 +122,8 @@ def test_a_goal_that_is_killed_again_and_again_goes_on_and_counts_each_run_once(
     goal = stretto(tmp_path, *words, "--json").json["goal"]
     assert (goal["status"], goal["iterations"]) == ("achieved", 3)
     runs = stretto(tmp_path, "runs", "--json").json["runs"]
-    assert sorted(run["run_id"] for run in runs) == [each["run_id"] for each in goal["history"]]
+    assert {run["run_id"] for run in runs} == {each["run_id"] for each in goal["history"]}
+    assert len(runs) == 3
     assert {run["trigger"] for run in runs} == {f"goal {goal['id']}"}
     assert goal["usage"]["output_tokens"] == 30
 
@@ -184,3 +185,14 @@ def test_hostile_words_reach_no_terminal(tmp_path: Path) -> None:
     for words in (("goal", "list"), ("goal", "show"), ("goal", "show", "--json")):
         shown = stretto(tmp_path, *words)
         assert not {"\x1b", "\x07", "\u202e"} & set(shown.out + shown.err), words
+
+
+def test_a_person_at_the_terminal_is_asked_at_a_gate(tmp_path: Path) -> None:
+    write(tmp_path, "gated.yaml", MARK.replace("recovery: rerun", "gate: human"))
+    write(tmp_path, "script.yaml", "default: ok\n")
+    (tmp_path / "marks").mkdir()
+    once = MARKS.replace("3", "1")
+    words = ("goal", "set", "x", "--verify", once, "--workflow", "gated.yaml", *MODEL)
+    code, screen, _ = talk(tmp_path, words, [("[y]es", "y\r")])
+    assert code == 0, screen
+    assert "achieved after 1 iteration" in screen

@@ -395,3 +395,81 @@ def test_a_recipe_that_is_edited_meanwhile_changes_no_goal(
             assert (done.status, done.iterations) == ("achieved", 3)
 
     run(work)
+
+
+def test_a_workflow_that_may_not_write_is_refused_before_the_goal_is_kept(
+    open_stretto: Open, project: Path
+) -> None:
+    writes = "name: w\nsteps: [{id: a, subagent: worker, prompt: x, write_set: [a.txt]}]\n"
+
+    async def work() -> None:
+        async with open_stretto() as w:
+            with pytest.raises(stretto.PermissionDenied):
+                await w.goals.set("x", THREE, workflow=writes, permission="read_only")
+            assert await w.goals.list() == ()
+
+    run(work)
+
+
+def test_a_judge_that_was_interrupted_goes_on_and_is_paid_once(
+    open_stretto: Open, scripted: Any
+) -> None:
+    slow = (
+        "{default: ok, replies: {judge: {reply: {passed: true, reason: y}, delay: 10m, tokens: 3}}}"
+    )
+    model = scripted(slow)
+
+    async def work() -> None:
+        async with open_stretto(model=model) as w:
+            goal = await w.goals.set("x", "llm:words", workflow=PLAIN)
+            judge = await _in_flight(goal, w)
+            await goal.stop()
+            assert (await goal.report()).status == "interrupted"
+        Path(model.removeprefix("scripted:")).write_text(slow.replace("delay: 10m, ", ""))
+        async with open_stretto(model=model) as w:
+            done = await (await w.goals.resume(goal.id)).wait()
+            assert (done.status, done.iterations, done.usage.tokens) == ("achieved", 0, 3)
+            assert [each.id for each in await w.runs()] == [judge]
+
+    run(work)
+
+
+def test_the_budget_bounds_the_turns_of_the_lead_agent(open_stretto: Open, state: Path) -> None:
+    async def work() -> None:
+        async with open_stretto(SCRIPT) as w:
+            goal = await w.goals.set("x", NEVER, stall_after=0, budget={"tokens": 25})
+            report = await goal.wait()
+            assert (report.status, report.limit) == ("exhausted", "tokens"), report
+            assert report.usage.tokens <= 25
+
+    run(work)
+
+
+def test_a_turn_that_was_interrupted_goes_on_as_the_same_turn(
+    open_stretto: Open, scripted: Any, state: Path
+) -> None:
+    model = scripted("default: {reply: ok, delay: 10m}")
+
+    async def work() -> None:
+        async with open_stretto(model=model) as w:
+            goal = await w.goals.set("x", THREE, max_iterations=1)
+            turn = await _in_flight(goal, w)
+            await goal.stop()
+        Path(model.removeprefix("scripted:")).write_text("default: ok")
+        async with open_stretto(model=model) as w:
+            done = await (await w.goals.resume(goal.id)).wait()
+            assert (done.status, done.iterations) == ("exhausted", 1)
+            assert [each.id for each in await w.runs()] == [turn]
+            cleared = await w.goals.set("x", THREE)
+            assert (await w.goals.clear(cleared.id)).state in ("cleared", "stalled")
+
+    run(work)
+
+
+def test_whoever_opens_a_goal_waits_for_the_process_that_drives_it(counting: Any) -> None:
+    async def work() -> None:
+        async with counting() as w, counting() as other:
+            goal = await w.goals.set("x", THREE, workflow=GROW)
+            assert (await other.goals.open(goal.id).wait()).status == "achieved"
+
+    run(work)

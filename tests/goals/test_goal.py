@@ -23,9 +23,9 @@ from stretto.goals.goal import (
     decode_spec,
     encode_goal,
     fold,
+    goal_word,
     next_move,
 )
-from stretto.goals.goal_report import goal_word
 from stretto.vocabulary.usage import Usage
 
 

@@ -40,13 +40,14 @@ from stretto.goals.goal import (
     GoalEvent,
     GoalLimits,
     GoalReopened,
+    GoalReport,
     GoalSpec,
     GoalStanding,
     GoalState,
     IterationStarted,
     advance,
+    goal_report,
 )
-from stretto.goals.goal_report import GoalReport, goal_report
 from stretto.goals.loop import Effort, GoalDriver, Tell
 from stretto.goals.prompts import (
     declared_reason,
@@ -81,14 +82,18 @@ AskedBy: TypeAlias = Literal["person", "model"]
 Launch: TypeAlias = "Callable[[PreparedRun, Listener | None], Awaitable[Run]]"
 OpenRun: TypeAlias = Callable[[RunId], Run]
 _MOST_ITERATIONS = 10_000
+_LONGEST_TEXT = 50_000
+_POLL_SECONDS = 0.5  # of a goal that another process drives
 _CLEAR_SECONDS = 20.0  # how long `clear` waits for the process that drives the goal
 
 
 @dataclass(frozen=True, slots=True)
 class GoalWatch:
-    """Who is told how a goal goes: `heard` its events, `opened` each run, whose Listener it may give."""
+    """Who is told how a goal goes: `heard` its events, `prepared` what is about to run, and `opened`
+    the plan of each run, for which it may give a Listener."""
 
     heard: Tell = lambda event, goal: None
+    prepared: Callable[[PreparedRun], None] = lambda prepared: None
     opened: "Callable[[Plan], Listener | None]" = lambda plan: None
 
     @contextmanager
@@ -166,15 +171,21 @@ class GoalHands:
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(goal.seconds_left):
-                    return _effort(await chat.send_once(turn_prompt(goal), run_id))
+                    turn = await chat.send_once(turn_prompt(goal), run_id)
+                    return _effort(turn, await self._spent_by(goal, run_id))
             await chat.stop()
-            return _effort(await chat.cancel("the time of its goal is up"))
+            return _effort(await chat.cancel("the time of its goal is up"), "")
         except asyncio.CancelledError:
             await chat.stop()
             raise
         except BudgetSpent as error:
             spent = "tokens" if goal.tokens_left is not None else "usd"
             return Effort("failed", spent=spent, error=error.message)
+
+    async def _spent_by(self, goal: GoalStanding, run_id: RunId) -> str:
+        if goal.tokens_left is None and goal.usd_left is None:
+            return ""
+        return _spent(await self._roads.open(run_id).report(), goal)
 
     async def _chat(self, goal: GoalStanding) -> Chat:
         """With a budget of what the goal has left, whatever its turns have used so far."""
@@ -202,11 +213,10 @@ class GoalHands:
 
     async def abandon(self, goal: GoalStanding, run_id: str) -> None:
         with suppress(StrettoError):  # it has ended, or never began
-            is_turn = not goal.spec.recipe and isinstance(goal.in_flight, IterationStarted)
-            if is_turn:
+            if not goal.spec.recipe and isinstance(goal.in_flight, IterationStarted):
                 await (await self._chat(goal)).cancel("its goal was cleared")
-            else:
-                await self._roads.open(RunId(run_id)).cancel("its goal was cleared")
+        with suppress(StrettoError):
+            await self._roads.open(RunId(run_id)).cancel("its goal was cleared")
 
     def _request(
         self, goal: GoalStanding, recipe: RecipeSource, inputs: Mapping[str, Json], run_id: str
@@ -240,6 +250,7 @@ class GoalHands:
             prepared = await self._engine.prepare(request)
         else:
             prepared = await self._engine.prepare(request, self._project)
+        self._watch.prepared(prepared)
         return await self._roads.launch(prepared, self._watch.opened(prepared.plan))
 
     async def _finish(self, run: Run, seconds: float | None) -> "RunReport":
@@ -256,12 +267,11 @@ class GoalHands:
             raise
 
 
-def _effort(turn: ChatTurn) -> Effort:
+def _effort(turn: ChatTurn, spent: str) -> Effort:
     status = {"open": "interrupted"}.get(turn.status, turn.status)
     waits = "; ".join(shorten(each.shown, 200) for each in turn.awaits)
-    return Effort(
-        status, turn.usage, declared_reason(turn.text), error=shorten(waits or turn.error, 500)
-    )
+    error = shorten(waits or turn.error, 500)
+    return Effort(status, turn.usage, declared_reason(turn.text), spent, error)
 
 
 _ENDED = ("complete", "partial", "failed", "cancelled")
@@ -336,12 +346,15 @@ class Goal:
         return await self._goals.show(self._id)
 
     async def wait(self) -> GoalReport:
-        """How it stands when this process drives it no longer. Raises what kept it from going on: a
-        model that is not there, a full disk, another process."""
+        """How it stands when nobody drives it any longer. Raises what kept this process from going
+        on: a model that is not there, a full disk, another process."""
         if self._task is not None:
             await asyncio.wait([self._task])
             self._task.result()
-        return await self.report()
+            return await self.report()
+        while (report := await self.report()).status == "active":
+            await asyncio.sleep(_POLL_SECONDS)
+        return report
 
     async def stop(self) -> None:
         """Drive it no further; `resume` goes on where it stands."""
@@ -477,6 +490,9 @@ class Goals:
         )
         if not request.text.strip():
             raise InvalidUsage("the goal says nothing", hint='stretto goal set "All tests pass" …')
+        if len(request.text) > _LONGEST_TEXT:
+            hint = "put the rest into a file of the workspace, and name that"
+            raise InvalidUsage(f"a goal has at most {_LONGEST_TEXT:,} characters", hint=hint)
         verifier = _permitted(read_verifier(request.verify), request.asked_by, request.consent)
         project = self._engine.project
         spec = GoalSpec(
@@ -647,6 +663,7 @@ def _with_workflow(project: Project, spec: GoalSpec, request: GoalRequest) -> Go
     recipe: Recipe
     recipe, _ = project.read(request.workflow)
     plan = project.plan(recipe)
+    project.check_namesakes(plan)
     given = request.inputs
     goal_input = goal_input_of(recipe, given)
     name, is_appended = evidence_input_of(recipe, request.evidence_input, given, goal_input)
@@ -663,6 +680,7 @@ def _with_workflow(project: Project, spec: GoalSpec, request: GoalRequest) -> Go
     if name and not is_appended:
         trial[name] = "what the last check said"
     project.inputs(plan, trial)
+    project.prepare(plan, spec.model, spec.permission, workspace="")  # raises PermissionDenied
     return spec
 
 

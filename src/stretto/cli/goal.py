@@ -10,12 +10,14 @@ from typing import TypeVar
 import click
 
 from stretto.assembly.goals import Goal, GoalRequest, Goals, GoalWatch, read_limits
+from stretto.assembly.request import PreparedRun
 from stretto.cli.agents import FlagsAnywhere
 from stretto.cli.foreground import (
     FAILED,
     INTERRUPTED,
     WAITING,
     OpenStretto,
+    can_ask,
     open_progress,
     stopped_by_signals,
 )
@@ -29,19 +31,21 @@ from stretto.goals.goal import (
     DEFAULT_ITERATIONS,
     DEFAULT_STALL,
     CheckEnded,
+    CheckStarted,
     GoalEvent,
     GoalLimits,
+    GoalReport,
     GoalStanding,
     IterationEnded,
     IterationStarted,
     IterationWaits,
 )
-from stretto.goals.goal_report import GoalReport
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.text.short import counted, did_you_mean, shorten
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
+from stretto.vocabulary.ids import StepId
 
 _T = TypeVar("_T")
 _CODES = {"achieved": 0, "waiting": WAITING, "overdue": WAITING, "interrupted": INTERRUPTED}
@@ -133,9 +137,16 @@ async def _set(
 ) -> int:
     async with stretto:
         id = await stretto.goals.record(request)
+        _warn(await stretto.goals.show(id), result)
         if is_detached:
             return await _detach(stretto, id, result)
         return await _drive(stretto, id, result)
+
+
+def _warn(goal: GoalReport, result: ResultOptions) -> None:
+    if goal.workflow and not goal.evidence_input and not (result.as_json or result.is_quiet):
+        said = f"{goal.workflow} has no input for text, so it is not told what the last check said"
+        say(f"{said}: declare an input 'evidence'", err=True)
 
 
 @command.command("resume")
@@ -282,14 +293,22 @@ async def _drive(
     stretto: OpenStretto, id: str, result: ResultOptions, limits: GoalLimits | None = None
 ) -> int:
     """To its end, with what happens on stderr; and the exit code."""
-    with GoalProgress(stretto, result) as progress:
-        goal = await stretto.goals.drive(id, limits, GoalWatch(progress.hear, progress.open))
+    postponed: set[StepId] = set()
+    while True:
+        with GoalProgress(stretto, result) as progress:
+            watch = GoalWatch(progress.hear, progress.prepare, progress.open)
+            report = await _wait(await stretto.goals.drive(id, limits, watch), result)
+        limits = None
+        if report.status != "waiting" or progress.run is None or not can_ask(result):
+            break
+        from stretto.cli.gate import ask_at_gates  # few goals meet a gate
+
+        state = (await stretto.open(progress.run.run_id).history()).state
         try:
-            report = await _wait(goal)
-        except StrettoError:
-            if not result.as_json:
-                say(f"goal {id} is kept; when that is mended: stretto goal resume {id}", err=True)
-            raise
+            if not await ask_at_gates(stretto, progress.run, state, postponed):
+                break
+        except (click.Abort, KeyboardInterrupt):
+            break
     return _print(report, result)
 
 
@@ -301,9 +320,15 @@ def _print(report: GoalReport, result: ResultOptions) -> int:
     return _CODES.get(report.status, FAILED)
 
 
-async def _wait(goal: Goal) -> GoalReport:
-    with stopped_by_signals(goal.halt):
-        return await goal.wait()
+async def _wait(goal: Goal, result: ResultOptions) -> GoalReport:
+    try:
+        with stopped_by_signals(goal.halt):
+            return await goal.wait()
+    except StrettoError:
+        if not result.as_json:
+            resume = f"stretto goal resume {goal.id}"
+            say(f"goal {goal.id} is kept; when that is mended: {resume}", err=True)
+        raise
 
 
 class GoalProgress:
@@ -313,12 +338,25 @@ class GoalProgress:
         self._stretto = stretto
         self._result = result
         self._view = ExitStack()
+        self._said: set[str] = set()
+        self.run: PreparedRun | None = None  # the last one of a workflow
 
     def __enter__(self) -> "GoalProgress":
         return self
 
     def __exit__(self, *error: object) -> None:
         self._view.close()
+
+    def prepare(self, prepared: PreparedRun) -> None:
+        """Warnings, and which model is asked: each once."""
+        self.run = prepared
+        if self._result.as_json or self._result.is_quiet:
+            return
+        texts = [warning.message for warning in prepared.warnings]
+        for text in (*texts, *prepared.notices):
+            if text not in self._said:
+                self._said.add(text)
+                say(text, err=True)
 
     def open(self, plan: Plan) -> Listener:
         self._view.close()
@@ -331,6 +369,8 @@ class GoalProgress:
         if self._result.as_json or self._result.is_quiet:
             return
         match event:
+            case CheckStarted():
+                say(f"verifying by {one_line(goal.spec.verify, 120)}", err=True)
             case IterationStarted():
                 most = goal.limits.iterations
                 say(f"iteration {event.number} of {most}: run {event.run_id}", err=True)
@@ -359,7 +399,10 @@ def _next(report: GoalReport) -> list[str]:
     resume = f"stretto goal resume {report.id}"
     match report.status:
         case "waiting" | "overdue":
-            return [f"stretto report {report.run_id}", f"{resume}  when somebody has decided"]
+            where = f"stretto report {report.run_id}"
+            if report.workflow is None:
+                where = f"stretto chat --resume {report.id}"
+            return [where, f"{resume}  when somebody has decided"]
         case "interrupted" | "stalled" | "unachievable":
             return [resume]
         case "exhausted":

@@ -1,6 +1,7 @@
 """A goal as a value. In: what was asked, and the events so far. Out: how it stands, and the next move.
 
     GoalSpec + events ─fold→ GoalStanding ─next_move→ Verify | Iterate | Conclude
+                                           └goal_report→ GoalReport, for people and programs
 
 No clock, no chance, no file: time enters by the events. An event that begins something is on
 record before it begins, so whoever goes on after a crash knows what may have happened.
@@ -9,7 +10,7 @@ record before it begins, so whoever goes on after a crash knows what may have ha
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, TypeAlias, assert_never
+from typing import Any, Literal, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct, field
@@ -373,3 +374,122 @@ def _exhausted(goal: GoalStanding, done: int) -> Conclude | None:
 
 def _spent(limit: LimitWord, why: str) -> Conclude:
     return Conclude(GoalState.EXHAUSTED, why, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class GoalReport:
+    """How a goal stands: `status` is one of nine words, `state` one of six."""
+
+    id: str
+    text: str
+    verify: str
+    workflow: str | None
+    evidence_input: str | None  # of the workflow; None: the evidence reaches it by no input
+    status: str
+    state: GoalState
+    why: str
+    limit: LimitWord | None  # which one is exhausted
+    history: tuple[GoalIteration, ...]
+    before: str | None  # the evidence of the check before the first iteration
+    usage: Usage
+    worked_seconds: float
+    limits: GoalLimits
+    folder: str
+    made_at: float
+    ended_at: float | None
+    run_id: str | None  # the run in flight
+
+    @property
+    def iterations(self) -> int:
+        return len(self.history)
+
+    @property
+    def is_ok(self) -> bool:
+        return self.state == GoalState.ACHIEVED
+
+    @property
+    def evidence(self) -> str:
+        """Of the last check."""
+        checked = [each.evidence for each in self.history if each.evidence is not None]
+        return checked[-1] if checked else self.before or ""
+
+    def json(self) -> dict[str, Any]:
+        """As `stretto goal show --json` prints it below `goal`."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "verify": self.verify,
+            "workflow": self.workflow,
+            "evidence_input": self.evidence_input,
+            "status": self.status,
+            "state": self.state.value,
+            "why": self.why or None,
+            "limit": self.limit,
+            "iterations": self.iterations,
+            "history": [_entry(each) for each in self.history],
+            "before": self.before,
+            "usage": _usage(self.usage),
+            "worked_seconds": round(self.worked_seconds, 3),
+            "limits": {
+                "iterations": self.limits.iterations,
+                "tokens": self.limits.tokens,
+                "usd": self.limits.usd,
+                "seconds": self.limits.seconds,
+                "stall_after": self.limits.stall_after,
+            },
+            "folder": self.folder,
+            "made_at": self.made_at,
+            "ended_at": self.ended_at,
+            "run_id": self.run_id,
+        }
+
+
+def _entry(each: GoalIteration) -> dict[str, Any]:
+    return {
+        "iteration": each.number,
+        "run_id": each.run_id,
+        "run_status": each.status or None,
+        "met": each.is_met,
+        "evidence": each.evidence,
+        "error": each.error or None,
+        "usage": _usage(each.usage),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "usd": usage.usd,
+        "model_calls": usage.model_calls,
+    }
+
+
+def goal_report(goal: GoalStanding, is_driven: bool) -> GoalReport:
+    spec = goal.spec
+    return GoalReport(
+        goal.id,
+        spec.text,
+        spec.verify,
+        spec.workflow or None,
+        spec.evidence_input or None,
+        goal_word(goal, is_driven),
+        goal.state,
+        goal.why,
+        goal.limit,
+        goal.iterations,
+        goal.before.evidence if goal.before else None,
+        goal.usage,
+        goal.worked_seconds,
+        goal.limits,
+        spec.folder,
+        goal.made_at,
+        goal.ended_at,
+        (goal.in_flight.run_id or None) if goal.in_flight else None,
+    )
+
+
+def goal_word(goal: GoalStanding, is_driven: bool) -> str:
+    if goal.state != GoalState.ACTIVE or is_driven:
+        return goal.state.value
+    return goal.waits or "interrupted"
