@@ -19,6 +19,7 @@ from support.warm_interpreter import can_fork, run_forked
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = (
+    "compare-two",
     "content-pipeline",
     "fix-until-green",
     "iterative-refinement",

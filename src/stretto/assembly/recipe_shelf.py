@@ -34,7 +34,7 @@ class RecipeShelf:
 
     def identity(self, recipe: Recipe) -> str:
         file = recipe.source.file
-        return str(Path(file).resolve()) if file else f"text {recipe.source.digest}"
+        return str(_real(file)) if file else f"text {recipe.source.digest}"
 
     def find(self, named: str, user: Recipe, outermost: Recipe) -> Recipe | Misfit:
         if is_named_as_file(named):
@@ -81,7 +81,15 @@ class RecipeShelf:
 
     def _folder_of(self, recipe: Recipe) -> Path:
         file = recipe.source.file
-        return Path(file).resolve().parent if file else self._project
+        return _real(file).parent if file else self._project
+
+
+def _real(file: str) -> Path:
+    """Where it really is; of a name that leads nowhere, the name."""
+    try:
+        return Path(os.path.realpath(file))
+    except (OSError, ValueError):
+        return Path(file)
 
 
 def is_named_as_file(name: str) -> bool:

@@ -60,13 +60,11 @@ class InnerRecipes:
 
     check: "Callable[[Recipe, InnerRecipes], Checked | Problems]"
     catalog: Catalog
-    way: list[tuple[str, str]] = field(default_factory=list)  # who each is, and its name
-    outermost: Recipe | None = None
+    way: list[Recipe] = field(default_factory=list)  # the outermost one first
     known: dict[str, Checked | Problems] = field(default_factory=dict)
 
     def enter(self, recipe: Recipe) -> None:
-        self.outermost = self.outermost or recipe
-        self.way.append((self._identity(recipe), recipe.name))
+        self.way.append(recipe)
 
     def leave(self) -> None:
         self.way.pop()
@@ -93,7 +91,7 @@ class InnerRecipes:
     def _inner(self, draft: Draft, at: Path, named: str) -> Checked | None:
         recipes = self.catalog.recipes
         found = (
-            recipes.find(named, draft.recipe, self.outermost or draft.recipe)
+            recipes.find(named, draft.recipe, self.way[0])
             if recipes
             else Misfit(
                 "RCP143", f"there is no workflow '{named[:60]}'", "no recipes are known here"
@@ -116,9 +114,9 @@ class InnerRecipes:
         return checked
 
     def _is_refused(self, draft: Draft, at: Path, identity: str, name: str) -> bool:
-        ids = [each for each, _ in self.way]
+        ids = [self._identity(each) for each in self.way]
         if identity in ids:
-            circle = [each for _, each in self.way[ids.index(identity) :]]
+            circle = [each.name for each in self.way[ids.index(identity) :]]
             spelt = " → ".join([*circle, name])
             message = f"a workflow cannot be a step of itself: {spelt}"
             draft.problem_at("RCP144", at, message, "make a recipe of the steps that both need")
