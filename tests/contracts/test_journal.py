@@ -68,6 +68,16 @@ def test_reading_goes_on_after_the_last_event_seen(store: Store) -> None:
     store.run(story)
 
 
+def test_the_first_event_is_read_alone(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        assert await journal.first(RunId("nobody")) is None
+        fence = await journal.lease(RUN, "me", 60)
+        await journal.append(RUN, [started(), fired("a"), fired("b")], fence=fence)
+        assert await journal.first(RUN) == started()
+
+    store.run(story)
+
+
 def test_a_run_that_is_not_known_has_no_events(store: Store) -> None:
     async def story(journal: Journal) -> None:
         assert await journal.read(RunId("nobody")) == []

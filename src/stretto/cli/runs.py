@@ -132,13 +132,28 @@ async def _rows(limit: int, wanted: _Filter) -> tuple[list[_Listed], int, Sequen
                 continue
             if wanted.since is not None and row.started_at < now - wanted.since:
                 continue
-            needs_all = bool(wanted.statuses or wanted.text or wanted.project)
-            if len(found) == limit and not needs_all:
-                more += 1
+            if not await _began_like(runs, row, wanted):
+                continue
+            is_plain = not wanted.statuses or not runs.is_interrupted(row)
+            if len(found) == limit and is_plain:
+                more += not wanted.statuses or row.status in wanted.statuses
             elif (each := await read_run(runs, row, now, wanted)) is not None:
                 more += len(found) == limit
                 found += [each] if len(found) < limit else []
         return found, more, runs.losses()
+
+
+async def _began_like(runs: Runs, row: RunRow, wanted: _Filter) -> bool:
+    """By its first event alone: a filter looks at thousands of runs."""
+    if not (wanted.text or wanted.project):
+        return True
+    started = await runs.started(row.run_id)
+    if started is None:
+        return False
+    if wanted.project and Path(started.project or started.workspace) != wanted.project:
+        return False
+    said = f"{row.run_id} {row.workflow} {json.dumps(started.inputs, ensure_ascii=False)}"
+    return not wanted.text or wanted.text in said.lower()
 
 
 async def read_run(runs: Runs, row: RunRow, now: float, wanted: _Filter = _ALL) -> _Listed | None:
@@ -148,19 +163,14 @@ async def read_run(runs: Runs, row: RunRow, now: float, wanted: _Filter = _ALL) 
     try:
         history = await runs.history(row.run_id)
     except StrettoError:  # one journal that cannot be read must not hide the others
-        is_wanted = not (wanted.text or wanted.project or wanted.statuses)
+        is_wanted = not wanted.statuses
         status = "unreadable" if runs.is_interrupted(row) else row.status
         return _Listed(row, status, "?", "") if is_wanted else None
     status = row.status
     if runs.is_interrupted(row):
         status = run_word(history.state, is_driven=False, now=now)
     started = history.started
-    said = f"{row.run_id} {row.workflow} {json.dumps(started.inputs, ensure_ascii=False)}".lower()
     if wanted.statuses and status not in wanted.statuses:
-        return None
-    if wanted.project and Path(started.project or started.workspace) != wanted.project:
-        return None
-    if wanted.text and wanted.text not in said:
         return None
     cost = cost_of(history.state.usage, _uses(history.state))
     where, trigger = started.project or started.workspace, history.state.trigger

@@ -219,6 +219,11 @@ class Runs:
         """`with_speech`: also what models said piece by piece."""
         return await load(self._store, run_id, with_speech=with_speech)
 
+    async def started(self, run_id: RunId) -> RunStarted | None:
+        """How it began; None: its journal cannot be read that far."""
+        first = await self._store.first(run_id)
+        return first if isinstance(first, RunStarted) else None
+
     def losses(self) -> Sequence[Loss]:
         """What the journal has lost of runs, for as long as its damaged files are kept."""
         return self._store.losses()

@@ -159,6 +159,10 @@ class Journal(Protocol):
         """
         ...
 
+    async def first(self, run_id: RunId) -> Event | UnknownEvent | None:
+        """How a run began, without reading the rest of it."""
+        ...
+
     async def runs(self, limit: int = 50) -> list[RunRow]:
         """The runs that started, newest first."""
         ...

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from stretto.events.codec import decode, encode
+from stretto.events.codec import UnknownEvent, decode, encode
 from stretto.events.model import Event, ModelSpoke, RunEnded, RunResumed, RunStarted
 from stretto.ports.journal import (
     CachedOutput,
@@ -72,6 +72,11 @@ class MemoryJournal:
         rows = enumerate(run.rows[max(after, 0) :], max(after, 0) + 1)
         events = [StoredEvent(seq, decode(row)) for seq, row in rows]
         return [e for e in events if with_speech or not isinstance(e.event, ModelSpoke)]
+
+    async def first(self, run_id: RunId) -> Event | UnknownEvent | None:
+        self._check_open()
+        rows = self._runs.get(run_id, _Run()).rows
+        return decode(rows[0]) if rows else None
 
     async def runs(self, limit: int = 50) -> list[RunRow]:
         self._check_open()

@@ -100,6 +100,9 @@ class SqliteJournal:
     ) -> list[StoredEvent]:
         return await self._in_reader(lambda db: _read(db, run_id, after, with_speech, self._large))
 
+    async def first(self, run_id: RunId) -> Event | UnknownEvent | None:
+        return await self._in_reader(lambda db: _first(db, run_id, self._large))
+
     async def runs(self, limit: int = 50) -> list[RunRow]:
         return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit))
 
@@ -185,6 +188,15 @@ def _read(
         """
     rows = db.execute(sql, (run_id, after))
     return [StoredEvent(seq, _decoded(raw, large)) for seq, raw in rows]
+
+
+def _first(
+    db: sqlite3.Connection, run_id: RunId, large: LargeValues
+) -> Event | UnknownEvent | None:
+    db.text_factory = bytes
+    sql = "SELECT event FROM events WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq = 1"
+    row = db.execute(sql, (run_id,)).fetchone()
+    return _decoded(row[0], large) if row else None
 
 
 def _decoded(raw: bytes, large: LargeValues) -> Event | UnknownEvent:
