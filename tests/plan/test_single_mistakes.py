@@ -315,3 +315,9 @@ def test_a_mistake_in_a_prompt_that_two_steps_share_is_told_once():
         "subagent: worker", "subagent: critic"
     )
     assert problem_of(text).code == "RCP202"
+
+
+@pytest.mark.parametrize("inputs", ["[topic]", "topic", "[{nam: topic}]", "[{name: }]"])
+def test_an_input_that_cannot_be_read_is_one_problem(inputs: str):
+    step = "{id: a, subagent: writer, prompt: '{{inputs.topic}} {{topic}}'}"
+    assert problem_of(f"name: x\ninputs: {inputs}\nsteps:\n  - {step}\n").place.line == 2

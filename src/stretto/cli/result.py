@@ -126,7 +126,7 @@ def _print_long(report: Report, file: Path | None) -> None:
     from stretto.report.markdown import as_markdown
 
     if file is None:
-        say(as_markdown(report))
+        print_rendered(as_markdown(report))
     else:
         write_target(file, as_markdown(report) + "\n")
 

@@ -4,6 +4,7 @@ Templates, expressions and agents are parsed and looked up once, here. What cann
 problem, and the draft goes on without it, so that one mistake does not hide another.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 IN_MAP = frozenset({"item", "index"})
 IN_LOOP = frozenset({"candidate", "feedback", "iteration"})
 NOWHERE: frozenset[str] = frozenset()
+_AN_INPUT = re.compile(r"(?:workflow\.)?(?:inputs|parameters)(?:\[\d+\])?(?:\.name)?")
 EVERYWHERE = IN_MAP | IN_LOOP
 
 
@@ -117,6 +119,10 @@ class Draft:
     @property
     def has_nameless_step(self) -> bool:
         return any(id.startswith("#") for id in self.by_id)
+
+    @property
+    def has_nameless_input(self) -> bool:
+        return any(_AN_INPUT.fullmatch(problem.path) for problem in self.recipe.problems)
 
     def problem_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
         self._add(self._problem(code, self._place(at), at, message, hint), at)

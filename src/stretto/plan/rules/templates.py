@@ -83,8 +83,12 @@ def _check_site(
         return
     for reference in site.located:
         fault = check_reference(reference, here)
-        # An unknown step may well be the one whose id cannot be read.
-        if fault is None or (fault.code == "RCP203" and draft.has_nameless_step):
+        # An unknown step or input may well be the one whose name cannot be read.
+        is_nameless = fault is not None and (
+            (fault.code == "RCP203" and draft.has_nameless_step)
+            or (fault.code in ("RCP202", "RCP207") and draft.has_nameless_input)
+        )
+        if fault is None or is_nameless:
             continue
         # A prompt that two steps share has its fault once.
         key = (site.at, fault.code, fault.offset)
