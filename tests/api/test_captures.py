@@ -61,6 +61,9 @@ def test_a_chat_turn_is_captured_replayed_and_reused_with_other_inputs(
             assert (await w.workflows.capture(chat.id)).recipe.partition("\n")[2] == (
                 captured.recipe.partition("\n")[2]
             ), "the chat has this turn alone"
+            newest = (await w.runs(limit=1))[0].id
+            assert newest in turn.run_ids
+            assert (await w.workflows.capture(newest, name="company-brief")) == captured
             saved = await w.workflows.save(captured.recipe, emitted=True)
             assert (saved.origin, saved.version) == ("emitted", 1)
             assert (await w.workflows.capture(turn.id, name="again")).same_as == "company-brief"

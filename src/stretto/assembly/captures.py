@@ -88,7 +88,7 @@ async def _source(engine: Engine, ids: Sequence[str], given: Mapping[str, str]) 
     words: list[str] = []
     answer, known = "", dict[str, str]()
     for id in dict.fromkeys(ids):
-        turns = await _turns(engine, id)
+        turns = await _turns(engine, id, len(ids) == 1)
         if turns is None:
             history = await _ended(engine, id)
             done += _delegations(history)
@@ -137,16 +137,19 @@ async def _of_draft(engine: Engine, run_id: str) -> CapturedWorkflow | None:
     return await _proven_draft(engine, recipe, history)
 
 
-async def _turns(engine: Engine, id: str) -> "list[tuple[KeptTurn, list[KeptCall]]] | None":
-    """The turns of a chat, or the one turn that is this run; None: it is another run."""
+async def _turns(
+    engine: Engine, id: str, is_alone: bool
+) -> "list[tuple[KeptTurn, list[KeptCall]]] | None":
+    """The turns of a chat, or the one turn that is this run; None: it is another run. One task of a turn
+    that is named alone stands for its turn, since by itself it is no workflow."""
     file = ChatFile(engine.project.settings.home)
     if not file.is_there:
         return None
 
     def read(store: ChatStore) -> "list[tuple[KeptTurn, list[KeptCall]]] | None":
         turn = store.turn_of(id)
-        own = [turn] if turn is not None and turn.run_id == id and turn.kind == "lead" else []
-        found = store.turns(id) or own
+        is_meant = turn is not None and turn.kind == "lead" and (is_alone or turn.run_id == id)
+        found = store.turns(id) or ([turn] if turn is not None and is_meant else [])
         return [(each, store.calls(each.run_id)) for each in found] or None
 
     return await file.use(read)
