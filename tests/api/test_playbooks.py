@@ -66,3 +66,21 @@ def test_what_cannot_be_done_raises_with_a_reason(open_stretto: Open, tmp_path: 
                 await w.playbooks.capture("none", "a")
 
     asyncio.run(main())
+
+
+def test_a_task_that_worked_is_captured_with_its_own_words(open_stretto: Open) -> None:
+    async def main() -> None:
+        async with open_stretto() as w:
+            run = await w.task("writer", "Write a line about looms.")
+            await run.report()
+            kept = await w.playbooks.capture(run.id, "task")
+            assert (kept.name, kept.description) == (
+                "write-line-about-looms", "Write a line about looms.",
+            )  # fmt: skip
+            run = await w.batch(
+                [{"agent": "writer", "prompt": "Praise spindles.", "description": "p"}]
+            )
+            await run.report()
+            assert "Praise spindles." in (await w.playbooks.capture(run.id, "1-p")).body
+
+    asyncio.run(main())

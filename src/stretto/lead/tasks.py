@@ -140,6 +140,17 @@ def batch_inputs(tasks: Sequence[AgentTask]) -> dict[str, Json]:
     }
 
 
+def told_prompt(recipe: str, inputs: Mapping[str, Json], number: int) -> str:
+    """What a person wrote for this step of a task or a batch; empty for a recipe of another name."""
+    if recipe == TASK_NAME:
+        return str(inputs.get("prompt") or "")
+    tasks = inputs.get("tasks")
+    if recipe != BATCH or not isinstance(tasks, list) or number >= len(tasks):
+        return ""
+    task = tasks[number]
+    return str(task.get("prompt") or "") if isinstance(task, dict) else ""
+
+
 def step_ids(tasks: Sequence[AgentTask]) -> list[str]:
     """What whoever watches sees on the cards: `1-products`, or `task-2` without a description."""
     return [_step_id(number, task.description) for number, task in enumerate(tasks, 1)]
