@@ -35,6 +35,7 @@ WRITER = Agent(AgentId("writer"), role="writes", prompt="You write.")
         f"Sure, here it is:\n\n```yml\n{YAML}```\n\nTell me if …",
         f"Look at `x`:\n```\n{YAML}```",
         f"```yaml\n{YAML}",
+        "1. This:\n\n   ```yaml\n   " + YAML.strip().replace("\n", "\n   ") + "\n   ```\n",
         f"Here is the recipe.\n\n{YAML}",
         YAML.replace("\n", "\r\n"),
         DATA,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from textwrap import dedent
 from typing import Any
 
 from stretto.documents.yaml_form import yaml_form
@@ -209,7 +210,8 @@ def recipe_text(answer: Json) -> str:
 def _bodies(answer: str) -> Iterator[str]:
     """Where a recipe may be: in a fence, else in all of it, else from its first key on."""
     answer = answer.replace("\r\n", "\n")
-    yield from (fence[2] for fence in islice(_FENCE.finditer(answer), _MOST_FENCES))
+    # A fence may stand in a list, where all of its lines are indented.
+    yield from (dedent(fence[2]) for fence in islice(_FENCE.finditer(answer), _MOST_FENCES))
     # The last fence of an answer that was cut off is never closed.
     whole = _OPEN_FENCE.sub("", answer)
     if whole.lstrip().startswith("{"):
