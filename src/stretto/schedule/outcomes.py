@@ -187,7 +187,7 @@ def _abort(transition: Transition, step: StepState, failure: FailureReason) -> N
     if holder is None:
         stop_run(transition, RunStatus.FAILED, said)
     elif holder.status is StepStatus.RUNNING:
-        # What no model and no retry can mend would meet the steps after it too.
+        # What no model and no retry can fix would meet the steps after it too.
         policy = "abort" if failure.kind == "permanent" else holder.planned.on_failure
         fail(transition, holder, FailureReason(failure.kind, said), policy)
 

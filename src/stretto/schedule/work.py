@@ -225,7 +225,7 @@ def _match_case(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | 
 
 
 MAX_ITERATIONS_REACHED = "max iterations reached"
-# What the producer of a loop is given besides its text, before there is anything to mend.
+# What the producer of a loop is given besides its text, before there is anything to fix.
 FIRST_ROUND: Mapping[str, Json] = {"candidate": None, "feedback": None, "iteration": 1}
 
 
