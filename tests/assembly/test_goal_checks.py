@@ -341,3 +341,7 @@ def test_a_file_outside_the_workspace_is_read_only_where_a_person_named_it(tmp_p
     spec = f"data:{tmp_path}/outside.json#a == 1"
     assert check(work, spec).is_met
     assert check(work, spec, by_person=False).cannot_run
+    (work / "link.json").symlink_to(tmp_path / "outside.json")
+    assert check(work, "data:link.json#a == 1", by_person=False).cannot_run
+    (work / ".env").write_text("KEY=1")
+    assert check(work, "data:.env#value contains 'KEY'", by_person=False).cannot_run

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.goals.goal import GoalEnded, GoalSpec, GoalState, IterationStarted
 from stretto.goals.store import LEASE_SECONDS, GoalFenced, GoalLeased, GoalOwner, GoalStore
-from stretto.problems.errors import NotFound, StrettoError
+from stretto.problems.errors import NotFound, PlanNotAccepted, StrettoError
 
 
 class Time:
@@ -28,7 +28,7 @@ def opened(tmp_path: Path, time: Time) -> Callable[..., GoalStore]:
     def make(
         name: str = "one", boot: str = "boot", dead: frozenset[str] = frozenset()
     ) -> GoalStore:
-        owner = GoalOwner(name, lambda each: each in dead, boot, time, time)
+        owner = GoalOwner(name, lambda each: each in dead, boot, time, time, lambda: b"secret")
         return GoalStore.open(tmp_path / "goals.db", owner)
 
     return make
@@ -93,6 +93,17 @@ def test_a_renewed_lease_lasts_and_tells_who_wants_it_cleared(
     one.append("g", fence, GoalEnded(0, 0, GoalState.CLEARED))
     assert one.renew("g", fence, 2.0) is None
     assert two.get("g").standing.state == GoalState.CLEARED
+
+
+def test_a_goal_that_was_changed_behind_our_back_is_not_driven(
+    opened: Callable[..., GoalStore],
+) -> None:
+    store = opened()
+    store.add("g", SPEC, 0.0)
+    store.check_seal("g")
+    store._db.execute("UPDATE goals SET spec = replace(spec, 'command:true', 'command:rm -r .')")
+    with pytest.raises(PlanNotAccepted, match="changed since"):
+        store.check_seal("g")
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path, opened: Callable[..., GoalStore]) -> None:

@@ -44,6 +44,7 @@ from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed, shorten, show_json
 from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json
+from stretto.workspaces.protected import is_secret
 
 if TYPE_CHECKING:
     from stretto.adapters.tools.web_client import Page
@@ -263,8 +264,12 @@ class Checks:
     def _place(self, written: str) -> Path:
         root = self._project.settings.project.resolve()
         place = (root / Path(written).expanduser()).resolve()
-        if not self._is_asked_by_person and not place.is_relative_to(root):
+        if self._is_asked_by_person:
+            return place
+        if not place.is_relative_to(root):
             raise CannotVerify(f"{written} is outside the workspace, and no person named it")
+        if is_secret(place.relative_to(root).parts):
+            raise CannotVerify(f"{written} holds keys by its name, and no person named it")
         return place
 
     async def _fetch(self, address: str, seconds: float) -> "Page":

@@ -574,6 +574,7 @@ class Goals:
         self, id: str, journal: "_LeasedGoal", limits: GoalLimits | None
     ) -> GoalStanding:
         """How a leased goal stands; one that has ended, or has other limits now, is opened again."""
+        await self._with(lambda store: store.check_seal(id))
         stored = await self._with(lambda store: store.get(id))
         goal = stored.standing
         worked = max(stored.worked, goal.worked_seconds)
@@ -632,10 +633,19 @@ class Goals:
 
     def _open_store(self) -> GoalStore:
         from stretto.adapters.clock import boot_name, elapsed
+        from stretto.config.home import user_secret
         from stretto.processes.identity import is_dead, name_of_this_process
 
-        owner = GoalOwner(name_of_this_process(), is_dead, boot_name(), elapsed, self._engine.now)
-        return GoalStore.open(self._engine.project.settings.home / "goals.db", owner)
+        home = self._engine.project.settings.home
+        owner = GoalOwner(
+            name_of_this_process(),
+            is_dead,
+            boot_name(),
+            elapsed,
+            self._engine.now,
+            lambda: user_secret(home),
+        )
+        return GoalStore.open(home / "goals.db", owner)
 
 
 def _report(stored: StoredGoal) -> GoalReport:

@@ -4,9 +4,11 @@ Every change is one transaction and is durable when the call returns. Who drives
 it; every append shows the fence of its lease, so that of two processes one alone goes on.
 """
 
+import hmac
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,7 +26,7 @@ from stretto.goals.goal import (
     fold,
 )
 from stretto.ports.journal import Fenced, Leased
-from stretto.problems.errors import NotFound, StrettoError
+from stretto.problems.errors import NotFound, PlanNotAccepted, StrettoError
 from stretto.text.short import did_you_mean
 
 LEASE_SECONDS = 30.0
@@ -51,6 +53,8 @@ _MIGRATIONS = (
         PRIMARY KEY (goal, seq)
     ) STRICT, WITHOUT ROWID
     """,
+    # Of the spec: a goal holds a command that a person has named, and nobody else may put one there.
+    "ALTER TABLE goals ADD COLUMN seal TEXT NOT NULL DEFAULT ''",
 )
 _LEASE = "owner, boot, leased_until, renewed_at"
 _DAMAGED = "keep a copy of it, then move it away: the goals in it are lost, their runs are not"
@@ -87,6 +91,7 @@ class GoalOwner:
     boot: str  # clocks of two boots cannot be compared
     elapsed: Callable[[], float]
     now: Callable[[], float]
+    secret: Callable[[], bytes]  # with which specs are sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +120,22 @@ class GoalStore:
         self._db.close()
 
     def add(self, id: str, spec: GoalSpec, made_at: float) -> None:
+        written = encode_goal(spec)
         with changed(self._db, "the goals"):
             self._db.execute(
-                "INSERT INTO goals VALUES (?, ?, ?, ?, 0, 0, NULL, '', 0, 0, NULL)",
-                (id, made_at, encode_goal(spec), GoalState.ACTIVE),
+                "INSERT INTO goals VALUES (?, ?, ?, ?, 0, 0, NULL, '', 0, 0, NULL, ?)",
+                (id, made_at, written, GoalState.ACTIVE, self._seal(id, written)),
             )
+
+    def check_seal(self, id: str) -> None:
+        """Raises PlanNotAccepted where the goal is not as it was set: it may hold any command."""
+        for spec, seal in self._read("SELECT spec, seal FROM goals WHERE id = ?", (id,)):
+            if not hmac.compare_digest(seal, self._seal(id, spec)):
+                hint = f"read it (stretto goal show {id}), then set it again"
+                raise PlanNotAccepted(f"goal {id} was changed since it was set", hint=hint)
+
+    def _seal(self, id: str, spec: str) -> str:
+        return hmac.new(self._owner.secret(), f"goal {id}\n{spec}".encode(), sha256).hexdigest()
 
     def ids(self) -> list[str]:
         """Newest first."""
