@@ -190,6 +190,7 @@ steps:
     run_id = report_of(said)["run_id"]
     patch = stretto(folder, "diff", run_id, "sub/make", env=env)
     assert "+note" in patch.out
+    assert [each.name for each in (tmp_path / "home/workspaces" / run_id).iterdir()] == ["sub+make"]
     assert stretto(folder, "apply", run_id, "sub/make", env=env).code == 0
     assert (folder / "out/note").read_text() == "note"
 
@@ -260,3 +261,25 @@ def test_a_recipe_of_an_untrusted_folder_is_not_replaced_by_another_of_its_name(
     by_file = "name: outer\nsteps: [{id: sub, workflow: workflows/research-and-brief.yaml}]"
     write(folder, "outer.yaml", by_file)
     assert stretto(folder, "validate", "outer.yaml", env=env).code == 0
+
+
+def test_a_users_own_recipe_uses_none_of_an_untrusted_folder(tmp_path: Path) -> None:
+    folder, home = tmp_path / "project", tmp_path / "home"
+    write(
+        folder,
+        "workflows/helper.yaml",
+        "name: helper\nsteps: [{id: a, subagent: writer, prompt: x}]",
+    )
+    write(home, "workflows/mine.yaml", "name: mine\nsteps: [{id: sub, workflow: helper}]")
+    env = {"STRETTO_HOME": str(home), "STRETTO_TRUST": ""}
+    said = stretto(folder, "plan", "mine", env=env)
+    assert said.code == 2
+    assert "which you have not trusted" in said.out + said.err
+    assert stretto(folder, "plan", "mine", env={**env, "STRETTO_TRUST": "1"}).code == 0
+
+
+def test_a_workflow_is_named_and_not_computed(tmp_path: Path) -> None:
+    text = "name: o\ninputs: {w: {}}\nsteps: [{id: s, workflow: '{{inputs.w}}'}]"
+    write(tmp_path, "o.yaml", text)
+    (problem,) = problems(tmp_path, "o.yaml")
+    assert problem["message"].startswith("'workflow' has no templates")

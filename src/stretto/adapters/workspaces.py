@@ -12,6 +12,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from stretto.config.home import make_private
@@ -67,6 +68,7 @@ from stretto.workspaces.transaction import merge_back
 
 _TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"
 _MOST_WARNINGS = 20  # of one step
+_LONGEST_NAME = 200  # of a step's folder, in characters, which are bytes there
 # Of a change, in the journal and in prompts. All of it is in the artifact.
 _LONGEST_DIFF = 100_000
 _MOST_PATHS = 1_000
@@ -168,7 +170,7 @@ class LocalWorkspaces:
         return tuple(Undone(each.disturbed, str(each.kept)) for each in recovered if each.disturbed)
 
     def artifact(self, run_id: str, step: str) -> Path:
-        return self._home / "workspaces" / run_id / step / "change"
+        return self._folder(run_id, step) / "change"
 
     def _open(self, copy: WorkspaceCopy) -> Path:
         home = self._copy(copy)
@@ -239,7 +241,7 @@ class LocalWorkspaces:
         return True
 
     def _note(self, run_id: str, step: str) -> Path:
-        return self._home / "workspaces" / run_id / step / "written.json"
+        return self._folder(run_id, step) / "written.json"
 
     def _earlier(self, copy: WorkspaceCopy, terms: MergeTerms) -> ChangeSet | None:
         """The change of the run that the answer comes from, wherever the step stood in it."""
@@ -328,7 +330,15 @@ class LocalWorkspaces:
         return {run: folders for run, folders in found.items() if folders}
 
     def _copy(self, copy: WorkspaceCopy, kind: str = "copy") -> Path:
-        return self._home / "workspaces" / copy.run_id / copy.step / f"{kind}-{copy.number}"
+        return self._folder(copy.run_id, copy.step) / f"{kind}-{copy.number}"
+
+    def _folder(self, run_id: str, step: str) -> Path:
+        """One level below the run, also for a step of a workflow step: `outer/inner` is `outer+inner`,
+        which no other step is called. A name that no file system takes is shortened."""
+        name = step.replace("/", "+")
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[:_LONGEST_NAME]}+{sha256(name.encode()).hexdigest()[:16]}"
+        return self._home / "workspaces" / run_id / name
 
     @property
     def _trash(self) -> Path:

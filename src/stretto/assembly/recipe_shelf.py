@@ -29,6 +29,9 @@ class RecipeShelf:
     ) -> None:
         self._limits = settings.limits
         self._project = settings.project.resolve()
+        # A folder other than the usual one was named by the user or by trusted settings.
+        is_users_choice = settings.workflows_dir != settings.project / "workflows"
+        self._is_trusted = settings.may_shadow or is_users_choice
         self._workflows = workflows
         self._shown = shown
 
@@ -55,6 +58,11 @@ class RecipeShelf:
                 f"'{name}' would run in its place"
             )
             return Misfit(_CODE, message, "stretto trust, or name the file")
+        if entry.layer == "project" and not is_of_project and not self._is_trusted:
+            message = (
+                f"'{name}' is a recipe of {self._shown(self._project)}, which you have not trusted"
+            )
+            return Misfit(_CODE, message, "read it, then: stretto trust")
         return entry.recipe
 
     def _file(self, written: str, user: Recipe, outermost: Recipe) -> Recipe | Misfit:

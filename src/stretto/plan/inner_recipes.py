@@ -77,7 +77,8 @@ class InnerRecipes:
             if not isinstance(use, RecipeUse) or use.named is None:
                 continue
             _check_step(draft, step)
-            inner = self._inner(draft, (*step.at, "workflow"), use.named)
+            at = (*step.at, "workflow")
+            inner = None if draft.has_problem_below(at) else self._inner(draft, at, use.named)
             if inner is not None:
                 _check_given(draft, step, use, inner)
                 found.setdefault(step.id, inner)
@@ -89,6 +90,11 @@ class InnerRecipes:
         return recipes.identity(recipe) if recipes else recipe.source.digest
 
     def _inner(self, draft: Draft, at: Path, named: str) -> Checked | None:
+        if "{{" in named:
+            message = "'workflow' has no templates: its steps must be known before the run"
+            hint = "write a step for each workflow, and choose one with condition: or switch:"
+            draft.problem_at("RCP143", at, message, hint)
+            return None
         recipes = self.catalog.recipes
         found = (
             recipes.find(named, draft.recipe, self.way[0])

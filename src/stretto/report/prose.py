@@ -198,7 +198,8 @@ def _failure(plan: Plan, step: PlannedStep) -> str:
         words.append(f"it is tried {brief.retry.max_attempts} times")
     if brief is not None and brief.fallback:
         words.append(f"{plan.agents[brief.fallback].name} takes over")
-    words.append(_POLICIES[step.on_failure])
+    is_inner_end = step.on_failure == "abort" and step.inside is not None
+    words.append(f"{step.inside} fails" if is_inner_end else _POLICIES[step.on_failure])
     return f"If it fails, {', then '.join(words)}."
 
 
