@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from stretto.assembly.run import Run as Run
     from stretto.assembly.saved_workflows import SavedWorkflows as SavedWorkflows
     from stretto.assembly.stretto import RunSummary as RunSummary, Stretto as Stretto, run as run
+    from stretto.assembly.triggers import AddedWebhook as AddedWebhook, Triggers as Triggers
     from stretto.assembly.views import DryRun as DryRun, RunReport as RunReport
     from stretto.events.model import (
         ApprovalRequested as ApprovalRequested,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
         Issue as Issue,
         StepReport as StepReport,
     )
+    from stretto.triggers.trigger import Trigger as Trigger, TriggerFire as TriggerFire
     from stretto.vocabulary.json_value import Json as Json
     from stretto.vocabulary.usage import Usage as Usage
 
@@ -126,6 +128,7 @@ _PLACES = {
     "assembly.run": ("Run",),
     "assembly.saved_workflows": ("SavedWorkflows",),
     "assembly.stretto": ("RunSummary", "Stretto", "run"),
+    "assembly.triggers": ("AddedWebhook", "Triggers"),
     "assembly.views": ("DryRun", "RunReport"),
     "events.model": (
         *("ApprovalRequested", "Approved", "AttemptCancelled", "AttemptFailed", "AttemptStarted"),
@@ -150,6 +153,7 @@ _PLACES = {
     "registry.saved_recipe": ("SavedRecipe",),
     "registry.versions": ("RecipeVersion",),
     "report.model": ("AttemptReport", "ChangesReport", "Issue", "StepReport"),
+    "triggers.trigger": ("Trigger", "TriggerFire"),
     "vocabulary.usage": ("Usage",),
     "vocabulary.json_value": ("Json",),
 }

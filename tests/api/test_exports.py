@@ -19,10 +19,10 @@ TimerFired ToolEnded ToolStarted"""
 ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""
-OTHERS = """AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey CapturedWorkflow ChangesReport
+OTHERS = """AddedWebhook AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey CapturedWorkflow ChangesReport
 Chat ChatCall ChatEvent ChatSummary ChatTurn CurationStep
 DraftedRecipe DryRun FoundPlaybook FunctionTool Goal GoalIteration GoalLimits GoalReport Goals Issue Json ListedWorkflow PathNote Place Playbook Playbooks Problem RecipeSource RecipeVersion
-Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport Stretto Usage
+Run RunReport RunSummary SavedRecipe SavedWorkflows StepChange StepReport Stretto Trigger TriggerFire Triggers Usage
 __version__ run tool"""
 
 
@@ -172,7 +172,7 @@ def test_nothing_but_what_is_documented_is_public() -> None:
 
     assert public(stretto.Stretto) == {
         *("batch", "chat", "chats", "close", "draft", "goals", "open", "plan", "playbooks", "runs"),
-        *("start", "task", "validate", "workflows"),
+        *("start", "task", "triggers", "validate", "workflows"),
     }
     assert public(stretto.Run) == {
         *("apply", "approve", "cancel", "diff", "events", "fork", "id", "notices", "reject"),

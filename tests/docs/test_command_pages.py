@@ -26,15 +26,17 @@ draft: |
 """
 
 
-@pytest.mark.parametrize(
-    "page", ["chat.md", "delegation.md", "drafts.md", "goals.md", "mcp-server.md"]
-)
+PAGES = ("chat", "delegation", "drafts", "goals", "mcp-server", "triggers")
+
+
+@pytest.mark.parametrize("page", [f"{name}.md" for name in PAGES])
 def test_every_command_prints_what_the_page_says(page: str, tmp_path: Path) -> None:
     text = SCRIPT.replace("DEFAULT", DEFAULTS.get(page, "A line about looms."))
     (tmp_path / "script.yaml").write_text(text, encoding="utf-8")
     ran = 0
     for block in blocks_of(DOCS / page):
         if block.mark:
+            (tmp_path / block.mark).parent.mkdir(exist_ok=True)
             (tmp_path / block.mark).write_text(block.text, encoding="utf-8")
         elif block.language == "console":
             for command, shown in commands_of(block):

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from stretto.assembly.goals import Goals
     from stretto.assembly.playbooks import Playbooks
     from stretto.assembly.saved_workflows import SavedWorkflows
+    from stretto.assembly.triggers import Triggers
     from stretto.assembly.views import DryRun, RunReport
     from stretto.execution.driver import Listener
     from stretto.execution.runs import Runs
@@ -140,6 +141,13 @@ class Stretto:
         from stretto.assembly.playbooks import Playbooks
 
         return Playbooks(self._engine)
+
+    @property
+    def triggers(self) -> "Triggers":
+        """What starts runs by itself: schedules, webhooks, watched folders."""
+        from stretto.assembly.triggers import Triggers
+
+        return Triggers(self._engine, self._launch, self._open)
 
     @property
     def workflows(self) -> "SavedWorkflows":

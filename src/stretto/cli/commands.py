@@ -49,6 +49,7 @@ GROUPS = {
     "Serve others": {
         "serve": "Serve the HTTP API and the console; tokens for others.",
         "mcp": "Serve MCP on stdin and stdout, for other agents.",
+        "schedule": "Start workflows by themselves: at times, by webhooks, for files.",
     },
     "Set up this machine": {
         "doctor": "Report what this machine has and lacks; test the engine here.",
@@ -178,6 +179,12 @@ EXAMPLES = {
     "serve": (
         "stretto serve --port 0",
         "stretto serve token add ada --role operator",
+    ),
+    "schedule": (
+        'stretto schedule add nightly digest --cron "0 2 * * *" --zone Europe/Berlin',
+        "stretto schedule add issues triage --webhook --map title={{body.issue.title}}",
+        "stretto schedule add inbox summarize --watch inbox --input-for-file file",
+        "stretto schedule next nightly",
     ),
     "mcp": (
         "stretto mcp",

@@ -50,6 +50,9 @@ _VALUES = {
 }
 _CHOICES = {
     "models": ("list", "pull", "use", "test"),
+    "schedule": (
+        *("add", "list", "show", "next", "pause", "resume", "remove", "rotate", "run-now", "run"),
+    ),
     "agents": ("list", "show", "check"),
     "serve": ("token", "link"),
     "chat": "--approve --budget --help --json --list --model --permission --print --quiet --reason --reject --resume",
@@ -124,6 +127,7 @@ OPTIONS = {
     "reject": "--accept-plan --help --json --model --no-resume --reason",
     "apply": "--allow-removals --allow-secrets --dry-run --help --json --ours --resolved --theirs --unfinished",
     "doctor": "--help --json --model --real --smoke",
+    "schedule": "--help",
     "mcp": "--help --model --no-approvals --permission",
     "models": "--help",
     "agents": "--help",
@@ -144,6 +148,9 @@ OPTIONS = {
     "playbooks audit": "--help --json --limit",
     "playbooks curate": "--dry-run --help --json",
     "playbooks search": "--help --json --limit",
+    "schedule add": "--cron --existing --help --input --input-for-file --input-json --json --map --missed --overlap --pattern --permission --settle --watch --webhook --zone",
+    "schedule next": "--count --help --json",
+    "schedule show": "--help --json --limit",
 }
 _SCRIPTS = {
     "bash": """\

@@ -231,6 +231,9 @@ class Runs:
     async def events(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
         return await self._store.read(run_id, after)
 
+    async def row(self, run_id: RunId) -> RunRow | None:
+        return await self._store.run(run_id)
+
     async def is_known(self, run_id: RunId) -> bool:
         return await self._store.run(run_id) is not None
 

@@ -1,0 +1,328 @@
+"""`stretto schedule`: what starts runs by itself. Schedules, webhooks, watched folders."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import click
+
+from stretto.assembly.request import RunRequest
+from stretto.cli.agents import FlagsAnywhere
+from stretto.cli.foreground import INTERRUPTED, OpenStretto, drive, prepare
+from stretto.cli.inputs import given_inputs, input_options
+from stretto.cli.options import json_option, permission_option
+from stretto.cli.result import ResultOptions
+from stretto.cli.terminal import columns, print_json, say
+from stretto.problems.errors import InvalidUsage
+from stretto.report.json_form import iso
+from stretto.text.visible import one_line
+from stretto.triggers.cron import MISSED, OVERLAP
+from stretto.triggers.trigger import Trigger, TriggerFire, fire_as_json, trigger_as_json
+from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.ids import RunId
+
+if TYPE_CHECKING:
+    from stretto.assembly.triggers import AddedWebhook, Triggers
+
+_T = TypeVar("_T")
+
+
+@click.group("schedule", cls=FlagsAnywhere)
+def command() -> None:
+    """Start workflows by themselves: at certain times, when somebody posts to a webhook, or for each
+    file that comes into a folder.
+
+    They fire while stretto serve runs, or stretto schedule run. Every command takes --json.
+    """
+
+
+@command.command("add")
+@click.argument("name")
+@click.argument("workflow")
+@click.option("--cron", metavar="EXPR", help="At these times: minute hour day month weekday.")
+@click.option("--zone", default="UTC", help="By the clock of this time zone; UTC.")
+@click.option("--webhook", "is_webhook", is_flag=True, help="When somebody posts to its address.")
+@click.option(
+    "--map", "mapped", multiple=True, metavar="INPUT=TEMPLATE", help="From the body: {{body.x}}."
+)
+@click.option("--watch", metavar="FOLDER", help="For each file that comes into it, or changes.")
+@click.option("--input-for-file", metavar="INPUT", help="The input that gets the file's path.")
+@click.option("--pattern", default="*", help="Only files with such names; '*'.")
+@click.option("--settle", default="2s", help="How long a file must stay as it is; 2s.")
+@click.option("--existing", is_flag=True, help="Files that are there now count too.")
+@click.option("--missed", type=click.Choice(MISSED), help="Fires that nobody served; once.")
+@click.option("--overlap", type=click.Choice(OVERLAP), help="While its last run goes on.")
+@permission_option
+@input_options
+@json_option
+def add(
+    name: str,
+    workflow: str,
+    pairs: tuple[str, ...],
+    input_json: str | None,
+    as_json: bool,
+    **said: Any,
+) -> None:
+    """Add one: with --cron, --webhook or --watch. WORKFLOW is a saved one."""
+    if sum((said["cron"] is not None, said["is_webhook"], said["watch"] is not None)) != 1:
+        raise InvalidUsage(
+            "say when: one of --cron, --webhook and --watch",
+            hint='stretto schedule add nightly digest --cron "0 2 * * *" --zone Europe/Berlin',
+        )
+    inputs = given_inputs(pairs, input_json)
+    common: dict[str, Any] = {"inputs": inputs, **_said(said, "permission", "overlap")}
+
+    async def work(triggers: "Triggers") -> "Trigger | AddedWebhook":
+        if said["cron"] is not None:
+            more = _said(said, "zone", "missed")
+            return await triggers.add_schedule(name, workflow, said["cron"], **common, **more)
+        if said["is_webhook"]:
+            mapping = _mapping(said["mapped"])
+            return await triggers.add_webhook(name, workflow, mapping=mapping, **common)
+        if said["input_for_file"] is None:
+            hint = "--input-for-file names the input that gets the file's path"
+            raise InvalidUsage("--watch needs --input-for-file", hint=hint)
+        more = _said(said, "pattern", "existing")
+        more |= {"input": said["input_for_file"], "settle_seconds": _seconds(said["settle"])}
+        return await triggers.add_folder(name, workflow, said["watch"], **common, **more)
+
+    _print_added(_do(work), as_json)
+
+
+def _said(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Those that were given; the others have defaults of their own."""
+    return {name: options[name] for name in names if options[name] is not None}
+
+
+def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, template = pair.partition("=")
+        if not equals or not name.strip():
+            raise InvalidUsage(f"'{pair}' maps nothing", hint="--map topic='{{body.title}}'")
+        found[name.strip()] = template
+    return found
+
+
+def _seconds(written: str) -> float:
+    seconds = parse_duration(written)
+    if seconds is None:
+        raise InvalidUsage(f"--settle {written} is no duration", hint="such as 2s or 500ms")
+    return seconds
+
+
+def _print_added(added: "Trigger | AddedWebhook", as_json: bool) -> None:
+    trigger = added if isinstance(added, Trigger) else added.trigger
+    secret = {} if isinstance(added, Trigger) else {"secret": added.secret}
+    if as_json:
+        print_json({"ok": True, "schedule": trigger_as_json(trigger), **secret})
+        return
+    say(f"{trigger.name}: {_when(trigger)}, {trigger.workflow}")
+    if secret:
+        say(f"  address  /hooks/{trigger.hook} of stretto serve")
+        say(f"  secret   {secret['secret']}")
+        say("  The secret is shown this once: give it to the sender, who signs with it.")
+
+
+@command.command("list")
+@json_option
+def list_triggers(as_json: bool) -> None:
+    """List all of this project."""
+
+    async def work(triggers: "Triggers") -> list[tuple[Trigger, float | None]]:
+        found = []
+        for each in await triggers.list():
+            coming = await triggers.next(each.name, 1)
+            found.append((each, coming[0] if coming else None))
+        return found
+
+    found = _do(work)
+    if as_json:
+        rows = [{**trigger_as_json(each), "next_at": iso(at)} for each, at in found]
+        print_json({"ok": True, "schedules": rows})
+        return
+    if not found:
+        say('There is none. stretto schedule add NAME WORKFLOW --cron "0 2 * * *" adds one.')
+        return
+    head = ("NAME", "WHEN", "WORKFLOW", "NEXT")
+    cells = [
+        (
+            each.name,
+            _when(each),
+            each.workflow,
+            "paused" if each.is_paused else _local(at, each.zone) if at is not None else "-",
+        )
+        for each, at in found
+    ]
+    say("\n".join(columns([head, *cells])))
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--limit", default=20, type=click.IntRange(1, 10_000), help="How many fires; 20.")
+@json_option
+def show(name: str, limit: int, as_json: bool) -> None:
+    """Show one, and what it has fired."""
+
+    async def work(triggers: "Triggers") -> tuple[Trigger, tuple[TriggerFire, ...]]:
+        return await triggers.show(name), await triggers.fires(name, limit)
+
+    trigger, fires = _do(work)
+    if as_json:
+        shown = [fire_as_json(each) for each in fires]
+        print_json({"ok": True, "schedule": trigger_as_json(trigger), "fires": shown})
+        return
+    pairs = {
+        "name": trigger.name,
+        "when": _when(trigger),
+        "workflow": trigger.workflow,
+        "inputs": ", ".join(f"{key}={value}" for key, value in trigger.inputs.items()),
+        "mapping": ", ".join(f"{key}={value}" for key, value in trigger.mapping.items()),
+        "missed": trigger.missed if trigger.kind == "schedule" else "",
+        "overlap": trigger.overlap,
+        "paused": "yes" if trigger.is_paused else "",
+    }
+    say("\n".join(columns([(key, one_line(value, 200)) for key, value in pairs.items() if value])))
+    if fires:
+        cells = [
+            (_local(each.due_at, trigger.zone), each.status, each.run_id, one_line(each.why, 120))
+            for each in fires
+        ]
+        say("\n" + "\n".join(columns([("DUE", "STATUS", "RUN", "WHY"), *cells])))
+
+
+@command.command("next")
+@click.argument("name")
+@click.option("--count", default=5, type=click.IntRange(1, 1000), help="How many; 5.")
+@json_option
+def show_next(name: str, count: int, as_json: bool) -> None:
+    """Show when a schedule fires next."""
+
+    async def work(triggers: "Triggers") -> tuple[Trigger, tuple[float, ...]]:
+        return await triggers.show(name), await triggers.next(name, count)
+
+    trigger, moments = _do(work)
+    if as_json:
+        print_json({"ok": True, "name": name, "next": [_local(at, trigger.zone) for at in moments]})
+    elif not moments:
+        say("it is paused" if trigger.is_paused else f"a {trigger.kind} fires when something comes")
+    for at in () if as_json else moments:
+        say(_local(at, trigger.zone))
+
+
+@command.command("pause")
+@click.argument("name")
+@json_option
+def pause(name: str, as_json: bool) -> None:
+    """Fire no more until it is resumed."""
+    _print_done(_do(lambda triggers: triggers.pause(name)), "paused", as_json)
+
+
+@command.command("resume")
+@click.argument("name")
+@json_option
+def resume(name: str, as_json: bool) -> None:
+    """Fire again, from now on."""
+    _print_done(_do(lambda triggers: triggers.resume(name)), "resumed", as_json)
+
+
+@command.command("remove")
+@click.argument("name")
+@json_option
+def remove(name: str, as_json: bool) -> None:
+    """Remove it. The runs that it has started stay."""
+    _do(lambda triggers: triggers.remove(name))
+    if as_json:
+        print_json({"ok": True, "name": name})
+    else:
+        say(f"{name}: removed")
+
+
+@command.command("rotate")
+@click.argument("name")
+@json_option
+def rotate(name: str, as_json: bool) -> None:
+    """Give a webhook a new secret; the old one counts no more."""
+    _print_added(_do(lambda triggers: triggers.rotate(name)), as_json)
+
+
+@command.command("run-now")
+@click.argument("name")
+@json_option
+def run_now(name: str, as_json: bool) -> int:
+    """Run its workflow now, here, with its inputs."""
+    return asyncio.run(_run_now(name, ResultOptions(as_json)))
+
+
+async def _run_now(name: str, result: ResultOptions) -> int:
+    async with OpenStretto() as stretto:
+        fire = await stretto.triggers.fire(name, is_started_here=True)
+        trigger = await stretto.triggers.show(name)
+        request = RunRequest(
+            trigger.workflow,
+            trigger.inputs,
+            permission=trigger.permission,
+            run_id=RunId(fire.run_id),
+            trigger=f"{trigger.kind} {trigger.name}",
+        )
+        prepared = await prepare(stretto, request, result)
+        return await drive(stretto, prepared, result)
+
+
+@command.command("run")
+@json_option
+def run(as_json: bool) -> int:
+    """Fire here, in the foreground, until Ctrl-C; stretto serve does the same beside HTTP."""
+    return asyncio.run(_serve(as_json))
+
+
+async def _serve(as_json: bool) -> int:
+    def tell(fire: TriggerFire) -> None:
+        if as_json:
+            print_json(fire_as_json(fire))
+        else:
+            why = f": {one_line(fire.why, 300)}" if fire.why else ""
+            say(f"{fire.kind} {fire.trigger}: run {fire.run_id} {fire.status}{why}")
+
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stopped.set)
+    async with OpenStretto() as stretto:
+        serving = asyncio.create_task(stretto.triggers.serve(tell))
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        serving.cancel()
+        await asyncio.wait([serving])
+    return INTERRUPTED
+
+
+def _do(work: "Callable[[Triggers], Awaitable[_T]]") -> _T:
+    async def main() -> _T:
+        async with OpenStretto() as stretto:
+            return await work(stretto.triggers)
+
+    return asyncio.run(main())
+
+
+def _print_done(trigger: Trigger, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"ok": True, "schedule": trigger_as_json(trigger)})
+    else:
+        say(f"{trigger.name}: {done}")
+
+
+def _when(trigger: Trigger) -> str:
+    if trigger.kind == "schedule":
+        return f"{trigger.cron} {trigger.zone}"
+    return f"watches {trigger.folder}" if trigger.kind == "folder" else "webhook"
+
+
+def _local(at: float, zone: str) -> str:
+    return datetime.fromtimestamp(at, ZoneInfo(zone)).isoformat(timespec="seconds")

@@ -1,0 +1,196 @@
+"""When a cron schedule fires. In: an expression, a time zone, a moment. Out: moments. No clock is read.
+
+Five fields, as people write them for the clock on their wall. Where that clock is set (DST):
+
+- a time that the clock skips fires when the clock has moved on, once, whatever else it skipped;
+- a time that the clock shows twice fires the first time only, unless the schedule fires in every hour:
+  then every hour that passes is one of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from itertools import takewhile
+from zoneinfo import ZoneInfo
+
+from stretto.problems.errors import InvalidUsage, NotReady
+from stretto.text.short import did_you_mean
+
+MISSED = ("skip", "once", "all")
+OVERLAP = ("skip", "queue", "cancel-previous", "allow")
+GRACE_SECONDS = 60.0  # after which a fire counts as missed
+MOST_MADE_UP = 24  # missed fires that `all` makes up for
+MOST_RECORDED = 10_000  # fires of one absence that are recorded one by one
+_ABSENCES = (7, 56, 448, 366_000)  # days that are looked at, until there are enough fires
+_LONGEST_EXPRESSION = 200
+_SHORT = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+# By more than this no clock was set back since 1970.
+_LARGEST_STEP_BACK = timedelta(hours=4)
+
+
+@dataclass(frozen=True, slots=True)
+class CronSchedule:
+    cron: str
+    zone: str = "UTC"
+
+    def check(self) -> "CronSchedule":
+        """The same, or InvalidUsage and what is wrong with it."""
+        _zone(self.zone)
+        found = next(_wall_times(self.cron, datetime(2026, 1, 1)), None)
+        if found is None:
+            raise InvalidUsage(f"'{self.cron}' never fires", hint="no calendar has such a day")
+        return self
+
+
+def next_fires(schedule: CronSchedule, after: float) -> Iterator[float]:
+    """Every moment at which it fires after that one, in order, in seconds since the epoch."""
+    zone = _zone(schedule.zone)
+    since = datetime.fromtimestamp(after, UTC)
+    start = since.astimezone(zone).replace(tzinfo=None) - _LARGEST_STEP_BACK
+    is_hourly = _is_hourly(schedule.cron)
+    waiting: list[float] = []
+    last = after
+    for wall in _wall_times(schedule.cron, start):
+        for at in _moments(wall, zone, is_hourly):
+            heappush(waiting, at)
+        # What comes later on the wall may come earlier in time by one step back at the most.
+        safe = _moments(wall, zone, False)[0] - _LARGEST_STEP_BACK.total_seconds()
+        while waiting and waiting[0] <= safe:
+            if (at := heappop(waiting)) > last:
+                last = at
+                yield at
+    while waiting:
+        if (at := heappop(waiting)) > last:
+            last = at
+            yield at
+
+
+def _moments(wall: datetime, zone: ZoneInfo, is_hourly: bool) -> tuple[float, ...]:
+    first = wall.replace(tzinfo=zone, fold=0)
+    shown = first.astimezone(UTC).astimezone(zone).replace(tzinfo=None)
+    if shown != wall:
+        return (_after_gap(wall, zone),)
+    second = wall.replace(tzinfo=zone, fold=1)
+    if is_hourly and second.utcoffset() != first.utcoffset():
+        return first.timestamp(), second.timestamp()
+    return (first.timestamp(),)
+
+
+def _after_gap(wall: datetime, zone: ZoneInfo) -> float:
+    """The moment at which the clock moves on over `wall`, which it never shows."""
+    # By the offset before the gap it lies after the gap, by the offset after it before.
+    late, early = (wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    before = datetime.fromtimestamp(early, UTC).astimezone(zone).utcoffset()
+    while late - early > 0.5:
+        middle = (early + late) / 2
+        if datetime.fromtimestamp(middle, UTC).astimezone(zone).utcoffset() == before:
+            early = middle
+        else:
+            late = middle
+    return float(round(late))
+
+
+def _wall_times(cron: str, after: datetime) -> Iterator[datetime]:
+    """Raises InvalidUsage and NotReady."""
+    try:
+        from cronsim import CronSim, CronSimError
+    except ImportError:
+        hint = "pip install 'stretto[serve]'"
+        raise NotReady("schedules need the package cronsim", hint=hint) from None
+    written = _SHORT.get(cron.strip().lower(), cron)
+    hint = "minute, hour, day of month, month, day of week: '30 2 * * *' is every night at half past two"
+    if len(written) > _LONGEST_EXPRESSION or len(written.split()) != 5:
+        known = did_you_mean(cron, _SHORT) if cron.startswith("@") else hint
+        raise InvalidUsage(
+            f"'{cron[:60]}' is no cron expression of five fields", hint=known or hint
+        )
+    try:
+        found = CronSim(written, after)
+    except CronSimError as error:
+        raise InvalidUsage(f"'{cron}' is no cron expression: {error}", hint=hint) from None
+    return takewhile(lambda at: at.year < 9000, found)
+
+
+def _is_hourly(cron: str) -> bool:
+    """Whether it fires in every hour of the day."""
+    from cronsim import CronSim
+
+    return len(CronSim(_SHORT.get(cron.strip().lower(), cron), datetime(2026, 1, 1)).hours) == 24
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
+        pass
+    except KeyError:
+        pass
+    from zoneinfo import available_timezones
+
+    hint = did_you_mean(name, sorted(available_timezones())) or "such as Europe/Berlin or UTC"
+    raise InvalidUsage(f"there is no time zone '{name[:60]}'", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class DueFire:
+    """A moment at which a schedule was due, and whether a run is to start for it."""
+
+    at: float
+    is_run: bool
+    why: str = ""  # why no run starts
+
+
+@dataclass(frozen=True, slots=True)
+class DueFires:
+    fires: tuple[DueFire, ...]
+    until: float  # all fires up to here are decided
+
+
+def due(schedule: CronSchedule, missed: str, since: float, now: float) -> DueFires:
+    """What a schedule owes between two moments, by its policy for missed fires.
+
+    `since`: up to where its fires are decided. Where the clock was set back (`now` lies before), it
+    goes on from `now`: whoever records fires refuses one that is on record, so none runs twice.
+    """
+    if now <= since:
+        return DueFires((), now)
+    found, looked_from = _newest(schedule, since, now)
+    late = [at for at in found if now - at > GRACE_SECONDS]
+    is_on_time = len(late) < len(found)  # then that one makes up for those before it
+    most = {"skip": 0, "once": 0 if is_on_time else 1, "all": MOST_MADE_UP}[missed]
+    made_up = frozenset(late[max(0, len(late) - most) :])
+    fires = [_decide(at, now, missed, made_up) for at in found]
+    if looked_from > since and fires and not fires[0].is_run:
+        fires[0] = DueFire(fires[0].at, False, f"{fires[0].why}; and so were all before it")
+    return DueFires(tuple(fires), now)
+
+
+def _newest(schedule: CronSchedule, since: float, now: float) -> tuple[list[float], float]:
+    """The newest fires of an absence, and from where on they were looked for: of a year without a
+    server, nobody wants every minute."""
+    for days in _ABSENCES:
+        start = max(since, now - days * 86_400)
+        found = list(takewhile(lambda at: at <= now, next_fires(schedule, start)))
+        if start == since or len(found) >= MOST_RECORDED:
+            break
+    return found[-MOST_RECORDED:], start if len(found) <= MOST_RECORDED else found[-MOST_RECORDED]
+
+
+def _decide(at: float, now: float, missed: str, made_up: frozenset[float]) -> DueFire:
+    if now - at <= GRACE_SECONDS or at in made_up:
+        return DueFire(at, True)
+    why = {
+        "skip": "missed",
+        "once": "missed; a later one makes up for it",
+        "all": f"missed, and more than {MOST_MADE_UP} were",
+    }
+    return DueFire(at, False, why[missed])

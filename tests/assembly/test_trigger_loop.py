@@ -1,0 +1,271 @@
+"""What a project's triggers fire: by policy, once, and on record before anything starts."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from stretto.assembly.project import Project
+from stretto.assembly.surface import Surface
+from stretto.assembly.triggers import Triggers
+from stretto.problems.errors import (
+    InvalidInputs,
+    InvalidUsage,
+    NotFound,
+    PermissionDenied,
+    RefusedToOverwrite,
+)
+from stretto.triggers.arrivals import signature
+from stretto.triggers.trigger import TriggerFire
+from support.cli import environment, write
+
+NOON = datetime(2026, 6, 1, 12, 0, 30, tzinfo=UTC).timestamp()
+HOUR = 3600.0
+
+
+@dataclass
+class Bench:
+    """A project whose wall clock is turned by hand."""
+
+    stretto: Surface
+    folder: Path
+    now: float = NOON
+    told: list[TriggerFire] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.triggers: Triggers = self.stretto.triggers
+        self.triggers.wall = lambda: self.now
+        self.loop = self.triggers.loop(self.told.append)
+
+    async def at(self, seconds: float) -> list[str]:
+        """What became of the fires of one look, so many seconds after the start."""
+        self.now = NOON + seconds
+        self.told.clear()
+        await self.loop.look()
+        return [fire.status for fire in self.told]
+
+    async def finish(self) -> list[str]:
+        for fire in self.told:
+            if fire.status == "started":
+                await self.stretto.open(fire.run_id).wait()
+        return [each.status for each in await self.stretto.runs()]
+
+
+@asynccontextmanager
+async def bench(folder: Path, script: str = "default: ok") -> AsyncIterator[Bench]:
+    write(folder, "script.yaml", script)
+    write(folder, "stretto.yaml", f"model: scripted:{folder}/script.yaml\n")
+    write(
+        folder,
+        "workflows/w.yaml",
+        "name: w\ninputs: [{name: topic, default: tea}, {name: n, type: number, default: 1}]\n"
+        'steps: [{id: a, subagent: writer, prompt: "{{inputs.topic}}"}]\n',
+    )
+    async with Surface(lambda found: Project(found or folder, environment(folder))) as stretto:
+        yield Bench(stretto, folder)
+
+
+SLOW = "replies: {a: {reply: late, delay: 10m}}"
+
+
+def test_a_schedule_fires_when_it_is_due_and_not_before(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("hourly", "w", "0 * * * *", inputs={"topic": "looms"})
+            assert await it.at(10) == []
+            assert await it.at(HOUR) == ["started"]
+            assert await it.at(HOUR + 1) == []
+            assert await it.at(30) == []  # somebody has set the clock back
+            assert await it.at(HOUR + 2) == []  # and nothing fires twice
+            assert await it.at(2 * HOUR) == ["started"]
+            await it.finish()
+            report = await it.stretto.open(it.told[0].run_id).report()
+            assert (report.trigger, report.inputs["topic"]) == ("schedule hourly", "looms")
+            fires = await it.triggers.fires("hourly")
+            assert [each.key for each in fires] == [
+                "2026-06-01T14:00:00+00:00",
+                "2026-06-01T13:00:00+00:00",
+            ]
+
+    asyncio.run(main())
+
+
+def test_a_pause_fires_nothing_and_nothing_is_made_up_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("hourly", "w", "0 * * * *", missed="all")
+            await it.triggers.pause("hourly")
+            assert await it.at(3 * HOUR) == []
+            assert await it.triggers.next("hourly") == ()
+            await it.triggers.resume("hourly")
+            assert await it.at(3 * HOUR + 1) == []
+            assert await it.at(4 * HOUR) == ["started"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("missed", "became"),
+    [("skip", ["skipped"] * 3), ("once", ["skipped"] * 2 + ["started"]), ("all", ["started"] * 3)],
+)
+def test_missed_fires_are_on_record_whatever_becomes_of_them(
+    tmp_path: Path, missed: str, became: list[str]
+) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("h", "w", "0 * * * *", missed=missed, overlap="allow")
+            await it.at(3 * HOUR + 1800)  # the laptop was asleep
+            fires = await it.triggers.fires("h")
+            assert [each.status for each in reversed(fires)] == became
+            assert all(each.why for each in fires if each.status == "skipped")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("overlap", "second", "ended"),
+    [
+        ("skip", ["skipped"], ["running"]),
+        ("queue", [], ["running"]),
+        ("allow", ["started"], ["running", "running"]),
+        ("cancel-previous", ["started"], ["running", "cancelled"]),
+    ],
+)
+def test_a_fire_while_the_last_run_goes_on_follows_the_policy(
+    tmp_path: Path, overlap: str, second: list[str], ended: list[str]
+) -> None:
+    async def main() -> None:
+        async with bench(tmp_path, SLOW) as it:
+            await it.triggers.add_schedule("h", "w", "0 * * * *", overlap=overlap)
+            assert await it.at(HOUR) == ["started"]
+            first = it.told[0].run_id
+            assert await it.at(2 * HOUR) == second
+            assert [each.status for each in await it.stretto.runs()] == ended
+            if overlap == "queue":
+                await it.stretto.open(first).cancel()
+                assert await it.at(2 * HOUR + 1) == ["started"]
+
+    asyncio.run(main())
+
+
+def test_a_run_that_cannot_start_is_on_record_with_the_reason(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("h", "w", "0 * * * *")
+            (tmp_path / "workflows/w.yaml").unlink()
+            assert await it.at(HOUR) == ["failed"]
+            fire = (await it.triggers.fires("h"))[0]
+            assert "there is no workflow" in fire.why
+            assert await it.stretto.runs() == []
+
+    asyncio.run(main())
+
+
+def test_a_fire_whose_process_died_before_or_after_the_start_starts_one_run(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            await it.triggers.add_schedule("h", "w", "0 * * * *", overlap="allow")
+            it.now = NOON + HOUR
+            # Recorded, and nothing else: as after a kill at once.
+            await it.triggers.with_store(it.loop._record_due)
+            assert await it.stretto.runs() == []
+            again = Bench(it.stretto, tmp_path, now=it.now)
+            await again.loop.look()
+            assert len(await it.stretto.runs()) == 1
+            # Started, and not settled.
+            fire = again.told[0]
+            await it.triggers.with_store(lambda store: store.settle(fire, "queued"))
+            await Bench(it.stretto, tmp_path, now=it.now).loop.look()
+            assert len(await it.stretto.runs()) == 1
+            assert [each.status for each in await it.triggers.fires("h")] == ["started"]
+
+    asyncio.run(main())
+
+
+def test_files_fire_once_they_have_settled_and_once_for_each_version(tmp_path: Path) -> None:
+    async def main() -> None:
+        write(tmp_path, "inbox/old.txt", "here before")
+        write(
+            tmp_path,
+            "workflows/f.yaml",
+            "name: f\ninputs: [{name: file, type: file_path, required: true}]\n"
+            'steps: [{id: a, subagent: writer, prompt: "{{inputs.file}}"}]\n',
+        )
+        async with bench(tmp_path) as it:
+            await it.triggers.add_folder(
+                "in",
+                "f",
+                "inbox",
+                input="file",
+                pattern="*.txt",
+                settle_seconds=0.05,
+                overlap="allow",
+            )
+            assert await _look(it) == []
+            write(tmp_path, "inbox/new.txt", "one")
+            write(tmp_path, "inbox/other.md", "not wanted")
+            write(tmp_path, "inbox/.hidden.txt", "nor this")
+            (tmp_path / "inbox/link.txt").symlink_to("/etc/passwd")
+            (tmp_path / "inbox/folder.txt").mkdir()
+            assert await _look(it) == ["inbox/new.txt"]
+            assert await _look(it) == []
+            write(tmp_path, "inbox/new.txt", "another version")
+            assert await _look(it) == ["inbox/new.txt"]
+            write(tmp_path, "inbox/old.txt", "changed")
+            write(tmp_path, "inbox/ {{inputs.x}};$(id).txt", "a hostile name")
+            assert await _look(it) == ["inbox/ {{inputs.x}};$(id).txt", "inbox/old.txt"]
+            with pytest.raises(InvalidUsage):
+                await it.triggers.add_folder("out", "f", "/tmp", input="file")
+            with pytest.raises(InvalidUsage):
+                await it.triggers.add_folder("no", "f", "nowhere", input="file")
+
+    asyncio.run(main())
+
+
+async def _look(it: Bench) -> list[object]:
+    await it.at(0)
+    await asyncio.sleep(0.08)
+    assert set(await it.at(0)) <= {"started"}
+    return sorted(fire.inputs["file"] for fire in it.told)
+
+
+def test_a_delivery_starts_one_run_with_what_its_body_says(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with bench(tmp_path) as it:
+            mapping = {"topic": "{{body.issue.title}}", "n": "{{body.count}}"}
+            made = await it.triggers.add_webhook("hook", "w", mapping=mapping)
+            hook, stamp = made.trigger.hook, str(int(it.now))
+
+            async def send(value: object, secret: str = made.secret) -> TriggerFire:
+                body = json.dumps(value).encode()
+                signed = signature(secret, stamp, body)
+                return await it.triggers.deliver(hook, stamp, signed, body)
+
+            body = {"issue": {"title": "Looms"}, "count": 3}
+            fire = await send(body)
+            with pytest.raises(RefusedToOverwrite):
+                await send(body)
+            with pytest.raises(PermissionDenied):
+                await send(body, "guessed")
+            with pytest.raises(InvalidInputs):
+                await send({"issue": {"title": "x"}, "count": "many"})
+            with pytest.raises(NotFound):
+                await it.triggers.deliver("nowhere", stamp, "", b"")
+            assert await it.at(1) == ["started"]
+            await it.finish()
+            report = await it.stretto.open(fire.run_id).report()
+            assert (report.status, report.trigger) == ("complete", "webhook hook")
+            assert dict(report.inputs) == {"topic": "Looms", "n": 3}
+            # A new secret, and the old one counts no more.
+            renewed = await it.triggers.rotate("hook")
+            with pytest.raises(PermissionDenied):
+                await send({"issue": {"title": "y"}})
+            await send({"issue": {"title": "y"}}, renewed.secret)
+            assert (tmp_path / "home/triggers.db").stat().st_mode & 0o077 == 0
+
+    asyncio.run(main())
