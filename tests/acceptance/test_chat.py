@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -154,6 +155,40 @@ def test_a_turn_goes_on_by_its_chat_alone(folder: Path) -> None:
     [turn] = runs(folder)
     error = refused(stretto(folder, "resume", turn["run_id"], "--json"), "usage")
     assert chat in error["details"]["hint"]
+
+
+def test_a_gate_in_a_run_of_the_chat_is_decided_as_every_gate_is(folder: Path) -> None:
+    write(
+        folder,
+        "workflows/gated.yaml",
+        SHOUT.replace("shout", "gated").replace("id: say,", "id: say, gate: human,"),
+    )
+    write(folder, "script.yaml", RUN_SHOUT.replace("name: shout", "name: gated"))
+    said = stretto(folder, "chat", "-p", "Go", *MODEL)
+    assert said.code == 3
+    command = next(line for line in said.err.splitlines() if "stretto approve" in line)
+    assert stretto(folder, *command.split()[1:]).code == 0
+    done = stretto(folder, "chat", "--resume", "last")
+    assert (done.code, done.out) == (0, "It was loud.\n")
+    assert Counter(each["status"] for each in runs(folder)) == {"complete": 2}
+
+
+def test_a_signal_stops_one_turn_so_that_it_can_go_on(folder: Path) -> None:
+    write(folder, "script.yaml", "{default: Done., replies: {turn-1: {reply: Late., delay: 600s}}}")
+    words = [sys.executable, "-m", "stretto", "chat", "-p", "Go", *MODEL]
+    child = subprocess.Popen(
+        words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    assert "waits for the first word" in child.stderr.readline()
+    busy = stretto(folder, "chat", "--resume", "last", "--json", *MODEL)
+    assert (busy.code, busy.json["error"]["kind"]) == (5, "leased")
+    child.send_signal(signal.SIGINT)
+    assert child.wait(120) == 130
+    assert "stretto chat --resume" in child.stderr.read()
+    child.stderr.close()
+    write(folder, "script.yaml", "default: Done.")
+    assert stretto(folder, "chat", "--resume", "last", *MODEL).out == "Done.\n"
 
 
 def test_after_kill_9_the_turn_goes_on_and_no_run_is_started_twice(folder: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import stretto
 from support.api import Open
 
+LEAD: Any = "lead"
 SHOUT = """name: shout
 inputs: [{name: topic, required: true}]
 steps:
@@ -293,6 +294,63 @@ def test_the_budget_of_a_chat_bounds_its_turns_and_what_they_start(open_stretto:
             assert told(turn)["ok"]
             assert "budget" in told(turn, 1)["error"]["message"]
             assert turn.usage.tokens <= 30_000
+
+    run(work)
+
+
+def test_a_chat_whose_budget_is_spent_takes_no_further_turn(open_stretto: Open) -> None:
+    async def work() -> None:
+        async with open_stretto("default: {reply: much, tokens: 5000}") as w:
+            chat = w.chat(budget={"tokens": 4_000})
+            await chat.send("Hi")
+            with pytest.raises(stretto.StrettoError, match=r"budget .* is spent"):
+                await chat.send("Again")
+            assert (await w.chat(chat.id, budget={"tokens": 90_000}).send("Again")).ok
+
+    run(work)
+
+
+def test_a_turn_that_cannot_begin_leaves_no_trace(open_stretto: Open) -> None:
+    async def work() -> None:
+        async with open_stretto(model="scripted:none.yaml") as w:
+            chat = w.chat()
+            with pytest.raises(stretto.NotReady):
+                await chat.send("Hi")
+            assert await chat.turns() == ()
+
+    run(work)
+
+
+def test_the_lead_agent_is_given_playbooks_also_the_bundled_ones(open_stretto: Open) -> None:
+    async def work() -> None:
+        async with open_stretto() as w:
+            chat = w.chat()
+            events = chat.events()
+            await chat.send("How do I turn words about a process into a Stretto workflow recipe?")
+            given = [
+                e.event.playbooks
+                async for e in events
+                if isinstance(e.event, stretto.AttemptStarted)
+            ]
+            assert given == [("write-a-recipe",)]
+
+    run(work)
+
+
+def test_a_lead_agent_of_ones_own_keeps_the_tools_that_delegate(
+    open_stretto: Open, project: Path
+) -> None:
+    (project / "agents").mkdir()
+    (project / "agents" / "lead.md").write_text("---\ntools: []\n---\nBe brief.", encoding="utf-8")
+    script = calling("{tool: task, arguments: {agent: writer, prompt: x}}")
+
+    async def work() -> None:
+        async with open_stretto(script, trust=True) as w:
+            turn = await w.chat().send("Do it")
+            assert told(turn)["ok"]
+            shown = (await w.open(turn.id).report()).plan
+            assert shown is not None
+            assert shown.agents[LEAD].prompt.text == "Be brief."
 
     run(work)
 

@@ -1,11 +1,22 @@
-"""What a person types after a slash becomes a command, and the inputs of a workflow."""
+"""What a person types after a slash, and what a model is told of the turns before."""
+
+from dataclasses import replace
 
 import pytest
 
-from stretto.lead.turn import SlashCommand, plain_text, read_slash, workflow_inputs
+from stretto.lead.chats import KeptTurn
+from stretto.lead.turn import (
+    SlashCommand,
+    earlier_messages,
+    plain_text,
+    read_slash,
+    workflow_inputs,
+)
+from stretto.ports.model import ModelReply, UserMessage
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Input
-from stretto.vocabulary.ids import InputName
+from stretto.vocabulary.ids import InputName, RunId
+from stretto.vocabulary.usage import Usage
 
 DECLARED = (
     Input(InputName("depth"), (), has_default=True, default="deep"),
@@ -69,3 +80,34 @@ def test_pairs_are_inputs_and_other_text_is_the_first_required_one(
 def test_what_is_not_clear_is_refused(rest: str, said: str) -> None:
     with pytest.raises(InvalidUsage, match=said):
         workflow_inputs(rest, DECLARED)
+
+
+def turn(number: int, said: str, answer: str, **changes: object) -> KeptTurn:
+    made = KeptTurn(
+        "chat", number, RunId(f"run-{number}"), "lead", said, {}, "complete", answer, "", Usage(), 0,
+        1.0, 2.0,
+    )  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_earlier_turns_are_question_and_answer() -> None:
+    failed = turn(2, "And?", "", status="failed", error="no luck")
+    open_one = turn(3, "Now?", "", status="open", ended_at=None)
+    messages = earlier_messages([turn(1, "Hi", "Hello."), failed, open_one])
+    assert messages == (
+        UserMessage("Hi"),
+        ModelReply("Hello."),
+        UserMessage("And?"),
+        ModelReply("(There was no answer: no luck.)"),
+    )
+
+
+def test_of_a_long_chat_the_oldest_turns_are_left_out_and_that_is_said() -> None:
+    turns = [turn(n, f"question {n}", "x" * 10_000) for n in range(1, 21)]
+    messages = earlier_messages(turns)
+    assert len(messages) == 10
+    first = messages[0]
+    assert isinstance(first, UserMessage)
+    assert first.text == "[15 earlier turns left out]\n\nquestion 16"
+    huge = earlier_messages([turn(1, "y" * 1_000_000, "z" * 1_000_000)])
+    assert sum(len(getattr(each, "text", "")) for each in huge) < 80_000

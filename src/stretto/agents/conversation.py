@@ -38,7 +38,7 @@ from stretto.ports.tool import Tool
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import Redactor
 from stretto.text.short import counted
-from stretto.vocabulary.ids import AgentId
+from stretto.vocabulary.ids import LEAD
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.tools import tool_name
 from stretto.vocabulary.usage import Usage
@@ -48,9 +48,6 @@ DEFAULT_TURNS = 25
 _SILENCE_SECONDS = 300.0
 _CHAT_SECONDS = 0.1  # between two pieces of an answer that somebody waits for
 _JSON_ONLY = "Answer with JSON alone: no words before or after it, no code fence."
-
-
-LEAD = AgentId("lead")
 
 
 class Memory(Protocol):

@@ -21,7 +21,7 @@ from stretto.assembly.delegation import ChatHost, LeadTools
 from stretto.assembly.engine import Engine
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.model import Event
-from stretto.execution.runs import new_run_id
+from stretto.execution.runs import Resume, new_run_id
 from stretto.lead.chats import ChatFile, ChatStore, KeptCall, KeptChat, KeptTurn
 from stretto.lead.turn import (
     AwaitedDecision,
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from stretto.schedule.state import RunState
 
 _TITLE = 60
+# A turn is one step, however much it delegates, and a person resumes it each time.
+_MOST_CRASHES = 50
+_GATE_LINES = 12  # of each text that a person is shown before they decide
 # What shows a run that a turn has started, while it is driven.
 ShowRun: TypeAlias = "Callable[[Plan], AbstractContextManager[Listener]]"
 
@@ -313,6 +316,9 @@ class Chat:
         self._notices = prepared.notices
         if turn.kind == "workflow":
             return prepared
+        if isinstance(prepared.beginning, Resume):
+            beginning = replace(prepared.beginning, most_crashes=_MOST_CRASHES)
+            prepared = replace(prepared, beginning=beginning)
         return replace(prepared, lead=await self._lead(turn))
 
     async def _lead(self, turn: KeptTurn) -> LeadTurn:
@@ -362,7 +368,7 @@ class Chat:
                 continue
             state = (await runs.history(run_id)).state
             found += [
-                AwaitedDecision("", gate_as_text(gate_of(state, step)), run_id, id)
+                AwaitedDecision("", gate_as_text(gate_of(state, step), _GATE_LINES), run_id, id)
                 for id, step in state.awaiting_approval.items()
             ]
         return tuple(found)

@@ -19,7 +19,6 @@ from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import encodable
-from stretto.agents.conversation import LEAD
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
 from stretto.execution.runs import new_run_id
@@ -36,7 +35,7 @@ from stretto.recipe.model import Budget
 from stretto.report.model import Report
 from stretto.templates.render import as_text
 from stretto.text.short import did_you_mean, listed, shorten
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.ids import LEAD, RunId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
 

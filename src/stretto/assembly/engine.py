@@ -5,6 +5,7 @@ It is private: users see Stretto and Run.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,6 +56,8 @@ class Engine:
         history = await runs.history(request.of)
         if request.is_resumed and not request.is_delegated:
             await self._refuse_turn(history)
+        if history.state.trigger.startswith("chat "):
+            request = replace(request, is_delegated=True)
         doubt = ""
         try:
             if not (request.is_resumed and history.state.is_recorded):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.registry.folders import Folder
+from stretto.vocabulary.ids import LEAD
 from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def equip_plan(
 
     What an earlier run was given is taken out first: a run gets the playbooks of its own day.
     """
-    is_wanted = settings.playbooks.is_enabled and has_playbooks(settings)
+    # The bundled ones are for the lead agent.
+    has_any = LEAD in plan.agents or has_playbooks(settings)
+    is_wanted = settings.playbooks.is_enabled and has_any
     if not plan.playbooks and not is_wanted:
         return plan, ()
     from stretto.playbooks.choice import with_playbooks, without_playbooks

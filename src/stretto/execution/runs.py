@@ -89,6 +89,7 @@ class Resume:
 
     run_id: RunId
     permission: str = "auto"
+    most_crashes: int | None = None  # that one step may take; None: as many as any run
 
 
 class Runs:
@@ -127,7 +128,9 @@ class Runs:
         """Until the run has ended, is stopped, or waits for a person and nothing else."""
         if isinstance(beginning, Start):
             return await self.start(beginning, runner, listener)
-        return await self.resume(beginning.run_id, runner, listener, beginning.permission)
+        return await self.resume(
+            beginning.run_id, runner, listener, beginning.permission, beginning.most_crashes
+        )
 
     async def start(
         self, start: Start, runner: Runner, listener: Listener | None = None
@@ -176,6 +179,7 @@ class Runs:
         runner: Runner,
         listener: Listener | None = None,
         permission: str = "auto",
+        most_crashes: int | None = None,
     ) -> RunState:
         """Go on where the journal ends. A run that has ended is given back as it is.
 
@@ -203,7 +207,8 @@ class Runs:
         driver = self._driver(lease, history.state, runner, clock, listener, NOTHING)
         _tell_undone(driver, undone)
         setup = _identify_setup(history.state.plan, runner)
-        first = RunResumed(clock.now(), permission, setup, not row.is_let_go, self._most_crashes)
+        most = most_crashes or self._most_crashes
+        first = RunResumed(clock.now(), permission, setup, not row.is_let_go, most)
         return await self._drive(lease, driver, first)
 
     def check(self, history: History) -> None:

@@ -16,13 +16,12 @@ from typing import cast
 
 from msgspec import to_builtins
 
-from stretto.agents.conversation import LEAD
 from stretto.lead.chats import KeptCall, KeptTurn
 from stretto.ports.model import ChatMessage, ModelReply, UserMessage
 from stretto.problems.errors import InvalidUsage
 from stretto.recipe.model import Input
 from stretto.text.short import closest, counted, listed, shorten
-from stretto.vocabulary.ids import is_id
+from stretto.vocabulary.ids import LEAD, is_id
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
 

@@ -19,6 +19,7 @@ from stretto.playbooks.library import Library
 from stretto.playbooks.playbook import Playbook
 from stretto.templates.render import render_known
 from stretto.templates.scope import Scope
+from stretto.vocabulary.ids import LEAD
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import is_asked
 
@@ -107,7 +108,8 @@ class _Choice:
         agent = self.plan.agents[brief.agent]
         if not is_asked(agent.model):
             return brief
-        chosen = choose(self.library, self._query(brief, scope), self.limits, is_for_step=True)
+        is_for_step = brief.agent != LEAD
+        chosen = choose(self.library, self._query(brief, scope), self.limits, is_for_step)
         if not chosen.given and not chosen.named:
             return brief
         for each in (*chosen.given, *chosen.named):

@@ -8,6 +8,7 @@ AgentId = NewType("AgentId", str)
 InputName = NewType("InputName", str)
 RunId = NewType("RunId", str)
 
+LEAD = AgentId("lead")  # the agent that talks in chats; only its turns may delegate
 COMMAND_AGENT = AgentId("(command)")  # of steps that run a command; no author can write such an id
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
