@@ -114,6 +114,22 @@ def test_lists_are_printed_without_a_model(folder: Path, line: str) -> None:
     assert said.out
 
 
+def test_a_chat_drafts_and_captures(folder: Path) -> None:
+    drafted = "name: tea\nsteps:\n  - {id: a, subagent: writer, prompt: It's about tea.}\n"
+    facts = "Tea was first drunk in the south of China, some say."
+    calls = [
+        {"tool": "task", "arguments": {"agent": "researcher", "prompt": "Where is tea from?"}},
+        {"tool": "task", "arguments": {"agent": "writer", "prompt": f"A line on: {facts}"}},
+    ]
+    replies = {"turn-1": {"calls": calls, "reply": "Done."}, "task": facts}
+    write(folder, "script.yaml", json.dumps({"replies": replies, "draft": drafted}))
+    said = stretto(folder, "chat", "-p", "/draft it's 'only -- tea", *MODEL)
+    assert (said.code, said.out) == (3, drafted), said
+    one = stretto(folder, "chat", *MODEL, stdin="Tell me about tea.\n/capture tea-line\n")
+    assert one.code == 0, one
+    assert "{{steps.researcher.output}}" in (folder / "workflows/tea-line.yaml").read_text()
+
+
 def asking(folder: Path) -> tuple[str, str]:
     """A chat that waits for a person: its id, and the key of what it waits for."""
     write(folder, "script.yaml", RUN_SHOUT)

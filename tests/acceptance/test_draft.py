@@ -63,7 +63,7 @@ def test_json_is_one_document_whether_it_waits_runs_or_fails(tmp_path: Path) -> 
     model = script(tmp_path, BROKEN, SOUND)
     waits = stretto(tmp_path, "draft", WORDS, *model, "--json")
     assert waits.code == 3
-    assert waits.json["status"] == "awaiting_approval"
+    assert (waits.json["ok"], waits.json["error"]["kind"]) == (False, "waiting")
     draft = waits.json["draft"]
     assert (draft["recipe"], draft["rounds"], draft["to_read"]) == (SOUND, 2, [])
     ran = stretto(

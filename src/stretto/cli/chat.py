@@ -39,6 +39,8 @@ _LISTS = {
     "playbooks": ["playbooks", "list"],
     "runs": ["runs"],
     "goal": ["goal"],
+    "draft": ["draft"],
+    "capture": ["capture"],
 }
 _OWN = ("help", "exit", "cancel")
 _HELP = """\
@@ -46,6 +48,8 @@ _HELP = """\
 /workflows             which there are
 /goal set "…" --verify command:CMD    run again until a verifier passes; also /goal list, show
 /agents  /playbooks  /runs            what there is
+/draft first …, then …                words become a recipe, which you approve; then it runs
+/capture NAME          what was delegated in this chat becomes a workflow of that name
 /cancel                end the turn that waits for you
 /exit                  leave; so does Ctrl-D
 //…                    say something that begins with a slash
@@ -279,17 +283,27 @@ class _Session:
         )
 
     def _run_command(self, command: SlashCommand) -> int:
-        import shlex
-
         from stretto.cli.commands import commands
 
-        try:
-            words = [*_LISTS[command.name], *shlex.split(command.rest)]
-        except ValueError as error:
-            raise InvalidUsage(f"/{command.name}: {error}") from None
-        words += ["--json"] if self._as_json else []
+        form = ["--json"] if self._as_json else []
+        words = [*_LISTS[command.name], *form, *self._words(command)]
         code = commands.main(words, prog_name="stretto", standalone_mode=False)
         return code if isinstance(code, int) else 0
+
+    def _words(self, command: SlashCommand) -> list[str]:
+        """What is typed after the name, as the command takes it."""
+        if command.name == "draft":  # all of it is one text, quotation marks and all
+            chat = self._chat
+            model = ["--model", chat.model] if chat.model else []
+            return ["--permission", chat.permission, *model, "--", command.rest]
+        if command.name == "capture":
+            return [self._chat.id, *(["--save", command.rest] if command.rest else [])]
+        import shlex
+
+        try:
+            return shlex.split(command.rest)
+        except ValueError as error:
+            raise InvalidUsage(f"/{command.name}: {error}") from None
 
     def _drive(self, work: Callable[[], Awaitable[ChatTurn]]) -> ChatTurn:
         async def driven() -> ChatTurn:

@@ -213,8 +213,9 @@ def _print_waiting(draft: DraftedRecipe, result: ResultOptions) -> None:
     )
     if result.as_json:
         ways = [each for each, _ in commands]
-        said = {"ok": True, "status": "awaiting_approval", "draft": _draft_as_json(draft)}
-        print_json({**said, "next": ways})
+        details = {"hint": ways[0]}
+        error = {"kind": "waiting", "message": "nobody has approved this draft", "details": details}
+        print_json({"ok": False, "error": error, "draft": _draft_as_json(draft), "next": ways})
         return
     if result.file is not None:
         write_target(result.file, hide_secrets(draft.recipe))
