@@ -196,3 +196,20 @@ def test_a_person_at_the_terminal_is_asked_at_a_gate(tmp_path: Path) -> None:
     code, screen, _ = talk(tmp_path, words, [("[y]es", "y\r")])
     assert code == 0, screen
     assert "achieved after 1 iteration" in screen
+
+
+def test_a_person_at_the_terminal_is_asked_what_the_lead_agent_may_do(tmp_path: Path) -> None:
+    write(tmp_path, "workflows/mark.yaml", MARK.replace("recovery: rerun", "effect: idempotent"))
+    call = "{tool: run_workflow, arguments: {name: mark}}"
+    write(
+        tmp_path,
+        "script.yaml",
+        f"default: ok\nreplies: {{turn-1: {{calls: [{call}], reply: Done.}}}}\n",
+    )
+    (tmp_path / "marks").mkdir()
+    once = MARKS.replace("3", "1")
+    words = ("goal", "set", "x", "--verify", once, "--permission", "ask", *MODEL)
+    assert stretto(tmp_path, *words).code == 3
+    code, screen, _ = talk(tmp_path, ("goal", "resume"), [("[y]es", "y\r"), ("[y]es", "y\r")])
+    assert code == 0, screen
+    assert "achieved after 1 iteration" in screen

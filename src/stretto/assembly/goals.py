@@ -269,7 +269,8 @@ class GoalHands:
 
 def _effort(turn: ChatTurn, spent: str) -> Effort:
     status = {"open": "interrupted"}.get(turn.status, turn.status)
-    waits = "; ".join(shorten(each.shown, 200) for each in turn.awaits)
+    waits = "; ".join(f"{shorten(each.shown, 200)} (key {each.key})" if each.key
+                      else shorten(each.shown, 200) for each in turn.awaits)  # fmt: skip
     error = shorten(waits or turn.error, 500)
     return Effort(status, turn.usage, declared_reason(turn.text), spent, error)
 

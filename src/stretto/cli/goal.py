@@ -42,6 +42,7 @@ from stretto.goals.goal import (
 )
 from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
+from stretto.schedule.state import RunState
 from stretto.text.short import counted, did_you_mean, shorten
 from stretto.text.visible import one_line
 from stretto.vocabulary.durations import format_duration
@@ -299,17 +300,41 @@ async def _drive(
             watch = GoalWatch(progress.hear, progress.prepare, progress.open)
             report = await _wait(await stretto.goals.drive(id, limits, watch), result)
         limits = None
-        if report.status != "waiting" or progress.run is None or not can_ask(result):
+        if report.status != "waiting" or not can_ask(result):
             break
-        from stretto.cli.gate import ask_at_gates  # few goals meet a gate
-
-        state = (await stretto.open(progress.run.run_id).history()).state
         try:
-            if not await ask_at_gates(stretto, progress.run, state, postponed):
+            if not await _ask(stretto, report, progress.run, postponed):
                 break
         except (click.Abort, KeyboardInterrupt):
             break
     return _print(report, result)
+
+
+async def _ask(
+    stretto: OpenStretto, goal: GoalReport, run: PreparedRun | None, postponed: set[StepId]
+) -> bool:
+    """Whether the person at the terminal has decided something, so that the goal can go on."""
+    from stretto.cli.chat_view import ask_about_call
+    from stretto.cli.gate import ask_at_gates
+
+    if goal.workflow is not None:
+        assert run is not None  # it was driven from here just now
+        return await ask_at_gates(stretto, run, await _state(stretto, run.run_id), postponed)
+    chat, has_decided = stretto.chat(goal.id), False
+    for awaited in (await chat.turns())[-1].awaits:
+        if not awaited.key:
+            state = await _state(stretto, awaited.run_id)
+            prepared = await chat.prepare_again(awaited.run_id)
+            has_decided |= await ask_at_gates(stretto, prepared, state, postponed)
+        elif (verdict := ask_about_call(awaited)) is not None:
+            decide = chat.approve if verdict.is_approved else chat.reject
+            await decide(awaited.key, verdict.reason)
+            has_decided = True
+    return has_decided
+
+
+async def _state(stretto: OpenStretto, run_id: str) -> RunState:
+    return (await stretto.open(run_id).history()).state
 
 
 def _print(report: GoalReport, result: ResultOptions) -> int:
@@ -401,7 +426,7 @@ def _next(report: GoalReport) -> list[str]:
         case "waiting" | "overdue":
             where = f"stretto report {report.run_id}"
             if report.workflow is None:
-                where = f"stretto chat --resume {report.id}"
+                where = f"stretto chat --resume {report.id}  asks; or with --approve KEY"
             return [where, f"{resume}  when somebody has decided"]
         case "interrupted" | "stalled" | "unachievable":
             return [resume]
