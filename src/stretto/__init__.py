@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from stretto.playbooks.store import AuditEntry as AuditEntry
     from stretto.ports.journal import Fenced as Fenced, JournalFull as JournalFull, Leased as Leased
     from stretto.problems.errors import (
+        AlreadyDecided as AlreadyDecided,
+        ChangedMeanwhile as ChangedMeanwhile,
         InvalidConfig as InvalidConfig,
         InvalidInputs as InvalidInputs,
         InvalidRecipe as InvalidRecipe,
@@ -145,6 +147,7 @@ _PLACES = {
     "playbooks.store": ("AuditEntry",),
     "ports.journal": ("Fenced", "JournalFull", "Leased"),
     "problems.errors": (
+        *("AlreadyDecided", "ChangedMeanwhile"),
         *("InvalidConfig", "InvalidInputs", "InvalidRecipe", "InvalidUsage", "NotFound"),
         *("NotReady", "NotTrusted", "PermissionDenied", "PlanNotAccepted"),
         *("RefusedToOverwrite", "StrettoError"),

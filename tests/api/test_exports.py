@@ -16,7 +16,7 @@ EVENTS = """ApprovalRequested Approved AttemptCancelled AttemptFailed AttemptSta
 CancelRequested ChangesApplied ChangesCollected Event MergeFailed MergeHeld MergeUndone
 MessageDropped ModelFailedOver ModelRetried ModelSpoke PhaseLasted Rejected RunEnded RunResumed RunStarted
 TimerFired ToolEnded ToolStarted"""
-ERRORS = """Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
+ERRORS = """AlreadyDecided ChangedMeanwhile Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""
 OTHERS = """AddedWebhook AgentContext AppliedChange AttemptReport AuditEntry AwaitedDecision CallKey CapturedWorkflow ChangesReport

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from stretto.assembly.run_list import read_run
 from stretto.cli.foreground import explain_left
-from stretto.cli.runs import read_run
 from stretto.problems.errors import InvalidUsage
 from stretto.vocabulary.ids import StepId
 from support.driven_runs import RUN, Stage

@@ -199,7 +199,8 @@ def test_approvals_are_listed_given_and_given_once(folder: Path) -> None:
             assert error["kind"] == "usage"
             done = await call(client, "approve", run_id=run, step="g", key=listed[0]["key"])
             assert done["status"] == "complete"
-            assert (await refused(client, "approve", run_id=run, step="g"))["kind"] == "usage"
+            again = await refused(client, "approve", run_id=run, step="g")
+            assert again["kind"] == "already_decided"
             second = (await call(client, "gated"))["run_id"]
             said = await call(client, "reject", run_id=second, step="g", reason="too broad")
             assert (said["ok"], said["status"], said["steps"]["g"]) == (False, "partial", "failed")

@@ -16,6 +16,7 @@ from stretto.problems.errors import InvalidUsage, PlanNotAccepted
 from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
+    from stretto.execution.driver import Listener
     from stretto.execution.history import History
     from stretto.execution.leases import Store
     from stretto.execution.runs import Runs
@@ -37,6 +38,7 @@ class Engine:
         self.driven: dict[RunId, Any] = {}  # each Run that a task of this process drives
         self.tasks: set[asyncio.Task[Any]] = set()  # of those runs, and of goals
         self.stoppable: set[Stoppable] = set()  # the goals that are driven here
+        self.listeners: list[Listener] = []  # each hears every event of every run driven here
         self._open_project = open_project
         self._store: Store | None = None
         self._opening = asyncio.Lock()

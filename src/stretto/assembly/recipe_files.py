@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
+from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
 from stretto.vocabulary.ids import is_id
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Wish:
     why: str
     may_replace: bool
     at: float
+    replaces: str | None = None  # the digest of what is to be there now
+    by: str = ""  # empty: the user
 
 
 def list_workflows(project: "Project") -> tuple[ListedWorkflow, ...]:
@@ -89,10 +91,28 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
         entries = project.workflows.entries()
         file = _target(project, recipe.name, entries, versions)
         draft = RecipeDraft(
-            recipe.name, plan, recipe.source.text.encode(), file, wish.origin, user_name(), wish.at,
-            wish.why, wish.may_replace,
+            recipe.name, plan, recipe.source.text.encode(), file, wish.origin,
+            wish.by or user_name(), wish.at, wish.why, wish.may_replace, wish.replaces,
         )  # fmt: skip
         return save(draft, known_recipes(project, entries), versions)
+
+
+def remove_workflow(project: "Project", name: str, replaces: str | None, by: str, at: float) -> int:
+    """The number of the version that was kept. Raises NotFound, PermissionDenied, ChangedMeanwhile."""
+    from stretto.registry.saved_recipe import RecipeDraft, remove
+    from stretto.registry.versions import open_versions
+
+    entry = project.saved(name)
+    if entry is None:
+        project.read_named(name)  # which says what names there are
+        raise NotFound(f"there is no saved recipe '{name}'")
+    if entry.layer == "bundled":
+        raise PermissionDenied(f"'{name}' comes with Stretto, and cannot be removed")
+    draft = RecipeDraft(
+        name, None, b"", _place(entry.file), "written", by, at, "removed", replaces=replaces
+    )
+    with open_versions(project.settings.home / _VERSIONS) as versions:
+        return remove(draft, versions)
 
 
 def versions_of(project: "Project", name: str) -> "tuple[RecipeVersion, ...]":
@@ -108,7 +128,9 @@ def version_of(project: "Project", name: str, number: int) -> "RecipeVersion":
     return _version(name, list(versions_of(project, name)), number)
 
 
-def restore_workflow(project: "Project", name: str, number: int | None, at: float) -> "SavedRecipe":
+def restore_workflow(
+    project: "Project", name: str, number: int | None, at: float, by: str = ""
+) -> "SavedRecipe":
     """Raises NotFound."""
     from stretto.assembly.run import user_name
     from stretto.registry.saved_recipe import RecipeDraft, save
@@ -119,7 +141,7 @@ def restore_workflow(project: "Project", name: str, number: int | None, at: floa
         wanted = _version(name, versions.of(file), number)
         # Whatever it says: an author may go back to what is not right yet.
         draft = RecipeDraft(
-            name, None, wanted.content, file, "written", user_name(), at,
+            name, None, wanted.content, file, "written", by or user_name(), at,
             f"restored from version {wanted.number}", may_replace=True,
         )  # fmt: skip
         return save(draft, (), versions)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stretto.assembly.views import RunReport
     from stretto.events.model import Event
     from stretto.execution.driver import Listener
+    from stretto.execution.history import History
     from stretto.execution.runs import Runs
     from stretto.ports.journal import StoredEvent
     from stretto.schedule.state import RunState
@@ -155,14 +156,17 @@ class Run:
     async def report(self, *, wait: bool = True) -> "RunReport":
         """What the run did, once it has ended, was stopped, or waits for a person. `wait`: False for
         what it has done until now."""
+        check_flags(wait=wait)
+        if wait:
+            await self._wait_until_idle()
+        return await self._report_of(await self._engine.history(self._id))
+
+    async def _report_of(self, history: "History") -> "RunReport":
+        """What the run had done when its journal was read."""
         from stretto.assembly.changes import with_patches
         from stretto.assembly.views import view_of
         from stretto.report.report import report_of
 
-        check_flags(wait=wait)
-        if wait:
-            await self._wait_until_idle()
-        history = await self._engine.history(self._id)
         is_interrupted = not await self._is_driven()
         report = report_of(history.state, is_interrupted=is_interrupted, now=self._engine.now())
         if any(step.changes for step in report.steps):
@@ -335,21 +339,21 @@ class Run:
         """Returns when the run's first event is durable."""
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
+        listeners = [*([listener] if listener else []), *self._engine.listeners]
 
         def hear(event: "Event", state: "RunState") -> None:
             if not begun.done():
                 begun.set_result(None)
             self._state = state
             self._tell()
-            nonlocal listener
-            try:
-                if listener is not None:
-                    listener(event, state)
-            except Exception:  # a view that cannot show an event is no reason to stop the work
-                _log().exception(
-                    "stretto: the view of run %s failed, and is told no more", self._id
-                )
-                listener = None
+            for each in tuple(listeners):
+                try:
+                    each(event, state)
+                except Exception:  # a view that cannot show an event is no reason to stop the work
+                    _log().exception(
+                        "stretto: the view of run %s failed, and is told no more", self._id
+                    )
+                    listeners.remove(each)
 
         runs = await self._engine.runs_of(prepared.project, prepared.accepted)
         if self._is_driven_here:  # another call has begun to drive it meanwhile

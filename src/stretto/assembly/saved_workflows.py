@@ -9,10 +9,12 @@ from stretto.assembly.recipe_files import (
     ListedWorkflow,
     Wish,
     list_workflows,
+    remove_workflow,
     restore_workflow,
     save_workflow,
     versions_of,
 )
+from stretto.assembly.run import user_name
 from stretto.problems.errors import InvalidUsage
 
 if TYPE_CHECKING:
@@ -41,19 +43,22 @@ class SavedWorkflows:
         emitted: bool = False,
         overwrite: bool = False,
         why: str = "saved",
+        replaces: str | None = None,
+        by: str = "",
     ) -> "SavedRecipe":
         """Save a recipe under its name, or under another one. The version before it is kept.
 
         `emitted`: an agent made it. Then it replaces no recipe of a person's and leaves out no gate,
         and one that is saved already under another name is not saved twice. `overwrite`: a person
-        wants to replace what is there.
+        wants to replace what is there. `replaces`: only if the file still has this SHA-256 (empty: only
+        if there is none). `by`: who saves it, where that is not the user.
 
-        Raises InvalidRecipe, InvalidUsage, RefusedToOverwrite and PermissionDenied.
+        Raises ChangedMeanwhile, InvalidRecipe, InvalidUsage, RefusedToOverwrite and PermissionDenied.
         """
-        check_text(name=name or "", why=why)
+        check_text(name=name or "", why=why, replaces=replaces or "", by=by)
         check_flags(emitted=emitted, overwrite=overwrite)
         origin: RecipeOrigin = "emitted" if emitted else "written"
-        wanted = Wish(name, origin, why, overwrite, self._engine.now())
+        wanted = Wish(name, origin, why, overwrite, self._engine.now(), replaces, by)
         return await asyncio.to_thread(save_workflow, self._engine.project, recipe, wanted)
 
     async def capture(
@@ -81,18 +86,34 @@ class SavedWorkflows:
         check_text(name=name or "")
         return await capture_workflow(self._engine, ids, name or "", given)
 
+    async def delete(self, name: str, *, replaces: str | None = None, by: str = "") -> int:
+        """Remove a saved recipe. What it was is kept as a version, whose number this gives; `restore`
+        brings it back. `replaces` and `by` as in `save`.
+
+        Raises NotFound, PermissionDenied for a bundled one, and ChangedMeanwhile.
+        """
+        check_text(name=name, replaces=replaces or "", by=by)
+        project, now = self._engine.project, self._engine.now()
+        return await asyncio.to_thread(
+            remove_workflow, project, name, replaces, by or user_name(), now
+        )
+
     async def versions(self, name: str) -> "tuple[RecipeVersion, ...]":
         """Oldest first. Raises NotFound."""
         check_text(name=name)
         return await asyncio.to_thread(versions_of, self._engine.project, name)
 
-    async def restore(self, name: str, version: int | None = None) -> "SavedRecipe":
+    async def restore(
+        self, name: str, version: int | None = None, *, by: str = ""
+    ) -> "SavedRecipe":
         """Make an earlier version the current one; without a number, the one before the current.
 
         Raises NotFound.
         """
-        check_text(name=name)
+        check_text(name=name, by=by)
         if version is not None and type(version) is not int:
             raise InvalidUsage("version must be a whole number")
         now = self._engine.now()
-        return await asyncio.to_thread(restore_workflow, self._engine.project, name, version, now)
+        return await asyncio.to_thread(
+            restore_workflow, self._engine.project, name, version, now, by
+        )

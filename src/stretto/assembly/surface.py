@@ -10,6 +10,7 @@ two halves, because a surface speaks in between.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from stretto.assembly.chat import Chat, ChatOptions, ShowRun
     from stretto.execution.driver import Listener
     from stretto.execution.history import History
+    from stretto.ports.journal import StoredEvent
     from stretto.schedule.state import RunState
 
 
@@ -32,6 +34,7 @@ class SurfaceRun(Run):
 
     rows = Run._rows
     is_driven = Run._is_driven
+    report_of = Run._report_of
 
     async def state(self) -> "RunState":
         """How the run stands: as the task of this process leaves it, else by its journal."""
@@ -39,6 +42,20 @@ class SurfaceRun(Run):
             return (await self.history()).state
         await asyncio.wait([self._task])
         return self._task.result()
+
+    async def page(self, *, after: int, limit: int) -> "list[StoredEvent]":
+        """The next events of the journal, with their numbers; none where there are none yet."""
+        return await (await self._open()).events(self._id, after, limit)
+
+    async def news(self, seconds: float) -> None:
+        """Returns when something may have happened: at once where this process drives the run, else
+        after that time."""
+        if not self._is_driven_here:
+            await asyncio.sleep(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
 
     async def history(self, *, with_speech: bool = False) -> "History":
         """The journal and what follows from it."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.agents.agent_files import ListedAgent
+from stretto.assembly.json_forms import agent_as_json, posture_of
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
@@ -13,11 +14,10 @@ from stretto.cli.terminal import columns, print_json, print_problems, say
 from stretto.plan.catalog import tools_of
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidRecipe, NotFound, StrettoError
-from stretto.problems.render import as_json as problem_as_json, count, error_as_json
+from stretto.problems.render import count, error_as_json
 from stretto.recipe.model import Agent
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.durations import format_duration
-from stretto.vocabulary.tools import CHANGING_TOOLS, tool_name
 
 if TYPE_CHECKING:
     from stretto.assembly.readiness import Machine
@@ -54,7 +54,7 @@ def list_agents(as_json: bool) -> None:
     agents = open_project().agents()
     counting = [each for each in agents if each.shadowed_by is None]
     if as_json:
-        print_json({"ok": True, "agents": [_row(each, agents) for each in counting]})
+        print_json({"ok": True, "agents": [agent_as_json(each, agents) for each in counting]})
         return
     say("\n".join(columns([_HEAD, *map(_cells, counting)], has_head=True)))
     _print_shadows(agents)
@@ -74,7 +74,7 @@ def show(name: str, as_json: bool) -> int:
         said = f"{found.read.file} has {count(found.read.problems)}"
         raise InvalidRecipe(said, found.read.problems)
     if as_json:
-        print_json({"ok": True, "agent": {**_row(found, agents), "prompt": agent.prompt}})
+        print_json({"ok": True, "agent": {**agent_as_json(found, agents), "prompt": agent.prompt}})
         return 0
     say("\n".join(columns(_lines(found, agent))))
     _print_shadows(_find_files(agents, name))
@@ -165,7 +165,7 @@ def _print_checks_json(
 ) -> None:
     rows = [
         {
-            **_row(each, agents),
+            **agent_as_json(each, agents),
             "shadowed_by": each.shadowed_by,
             "warnings": [{"message": lack.message, "hint": lack.hint} for lack in missing],
         }
@@ -183,12 +183,6 @@ def _print_checks_json(
         print_json({"ok": True, "agents": rows})
 
 
-def _posture(agent: Agent) -> str:
-    """What a step of this agent is if it says nothing itself (RECIPES §9)."""
-    can_write = any(tool_name(tool) in CHANGING_TOOLS for tool in tools_of(agent))
-    return agent.posture or ("writer" if can_write else "read_only")
-
-
 def _cells(each: ListedAgent) -> tuple[str, ...]:
     agent = each.read.agent
     if agent is None:
@@ -197,7 +191,7 @@ def _cells(each: ListedAgent) -> tuple[str, ...]:
     return (
         each.name,
         each.layer,
-        _posture(agent),
+        posture_of(agent),
         agent.model or "-",
         str(agent.max_turns or "-"),
         format_duration(agent.timeout_seconds) if agent.timeout_seconds else "-",
@@ -212,7 +206,7 @@ def _lines(each: ListedAgent, agent: Agent) -> list[tuple[str, ...]]:
         "name": each.name,
         "from": f"{each.layer}: {each.read.file}",
         "description": agent.role.strip().replace("\n", " "),
-        "posture": _posture(agent),
+        "posture": posture_of(agent),
         "tools": ", ".join(tools_of(agent)) or "none",
         "model": agent.model or "the run's own",
         "fallbacks": ", ".join(agent.fallback_models),
@@ -220,33 +214,3 @@ def _lines(each: ListedAgent, agent: Agent) -> list[tuple[str, ...]]:
         "timeout": format_duration(seconds) if seconds else "",
     }
     return [(key, value) for key, value in pairs.items() if value]
-
-
-def _row(each: ListedAgent, agents: Sequence[ListedAgent]) -> dict[str, object]:
-    """`agents`: all of them, for those that it shadows."""
-    agent = each.read.agent
-    shadows = [
-        {"layer": other.layer, "file": other.read.file}
-        for other in agents
-        if other.name == each.name and other.shadowed_by == each.read.file
-    ]
-    shown: dict[str, object] = {
-        "name": each.name,
-        "layer": each.layer,
-        "file": each.read.file,
-        "ok": agent is not None,
-        "shadows": shadows,
-        "problems": [problem_as_json(problem) for problem in each.read.problems],
-    }
-    if agent is None:
-        return shown
-    return shown | {
-        "description": agent.role.strip(),
-        "posture": _posture(agent),
-        "tools": list(tools_of(agent)),
-        "model": agent.model,
-        "fallback_models": list(agent.fallback_models),
-        "max_turns": agent.max_turns,
-        "max_output_tokens": agent.max_output_tokens,
-        "timeout_seconds": agent.timeout_seconds,
-    }

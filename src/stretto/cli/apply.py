@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from stretto.assembly.changes import AppliedChange, ApplyOptions, apply_change
+from stretto.assembly.json_forms import applied_as_json
 from stretto.assembly.run import user_name
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
@@ -102,18 +103,7 @@ def _ignored_signals() -> Iterator[Callable[[str], None]]:
 
 def _print(applied: AppliedChange, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "ok": True,
-                "run_id": applied.run_id,
-                "step": applied.step,
-                "dry_run": applied.is_dry_run,
-                "was_merged": applied.was_merged,
-                "files": list(applied.files),
-                "left": [{"path": each.path, "why": each.why} for each in applied.left],
-                "refused": list(applied.refused),
-            }
-        )
+        print_json(applied_as_json(applied))
         return
     if applied.was_merged:
         say("it was merged before; nothing is left to do")

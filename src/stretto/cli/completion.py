@@ -133,7 +133,7 @@ OPTIONS = {
     "agents": "--help",
     "playbooks": "--help",
     "trust": "--forget --help --json --list",
-    "serve": "--allow-host --help --host --port --public --workers",
+    "serve": "--allow-host --help --host --log-format --port --public --verbose --workers",
     "prune": "--dry-run --help --json --keep --older-than",
     "completion": "--help",
     "help": "--help",

@@ -4,6 +4,7 @@ import asyncio
 
 import click
 
+from stretto.assembly.json_forms import change_as_json
 from stretto.assembly.project import Project
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
@@ -47,15 +48,4 @@ def _show_change(project: Project, history: History, step: str, as_json: bool) -
     if not as_json:
         print_bytes(change.patch)  # git apply reads it byte for byte
         return
-    print_json(
-        {
-            "ok": True,
-            "run_id": change.run_id,
-            "step": step,
-            "files": list(change.files),
-            "insertions": change.insertions,
-            "deletions": change.deletions,
-            "refused": [{"path": each.path, "why": each.why} for each in change.refused],
-            "patch": change.text,
-        }
-    )
+    print_json(change_as_json(change))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.assembly.doctor import Finding, examine
+from stretto.assembly.json_forms import finding_as_json
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option, model_option
 from stretto.cli.project import open_project
@@ -63,7 +64,7 @@ def _examine(as_json: bool) -> int:
     findings = asyncio.run(_findings())
     is_well = not any(each.is_essential and each.status == "missing" for each in findings)
     if as_json:
-        print_json({"ok": is_well, "checks": [_finding_as_json(each) for each in findings]})
+        print_json({"ok": is_well, "checks": [finding_as_json(each) for each in findings]})
         return 0 if is_well else 1
     # What is wrong comes last, where it is seen.
     findings.sort(key=lambda each: _ORDER.index(each.status))
@@ -161,14 +162,4 @@ def _check_as_json(check: "Check") -> dict[str, object]:
         "ok": check.is_proven,
         "says": check.says,
         "evidence": dict(check.evidence),
-    }
-
-
-def _finding_as_json(each: Finding) -> dict[str, object]:
-    return {
-        "name": each.name,
-        "status": each.status,
-        "says": each.says,
-        "fix": each.fix if each.status != "ok" else "",
-        "essential": each.is_essential,
     }

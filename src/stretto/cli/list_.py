@@ -2,12 +2,12 @@
 
 import click
 
-from stretto.assembly.project import Project
+from stretto.assembly.json_forms import workflow_as_json
 from stretto.assembly.recipe_files import origins_of
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, say
-from stretto.problems.render import as_json as problem_as_json, count
+from stretto.problems.render import count
 from stretto.registry.workflows import Entry
 
 
@@ -18,7 +18,7 @@ def command(as_json: bool) -> None:
     project = open_project()
     entries, origins = project.workflows.entries(), origins_of(project)
     if as_json:
-        found = [{**_row(project, entry), "origin": origins[entry.file]} for entry in entries]
+        found = [workflow_as_json(project, entry, origins[entry.file]) for entry in entries]
         print_json({"ok": True, "workflows": found})
         return
     rows = [("NAME", "FROM", "STEPS", "DESCRIPTION")]
@@ -48,22 +48,3 @@ def _cells(entry: Entry, origin: str) -> tuple[str, str, str, str]:
     lines = (entry.recipe.title or entry.recipe.description).strip().splitlines() or [""]
     layer = f"{entry.layer}, emitted" if origin == "emitted" else entry.layer
     return (entry.name, layer, str(len(entry.recipe.steps)), lines[0])
-
-
-def _row(project: Project, entry: Entry) -> dict[str, object]:
-    return {
-        "name": entry.name,
-        "layer": entry.layer,
-        "file": project.display_path(entry.file),
-        "title": entry.recipe.title,
-        "description": entry.recipe.description.strip(),
-        "version": entry.recipe.version,
-        "ok": not entry.problems,
-        "used": not entry.is_passed_over,
-        "shadows": entry.shadows or None,
-        "steps": len(entry.recipe.steps),
-        "inputs": [
-            {"name": i.name, "type": i.type, "required": i.is_required} for i in entry.recipe.inputs
-        ],
-        "problems": [problem_as_json(problem) for problem in entry.problems],
-    }

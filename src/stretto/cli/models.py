@@ -4,6 +4,7 @@ import asyncio
 
 import click
 
+from stretto.assembly.json_forms import weights_as_json
 from stretto.assembly.local_models import LocalModels, ShelvedWeights
 from stretto.assembly.project import Project
 from stretto.cli.options import json_option
@@ -70,7 +71,7 @@ def list_command(as_json: bool) -> None:
     in_use = asyncio.run(models.model_in_use())
     known = models.all()
     if as_json:
-        rows = [_row(model) for model in known]
+        rows = [weights_as_json(model) for model in known]
         folder = str(models.shelf.folder)
         print_json({"ok": True, "folder": folder, "models": rows, "in_use": in_use})
         return
@@ -80,21 +81,6 @@ def list_command(as_json: bool) -> None:
         say(f"\nin use: {in_use}; stretto models use NAME changes it")
     if absent := [model.weights.name for model in known if model.state == "absent"]:
         say("\n".join(["", *(f"  stretto models pull {name}" for name in absent)]))
-
-
-def _row(model: ShelvedWeights) -> dict[str, object]:
-    weights = model.weights
-    return {
-        "name": weights.name,
-        "model": weights.model,
-        "title": weights.title,
-        "state": model.state,
-        "size_bytes": weights.size_bytes,
-        "licence": weights.licence,
-        "sha256": weights.sha256,
-        "file": model.file,
-        "about": weights.about,
-    }
 
 
 def _cells(model: ShelvedWeights) -> tuple[str, ...]:

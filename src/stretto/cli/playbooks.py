@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from stretto.assembly.json_forms import playbook_as_json
 from stretto.cli.agents import FlagsAnywhere
 from stretto.cli.foreground import OpenStretto
 from stretto.cli.handles import find_run
@@ -46,7 +47,10 @@ def search(query: tuple[str, ...], limit: int, as_json: bool) -> None:
     """Find playbooks by words, the best first."""
     found = _do(lambda playbooks: playbooks.search(" ".join(query), limit))
     if as_json:
-        rows = [{**_row(each.playbook), "score": float(f"{each.score:.3g}")} for each in found]
+        rows = [
+            {**playbook_as_json(each.playbook), "score": float(f"{each.score:.3g}")}
+            for each in found
+        ]
         print_json({"ok": True, "playbooks": rows})
     elif not found:
         say("No playbook has these words.")
@@ -67,7 +71,7 @@ def show(name: str, as_json: bool) -> None:
     found = _do(lambda playbooks: playbooks.show(name))
     if as_json:
         more = {"body": found.body, "files": list(found.files), "origin": dict(found.origin)}
-        print_json({"ok": True, "playbook": {**_row(found), **more}})
+        print_json({"ok": True, "playbook": {**playbook_as_json(found), **more}})
         return
     pairs = {
         "name": found.name,
@@ -197,7 +201,7 @@ def _do(work: "Callable[[Playbooks], Awaitable[_T]]") -> _T:
 
 def _print_list(found: Sequence[Playbook], as_json: bool) -> None:
     if as_json:
-        print_json({"ok": True, "playbooks": [_row(each) for each in found]})
+        print_json({"ok": True, "playbooks": [playbook_as_json(each) for each in found]})
         return
     if not found:
         say("There are no playbooks. stretto playbooks add PATH takes a folder with a SKILL.md.")
@@ -207,7 +211,7 @@ def _print_list(found: Sequence[Playbook], as_json: bool) -> None:
 
 def _print_one(found: Playbook, done: str, as_json: bool) -> None:
     if as_json:
-        print_json({"ok": True, "playbook": _row(found)})
+        print_json({"ok": True, "playbook": playbook_as_json(found)})
     else:
         say(f"{found.name}: {done}")
 
@@ -224,22 +228,6 @@ def _cells(each: Playbook) -> tuple[str, ...]:
         _day(each.last_used_at),
         _about(each),
     )
-
-
-def _row(each: Playbook) -> dict[str, object]:
-    return {
-        "name": each.name,
-        "description": each.description,
-        "source": each.source,
-        "layer": each.layer,
-        "folder": each.folder or None,
-        "pinned": each.is_pinned,
-        "confidence": round(each.confidence, 3),
-        "uses": each.uses,
-        "last_used_at": each.last_used_at,
-        "digest": each.digest,
-        "fault": each.fault or None,
-    }
 
 
 def _about(each: Playbook) -> str:

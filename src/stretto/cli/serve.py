@@ -29,9 +29,20 @@ _PORT = 7317
     "--allow-host", "hosts", multiple=True, metavar="NAME", help="A name it is called by."
 )
 @click.option("--workers", type=click.IntRange(1), default=1, help="Processes; 1.")
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", help="Of stderr; text."
+)
+@click.option("--verbose", "is_verbose", is_flag=True, help="Log every request.")
 @click.pass_context
 def command(
-    ctx: click.Context, host: str, port: int, is_public: bool, hosts: tuple[str, ...], workers: int
+    ctx: click.Context,
+    host: str,
+    port: int,
+    is_public: bool,
+    hosts: tuple[str, ...],
+    workers: int,
+    log_format: str,
+    is_verbose: bool,
 ) -> None:
     """Serve the HTTP API and the console, on this machine alone.
 
@@ -45,8 +56,12 @@ def command(
         store = os.environ.get("STRETTO_STORE") or "sqlite"
         hint = "one process serves thousands of runs; leave --workers out"
         raise InvalidUsage(f"the store '{store}' has one process as its server", hint=hint)
-    from stretto.server.process import ServeOptions, serve
+    from stretto.server.process import ServeOptions, serve, write_log
 
+    write_log(log_format == "json", is_verbose)
+    if is_public:
+        said = "other machines can reach this server: put a proxy that speaks https before it"
+        say(said, err=True, mark="warning", colour="yellow")
     options = ServeOptions(host, port, is_public, hosts)
     serve(options, OpenStretto, home_of(os.environ), os.environ, _tell)
 
@@ -62,6 +77,15 @@ def _check_installed() -> None:
     if missing:
         hint = "pip install 'stretto[serve]'"
         raise NotReady(f"stretto serve needs {', '.join(missing)}", hint=hint)
+
+
+@command.command("link")
+@click.option("--port", default=_PORT, type=click.IntRange(1, 65535), help="Of the server; 7317.")
+def link(port: int) -> None:
+    """Print a new login link of the server that runs here."""
+    from stretto.server.process import new_link
+
+    say(new_link(port, home_of(os.environ), os.environ))
 
 
 @command.group("token")

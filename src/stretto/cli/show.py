@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stretto.assembly.json_forms import version_as_json
 from stretto.assembly.recipe_files import version_of, versions_of
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project, open_recipe
@@ -59,7 +60,9 @@ def command(recipe: str, is_list: bool, number: int | None, as_json: bool) -> in
 
 def _list_versions(found: "Sequence[RecipeVersion]", name: str, as_json: bool) -> int:
     if as_json:
-        print_json({"ok": True, "workflow": name, "versions": [_row(each) for each in found]})
+        print_json(
+            {"ok": True, "workflow": name, "versions": [version_as_json(each) for each in found]}
+        )
         return 0
     head = ("VERSION", "TIME", "BY", "ORIGIN", "HOW")
     cells = [
@@ -75,23 +78,17 @@ def _list_versions(found: "Sequence[RecipeVersion]", name: str, as_json: bool) -
 
 def _show_version(found: "RecipeVersion", name: str, as_json: bool) -> int:
     if as_json:
-        print_json({"ok": True, "workflow": name, "version": {**_row(found), "text": found.text}})
+        print_json(
+            {
+                "ok": True,
+                "workflow": name,
+                "version": {**version_as_json(found), "text": found.text},
+            }
+        )
     else:
         say(f"# {name}, version {found.number}")
         say(found.text.rstrip("\n"))
     return 0
-
-
-def _row(each: "RecipeVersion") -> dict[str, object]:
-    return {
-        "version": each.number,
-        "at": each.at,
-        "by": each.by,
-        "origin": each.origin,
-        "why": each.why,
-        "digest": each.digest,
-        "current": each.is_current,
-    }
 
 
 def _moment(at: float) -> str:

@@ -233,14 +233,20 @@ class Runs:
         """What the journal has lost of runs, for as long as its damaged files are kept."""
         return self._store.losses()
 
-    async def events(self, run_id: RunId, after: int = 0) -> list[StoredEvent]:
-        return await self._store.read(run_id, after)
+    async def events(
+        self, run_id: RunId, after: int = 0, limit: int | None = None
+    ) -> list[StoredEvent]:
+        return await self._store.read(run_id, after, limit=limit)
 
     async def row(self, run_id: RunId) -> RunRow | None:
         return await self._store.run(run_id)
 
     async def is_known(self, run_id: RunId) -> bool:
         return await self._store.run(run_id) is not None
+
+    async def has_ended(self, run_id: RunId) -> bool:
+        row = await self._store.run(run_id)
+        return row is not None and row.ended_at is not None
 
     def is_driving(self, run_id: RunId) -> bool:
         """Whether a driver of these runs is at work on it."""
@@ -258,8 +264,8 @@ class Runs:
     def _is_held(self, row: RunRow) -> bool:
         return row.leased_by is not None and not self._owner.is_dead(row.leased_by)
 
-    async def recent(self, limit: int = 50) -> list[RunRow]:
-        return await self._store.runs(limit)
+    async def recent(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
+        return await self._store.runs(limit, before)
 
     async def addressed(self) -> set[RunId]:
         """Runs that have unread messages in their mailbox."""

@@ -18,7 +18,7 @@ from msgspec import structs, to_builtins
 
 from stretto.events.model import Approved, Rejected, RunStarted, TimerFired
 from stretto.plan.model import briefs
-from stretto.problems.errors import InvalidUsage, PlanNotAccepted
+from stretto.problems.errors import AlreadyDecided, InvalidUsage, PlanNotAccepted
 from stretto.report.text import moment
 from stretto.schedule.approvals import decision_in_force, question_of
 from stretto.schedule.state import Decision, RunState, StepState
@@ -84,7 +84,7 @@ def refusal(state: RunState, id: StepId, void: str) -> InvalidUsage:
     why = f" ({event.reason})" if event.reason else ""
     at = moment(event.at)
     said = f"step '{id}' was {verb} by {event.by or 'a person'} at {at}{why}, and that stands"
-    return InvalidUsage(said, hint=_how_on(state, step))
+    return AlreadyDecided(said, hint=_how_on(state, step))
 
 
 def _how_on(state: RunState, step: StepState) -> str:

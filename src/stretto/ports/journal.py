@@ -150,9 +150,10 @@ class Journal(Protocol):
         ...
 
     async def read(
-        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True, limit: int | None = None
     ) -> list[StoredEvent]:
-        """The events whose seq is greater than `after`; none for a run that is not known.
+        """The events whose seq is greater than `after`, the first `limit` of them; none for a run that
+        is not known.
 
         `with_speech`: also what models said piece by piece, which no state depends on and which is
         as long as all answers together. A large output is a Large: read when it is used.
@@ -163,8 +164,8 @@ class Journal(Protocol):
         """How a run began, without reading the rest of it."""
         ...
 
-    async def runs(self, limit: int = 50) -> list[RunRow]:
-        """The runs that started, newest first."""
+    async def runs(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
+        """The runs that started, newest first. `before`: those that come after this one in that order."""
         ...
 
     async def run(self, run_id: RunId) -> RunRow | None:

@@ -8,6 +8,8 @@ StrettoError               kind                 exit code
 ├── NotFound               not_found            2
 ├── NotReady               not_ready            2
 ├── RefusedToOverwrite     exists               2
+├── ChangedMeanwhile       changed              2
+├── AlreadyDecided         already_decided      2   an InvalidUsage
 ├── PermissionDenied       permission_denied    4
 ├── PlanNotAccepted        plan_not_accepted    4
 ├── NotTrusted             not_trusted          4
@@ -94,6 +96,19 @@ class NotReady(StrettoError):
 class RefusedToOverwrite(StrettoError):
     kind = "exists"
     exit_code = 2
+
+
+class ChangedMeanwhile(StrettoError):
+    """What the caller saw before is not what is there now."""
+
+    kind = "changed"
+    exit_code = 2
+
+
+class AlreadyDecided(InvalidUsage):
+    """A decision about a step came after another one, which stands."""
+
+    kind = "already_decided"
 
 
 class PermissionDenied(StrettoError):

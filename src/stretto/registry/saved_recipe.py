@@ -12,12 +12,19 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.config.home import make_private
 from stretto.plan.graph_match import is_same_work, match_steps
-from stretto.problems.errors import PermissionDenied, RefusedToOverwrite, StrettoError
+from stretto.problems.errors import (
+    ChangedMeanwhile,
+    NotFound,
+    PermissionDenied,
+    RefusedToOverwrite,
+    StrettoError,
+)
 from stretto.registry.versions import RecipeOrigin, Versions, content_of
 
 if TYPE_CHECKING:
@@ -62,12 +69,14 @@ class RecipeDraft:
     at: float
     why: str = "saved"
     may_replace: bool = False  # a person said so
+    replaces: str | None = None  # the digest of what is to be there now; "" for nothing; None: any
 
 
 def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -> SavedRecipe:
     """Raises RefusedToOverwrite, PermissionDenied, and StrettoError where it cannot be written."""
     with versions.change():
         there = content_of(draft.file)
+        check_unchanged(draft.name, there, draft.replaces)
         if draft.origin == "emitted":
             _refuse_replacing_a_persons(draft, known, versions)
             _refuse_dropping_gates(draft, known)
@@ -86,6 +95,39 @@ def save(draft: RecipeDraft, known: Sequence[KnownRecipe], versions: Versions) -
     # The versions are on record: whatever happens from here on, nothing is lost.
     _write(draft.file, draft.content, there)
     return SavedRecipe(draft.name, draft.file, number, draft.origin, replaced)
+
+
+def check_unchanged(name: str, there: bytes | None, digest: str | None) -> None:
+    """Raises ChangedMeanwhile unless what is there is what somebody saw. None: nobody looked."""
+    if digest is not None and digest != (sha256(there).hexdigest() if there is not None else ""):
+        hint = "look at it again, and change that"
+        raise ChangedMeanwhile(f"'{name}' is not what it was when you saw it", hint=hint)
+
+
+def remove(
+    draft: RecipeDraft,
+    versions: Versions,
+) -> int:
+    """Take a recipe away; its versions stay, and `restore` brings it back. Gives the last one's number.
+
+    Raises ChangedMeanwhile, and StrettoError where it cannot be removed. Of `draft` all counts but its
+    content.
+    """
+    with versions.change():
+        there = content_of(draft.file)
+        check_unchanged(draft.name, there, draft.replaces)
+        if there is None:
+            raise NotFound(f"there is no {draft.file}")
+        number = _keep(draft, there, versions)
+    try:
+        if content_of(draft.file) != there:
+            raise RefusedToOverwrite(
+                f"{draft.file} was changed at the same moment", hint="try again"
+            )
+        draft.file.unlink()
+    except OSError as error:
+        raise StrettoError(f"{draft.file} cannot be removed: {error.strerror}") from error
+    return number
 
 
 def _unchanged(draft: RecipeDraft, versions: Versions) -> SavedRecipe:

@@ -1,6 +1,10 @@
-"""Errors as HTTP answers: one shape, the kinds of the other surfaces, and a status for each kind."""
+"""Errors as HTTP answers: one shape, the kinds of the other surfaces, and a status for each kind.
+
+And the two small pages of logging in, without a script; what they show of others is escaped.
+"""
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -36,6 +40,7 @@ STATUSES = {
     "too_large": 413,
     "not_ready": 424,
     "too_many": 429,
+    "closing": 503,
     "journal_full": 507,
 }
 _KINDS = {
@@ -73,12 +78,6 @@ class TooMany(StrettoError):
 
 class BodyTooLarge(StrettoError):
     kind = "too_large"
-
-
-class Changed(StrettoError):
-    """What the client saw before is not what is there now."""
-
-    kind = "changed"
 
 
 class KeyConflict(StrettoError):
@@ -141,3 +140,35 @@ async def _refuse_http(request: Request, error: Exception) -> JSONResponse:
 async def _refuse_unknown(request: Request, error: Exception) -> JSONResponse:
     # The traceback goes to the log; what it says may be nobody's business who asks over HTTP.
     return refuse(StrettoError("something went wrong in the server; its log says what"), status=500)
+
+
+_PAGE_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Stretto</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">{more}</head><body>
+"""
+
+
+def login_page(said: str) -> str:
+    """Asks for a token; `said`: why."""
+    return (
+        _PAGE_HEAD.format(more="")
+        + f"""<h1>Stretto</h1>
+<p>{escape(said)}</p>
+<p>Open the login link that <code>stretto serve</code> printed (<code>stretto serve link</code> prints
+a new one), or give your token:</p>
+<form method="post" action="/login">
+<p><label>Token <input type="password" name="token" autocomplete="current-password" required></label>
+<button>Log in</button></p>
+</form>
+</body></html>
+"""
+    )
+
+
+def welcome_page() -> str:
+    """Leads on to the console. By a page and not by a redirect: a browser that came here by a link
+    elsewhere sends a SameSite=Strict cookie only from the next page on."""
+    more = '<meta http-equiv="refresh" content="0; url=/">'
+    return (
+        _PAGE_HEAD.format(more=more) + '<p>Logged in. <a href="/">Go on</a></p>\n</body></html>\n'
+    )

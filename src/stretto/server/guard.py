@@ -13,8 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stretto.problems.errors import StrettoError
 from stretto.server.access import COOKIE, CSRF_HEADER, AccessControl, Caller
-from stretto.server.answers import BodyTooLarge, TooMany, Unauthenticated, refuse
-from stretto.server.login_page import login_page
+from stretto.server.answers import BodyTooLarge, TooMany, Unauthenticated, login_page, refuse
 from stretto.server.tokens import Identity
 
 OPEN_PATHS = ("/healthz", "/login")
@@ -37,10 +36,17 @@ _log = logging.getLogger("stretto.server.access")
 
 
 class Guard:
-    """`is_open`: whether a path is served without a token."""
+    """`count`: is told the method, the status and the seconds of every request."""
 
-    def __init__(self, app: ASGIApp, access: AccessControl, most_bytes: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: AccessControl,
+        most_bytes: int,
+        count: Callable[[str, int, float], None],
+    ) -> None:
         self._app = app
+        self._count = count
         self._access = access
         self._most_bytes = most_bytes
 
@@ -53,6 +59,10 @@ class Guard:
         answer = _Answer(scope, send)
         try:
             self._admit(scope)
+            # Streams write a notice to readers that do not read: past what ASGI can do.
+            cycle = getattr(send, "__self__", None)
+            scope["state"]["flow"] = getattr(cycle, "flow", None)
+            scope["state"]["transport"] = getattr(cycle, "transport", None)
         except StrettoError as error:
             await self._refusal(scope, error)(scope, receive, answer.send)
         else:
@@ -63,7 +73,7 @@ class Guard:
                 if not answer.has_begun:
                     await refuse(error, {"Connection": "close"})(scope, receive, answer.send)
         finally:
-            answer.log()
+            self._count(scope["method"], answer.status, answer.log())
 
     def _admit(self, scope: Scope) -> None:
         """Raises what `AccessControl` raises, and BodyTooLarge."""
@@ -152,35 +162,38 @@ class _Answer:
         self._send = send
         self._tick = tick
         self._began_at = tick()
-        self._status = 0
+        self.status = 0  # nothing was answered yet
 
     @property
     def has_begun(self) -> bool:
-        return self._status != 0
+        return self.status != 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._status = message["status"]
+            self.status = message["status"]
             headers = list(message.get("headers", ()))
             message = {**message, "headers": [*headers, *_missing(headers)]}
         await self._send(message)
 
-    def log(self) -> None:
+    def log(self) -> float:
+        """Gives the seconds since the request came."""
+        seconds = self._tick() - self._began_at
         identity: Identity | None = self._scope.get("state", {}).get("identity")
         # Without the query: a login code stands in one.
         _log.info(
             "%s %s %s",
             self._scope["method"],
             self._scope["path"],
-            self._status or "-",
+            self.status or "-",
             extra={
                 "method": self._scope["method"],
                 "path": self._scope["path"],
-                "status": self._status,
-                "seconds": round(self._tick() - self._began_at, 6),
+                "status": self.status,
+                "seconds": round(seconds, 6),
                 "by": identity.name if identity else "",
             },
         )
+        return seconds
 
 
 def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -37,6 +37,8 @@ _MIGRATIONS = (
         PRIMARY KEY (owner, key)
     ) STRICT, WITHOUT ROWID
     """,
+    # Runs that began elsewhere, and that a server has gone on with.
+    "CREATE TABLE adopted (run_id TEXT PRIMARY KEY, at REAL NOT NULL) STRICT, WITHOUT ROWID",
 )
 
 
@@ -123,6 +125,15 @@ class ServerLedger:
     def forget_request(self, owner: str, key: str) -> None:
         with changed(self._db, "the keys of requests"):
             self._db.execute("DELETE FROM requests WHERE owner = ? AND key = ?", (owner, key))
+
+    def adopted(self) -> set[str]:
+        """Runs that began elsewhere, and that a server has gone on with."""
+        return {run_id for (run_id,) in self._db.execute("SELECT run_id FROM adopted")}
+
+    def adopt(self, run_id: str, at: float, forget_before: float) -> None:
+        with changed(self._db, "the runs that this server drives"):
+            self._db.execute("DELETE FROM adopted WHERE at < ?", (forget_before,))
+            self._db.execute("INSERT OR REPLACE INTO adopted VALUES (?, ?)", (run_id, at))
 
     def close(self) -> None:
         self._db.close()

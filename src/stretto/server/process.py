@@ -5,29 +5,40 @@ wait are answered, and the runs that are driven here are stopped so that the nex
 """
 
 import asyncio
+import json
+import logging
 import signal
 import socket
+import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TextIO
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
 
 import uvicorn
 
 from stretto.assembly.surface import Surface
-from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.server.access import AccessControl, Hosts
 from stretto.server.app import make_app
 from stretto.server.ledger import ServerLedger, open_ledger
+from stretto.server.metrics import Metrics
 from stretto.server.service import Service
 from stretto.server.tokens import own_token
+from stretto.server.traces import Traces, open_traces
+from stretto.text.visible import visible_line
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _GRACE_SECONDS = 1  # for requests under way, once the server ends
 _BACKLOG = 2048
+_TRACE_SECONDS = 0.5  # for the last traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,7 @@ def serve(
         access = AccessControl(token, ledger, Hosts((*_LOOPBACK, options.host, *options.hosts)))
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         at = ServedAt(url, f"{url}/login?code={access.make_link()}")
-        asyncio.run(_serve(bound, open_stretto, access, ledger, partial(tell, at)))
+        asyncio.run(_serve(bound, open_stretto, access, ledger, environ, partial(tell, at)))
 
 
 async def _serve(
@@ -69,17 +80,20 @@ async def _serve(
     open_stretto: Callable[[], Surface],
     access: AccessControl,
     ledger: ServerLedger,
+    environ: Mapping[str, str],
     tell: Callable[[Callable[[], None]], None],
 ) -> None:
-    service = Service(open_stretto(), access, ledger)
+    counts, traces = Metrics(), open_traces(environ)
+    service = Service(open_stretto(), access, ledger, counts)
 
     @asynccontextmanager
     async def open_service() -> AsyncIterator[Service]:
-        async with service.stretto:
+        async with service.stretto, _traced(service, traces):
+            service.stretto.engine.listeners.append(counts.hear)
             yield service
 
     config = uvicorn.Config(
-        make_app(open_service, access),
+        make_app(open_service, access, counts.count_request),
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -93,6 +107,23 @@ async def _serve(
     await server.serve(sockets=[bound])
     if server.lifespan.should_exit and not server.started:
         raise StrettoError("the server could not start; its log says why")
+
+
+@asynccontextmanager
+async def _traced(service: Service, traces: Traces | None) -> AsyncIterator[None]:
+    if traces is None:
+        yield
+        return
+    service.stretto.engine.listeners.append(traces.hear)
+    task = asyncio.create_task(traces.keep(service))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TRACE_SECONDS):
+                await traces.close(service)
 
 
 class _Server(uvicorn.Server):
@@ -137,6 +168,24 @@ class _Server(uvicorn.Server):
         self._closing.set()
 
 
+def new_link(port: int, home: Path, environ: Mapping[str, str]) -> str:
+    """A login link of the server on this machine's port. Raises NotFound, and what the server says."""
+    request = Request(
+        f"http://127.0.0.1:{port}/api/session/link",
+        method="POST",
+        headers={"Authorization": f"Bearer {own_token(home, environ)}"},
+    )
+    try:
+        with build_opener(ProxyHandler({})).open(request, timeout=10) as answered:
+            path = json.loads(answered.read())["path"]
+    except HTTPError as error:
+        raise InvalidUsage(f"the server at port {port} refused the token of {home}") from error
+    except (OSError, ValueError, KeyError) as error:
+        hint = "stretto serve starts one; --port says where it is"
+        raise NotFound(f"no Stretto answers at port {port}", hint=hint) from error
+    return f"http://127.0.0.1:{port}{path}"
+
+
 @contextmanager
 def bound_socket(options: ServeOptions) -> Iterator[socket.socket]:
     """Raises InvalidUsage for an address that may not or cannot be used."""
@@ -165,3 +214,41 @@ def bound_socket(options: ServeOptions) -> Iterator[socket.socket]:
         yield bound
     finally:
         bound.close()
+
+
+_LOGGED = ("method", "path", "status", "seconds", "by")
+
+
+class JsonLogLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        told: dict[str, object] = {
+            "at": f"{at}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        told |= {name: getattr(record, name) for name in _LOGGED if hasattr(record, name)}
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told)  # ASCII: no terminal takes it for a control sequence
+
+
+class PlainLogLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{time.strftime('%H:%M:%S')} {visible_line(record.getMessage())}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def write_log(as_json: bool, is_verbose: bool, stream: TextIO | None = None) -> None:
+    """As JSON every request is told; in plain lines only with `is_verbose`."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLogLines() if as_json else PlainLogLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("stretto").setLevel(logging.INFO)
+    requests = logging.getLogger("stretto.server.access")
+    requests.setLevel(logging.INFO if as_json or is_verbose else logging.WARNING)

@@ -1,58 +1,363 @@
-"""`/api/runs` and `/api/workflows/NAME/run`: start runs, and see what they did."""
+"""`/api/runs`, and all that starts one: saved workflows, recipes as they are, tasks, batches."""
 
-from typing import Any
+import asyncio
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import JSONResponse
+from fastapi import Header, Query
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from stretto.assembly.arguments import check_budget
+from stretto.assembly.arguments import check_budget, check_status
+from stretto.assembly.json_forms import applied_as_json
 from stretto.assembly.request import RunRequest
-from stretto.problems.errors import NotFound
-from stretto.server.service import OPERATOR, VIEWER, Asker, TheService
+from stretto.assembly.run_list import RunFilter, page_of_runs, run_as_json
+from stretto.execution.history import History
+from stretto.lead.tasks import (
+    BATCH,
+    batch_inputs,
+    batch_recipe,
+    read_tasks,
+    results_of,
+    task_recipe,
+)
+from stretto.plan.model import PlannedStep, briefs
+from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
+from stretto.recipe.model import Recipe
+from stretto.server.bodies import (
+    Again,
+    ApiAnswer,
+    ApplyBody,
+    BatchBody,
+    CancelBody,
+    Fork,
+    InlineRun,
+    ReportAnswer,
+    ResumeBody,
+    RunAnswer,
+    RunBody,
+    RunBudget,
+    RunsAnswer,
+    Started,
+    TaskBody,
+    new_router,
+)
+from stretto.server.service import (
+    AUTHOR,
+    IF_WORKFLOWS,
+    OPERATOR,
+    VIEWER,
+    Asker,
+    Service,
+    TheService,
+)
+from stretto.server.starts import answer, digest_of_body, start
+from stretto.server.workflows import recipe_given, saved_entry
+from stretto.text.short import did_you_mean
+from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.ids import RunId
 
-router = APIRouter(tags=["runs"])
+router = new_router("runs")
+Key = Annotated[str | None, Header(alias="Idempotency-Key")]
+_TRIGGER = "http"
+_OF_STARTS: dict[int | str, dict[str, Any]] = {
+    200: {"model": ReportAnswer, "description": "The report; or what a dry run found"},
+    202: {"model": Started, "description": "It has started, and nobody waited for its end"},
+}
+# A report is a page of its own, without scripts; what models said is text in it.
+_PAGE = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
+}
 
 
-class RunBody(BaseModel):
-    """What a run is given."""
+@router.post(
+    "/api/workflows/{name}/run",
+    dependencies=[OPERATOR, IF_WORKFLOWS],
+    responses=_OF_STARTS,
+    response_model=None,
+)
+async def run_workflow(
+    name: str, body: RunBody, service: TheService, asker: Asker, key: Key = None
+) -> Response:
+    """Start a saved workflow. Its start is in the journal before this answers."""
+    entry = await asyncio.to_thread(saved_entry, service, name)
+    return await _run(service, asker.name, entry.recipe, body, key, f"workflows/{name}")
 
-    model_config = ConfigDict(extra="forbid")
 
-    inputs: dict[str, Any] = Field(default_factory=dict)
-    dry_run: bool = False
-    wait: bool = True
-    model: str | None = None
-    permission: str | None = None
-    budget: dict[str, float] | None = None
+@router.post(
+    "/api/runs", dependencies=[AUTHOR, IF_WORKFLOWS], responses=_OF_STARTS, response_model=None
+)
+async def run_recipe(
+    body: InlineRun, service: TheService, asker: Asker, key: Key = None
+) -> Response:
+    """Start a run of a recipe that is not saved."""
+    recipe = await asyncio.to_thread(recipe_given, service, body.recipe)
+    return await _run(service, asker.name, recipe, body, key, "runs")
 
 
-@router.post("/api/workflows/{name}/run", dependencies=[OPERATOR])
-async def run_workflow(name: str, body: RunBody, service: TheService, asker: Asker) -> JSONResponse:
-    """Start a run of a saved workflow. It is in the journal before this answers."""
-    stretto = service.stretto
-    if stretto.project.saved(name) is None:
-        raise NotFound(f"there is no workflow '{name[:100]}'", hint="GET /api/workflows lists them")
+async def _run(
+    service: Service, owner: str, recipe: Recipe, body: RunBody, key: str | None, route: str
+) -> Response:
     if body.dry_run:
-        plan = await stretto.plan(name, body.inputs)
-        return JSONResponse({"ok": True, **plan.json})
+        plan = await service.stretto.plan(recipe, body.inputs)
+        return JSONResponse(dict(plan.json))
     request = RunRequest(
-        name,
+        recipe,
         body.inputs,
         model=body.model,
         permission=body.permission,
-        budget=check_budget(body.budget),
-        owner=asker.name,
-        trigger="http",
+        budget=check_budget(_budget(body.budget)),
+        owner=owner,
+        trigger=_TRIGGER,
     )
-    run = await stretto.launch(await stretto.prepare(request))
-    if not body.wait:
-        return JSONResponse({"ok": True, "run_id": run.id, "status": await run.status()}, 202)
-    return JSONResponse((await run.report()).json())
+    content = digest_of_body(route, body.model_dump())
+    run, was_begun = await start(service, request, key, content)
+    return await answer(service, run, body.wait, was_begun)
 
 
-@router.get("/api/runs/{run_id}", dependencies=[VIEWER])
+def _budget(body: RunBudget | None) -> dict[str, float] | None:
+    return body.model_dump(exclude_none=True) if body else None
+
+
+@router.post("/api/tasks", dependencies=[AUTHOR], responses=_OF_STARTS, response_model=None)
+async def run_task(body: TaskBody, service: TheService, asker: Asker, key: Key = None) -> Response:
+    """Give one agent one task: a run of one step."""
+    agents = service.stretto.project.catalog().agents
+    if body.agent not in agents:
+        hint = did_you_mean(body.agent, agents) or "GET /api/agents lists them"
+        raise NotFound(f"there is no agent '{body.agent[:100]}'", hint=hint)
+    if not body.prompt.strip():
+        raise InvalidUsage("prompt must say what to do; it is empty")
+    whole = RunBody(
+        inputs={"prompt": body.prompt},
+        model=body.model,
+        permission=body.permission,
+        budget=body.budget,
+        wait=body.wait,
+    )
+    recipe = await asyncio.to_thread(recipe_given, service, dict(task_recipe(body.agent)))
+    return await _run(service, asker.name, recipe, whole, key, f"tasks/{body.agent}")
+
+
+@router.post("/api/batches", dependencies=[AUTHOR], responses=_OF_STARTS, response_model=None)
+async def run_batch(
+    body: BatchBody, service: TheService, asker: Asker, key: Key = None
+) -> Response:
+    """Give agents tasks side by side. Waited for, it answers `{"ok", "run_id", "results"}`."""
+    project = service.stretto.project
+    text = body.model_dump_json(include={"tasks"}).removeprefix('{"tasks":').removesuffix("}")
+    agents, limits = project.catalog().agents, project.settings.limits
+    tasks = await asyncio.to_thread(read_tasks, text, "", agents, limits)
+    recipe = await asyncio.to_thread(recipe_given, service, dict(batch_recipe(tasks)))
+    whole = RunBody(
+        inputs=dict(batch_inputs(tasks)),
+        model=body.model,
+        permission=body.permission,
+        budget=body.budget,
+        wait=False,
+    )
+    begun = await _run(service, asker.name, recipe, whole, key, "batches")
+    run = service.stretto.open(begun.headers["location"].rpartition("/")[2])
+    if not body.wait or not await service.until(run.wait()):
+        return begun
+    report = await run.report(wait=False)
+    found = {"ok": report.is_ok, "run_id": run.id, "results": results_of(report)}
+    return JSONResponse(found, headers={"Location": begun.headers["location"]})
+
+
+@router.get("/api/runs", dependencies=[VIEWER], response_model=RunsAnswer)
+async def list_runs(
+    service: TheService,
+    status: Annotated[list[str], Query()] = [],  # noqa: B006
+    workflow: str | None = None,
+    since: Annotated[str | None, Query(description="such as 2h, or a time (ISO 8601)")] = None,
+    text: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+) -> JSONResponse:
+    """The runs, newest first. `text`: in the id, the recipe's name or the inputs."""
+    for word in status:
+        check_status(word)
+    now = service.stretto.engine.now()
+    found = text.lower() if text else None
+    wanted = RunFilter(tuple(status), workflow, _since(since, now), None, found)
+    runs = await service.stretto.engine.runs_of()
+    page = await page_of_runs(runs, now, wanted, limit, RunId(cursor) if cursor else None)
+    return JSONResponse(
+        {"ok": True, "runs": [run_as_json(each) for each in page.runs], "next": page.next}
+    )
+
+
+@router.get("/api/tasks", dependencies=[VIEWER], response_model=RunsAnswer)
+async def list_tasks(service: TheService, cursor: str | None = None) -> JSONResponse:
+    """The runs of single tasks, newest first."""
+    return await list_runs(service, workflow="task", cursor=cursor)
+
+
+@router.get("/api/batches", dependencies=[VIEWER], response_model=RunsAnswer)
+async def list_batches(service: TheService, cursor: str | None = None) -> JSONResponse:
+    """The runs of batches, newest first."""
+    return await list_runs(service, workflow=BATCH, cursor=cursor)
+
+
+def _since(written: str | None, now: float) -> float | None:
+    if written is None:
+        return None
+    seconds = parse_duration(written)
+    if seconds is not None:
+        return now - seconds
+    try:
+        moment = datetime.fromisoformat(written)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        hint = "such as 2h, 7d or 2026-11-18T09:00:00Z"
+        raise InvalidUsage(f"since={written[:40]} is no time", hint=hint) from None
+
+
+@router.get("/api/runs/{run_id}", dependencies=[VIEWER], response_model=RunAnswer)
 async def show_run(run_id: str, service: TheService) -> JSONResponse:
-    """How the run stands, as a report."""
+    """How the run stands: its report until now, what it began with, and its steps as planned."""
+    return JSONResponse(await whole_run(service, run_id))
+
+
+async def whole_run(service: Service, run_id: str) -> dict[str, Any]:
+    run = service.stretto.open(run_id)
+    history = await run.history()
+    report = await run.report_of(history)
+    started = history.started
+    return {
+        **report.json(),
+        "inputs": dict(started.inputs),
+        "owner": started.owner,
+        "trigger": started.trigger,
+        "cursor": history.last_seq,
+        "plan": plan_of(history),
+    }
+
+
+def plan_of(history: History) -> list[dict[str, Any]]:
+    return [_node(step) for step in history.state.plan.steps]
+
+
+def _node(step: PlannedStep) -> dict[str, Any]:
+    return {
+        "id": step.id,
+        "type": step.type,
+        "depends_on": list(step.depends_on),
+        "agents": list(dict.fromkeys(brief.agent for brief in briefs(step.work))),
+        "posture": step.posture,
+        "gated": step.is_gated,
+        "timeout_seconds": step.timeout_seconds,
+    }
+
+
+@router.get(
+    "/api/runs/{run_id}/report",
+    dependencies=[VIEWER],
+    response_model=None,
+    responses={
+        200: {
+            "content": {
+                "application/json": {"schema": ReportAnswer.model_json_schema()},
+                "text/markdown": {"schema": {"type": "string"}},
+                "text/html": {"schema": {"type": "string"}},
+            }
+        }
+    },
+)
+async def show_report(
+    run_id: str, service: TheService, format: Literal["json", "md", "html"] = "json"
+) -> Response:
+    """The report until now, as JSON, Markdown or a page."""
     report = await service.stretto.open(run_id).report(wait=False)
-    return JSONResponse(report.json())
+    match format:
+        case "json":
+            return JSONResponse(report.json())
+        case "md":
+            text = await asyncio.to_thread(report.markdown)
+            return PlainTextResponse(text, media_type="text/markdown")
+        case "html":
+            return HTMLResponse(await asyncio.to_thread(report.html), headers=_PAGE)
+
+
+@router.post("/api/runs/{run_id}/cancel", dependencies=[OPERATOR], response_model=Started)
+async def cancel_run(
+    run_id: str, service: TheService, asker: Asker, body: CancelBody | None = None
+) -> JSONResponse:
+    """End the run; what has ended is kept."""
+    run = await service.own_run(run_id, asker)
+    await run.cancel(body.reason if body else "")
+    return JSONResponse({"ok": True, "run_id": run.id, "status": await run.status()})
+
+
+@router.post(
+    "/api/runs/{run_id}/resume", dependencies=[OPERATOR], response_model=Started, status_code=202
+)
+async def resume_run(
+    run_id: str, service: TheService, asker: Asker, body: ResumeBody | None = None
+) -> JSONResponse:
+    """Go on with a run that was interrupted, driven by this server. One that has ended stays so."""
+    run = await service.own_run(run_id, asker)
+    given = body or ResumeBody()
+    await service.resume(
+        run.id, model=given.model, permission=given.permission, accepted=given.accepted
+    )
+    run = service.stretto.open(run_id)
+    return JSONResponse({"ok": True, "run_id": run.id, "status": await run.status()}, 202)
+
+
+@router.post(
+    "/api/runs/{run_id}/retry",
+    dependencies=[OPERATOR],
+    responses=_OF_STARTS,
+    response_model=None,
+)
+async def retry_run(
+    run_id: str, service: TheService, asker: Asker, body: Again | None = None, key: Key = None
+) -> Response:
+    """A new run that reuses every step that is unchanged."""
+    return await _again(service, asker, run_id, body or Again(), key, "retry")
+
+
+@router.post(
+    "/api/runs/{run_id}/fork", dependencies=[OPERATOR], responses=_OF_STARTS, response_model=None
+)
+async def fork_run(
+    run_id: str, body: Fork, service: TheService, asker: Asker, key: Key = None
+) -> Response:
+    """A new run that shares all that comes before a step."""
+    return await _again(service, asker, run_id, body, key, "fork")
+
+
+async def _again(
+    service: Service, asker: Asker, run_id: str, body: Again, key: str | None, route: str
+) -> Response:
+    await service.own_run(run_id, asker)
+    request = RunRequest(
+        None,
+        body.inputs,
+        of=RunId(run_id),
+        from_step=body.from_step,
+        model=body.model,
+        permission=body.permission,
+        accepted=frozenset([body.accepted] if body.accepted else []),
+        owner=asker.name,
+        trigger=_TRIGGER,
+    )
+    content = digest_of_body(f"runs/{run_id}/{route}", body.model_dump())
+    run, was_begun = await start(service, request, key, content)
+    return await answer(service, run, body.wait, was_begun)
+
+
+@router.post("/api/runs/{run_id}/apply", dependencies=[OPERATOR], response_model=ApiAnswer)
+async def apply_change(
+    run_id: str, body: ApplyBody, service: TheService, asker: Asker
+) -> JSONResponse:
+    """Merge what a step changed into the workspace: all of it, or nothing."""
+    run = await service.own_run(run_id, asker)
+    given = body.model_dump(exclude={"step"})
+    try:
+        return JSONResponse(applied_as_json(await run.apply(body.step, **given)))
+    except OSError as error:
+        raise StrettoError(f"the change cannot be merged: {error.strerror}") from error

@@ -1,31 +1,117 @@
 """What the routes of one server share: the Stretto, who may use it, and what it remembers."""
 
 import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from weakref import WeakValueDictionary
 
 from fastapi import Depends, Request
 
-from stretto.problems.errors import PermissionDenied
+from stretto.assembly.run_list import MOST_ROWS
+from stretto.assembly.surface import Surface, SurfaceRun
+from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
 from stretto.server.tokens import AccessRole, Identity
 
 if TYPE_CHECKING:
-    from stretto.assembly.surface import Surface
+    from stretto.execution.history import History
+    from stretto.ports.journal import RunRow
     from stretto.server.access import AccessControl
     from stretto.server.ledger import ServerLedger
 
-DEFAULT_PORT = 7317
 MOST_BODY_BYTES = 8 * 2**20
+_ADOPTED_SECONDS = 90 * 86_400
+
+
+class Closing(StrettoError):
+    """The server ends: what was asked is to be asked of the next one."""
+
+    kind = "closing"
 
 
 @dataclass(slots=True)
 class Service:
     """Made in the event loop that serves, since a Stretto belongs to one loop."""
 
-    stretto: "Surface"
+    stretto: Surface
     access: "AccessControl"
     ledger: "ServerLedger"
+    metrics: Any  # a metrics.Metrics
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the server is to end
+    feeds: dict[str, Any] = field(default_factory=dict)  # a streams.RunFeed for a run's id
+    open_streams: int = 0
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    @property
+    def home(self) -> Path:
+        return self.stretto.project.settings.home
+
+    def lock(self, name: str) -> asyncio.Lock:
+        """One for a name, as long as somebody holds it or waits for it."""
+        return self._locks.setdefault(name, asyncio.Lock())
+
+    def check_serving(self) -> None:
+        if self.closing.is_set():
+            raise Closing("the server ends; send it again in a moment")
+
+    async def until(self, work: Coroutine[Any, Any, object]) -> bool:
+        """Whether the work was done; False: the server ends before it. Raises what the work raises."""
+        task, end = asyncio.ensure_future(work), asyncio.ensure_future(self.closing.wait())
+        try:
+            await asyncio.wait((task, end), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+            return task.done()
+        finally:
+            for each in (task, end):
+                each.cancel()
+            with suppress(asyncio.CancelledError):
+                await end
+
+    async def unended(self) -> "list[RunRow]":
+        """Runs that have not ended, whoever drives them."""
+        runs = await self.stretto.engine.runs_of()
+        return [row for row in await runs.recent(MOST_ROWS) if row.ended_at is None]
+
+    async def resume(
+        self,
+        run_id: str,
+        *,
+        model: str | None = None,
+        permission: str | None = None,
+        accepted: str | None = None,
+    ) -> None:
+        """Go on with a run, driven by this server and, should it end before the run, by the next one.
+
+        Raises what `Run.resume` raises.
+        """
+        self.check_serving()
+        async with self.lock(f"run {run_id}"):
+            run = self.stretto.open(run_id)
+            if await run.is_driven():
+                return
+            started, now = (await run.history()).started, self.stretto.engine.now()
+            if not started.trigger:  # before it goes on: a crash right after must not forget it
+                self.ledger.adopt(run_id, now, now - _ADOPTED_SECONDS)
+            await run.resume(model=model, permission=permission, accepted=accepted)
+
+    async def history(self, run_id: str) -> "History":
+        """Raises NotFound."""
+        return await self.stretto.open(run_id).history()
+
+    async def own_run(self, run_id: str, asker: Identity) -> SurfaceRun:
+        """The run, for somebody who wants to change how it goes on: who started it, or an admin.
+
+        Raises NotFound and PermissionDenied.
+        """
+        owner = (await self.history(run_id)).started.owner
+        if asker.role < AccessRole.ADMIN and owner != asker.name:
+            whose = f"{owner} started it" if owner else "it was started on the server's machine"
+            hint = "ask them, or an admin"
+            raise PermissionDenied(f"run {run_id} is not yours: {whose}", hint=hint)
+        return self.stretto.open(run_id)
 
 
 def _service(request: Request) -> Service:
@@ -38,9 +124,16 @@ def _identity(request: Request) -> Identity:
     return found
 
 
+def _with_workflows(service: "TheService") -> None:
+    if not service.stretto.project.settings.are_workflows_served:
+        hint = "workflows.enabled: true in stretto.yaml turns them on"
+        raise NotFound("workflows are turned off here", hint=hint)
+
+
 # What a route asks for by the type of an argument.
 TheService = Annotated[Service, Depends(_service)]
 Asker = Annotated[Identity, Depends(_identity)]
+IF_WORKFLOWS = Depends(_with_workflows)  # for routes that `workflows.enabled: false` takes away
 
 
 class _Needs:
@@ -48,11 +141,16 @@ class _Needs:
         self.role = role
 
     def __call__(self, asker: Asker) -> None:
-        if asker.role < self.role:
-            raise PermissionDenied(
-                f"this needs the role {self.role.word}, and {asker.name} is {asker.role.word}",
-                hint="use a token with that role: stretto serve token add NAME --role ROLE",
-            )
+        require_role(asker, self.role)
+
+
+def require_role(asker: Identity, role: AccessRole) -> None:
+    """Raises PermissionDenied."""
+    if asker.role < role:
+        raise PermissionDenied(
+            f"this needs the role {role.word}, and {asker.name} is {asker.role.word}",
+            hint="use a token with that role: stretto serve token add NAME --role ROLE",
+        )
 
 
 def role_of(call: object) -> AccessRole | None:

@@ -2,18 +2,18 @@
 
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from stretto.problems.errors import InvalidUsage
 from stretto.server.access import COOKIE, SESSION_SECONDS, Session
-from stretto.server.answers import Unauthenticated
-from stretto.server.login_page import login_page, welcome_page
+from stretto.server.answers import Unauthenticated, login_page, welcome_page
+from stretto.server.bodies import new_router
 from stretto.server.service import VIEWER, Asker, TheService
 from stretto.vocabulary.version import VERSION
 
-router = APIRouter(tags=["session"])
+router = new_router("session")
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -41,6 +41,12 @@ class LoginLink(BaseModel):
 async def health() -> Health:
     """Whether the server answers. Needs no token, and says nothing else."""
     return Health()
+
+
+@router.get("/api/openapi.json", dependencies=[VIEWER], include_in_schema=False)
+async def show_schema(request: Request) -> JSONResponse:
+    """What all routes take and give, as OpenAPI."""
+    return JSONResponse(request.app.openapi())
 
 
 @router.get("/login", response_class=HTMLResponse, include_in_schema=False)

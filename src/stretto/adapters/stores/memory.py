@@ -65,20 +65,21 @@ class MemoryJournal:
         return {}  # nothing lies anywhere else
 
     async def read(
-        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True, limit: int | None = None
     ) -> list[StoredEvent]:
         self._check_open()
         run = self._runs.get(run_id, _Run())
         rows = enumerate(run.rows[max(after, 0) :], max(after, 0) + 1)
         events = [StoredEvent(seq, decode(row)) for seq, row in rows]
-        return [e for e in events if with_speech or not isinstance(e.event, ModelSpoke)]
+        found = [e for e in events if with_speech or not isinstance(e.event, ModelSpoke)]
+        return found[:limit]
 
     async def first(self, run_id: RunId) -> Event | UnknownEvent | None:
         self._check_open()
         rows = self._runs.get(run_id, _Run()).rows
         return decode(rows[0]) if rows else None
 
-    async def runs(self, limit: int = 50) -> list[RunRow]:
+    async def runs(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
         self._check_open()
         listed = [
             replace(
@@ -89,7 +90,11 @@ class MemoryJournal:
             for run in reversed(self._runs.values())
             if run.listed
         ]
-        return sorted(listed, key=lambda run: run.started_at, reverse=True)[:limit]
+        found = sorted(listed, key=lambda run: run.started_at, reverse=True)
+        if before is not None:
+            places = [place for place, run in enumerate(found) if run.run_id == before]
+            found = found[places[0] + 1 :] if places else []
+        return found[:limit]
 
     async def run(self, run_id: RunId) -> RunRow | None:
         return next((row for row in await self.runs(len(self._runs)) if row.run_id == run_id), None)

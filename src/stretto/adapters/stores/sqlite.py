@@ -96,15 +96,18 @@ class SqliteJournal:
         return {place: replace(kept, read=self._large) for place, kept in large.items()}
 
     async def read(
-        self, run_id: RunId, after: int = 0, *, with_speech: bool = True
+        self, run_id: RunId, after: int = 0, *, with_speech: bool = True, limit: int | None = None
     ) -> list[StoredEvent]:
-        return await self._in_reader(lambda db: _read(db, run_id, after, with_speech, self._large))
+        most = -1 if limit is None else limit  # -1: all, for SQLite
+        return await self._in_reader(
+            lambda db: _read(db, run_id, after, with_speech, most, self._large)
+        )
 
     async def first(self, run_id: RunId) -> Event | UnknownEvent | None:
         return await self._in_reader(lambda db: _first(db, run_id, self._large))
 
-    async def runs(self, limit: int = 50) -> list[RunRow]:
-        return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit))
+    async def runs(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
+        return await self._in_reader(lambda db: _runs(db, self._lease_time(), limit, before))
 
     async def run(self, run_id: RunId) -> RunRow | None:
         return await self._in_reader(lambda db: _run(db, self._lease_time(), run_id))
@@ -178,15 +181,20 @@ class SqliteJournal:
 
 
 def _read(
-    db: sqlite3.Connection, run_id: RunId, after: int, with_speech: bool, large: LargeValues
+    db: sqlite3.Connection,
+    run_id: RunId,
+    after: int,
+    with_speech: bool,
+    most: int,
+    large: LargeValues,
 ) -> list[StoredEvent]:
     db.text_factory = bytes  # a torn row may not even be text
     silent = "" if with_speech else f"AND substr(event, 1, {len(_SPEECH)}) != '{_SPEECH}'"
     sql = f"""
         SELECT seq, event FROM events
-        WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq > ? {silent} ORDER BY seq
+        WHERE run = (SELECT id FROM runs WHERE run_id = ?) AND seq > ? {silent} ORDER BY seq LIMIT ?
         """
-    rows = db.execute(sql, (run_id, after))
+    rows = db.execute(sql, (run_id, after, most))
     return [StoredEvent(seq, _decoded(raw, large)) for seq, raw in rows]
 
 
@@ -214,9 +222,13 @@ _ROWS_OF_RUNS = f"""
     """
 
 
-def _runs(db: sqlite3.Connection, now: float, limit: int) -> list[RunRow]:
-    sql = f"{_ROWS_OF_RUNS} ORDER BY started_at DESC, id DESC LIMIT :limit"
-    found = db.execute(sql, {"now": now, "limit": limit})
+_BEFORE = "AND (started_at, id) < (SELECT started_at, id FROM runs WHERE run_id = :before)"
+
+
+def _runs(db: sqlite3.Connection, now: float, limit: int, before: RunId | None) -> list[RunRow]:
+    only = "" if before is None else _BEFORE
+    sql = f"{_ROWS_OF_RUNS} {only} ORDER BY started_at DESC, id DESC LIMIT :limit"
+    found = db.execute(sql, {"now": now, "limit": limit, "before": before})
     return [RunRow(*row) for row in found]
 
 

@@ -1,0 +1,342 @@
+"""What clients send, and what they are answered, as OpenAPI describes it."""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+
+from stretto.problems.errors import InvalidUsage
+
+Permission: TypeAlias = Literal["read_only", "ask", "auto"]
+ShortText: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+BodyText: TypeAlias = Annotated[str, Field(max_length=100_000)]
+_MOST = 2**53
+
+
+class StrictRequest(Request):
+    """JSON as it is defined: no NaN, no halves of characters, no depth without end."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            try:
+                self._json = msgspec.json.decode(await self.body())
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                raise InvalidUsage(f"the body is not JSON: {error}") from error
+        return self._json
+
+
+class StrictRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def answer_strictly(request: Request) -> Response:
+            return await answer(StrictRequest(request.scope, request.receive))
+
+        return answer_strictly
+
+
+def new_router(tag: str, prefix: str = "") -> APIRouter:
+    """Each of its routes names the role that it needs: `dependencies=[VIEWER]`."""
+    return APIRouter(prefix=prefix, tags=[tag], route_class=StrictRoute)
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class RunBudget(Body):
+    tokens: int | None = Field(None, ge=0, le=_MOST)
+    usd: float | None = Field(None, ge=0, le=_MOST)
+    agents: int | None = Field(None, ge=0, le=_MOST)
+
+
+class RunOptions(Body):
+    """How a run goes: as the options of `stretto run`."""
+
+    model: ShortText | None = None
+    permission: Permission | None = None
+    wait: bool = Field(True, description="Answer with the report, once the run has ended or waits")
+
+
+class RunBody(RunOptions):
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    dry_run: bool = False
+    budget: RunBudget | None = None
+
+
+class RecipeBody(Body):
+    """A recipe: its text, or its content as an object."""
+
+    recipe: str | dict[str, Any]
+
+
+class InlineRun(RunBody):
+    recipe: str | dict[str, Any]
+
+
+class SavedText(Body):
+    recipe: str | dict[str, Any]
+    why: Annotated[str, Field(max_length=500)] = "saved"
+
+
+class Restore(Body):
+    version: int | None = Field(None, ge=1, le=_MOST)
+
+
+class Again(RunOptions):
+    """Running again. Where it says nothing, the recorded run's own counts."""
+
+    from_step: ShortText | None = None
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    accepted: ShortText | None = None
+    wait: bool = False
+
+
+class Fork(Again):
+    from_step: ShortText
+
+
+class ResumeBody(Body):
+    model: ShortText | None = None
+    permission: Permission | None = None
+    accepted: ShortText | None = None
+
+
+class CancelBody(Body):
+    reason: BodyText = ""
+
+
+class ApplyBody(Body):
+    step: ShortText
+    dry_run: bool = False
+    unfinished: bool = False
+    allow_removals: bool = False
+    allow_secrets: bool = False
+    resolved: list[ShortText] = Field(default_factory=list, max_length=10_000)
+    ours: bool = False
+    theirs: bool = False
+
+
+class Approval(Body):
+    """`key`: of what was shown; then nothing else is approved."""
+
+    reason: BodyText = ""
+    key: ShortText | None = None
+
+
+class EditedApproval(Approval):
+    """`prompt`: what is to run instead. A step with several prompts takes them by part."""
+
+    prompt: BodyText | dict[str, BodyText]
+
+
+class Rejection(Body):
+    reason: BodyText = ""
+
+
+class TaskBody(RunOptions):
+    agent: ShortText
+    prompt: BodyText
+    budget: RunBudget | None = None
+
+
+class BatchTask(Body):
+    agent: ShortText
+    prompt: BodyText
+    description: Annotated[str, Field(max_length=500)] = ""
+
+
+class BatchBody(RunOptions):
+    tasks: list[BatchTask] = Field(min_length=1, max_length=100_000)
+    budget: RunBudget | None = None
+
+
+class ApiAnswer(BaseModel):
+    """Further keys may come with later versions."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ok: bool
+
+
+class Started(ApiAnswer):
+    run_id: str
+    status: str
+
+
+class StepAnswer(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    status: str
+    output: Any
+    attempts: int
+    error: str | None
+    started_at: str | None
+    ended_at: str | None
+    duration_seconds: float | None
+    warnings: list[str]
+
+
+class ReportAnswer(ApiAnswer):
+    """The report, as `stretto report --json` prints it. `ok`: the run is complete."""
+
+    type: Literal["report"]
+    run_id: str
+    workflow: str
+    status: str
+    output: Any
+    steps: dict[str, StepAnswer]
+    warnings: list[str]
+    usage: dict[str, Any]
+    duration_seconds: float
+    started_at: str | None
+    ended_at: str | None
+
+
+class PlannedNode(BaseModel):
+    id: str
+    type: str
+    depends_on: list[str]
+    agents: list[str]
+    posture: str
+    gated: bool
+    timeout_seconds: float | None
+
+
+class RunAnswer(ReportAnswer):
+    """The report, and what the run began with. `cursor`: the last event that is in it."""
+
+    inputs: dict[str, Any]
+    owner: str
+    trigger: str
+    parent: str | None
+    cursor: int
+    plan: list[PlannedNode]
+
+
+class ListedRunAnswer(BaseModel):
+    run_id: str
+    workflow: str
+    status: str
+    started_at: str | None
+    ended_at: str | None
+    cost: str
+    project: str
+    owner: str | None
+    trigger: str | None
+
+
+class RunsAnswer(ApiAnswer):
+    runs: list[ListedRunAnswer]
+    next: str | None = Field(description="give it as `cursor` for the next page; null on the last")
+
+
+class WorkflowInput(BaseModel):
+    name: str
+    type: str
+    required: bool
+
+
+class WorkflowAnswer(BaseModel):
+    name: str
+    layer: str
+    file: str
+    title: str
+    description: str
+    ok: bool
+    used: bool
+    shadows: str | None
+    steps: int
+    inputs: list[WorkflowInput]
+    problems: list[dict[str, Any]]
+    origin: str
+    version: Any
+
+
+class WorkflowsAnswer(ApiAnswer):
+    workflows: list[WorkflowAnswer]
+
+
+class WorkflowText(ApiAnswer):
+    """`text`: the file as it is. `etag` is the ETag header: give it back as If-Match."""
+
+    workflow: WorkflowAnswer
+    text: str
+    recipe: Any
+    etag: str
+
+
+class SavedAnswer(ApiAnswer):
+    name: str
+    version: int = Field(description="0: it was the same already")
+    replaced: int | None
+    etag: str
+
+
+class VersionAnswer(BaseModel):
+    version: int
+    at: float
+    by: str
+    origin: str
+    why: str
+    digest: str
+    current: bool
+
+
+class VersionsAnswer(ApiAnswer):
+    workflow: str
+    versions: list[VersionAnswer]
+
+
+class ChecksAnswer(ApiAnswer):
+    """A recipe without a problem; one with problems is an error, invalid_recipe."""
+
+    workflow: str
+    warnings: list[dict[str, Any]]
+
+
+class StepDetail(ApiAnswer):
+    run_id: str
+    step: str
+    report: StepAnswer
+    prompt: str
+    transcript: list[dict[str, Any]]
+    diff: dict[str, Any] | None
+    artifacts: list[dict[str, Any]]
+
+
+class GateAnswer(BaseModel):
+    """What awaits approval: what would run, what came before, until when, and what then."""
+
+    model_config = ConfigDict(extra="allow")
+
+    run_id: str
+    workflow: str
+    step: str
+    about: str
+    key: str
+    owner: str
+    asked_at: str | None
+    deadline: str | None
+    then: str
+    overdue: bool
+    parts: list[dict[str, Any]]
+    grounds: list[dict[str, Any]]
+
+
+class GatesAnswer(ApiAnswer):
+    approvals: list[GateAnswer]
+
+
+class DecidedAnswer(ApiAnswer):
+    run_id: str
+    step: str
+    decision: Literal["approved", "rejected"]
+    status: str
+
+
+class ListAnswer(ApiAnswer):
+    """`ok`, and a list under the noun of the route."""

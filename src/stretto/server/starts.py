@@ -1,0 +1,116 @@
+"""Start a run over HTTP, once. In: a RunRequest, and perhaps an Idempotency-Key. Out: the run.
+
+A key is kept with the id of the run before that run begins, and no two runs have one id. So a
+request that is sent again finds the run, or, if the server died in between, begins exactly that one.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+
+from stretto.assembly.request import RunRequest
+from stretto.assembly.surface import SurfaceRun
+from stretto.execution.runs import new_run_id
+from stretto.ports.journal import Leased
+from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
+from stretto.server.answers import KeyConflict
+from stretto.server.ledger import KeyedRequest, open_ledger
+from stretto.vocabulary.ids import RunId
+
+if TYPE_CHECKING:
+    from stretto.server.service import Service
+
+KEEP_SECONDS = 7 * 86_400
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_SCRIPTED = "scripted:"
+
+
+def digest_of_body(route: str, body: Mapping[str, Any]) -> str:
+    written = json.dumps([route, body], sort_keys=True, separators=(",", ":"), default=str)
+    return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+async def start(
+    service: "Service", request: RunRequest, key: str | None, content: str
+) -> tuple[SurfaceRun, bool]:
+    """The run, and whether an earlier request with the same key began it.
+
+    Raises what `Surface.prepare` raises, InvalidUsage and KeyConflict.
+    """
+    request = replace(request, model=_own_model(service, request.model))
+    if key is None:
+        return await _begin(service, request), False
+    if not _KEY.fullmatch(key):
+        raise InvalidUsage("Idempotency-Key must be 1 to 200 printable ASCII letters")
+    async with service.lock(f"{request.owner} {key}"):
+        return await _begin_once(service, request, key, content)
+
+
+async def _begin_once(
+    service: "Service", request: RunRequest, key: str, content: str
+) -> tuple[SurfaceRun, bool]:
+    now = service.stretto.engine.now()
+    asked = KeyedRequest(request.owner, key, content, new_run_id(), now)
+    kept = await asyncio.to_thread(_keep, service, asked)
+    if kept.content != content:
+        hint = "use a new key for a new request"
+        raise KeyConflict("this Idempotency-Key was used for another request", hint=hint)
+    id, runs = RunId(kept.run_id), await service.stretto.engine.runs_of()
+    if await runs.is_known(id):
+        return service.stretto.open(id), True
+    try:
+        return await _begin(service, replace(request, run_id=id)), False
+    except Leased:  # another server begins it at this moment
+        return service.stretto.open(id), True
+    except StrettoError:
+        if not await runs.is_known(id):  # it can be sent again, with what was wrong put right
+            await asyncio.to_thread(_forget, service, asked)
+        raise
+
+
+async def _begin(service: "Service", request: RunRequest) -> SurfaceRun:
+    service.check_serving()
+    return await service.stretto.launch(await service.stretto.prepare(request))
+
+
+def _keep(service: "Service", asked: KeyedRequest) -> KeyedRequest:
+    with open_ledger(service.home) as ledger:
+        return ledger.keep_request(asked, asked.at - KEEP_SECONDS)
+
+
+def _forget(service: "Service", asked: KeyedRequest) -> None:
+    with open_ledger(service.home) as ledger:
+        ledger.forget_request(asked.owner, asked.key)
+
+
+def _own_model(service: "Service", model: str | None) -> str | None:
+    """A script is a file of this machine: clients may name those of the project alone."""
+    if model is None or not model.startswith(_SCRIPTED):
+        return model
+    project = service.stretto.project.settings.project
+    try:
+        script = (project / model.removeprefix(_SCRIPTED)).resolve()
+        if script.is_relative_to(project):
+            return f"{_SCRIPTED}{script}"
+    except (OSError, ValueError, RuntimeError):
+        pass  # no file has such a name
+    raise PermissionDenied("a scripted model must be a file of the project")
+
+
+async def answer(
+    service: "Service", run: SurfaceRun, wait: bool, was_begun: bool = False
+) -> Response:
+    """The report once the run has ended or waits for a person; or, without waiting, its id."""
+    headers = {"Location": f"/api/runs/{run.id}"}
+    if was_begun:
+        headers["Idempotency-Replayed"] = "true"
+    if wait and await service.until(run.wait()):
+        return JSONResponse((await run.report(wait=False)).json(), headers=headers)
+    status = await run.status()
+    return JSONResponse({"ok": True, "run_id": run.id, "status": status}, 202, headers)

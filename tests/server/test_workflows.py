@@ -1,0 +1,77 @@
+"""Saved workflows over HTTP: byte for byte, with versions, and never over somebody's change."""
+
+from support.served import Served
+
+TEXT = "# Mine.\nname: notes\nsteps:\n  - {id: a, subagent: writer, prompt: 'Hi'}   # one\n"
+OTHER = TEXT.replace("Hi", "Ho")
+
+
+def test_a_workflow_is_saved_read_and_removed(server: Served) -> None:
+    client = server.client()
+    saved = client.put("/api/workflows/notes", json={"recipe": TEXT})
+    assert (saved.status_code, saved.json()["version"]) == (200, 1)
+    shown = client.get("/api/workflows/notes")
+    assert shown.json()["text"] == TEXT
+    assert shown.headers["etag"] == saved.headers["etag"]
+    assert client.get("/api/workflows/notes/text").content == TEXT.encode()
+    assert client.delete("/api/workflows/notes").status_code == 200
+    assert client.get("/api/workflows/notes").status_code == 404
+    assert client.post("/api/workflows/notes/restore", json={"version": 1}).status_code == 200
+    assert client.get("/api/workflows/notes/text").content == TEXT.encode()
+
+
+def test_a_change_by_somebody_else_is_noticed(server: Served) -> None:
+    client = server.client()
+    etag = client.put("/api/workflows/shared", json={"recipe": TEXT}).headers["etag"]
+    file = server.folder / "workflows" / "shared.yaml"
+    file.write_text(file.read_text().replace("Hi", "Hey"))
+    for headers in ({"If-Match": etag}, {"If-Match": '"nonsense"'}, {"If-None-Match": "*"}):
+        refused = client.put("/api/workflows/shared", json={"recipe": OTHER}, headers=headers)
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (412, "changed")
+    assert client.delete("/api/workflows/shared", headers={"If-Match": etag}).status_code == 412
+    now = client.get("/api/workflows/shared").headers["etag"]
+    saved = client.put("/api/workflows/shared", json={"recipe": OTHER}, headers={"If-Match": now})
+    assert saved.status_code == 200
+
+
+def test_versions_are_listed_shown_and_compared(server: Served) -> None:
+    client = server.client()
+    client.put("/api/workflows/kept", json={"recipe": TEXT})
+    client.put("/api/workflows/kept", json={"recipe": OTHER, "why": "a better word"})
+    found = client.get("/api/workflows/kept/versions").json()["versions"]
+    assert [(each["version"], each["why"]) for each in found] == [
+        (1, "saved"),
+        (2, "a better word"),
+    ]
+    assert "prompt: 'Hi'" in client.get("/api/workflows/kept/versions/1").text
+    difference = client.get("/api/workflows/kept/diff?old=1&new=2").text
+    assert "-  - {id: a, subagent: writer, prompt: 'Hi'}   # one" in difference
+    assert client.get("/api/workflows/kept/diff?old=1").text.count("\n+  ") == 1
+    assert client.get("/api/workflows/kept/versions/9").status_code == 404
+
+
+def test_what_cannot_be_saved_is_refused(server: Served) -> None:
+    client = server.client()
+    broken = client.put("/api/workflows/bad", json={"recipe": "name: bad\nsteps: 1\n"})
+    assert (broken.status_code, broken.json()["error"]["kind"]) == (422, "invalid_recipe")
+    for name in ("a%2Fb", "..", "a b", "x" * 200, "%00"):
+        answer = client.put(f"/api/workflows/{name}", json={"recipe": TEXT})
+        assert answer.status_code in (404, 405, 422), name
+    assert client.delete("/api/workflows/research-and-brief").status_code == 403
+    assert client.get("/api/workflows/nots").json()["error"]["details"]["hint"]
+
+
+def test_what_there_is_to_work_with_is_listed(server: Served) -> None:
+    client = server.client()
+    assert "writer" in [each["name"] for each in client.get("/api/agents").json()["agents"]]
+    assert client.get("/api/agents/writer").json()["agent"]["prompt"]
+    assert client.get("/api/agents/writr").status_code == 404
+    assert "models" in client.get("/api/models").json()
+    assert "playbooks" in client.get("/api/playbooks").json()
+    assert "playbooks" in client.get("/api/playbooks?query=review").json()
+    assert client.get("/api/doctor").json()["checks"]
+    assert "stretto_runs_started_total" in client.get("/metrics").text
+    page = client.get("/runs/anything", headers={"Accept": "text/html"})
+    assert page.headers["content-type"].startswith("text/html")
+    for path in ("/assets/none.js", "/api/none"):
+        assert client.get(path).status_code == 404, path
