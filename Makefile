@@ -58,6 +58,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/escape.py
 	$(BIN)/python benchmarks/merge_back.py
+	$(BIN)/python benchmarks/server_load.py
 	$(BIN)/python benchmarks/size.py
 
 # Long: 300 kills and a full disk, 500 kills of writers, 100 of commands, 10,000 plans, all printed recipes on the
@@ -66,6 +67,7 @@ soak: $(VENV)/.dev
 	$(BIN)/python benchmarks/crash.py
 	$(BIN)/python benchmarks/writer_kills.py
 	$(BIN)/python benchmarks/command_kills.py
+	$(BIN)/python benchmarks/server_kills.py
 	$(BIN)/python benchmarks/overlaps.py
 	$(BIN)/python benchmarks/embedded.py
 

@@ -76,11 +76,11 @@ def served(
     if isinstance(begun, BaseException):
         raise begun
     at, end = begun
-    try:
-        with ExitStack() as clients:
-            token = own_token(folder / "home", environ)
+    token = own_token(folder / "home", environ)
+    with ExitStack() as clients:  # closed last: a stream ends with the server, not with its client
+        try:
             yield Served(at.url, at.login_url, folder, token, clients)
-    finally:
-        end()
-        thread.join(PATIENCE_SECONDS)
-        assert not thread.is_alive(), "the server did not end"
+        finally:
+            end()
+            thread.join(PATIENCE_SECONDS)
+            assert not thread.is_alive(), "the server did not end"

@@ -51,6 +51,7 @@ _KINDS = {
     411: "usage",
     413: "too_large",
     415: "usage",
+    422: "usage",
     429: "too_many",
 }
 

@@ -7,8 +7,7 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
-
-from stretto.problems.errors import InvalidUsage
+from starlette.exceptions import HTTPException
 
 Permission: TypeAlias = Literal["read_only", "ask", "auto"]
 ShortText: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
@@ -24,7 +23,8 @@ class StrictRequest(Request):
             try:
                 self._json = msgspec.json.decode(await self.body())
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                raise InvalidUsage(f"the body is not JSON: {error}") from error
+                # Of this kind, because FastAPI makes 400 of every other.
+                raise HTTPException(422, f"the body is not JSON: {error}") from error
         return self._json
 
 

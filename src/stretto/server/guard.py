@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -69,9 +70,9 @@ class Guard:
             body = _Body(receive, self._most_bytes)
             try:
                 await self._app(scope, body.receive, answer.send)
-            except BodyTooLarge as error:
+            except HTTPException as error:  # of what is mounted, and does not answer it itself
                 if not answer.has_begun:
-                    await refuse(error, {"Connection": "close"})(scope, receive, answer.send)
+                    await refuse(BodyTooLarge(error.detail))(scope, receive, answer.send)
         finally:
             self._count(scope["method"], answer.status, answer.log())
 
@@ -148,7 +149,7 @@ class _Body:
         if message["type"] == "http.request":
             self._bytes += len(message.get("body", b""))
             if self._bytes > self._most_bytes:
-                raise _too_large(self._most_bytes)
+                raise HTTPException(413, _too_large(self._most_bytes).message)
         return message
 
 

@@ -201,7 +201,8 @@ def bound_socket(options: ServeOptions) -> Iterator[socket.socket]:
             f"{options.host} can be reached from other machines",
             hint="add --public if that is wanted, and put a proxy that speaks https before it",
         )
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP: only then asyncio sends small answers at once (TCP_NODELAY).
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -261,7 +261,6 @@ class EventStream(Response):
         self._transport = request.scope["state"].get("transport")
         self.status_code = 200
         self.background = None
-        self.body = b""
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,0 +1,292 @@
+"""Who may use the server: tokens, sessions, roles, owners, Host and Origin."""
+
+import re
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+from fastapi.routing import APIRoute
+
+from server.test_runs import HELLO, started, until
+from stretto.server.app import ROUTERS
+from stretto.server.guard import is_open
+from stretto.server.service import role_of
+from stretto.server.tokens import AccessRole, own_token
+from support.served import ANY_PORT, Served, served
+
+ROUTES = [
+    (method, route.path, max(role_of(each.dependency) or 0 for each in route.dependencies))
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, APIRoute) and not is_open(route.path)
+    for method in sorted(route.methods)
+]
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+
+
+def filled(path: str) -> str:
+    return re.sub(r"\{[^}]*\}", "x", path)
+
+
+def test_without_a_token_every_route_and_method_is_refused(server: Served) -> None:
+    client = server.stranger()
+    paths = {filled(path) for _, path, _ in ROUTES} | {"/", "/mcp", "/nothing", "/api/nothing"}
+    for path in sorted(paths):
+        for method in METHODS:
+            answer = client.request(method, path)
+            assert answer.status_code == 401, (method, path)
+            assert answer.headers["www-authenticate"] == "Bearer"
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/login").status_code == 401
+    assert client.post("/login").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "credential",
+    ["Bearer", "Bearer wrong", "Basic dXNlcjpwYXNz", "bearer", "Token x", "Bearer a b"],
+)
+def test_a_wrong_credential_is_refused(server: Served, credential: str) -> None:
+    answer = server.stranger().get("/api/runs", headers={"Authorization": credential})
+    assert answer.status_code in (401, 429)
+
+
+def test_a_token_in_the_query_does_not_count(server: Served) -> None:
+    answer = server.stranger().get("/api/runs", params={"token": server.token})
+    assert answer.status_code == 401
+
+
+PORT = "{port}"
+OWN = [
+    ("127.0.0.1:{port}", None),
+    ("localhost:{port}", None),
+    ("LOCALHOST:{port}", None),
+    ("[::1]:{port}", None),
+    ("localhost", None),
+    ("localhost.:{port}", None),
+    ("127.0.0.1:{port}", "http://127.0.0.1:{port}"),
+    ("localhost:{port}", "http://localhost:{port}"),
+    ("[::1]:{port}", "http://[::1]:{port}"),
+]
+FOREIGN = [
+    ("evil.example:{port}", None),
+    ("evil.example", None),
+    ("127.0.0.1.evil.example:{port}", None),
+    ("localhost.evil.example", None),
+    ("192.168.0.7:{port}", None),
+    ("0.0.0.0:{port}", None),
+    ("[::ffff:127.0.0.1]:{port}", None),
+    ("[::1", None),
+    ("127.0.0.1:port", None),
+    ("user@127.0.0.1:{port}", None),
+    ("", None),
+    ("2130706433:{port}", None),
+    ("127.0.0.1:{port}", "http://evil.example"),
+    ("127.0.0.1:{port}", "null"),
+    ("127.0.0.1:{port}", ""),
+    ("127.0.0.1:{port}", "http://127.0.0.1:1"),
+    ("127.0.0.1:{port}", "http://localhost:{port}"),
+    ("127.0.0.1:{port}", "file://127.0.0.1:{port}"),
+    ("127.0.0.1:{port}", "http://127.0.0.1:{port}.evil.example"),
+    ("127.0.0.1:{port}", "http://127.0.0.1:{port}/path"),
+    ("localhost:{port}", "http://[::1]:{port}"),
+    ("evil.example:{port}", "http://evil.example:{port}"),
+]
+
+
+def asked(server: Served, host: str, origin: str | None, path: str = "/api/session") -> int:
+    """By a plain socket: an HTTP client would put the headers right."""
+    port = urlsplit(server.url).port
+    lines = [f"GET {path} HTTP/1.1", f"Host: {host.format(port=port)}", "Connection: close"]
+    lines += [f"Origin: {origin.format(port=port)}"] if origin is not None else []
+    lines += [f"Authorization: Bearer {server.token}", "", ""]
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        return int(connection.makefile("rb").readline().split()[1])
+
+
+@pytest.mark.parametrize(("host", "origin"), OWN)
+def test_the_server_answers_by_its_own_names(server: Served, host: str, origin: str) -> None:
+    assert asked(server, host, origin) == 200
+
+
+@pytest.mark.parametrize(("host", "origin"), FOREIGN)
+def test_other_names_and_origins_are_refused(server: Served, host: str, origin: str) -> None:
+    for path in ("/api/session", "/api/runs/x/events", "/healthz"):
+        assert asked(server, host, origin, path) in (400, 403)
+
+
+def test_a_page_of_another_site_changes_nothing(server: Served) -> None:
+    answer = server.client().post(
+        "/api/workflows/greet/run", json=HELLO, headers={"Sec-Fetch-Site": "cross-site"}
+    )
+    assert answer.status_code == 403
+
+
+def test_the_login_link_counts_once_and_opens_a_session(server: Served) -> None:
+    path = server.client().post("/api/session/link").json()["path"]
+    browser = server.stranger()
+    page = browser.get(path)
+    assert page.status_code == 200
+    cookie = page.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert server.stranger().get(path).status_code == 401
+    session = browser.get("/api/session").json()
+    assert session["role"] == "admin"
+    refused = browser.post("/api/workflows/greet/run", json=HELLO)
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "permission_denied")
+    headers = {"X-CSRF-Token": session["csrf"]}
+    assert browser.post("/api/workflows/greet/run", json=HELLO, headers=headers).status_code == 200
+    assert browser.delete("/api/session", headers=headers).status_code == 200
+    assert browser.get("/api/session").status_code == 401
+
+
+def test_a_token_opens_a_session_by_the_login_form(server: Served) -> None:
+    browser = server.stranger()
+    assert browser.post("/login", data={"token": "wrong"}).status_code == 401
+    assert browser.post("/login", data={"token": server.token}).status_code == 200
+    assert browser.get("/api/runs").status_code == 200
+    page = server.stranger().get("/", headers={"Accept": "text/html"})
+    assert page.status_code == 401
+    assert "<form" in page.text
+
+
+def test_a_removed_token_and_its_sessions_count_no_longer(server: Served) -> None:
+    from stretto.server.tokens import remove_token
+
+    guest = server.client_of("leaver", "viewer")
+    path = guest.post("/api/session/link").json()["path"]
+    browser = server.stranger()
+    browser.get(path)
+    assert browser.get("/api/runs").status_code == 200
+    remove_token(server.home, "leaver")
+    assert guest.get("/api/runs").status_code == 401
+    assert browser.get("/api/runs").status_code == 401
+
+
+def test_every_route_needs_its_role(server: Served) -> None:
+    for role in AccessRole:
+        client = server.client_of(f"role-{role.word}", role.word)
+        for method, path, needed in ROUTES:
+            answer = client.request(method, filled(path))
+            is_refused = answer.status_code == 403
+            assert is_refused == (role < needed), (role.word, method, path, answer.text)
+
+
+def test_who_started_a_run_may_decide_about_it_and_others_may_only_look(server: Served) -> None:
+    owner, other = server.client_of("olga", "operator"), server.client_of("otto", "author")
+    viewer, admin = server.client_of("vera", "viewer"), server.client()
+    run = started(owner, "gated")
+    until(viewer, run, "waiting")
+    verbs = ("cancel", "resume", "retry", "fork", "apply", "steps/act/approve", "steps/act/reject")
+    bodies = {"fork": {"from_step": "act"}, "apply": {"step": "act"}}
+    for verb in (*verbs, "steps/act/edit"):
+        body = bodies.get(verb, {"prompt": "x"} if verb.endswith("edit") else {})
+        for client in (other, viewer):
+            answer = client.post(f"/api/runs/{run}/{verb}", json=body)
+            assert answer.status_code == 403, (verb, answer.text)
+    assert viewer.get(f"/api/runs/{run}").json()["owner"] == "olga"
+    assert owner.post(f"/api/runs/{run}/steps/act/approve").status_code == 200
+    until(owner, run, "complete")
+    assert admin.post(f"/api/runs/{run}/retry", json={"wait": True}).status_code == 200
+
+
+def test_an_inline_recipe_needs_an_author(server: Served) -> None:
+    recipe = {"recipe": "name: x\nsteps: [{id: a, subagent: writer, prompt: x}]\n"}
+    operator, author = server.client_of("ina", "operator"), server.client_of("ivo", "author")
+    assert operator.post("/api/runs", json=recipe).status_code == 403
+    assert operator.put("/api/workflows/x", json=recipe).status_code == 403
+    assert author.post("/api/runs", json=recipe).status_code == 200
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_is_read(server: Served) -> None:
+    client = server.client()
+    port = urlsplit(server.url).port
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        head = f"POST /api/validate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer "
+        connection.sendall(f"{head}{server.token}\r\nContent-Length: 99999999999\r\n\r\n".encode())
+        assert connection.makefile("rb").readline().split()[1] == b"413"
+
+    def pieces():  # type: ignore[no-untyped-def]
+        yield from (b"[" + b" " * 2**20 for _ in range(12))
+
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/api/validate", content=pieces(), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 200_000, b'{"recipe": NaN}', b'{"recipe": "\\ud800"}', b"\xff", b"", b"[]", b"1e999"],
+)
+def test_a_body_that_is_no_sound_json_is_refused(server: Served, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = server.client().post("/api/validate", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (422, "usage")
+
+
+def test_guessing_tokens_is_slowed_down_and_known_ones_go_on(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    with served(tmp_path) as found:
+        client, guest = found.client(), found.stranger()
+        assert client.get("/api/session").status_code == 200
+        codes = [
+            guest.get("/api/session", headers={"Authorization": f"Bearer guess-{n}"}).status_code
+            for n in range(12)
+        ]
+        assert codes == [401] * 10 + [429] * 2
+        assert client.get("/api/session").status_code == 200
+        again = guest.get("/api/session", headers={"Authorization": "Bearer guess"})
+        assert (again.status_code, again.headers["retry-after"]) == (429, "60")
+
+
+def test_the_token_is_for_its_user_alone(server: Served) -> None:
+    file = server.home / "token"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (server.home / "server.db").stat().st_mode & 0o777 == 0o600
+    assert server.token.encode() not in (server.home / "server.db").read_bytes()
+
+
+def test_a_weak_or_readable_token_is_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    from stretto.problems.errors import InvalidUsage, StrettoError
+
+    with pytest.raises(InvalidUsage, match="letters"):
+        own_token(tmp_path, {"STRETTO_TOKEN": "short"})
+    own_token(tmp_path, {})
+    (tmp_path / "token").chmod(0o644)
+    with pytest.raises(StrettoError, match="read by others"):
+        own_token(tmp_path, {})
+
+
+def test_another_address_needs_an_explicit_word() -> None:
+    from dataclasses import replace
+
+    from stretto.problems.errors import InvalidUsage
+    from stretto.server.process import bound_socket
+
+    with (
+        pytest.raises(InvalidUsage, match="other machines"),
+        bound_socket(replace(ANY_PORT, host="0.0.0.0")),
+    ):
+        pass
+    with bound_socket(replace(ANY_PORT, host="::1")) as bound:
+        assert bound.getsockname()[1] > 0
+
+
+def test_disabled_workflows_are_not_there(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "stretto.yaml").write_text("workflows: {enabled: false}\n")
+    with served(tmp_path) as found:
+        client = found.client()
+        for method, path in (
+            ("GET", "/api/workflows"),
+            ("GET", "/api/workflows/x"),
+            ("PUT", "/api/workflows/x"),
+            ("POST", "/api/workflows/x/run"),
+            ("POST", "/api/validate"),
+            ("POST", "/api/runs"),
+        ):
+            body = {"recipe": "x"} if path != "/api/workflows/x/run" else {}
+            answer = client.request(method, path, json=body)
+            assert answer.status_code == 404, (method, path)
+            assert answer.json()["error"]["kind"] == "not_found"
+        assert client.get("/api/runs").status_code == 200
