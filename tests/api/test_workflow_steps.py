@@ -86,3 +86,22 @@ def test_a_gate_inside_is_approved_from_python(open_stretto: Open, project: Path
             return waiting, before, await run.wait()
 
     assert asyncio.run(main()) == ("waiting", "waiting", "complete")
+
+
+def test_a_recipe_is_not_saved_where_the_files_that_it_names_are_not(
+    open_stretto: Open, project: Path
+) -> None:
+    inner = "name: i\nsteps: [{id: ask, subagent: writer, prompt: x}]"
+    (project / "i.yaml").write_text(inner)
+    (project / "workflows").mkdir()
+    outer = "name: o\nsteps: [{id: sub, workflow: i.yaml}]\n"
+
+    async def main() -> None:
+        async with open_stretto() as w:
+            assert await w.validate(outer) == ()
+            await w.workflows.save(outer)
+
+    with pytest.raises(stretto.InvalidRecipe) as refused:
+        asyncio.run(main())
+    assert "there is no file 'i.yaml'" in refused.value.problems[0].message
+    assert not list((project / "workflows").iterdir())

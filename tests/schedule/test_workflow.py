@@ -359,3 +359,9 @@ def test_a_folded_journal_gives_the_same_run():
         advance(again.state, event)
     assert again.statuses() == run.statuses()
     assert again.output == run.output
+
+
+def test_what_is_given_is_inserted_once_and_never_scanned_again():
+    sly = "{{inputs.n}} {{steps.a.output}} {{run.id}}"
+    run = drive(OUTER, {"first": sly}, inner=INNER)
+    assert run.prompt("sub/a") == f"Look at {sly}, 3 times"

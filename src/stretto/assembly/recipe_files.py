@@ -82,6 +82,7 @@ def origins_of(project: "Project") -> "dict[Path, RecipeOrigin]":
 def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "SavedRecipe":
     """Raises as `SavedWorkflows.save` does."""
     from stretto.assembly.run import user_name
+    from stretto.recipe.model import RecipeUse
     from stretto.registry.saved_recipe import RecipeDraft, save
     from stretto.registry.versions import open_versions
 
@@ -90,6 +91,10 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
     with open_versions(project.settings.home / _VERSIONS) as versions:
         entries = project.workflows.entries()
         file = _target(project, recipe.name, entries, versions)
+        if any(isinstance(step.work, RecipeUse) for step in recipe.steps):
+            # The files that it names are looked for beside the place where it is kept.
+            kept = project.recipe_from_text(recipe.source.text, project.display_path(file))
+            plan = project.plan(kept)
         draft = RecipeDraft(
             recipe.name, plan, recipe.source.text.encode(), file, wish.origin,
             wish.by or user_name(), wish.at, wish.why, wish.may_replace, wish.replaces,
