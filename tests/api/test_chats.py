@@ -298,6 +298,18 @@ def test_the_budget_of_a_chat_bounds_its_turns_and_what_they_start(open_stretto:
     run(work)
 
 
+def test_the_agents_of_a_budget_are_counted_over_all_runs_of_a_chat(open_stretto: Open) -> None:
+    task = "{tool: task, arguments: {agent: writer, prompt: x}}"
+
+    async def work() -> None:
+        async with open_stretto(calling(task, task, task)) as w:
+            turn = await w.chat(budget={"agents": 3}).send("Do it")
+            assert [each.ok for each in turn.calls] == [True, True, False]
+            assert "agents" in told(turn, 2)["error"]["message"]
+
+    run(work)
+
+
 def test_a_chat_whose_budget_is_spent_takes_no_further_turn(open_stretto: Open) -> None:
     async def work() -> None:
         async with open_stretto("default: {reply: much, tokens: 5000}") as w:

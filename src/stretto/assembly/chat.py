@@ -224,6 +224,20 @@ class Chat:
 
         return hear
 
+    async def agents_left(self) -> int | None:
+        """How many agents the turn under way may still set to work; None: there is no limit."""
+        most = self._kept.budget.agents
+        if most is None:
+            return None
+
+        def used(store: ChatStore) -> int:
+            turns = store.turns(self.id)
+            calls = store.calls(turns[-1].run_id)
+            # The turn under way is not counted yet, neither the lead agent nor what it called.
+            return 1 + sum(e.agents for e in turns) + sum(e.agents for e in calls)
+
+        return max(0, most - await self._file.use(used))
+
     async def stop_turn(self) -> None:
         """For a call that needs a person: the turn goes no further in this process. Never returns."""
         if self._turn is not None and self._turn._runs is not None:
@@ -299,6 +313,7 @@ class Chat:
         is_known = await (await self._engine.runs_of()).is_known(turn.run_id)
         if is_known:
             request = RunRequest(of=turn.run_id, is_resumed=True, permission=self.permission)
+            request = replace(request, model=chat.model)
         else:
             spent = await self._file.use(lambda store: store.turns(self.id))
             request = RunRequest(run_id=turn.run_id, permission=self.permission, model=chat.model)

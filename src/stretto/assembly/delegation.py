@@ -131,6 +131,8 @@ class TurnUnderWay(Protocol):
 
     def show(self, prepared: PreparedRun) -> "AbstractContextManager[Listener]": ...
 
+    async def agents_left(self) -> int | None: ...
+
     async def stop_turn(self) -> None:
         """Never returns: the turn needs a person, and goes no further in this process."""
         ...
@@ -363,16 +365,18 @@ class _Calls:
 
     async def _run(self, call: KeptCall, request: RunRequest) -> Report:
         """A run within what the turn may still spend."""
-        left = self._left()
+        left = await self._left()
         model = self._delegation._chat.model
         run = await self._delegation.drive(call, replace(request, model=model, budget=left))
         return await run.report()
 
-    def _left(self) -> Budget:
+    async def _left(self) -> Budget:
         allowance = self._request.allowance
         tokens, usd = allowance.left() if allowance is not None else (None, None)
         return Budget(
-            None if tokens is None else max(0, tokens), None if usd is None else max(0.0, usd)
+            None if tokens is None else max(0, tokens),
+            None if usd is None else max(0.0, usd),
+            await self._delegation._chat.agents_left(),
         )
 
     def _charge(self, usage: Usage) -> None:
