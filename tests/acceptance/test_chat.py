@@ -125,6 +125,8 @@ def test_a_chat_drafts_and_captures(folder: Path) -> None:
     write(folder, "script.yaml", json.dumps({"replies": replies, "draft": drafted}))
     said = stretto(folder, "chat", "-p", "/draft it's 'only -- tea", *MODEL)
     assert (said.code, said.out) == (3, drafted), said
+    nothing = stretto(folder, "chat", "-p", "/capture x", "--json", *MODEL)
+    assert "nothing to capture" in refused(nothing, "usage")["message"]
     one = stretto(folder, "chat", *MODEL, stdin="Tell me about tea.\n/capture tea-line\n")
     assert one.code == 0, one
     assert "{{steps.researcher.output}}" in (folder / "workflows/tea-line.yaml").read_text()

@@ -297,6 +297,8 @@ class _Session:
             model = ["--model", chat.model] if chat.model else []
             return ["--permission", chat.permission, *model, "--", command.rest]
         if command.name == "capture":
+            if not self._has_turns:
+                raise InvalidUsage("nothing was said in this chat yet: there is nothing to capture")
             return [self._chat.id, *(["--save", command.rest] if command.rest else [])]
         import shlex
 
