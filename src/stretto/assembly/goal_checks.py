@@ -150,7 +150,7 @@ class Checks:
             names = list(dict.fromkeys(program.failed.findall(output)))
             named = "".join(f"FAILED {name}\n" for name in names[:30])
             return check_result(passed and not names, f"{named}{_said(ran)}", self._hide)
-        counts = read_junit(report.strip())
+        counts = await asyncio.to_thread(read_junit, report.strip())
         if counts is None:
             said = say_exit(ran.exit_code, ran.limit_hit or "", output)
             return check_result(False, said, self._hide)

@@ -409,7 +409,7 @@ class GoalProgress:
 
 def _print_end(report: GoalReport, result: ResultOptions) -> None:
     colour = _COLOURS.get(report.status, "red")
-    why = f": {report.why}" if report.why else ""
+    why = f": {one_line(report.why, 400)}" if report.why else ""
     say(f"after {counted(report.iterations, 'iteration')}{why}", mark=report.status, colour=colour)
     if result.is_quiet:
         return

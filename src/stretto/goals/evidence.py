@@ -22,6 +22,7 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
 
 MOST_EVIDENCE = 8_000  # characters
+_MOST_COMPARED = 100_000  # characters of it that are looked at
 _HEAD = 2_000  # of them from the beginning; the end says more
 _MOST_NAMED = 30  # failing tests or checks
 _NOTHING_USED = Usage()
@@ -60,7 +61,8 @@ def check_result(
     cannot_run: bool = False,
 ) -> CheckResult:
     """`hide`: takes the secrets out. Of all of the text, since what is cut in two is not found."""
-    safe = _CONTROL_SEQUENCE.sub("", hide(text)).encode("utf-8", "replace").decode()
+    bounded = cut(hide(text), _MOST_COMPARED)  # a program may print without end
+    safe = _CONTROL_SEQUENCE.sub("", bounded).encode("utf-8", "replace").decode()
     safe = "".join(c for c in safe if c in "\n\t" or c.isprintable() or c.isspace()).strip()
     return CheckResult(is_met, cut(safe), fingerprint(safe), usage, cannot_run)
 
