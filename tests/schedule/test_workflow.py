@@ -4,16 +4,23 @@ from dataclasses import replace
 
 import pytest
 
-from stretto.events.model import ApprovalRequested, Approved, CancelRequested, Rejected
+from stretto.events.model import (
+    ApprovalRequested,
+    Approved,
+    AttemptSucceeded,
+    CancelRequested,
+    Rejected,
+)
 from stretto.plan.bound_sets import bind_plan
 from stretto.plan.build import Problems, build
 from stretto.plan.model import Plan, decode_plan, encode_plan
 from stretto.recipe.read import read_recipe
 from stretto.schedule.advance import advance
 from stretto.schedule.approvals import question_of
+from stretto.schedule.outputs import release_output
 from stretto.schedule.status import step_word, why_waiting
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.json_value import Json
+from stretto.vocabulary.json_value import Json, Large
 from support.recipes import Shelf
 from support.scheduling import AGENTS, Driven, Fail, Give, Hang, Script
 
@@ -365,3 +372,12 @@ def test_what_is_given_is_inserted_once_and_never_scanned_again():
     sly = "{{inputs.n}} {{steps.a.output}} {{run.id}}"
     run = drive(OUTER, {"first": sly}, inner=INNER)
     assert run.prompt("sub/a") == f"Look at {sly}, 3 times"
+
+
+def test_a_large_output_leaves_memory_wherever_it_is_the_output():
+    run = drive(OUTER, {"sub/b": "much"}, inner=INNER)
+    event = next(e for e in run.journal if isinstance(e, AttemptSucceeded) and e.step == "sub/b")
+    large = Large("digest", 4, lambda digest: "much")
+    release_output(run.state, event, large)
+    assert [run.state.steps[StepId(id)].kept_output for id in ("sub/b", "sub")] == [large, large]
+    assert run.state.steps[StepId("sub")].output == "much"

@@ -1,6 +1,7 @@
 """What a run gives (RECIPES §1, §6), and how a large output leaves memory."""
 
 from collections import ChainMap
+from collections.abc import Iterator
 from dataclasses import replace
 
 from stretto.events.attempts import ItemPart
@@ -81,6 +82,13 @@ def _scope(recipe: RecipeState) -> Scope:
     return replace(recipe.scope, steps=ChainMap(silenced, recipe.values))
 
 
+def _enclosing(step: StepState) -> Iterator[StepState]:
+    """The workflow steps around it, whose output may be its own."""
+    while step.recipe.holder is not None:
+        step = step.recipe.holder
+        yield step
+
+
 def release_output(state: RunState, event: AttemptSucceeded, large: Large) -> None:
     step = state.steps.get(event.attempt.step)
     part = step.parts.get(event.attempt.part) if step else None
@@ -88,9 +96,10 @@ def release_output(state: RunState, event: AttemptSucceeded, large: Large) -> No
         return
     if part.kept_output is event.output:
         part.kept_output = large
-    for holder in (step, *step.all_chosen_by()):
-        if holder.kept_output is event.output:
-            holder.kept_output = large
+    for holder in (step, *_enclosing(step)):
+        for each in (holder, *holder.all_chosen_by()):
+            if each.kept_output is event.output:
+                each.kept_output = large
     if step.kept_outputs is not None and step.kept_outputs.get(part.name) is event.output:
         step.kept_outputs[part.name] = large
     results = step.items.results if step.items is not None else []
