@@ -21,6 +21,7 @@ from stretto.server import (
     approvals,
     catalog,
     console_files,
+    lead,
     metrics,
     runs,
     session,
@@ -44,6 +45,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     steps.router,
     streams.router,
     catalog.router,
+    lead.router,
     metrics.router,
     console_files.router,  # last: its path takes whatever is left
 )

@@ -43,17 +43,17 @@ def new_router(tag: str, prefix: str = "") -> APIRouter:
     return APIRouter(prefix=prefix, tags=[tag], route_class=StrictRoute)
 
 
-class Body(BaseModel):
+class StrictBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class RunBudget(Body):
+class RunBudget(StrictBody):
     tokens: int | None = Field(None, ge=0, le=_MOST)
     usd: float | None = Field(None, ge=0, le=_MOST)
     agents: int | None = Field(None, ge=0, le=_MOST)
 
 
-class RunOptions(Body):
+class RunOptions(StrictBody):
     """How a run goes: as the options of `stretto run`."""
 
     model: ShortText | None = None
@@ -67,7 +67,7 @@ class RunBody(RunOptions):
     budget: RunBudget | None = None
 
 
-class RecipeBody(Body):
+class RecipeBody(StrictBody):
     """A recipe: its text, or its content as an object."""
 
     recipe: str | dict[str, Any]
@@ -77,12 +77,12 @@ class InlineRun(RunBody):
     recipe: str | dict[str, Any]
 
 
-class SavedText(Body):
+class SavedText(StrictBody):
     recipe: str | dict[str, Any]
     why: Annotated[str, Field(max_length=500)] = "saved"
 
 
-class Restore(Body):
+class Restore(StrictBody):
     version: int | None = Field(None, ge=1, le=_MOST)
 
 
@@ -99,17 +99,17 @@ class Fork(Again):
     from_step: ShortText
 
 
-class ResumeBody(Body):
+class ResumeBody(StrictBody):
     model: ShortText | None = None
     permission: Permission | None = None
     accepted: ShortText | None = None
 
 
-class CancelBody(Body):
+class CancelBody(StrictBody):
     reason: BodyText = ""
 
 
-class ApplyBody(Body):
+class ApplyBody(StrictBody):
     step: ShortText
     dry_run: bool = False
     unfinished: bool = False
@@ -120,7 +120,7 @@ class ApplyBody(Body):
     theirs: bool = False
 
 
-class Approval(Body):
+class Approval(StrictBody):
     """`key`: of what was shown; then nothing else is approved."""
 
     reason: BodyText = ""
@@ -133,7 +133,7 @@ class EditedApproval(Approval):
     prompt: BodyText | dict[str, BodyText]
 
 
-class Rejection(Body):
+class Rejection(StrictBody):
     reason: BodyText = ""
 
 
@@ -143,7 +143,7 @@ class TaskBody(RunOptions):
     budget: RunBudget | None = None
 
 
-class BatchTask(Body):
+class BatchTask(StrictBody):
     agent: ShortText
     prompt: BodyText
     description: Annotated[str, Field(max_length=500)] = ""

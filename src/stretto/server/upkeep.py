@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 2.0
 _AT_ONCE = 16  # runs that are taken up side by side
-_ELSEWHERE = "mcp stdio"  # such a run belongs to a process of its own
+# What starts runs that servers drive; those of a goal, a chat or a draft are gone on with by these.
+_SERVED = ("http", "schedule", "webhook", "folder", "watch")
 _log = logging.getLogger("stretto.server")
 
 
@@ -78,4 +79,5 @@ class Upkeep:
 def is_served(history: "History", adopted: set[str]) -> bool:
     """Whether a server drove it: one that a person drives at a terminal is theirs to resume."""
     trigger = history.started.trigger
-    return history.started.run_id in adopted or bool(trigger and trigger != _ELSEWHERE)
+    is_unattended = trigger.split(" ")[0] in _SERVED or trigger == "mcp http"
+    return history.started.run_id in adopted or is_unattended

@@ -1,0 +1,176 @@
+"""`/api/goals` and `/api/chats`: what is run again until a verifier passes, and talks with the lead agent.
+
+A goal may name a command of the server's machine as its verifier, so only an admin sets one.
+"""
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import Field
+from starlette.responses import JSONResponse
+
+from stretto.server.bodies import (
+    ApiAnswer,
+    BodyText,
+    ListAnswer,
+    Permission,
+    RunBudget,
+    ShortText,
+    StrictBody,
+    new_router,
+)
+from stretto.server.service import ADMIN, AUTHOR, VIEWER, TheService
+from stretto.server.workflows import saved_entry
+
+router = new_router("lead")
+Wait = Annotated[bool, Field(description="Answer once it has ended, or waits for a person")]
+
+
+class GoalBody(StrictBody):
+    """As `stretto goal set`: `verify` is KIND:SPEC, such as `command:make test`."""
+
+    text: BodyText
+    verify: Annotated[str, Field(min_length=1, max_length=10_000)]
+    workflow: ShortText | None = None
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    evidence_input: ShortText | None = None
+    max_iterations: int = Field(10, ge=1, le=10_000)
+    budget: RunBudget | None = None
+    timeout: ShortText | None = None
+    model: ShortText | None = None
+    permission: Permission | None = None
+    wait: Wait = False
+
+
+class ChatBody(StrictBody):
+    text: Annotated[str, Field(min_length=1, max_length=100_000)]
+    model: ShortText | None = None
+    permission: Permission | None = None
+    budget: RunBudget | None = None
+
+
+class ChatDecision(StrictBody):
+    """`key`: of what the turn awaits."""
+
+    key: ShortText
+    reason: BodyText = ""
+
+
+def _budget(body: RunBudget | None) -> dict[str, float] | None:
+    return body.model_dump(exclude_none=True) if body else None
+
+
+@router.get("/api/goals", dependencies=[VIEWER], response_model=ListAnswer)
+async def list_goals(service: TheService) -> JSONResponse:
+    """The goals, newest first: `goals`."""
+    found = await service.stretto.goals.list()
+    return JSONResponse({"ok": True, "goals": [each.json() for each in found]})
+
+
+@router.get("/api/goals/{goal}", dependencies=[VIEWER], response_model=ApiAnswer)
+async def show_goal(goal: str, service: TheService) -> JSONResponse:
+    """One goal, with its history: `goal`."""
+    found = await service.stretto.goals.show(goal)
+    return JSONResponse({"ok": True, "goal": found.json()})
+
+
+@router.post("/api/goals", dependencies=[ADMIN], response_model=ApiAnswer, status_code=202)
+async def set_goal(body: GoalBody, service: TheService) -> JSONResponse:
+    """Set a goal, driven by this server: `goal`."""
+    workflow = None
+    if body.workflow is not None:
+        workflow = (await asyncio.to_thread(saved_entry, service, body.workflow)).recipe
+    service.check_serving()
+    goal = await service.stretto.goals.set(
+        body.text,
+        body.verify,
+        workflow=workflow,
+        inputs=body.inputs,
+        evidence_input=body.evidence_input,
+        max_iterations=body.max_iterations,
+        budget=_budget(body.budget),
+        timeout=body.timeout,
+        model=body.model,
+        permission=body.permission,
+    )
+    has_ended = body.wait and await service.until(goal.wait())
+    report = await goal.report()
+    is_ok = report.is_ok if has_ended else True
+    return JSONResponse({"ok": is_ok, "goal": report.json()}, 200 if has_ended else 202)
+
+
+@router.post("/api/goals/{goal}/clear", dependencies=[ADMIN], response_model=ApiAnswer)
+async def clear_goal(goal: str, service: TheService) -> JSONResponse:
+    """End a goal, and the run that works on it."""
+    await service.stretto.goals.show(goal)  # raises NotFound
+    found = await service.stretto.goals.open(goal).clear()
+    return JSONResponse({"ok": True, "goal": found.json()})
+
+
+@router.post(
+    "/api/goals/{goal}/resume", dependencies=[ADMIN], response_model=ApiAnswer, status_code=202
+)
+async def resume_goal(goal: str, service: TheService) -> JSONResponse:
+    """Go on with a goal that was interrupted or waited."""
+    service.check_serving()
+    found = await service.stretto.goals.resume(goal)
+    return JSONResponse({"ok": True, "goal": (await found.report()).json()}, 202)
+
+
+@router.get("/api/chats", dependencies=[VIEWER], response_model=ListAnswer)
+async def list_chats(
+    service: TheService, limit: Annotated[int, Query(ge=1, le=200)] = 50
+) -> JSONResponse:
+    """The chats, the one spoken to last first: `chats`."""
+    found = await service.stretto.chats(limit=limit)
+    return JSONResponse({"ok": True, "chats": [asdict(each) for each in found]})
+
+
+@router.get("/api/chats/{chat}", dependencies=[VIEWER], response_model=ApiAnswer)
+async def show_chat(chat: str, service: TheService) -> JSONResponse:
+    """All turns of a chat: `turns`."""
+    found = service.stretto.chat(resume=chat)
+    turns = [turn.json() for turn in await found.turns()]
+    return JSONResponse({"ok": True, "chat": found.id, "turns": turns})
+
+
+@router.post("/api/chats", dependencies=[AUTHOR], response_model=ApiAnswer)
+async def begin_chat(body: ChatBody, service: TheService) -> JSONResponse:
+    """Say something in a new chat; answered with the turn: `chat`, `turn`."""
+    service.check_serving()
+    found = service.stretto.chat(
+        model=body.model, permission=body.permission, budget=_budget(body.budget)
+    )
+    turn = await found.send(body.text)
+    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+
+
+@router.post("/api/chats/{chat}", dependencies=[AUTHOR], response_model=ApiAnswer)
+async def say_in_chat(chat: str, body: ChatBody, service: TheService) -> JSONResponse:
+    """Say something in a chat; answered with the turn: `turn`."""
+    service.check_serving()
+    found = service.stretto.chat(
+        resume=chat, model=body.model, permission=body.permission, budget=_budget(body.budget)
+    )
+    turn = await found.send(body.text)
+    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+
+
+@router.post("/api/chats/{chat}/approve", dependencies=[AUTHOR], response_model=ApiAnswer)
+async def approve_call(chat: str, body: ChatDecision, service: TheService) -> JSONResponse:
+    """Allow a call that a turn waits for, and go on with the turn."""
+    found = service.stretto.chat(resume=chat)
+    await found.approve(body.key, body.reason)
+    turn = await found.go_on()
+    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+
+
+@router.post("/api/chats/{chat}/reject", dependencies=[AUTHOR], response_model=ApiAnswer)
+async def reject_call(chat: str, body: ChatDecision, service: TheService) -> JSONResponse:
+    """Forbid a call that a turn waits for, and go on with the turn."""
+    found = service.stretto.chat(resume=chat)
+    await found.reject(body.key, body.reason)
+    turn = await found.go_on()
+    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
