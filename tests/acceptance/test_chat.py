@@ -62,6 +62,14 @@ def test_one_turn_prints_its_answer_and_shows_beside_it_what_it_delegates(folder
     assert all(", turn 1" in each["trigger"] for each in runs(folder))
 
 
+def test_why_a_call_failed_is_shown_in_words(folder: Path) -> None:
+    call = "{tool: task, arguments: {agent: nobody, prompt: x}}"
+    write(folder, "script.yaml", f"replies: {{turn-1: {{calls: [{call}], reply: Sorry.}}}}")
+    said = stretto(folder, "chat", "-p", "Go", *MODEL)
+    assert (said.code, said.out) == (0, "Sorry.\n")
+    assert "  task: there is no agent 'nobody'\n" in said.err
+
+
 def test_with_json_a_turn_is_one_line(folder: Path) -> None:
     write(folder, "script.yaml", BATCH)
     found = succeeded(stretto(folder, "chat", "-p", "Do both", "--json", *MODEL))

@@ -4,6 +4,7 @@ stdout   the answers, word by word on a terminal; or JSON
 stderr   what the lead agent delegates, what went wrong, how to go on
 """
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ class ChatView:
             case ToolEnded():
                 self._end_line()
                 if event.verdict != "ok":
-                    self._say(f"  {event.tool}: {one_line(event.message, _LONGEST)}")
+                    self._say(f"  {event.tool}: {one_line(_reason(event.message), _LONGEST)}")
             case PhaseLasted() if not event.phase.startswith("calls "):
                 self._end_line()
                 self._say(f"  {one_line(event.phase, _LONGEST)}")
@@ -140,6 +141,14 @@ def _call(event: ToolStarted) -> str:
             return "save_workflow"
         case _:
             return describe_call(event.tool, given)
+
+
+def _reason(message: str) -> str:
+    """Why a call failed, in words; what the model is told is JSON."""
+    try:
+        return str(json.loads(message)["error"]["message"])
+    except (ValueError, TypeError, LookupError):  # another tool's text, or JSON that was cut
+        return message
 
 
 def _as_json(turn: ChatTurn) -> dict[str, object]:
