@@ -245,11 +245,16 @@ class Triggers:
         return found
 
     async def serve(self, tell: Callable[[TriggerFire], None] | None = None) -> None:
-        """Fire until it is cancelled. One process of a project does at a time; others wait.
+        """Fire until it is cancelled, and tell people of steps that await them (`notify`). One
+        process of a project fires at a time; others wait.
 
         `tell` hears what became of each fire.
         """
-        await self.loop(tell).run()
+        from stretto.assembly.notices import Notifier
+
+        async with asyncio.TaskGroup() as both:
+            both.create_task(Notifier(self._engine).serve())
+            both.create_task(self.loop(tell).run())
 
     def loop(self, tell: Callable[[TriggerFire], None] | None = None) -> TriggerLoop:
         """What `serve` runs, for those who take one step at a time."""

@@ -40,7 +40,7 @@ def command(model: str | None, permission: str | None, no_approvals: bool) -> in
     from stretto.server.mcp_calls import McpOptions
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    return asyncio.run(_serve(McpOptions(permission, model, not no_approvals)))
+    return asyncio.run(_serve(McpOptions(permission, model, has_approvals=not no_approvals)))
 
 
 async def _serve(options: "McpOptions") -> int:

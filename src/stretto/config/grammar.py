@@ -66,6 +66,12 @@ RETENTION = Shape("'retention'", "Which finished runs are kept. Only the user's 
     Key("runs", Count(0, 10**6), "the newest so many; all by default"),
     Key("age", Duration(), "those that ended in this last time, such as 90d; all by default"),
 ))  # fmt: skip
+NOTIFY = Shape("'notify'", "Who is told when a step awaits a person. Only the user's own file may say.", (
+    Key("url", _LINE, "an address that is posted to: http or https"),
+    Key("secret_variable", _LINE, "the environment variable with the secret that signs what is posted"),
+    Key("command", ListOf(_LINE), "a program and its words; it is given the question on stdin"),
+    Key("remind", Duration(), "how long before a deadline it is told again; 1h by default"),
+))  # fmt: skip
 SEARCH = Shape("'search'", "Where WebSearch asks, if the model's provider has no search.", (
     Key("url", _LINE, "the endpoint; SearXNG's /search, for instance"),
     Key("kind", Choice("searxng", "brave", "tavily"), "how it is asked; searxng by default"),
@@ -105,6 +111,8 @@ CONFIG = Shape("stretto.yaml", "Settings. Everything is optional.", (
     Key("store", _LINE, "where runs are kept"),
     Key("server", AnyMap(), "the HTTP server"),
     Key("limits", ShapeOf(LIMITS, _fields), "limits on recipes; the user's own file only"),
+    Key("notify", ShapeOf(NOTIFY, _fields), "who is told when a step awaits a person; the user's own "
+        "file only"),
     Key("retention", ShapeOf(RETENTION, _fields), "which finished runs are kept; the user's own file "
         "only"),
 ))  # fmt: skip

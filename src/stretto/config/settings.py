@@ -32,7 +32,7 @@ from stretto.vocabulary.limits import DEFAULT_LIMITS, KEEP_ALL, Limits, Retentio
 
 CONFIG_FILE = "stretto.yaml"
 _NAME_HOME = "name another one: STRETTO_HOME, or home= in Python"
-_USERS_OWN = ("limits", "retention")  # keys that a project may not have
+_USERS_OWN = ("limits", "retention", "notify")  # keys that a project may not have
 _PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before
 
 
@@ -82,6 +82,23 @@ DEFAULT_PLAYBOOKS = PlaybookSettings()
 
 
 @dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """Who is told when a step awaits a person."""
+
+    url: str = ""
+    secret_variable: str = ""
+    command: tuple[str, ...] = ()
+    remind_seconds: float = 3600.0
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (*(("webhook",) if self.url else ()), *(("command",) if self.command else ()))
+
+
+NOBODY = NotifySettings()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     project: Path  # the folder that relative paths start from: the workspace
     home: Path  # the user's own: ~/.stretto
@@ -104,6 +121,7 @@ class Settings:
     cli_commands: tuple[str, ...] = ()  # commands that `cli:COMMAND` in a recipe may start
     limits: Limits = DEFAULT_LIMITS
     retention: Retention = KEEP_ALL
+    notify: NotifySettings = NOBODY
     steering: tuple[Path, ...] = ()  # the project's own settings and agents
     digest: str = ""  # of those
     is_trusted: bool = True  # and whether they are used
@@ -336,6 +354,7 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
         web_allow_private=_read_allowed(written.get("web", Fields)) or settings.web_allow_private,
         limits=_raise_limits(settings.limits, limits) if limits else settings.limits,
         retention=_retention(written.get("retention", Fields)) or settings.retention,
+        notify=_notify(written.get("notify", Fields)) or settings.notify,
     )
 
 
@@ -404,6 +423,17 @@ def _retention(written: Fields | None) -> Retention | None:
     if written is None:
         return None
     return Retention(written.get("runs", int), written.get("age", float))
+
+
+def _notify(written: Fields | None) -> NotifySettings | None:
+    if written is None:
+        return None
+    return NotifySettings(
+        written.get("url", str) or "",
+        written.get("secret_variable", str) or "",
+        tuple(written.many("command") or ()),
+        written.get("remind", float) or NOBODY.remind_seconds,
+    )
 
 
 def _with_environment(

@@ -14,9 +14,10 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stretto.problems.errors import PermissionDenied
+from stretto.problems.errors import NotReady, PermissionDenied
 from stretto.server import (
     approvals,
     catalog,
@@ -24,6 +25,7 @@ from stretto.server import (
     lead,
     metrics,
     runs,
+    schedules,
     session,
     steps,
     streams,
@@ -47,6 +49,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     catalog.router,
     lead.router,
     metrics.router,
+    schedules.router,
     console_files.router,  # last: its path takes whatever is left
 )
 
@@ -60,7 +63,23 @@ class MountedApp:
     role: AccessRole
 
 
-MOUNTS: tuple[MountedApp, ...] = ()
+@asynccontextmanager
+async def _open_mcp(service: Service) -> AsyncIterator[ASGIApp]:
+    try:
+        from stretto.server.mcp_http import open_mcp
+    except ImportError:  # of the package mcp, which is an extra
+        yield _without_mcp
+    else:
+        async with open_mcp(service) as app:
+            yield app
+
+
+async def _without_mcp(scope: Scope, receive: Receive, send: Send) -> None:
+    error = NotReady("the package mcp is not installed", hint="pip install 'stretto[mcp]'")
+    await refuse(error)(scope, receive, send)
+
+
+MOUNTS: tuple[MountedApp, ...] = (MountedApp("/mcp", _open_mcp, AccessRole.VIEWER),)
 Count = Callable[[str, int, float], None]
 OpenService = Callable[[], AbstractAsyncContextManager[Service]]
 
@@ -91,6 +110,7 @@ def make_app(open_service: OpenService, access: AccessControl, count: Count) -> 
     )
     answer_errors(app)
     for mounted in mounts:
+        app.router.routes.append(Route(mounted.path, mounted))  # without a slash after it, too
         app.mount(mounted.path, mounted)
     for router in ROUTERS:
         _check_roles(router)
@@ -143,7 +163,11 @@ async def _wake_streams(service: Service) -> None:
 
 
 # Each runs beside the requests, and is cancelled when the server ends.
-CHORES: tuple[Callable[[Service], Coroutine[Any, Any, None]], ...] = (_keep_runs, _wake_streams)
+CHORES: tuple[Callable[[Service], Coroutine[Any, Any, None]], ...] = (
+    _keep_runs,
+    _wake_streams,
+    schedules.fire_triggers,
+)
 
 
 def _check_roles(router: APIRouter) -> None:

@@ -57,6 +57,7 @@ class McpOptions:
 
     permission: str | None = None
     model: str | None = None
+    transport: str = "stdio"
     has_approvals: bool = True  # False: only a terminal or the console may approve
 
 
@@ -182,7 +183,7 @@ class McpCalls:
             permission=self._options.permission,
             is_start_asked=True,
             owner=call.by,
-            trigger=f"mcp {call.client}".strip(),
+            trigger=f"mcp {self._options.transport}",
         )
         # In a task of its own: a call that is abandoned now must not leave a run half begun.
         await asyncio.shield(asyncio.create_task(self._launch(call, request)))

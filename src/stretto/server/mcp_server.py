@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
@@ -49,10 +49,12 @@ _INSTRUCTIONS = (
 
 # Who calls, by the token of an HTTP request: raises PermissionDenied where that token may not call
 # this tool. Gives whose token it is; empty for the user's own.
-Admission = Callable[[ServerRequestContext[Any, Any], OfferedTool | None, ClientCall], str]
+Admission = Callable[
+    [ServerRequestContext[Any, Any], OfferedTool | None, ClientCall], Awaitable[str]
+]
 
 
-def _admit_user(
+async def _admit_user(
     ctx: ServerRequestContext[Any, Any], tool: OfferedTool | None, call: ClientCall
 ) -> str:
     return ""
@@ -157,7 +159,7 @@ class McpEndpoint:
         sender = asyncio.create_task(progress.send())
         try:
             offered = {each.name: each for each in await self._calls.tools()}
-            call.by = self._admit(ctx, offered.get(call.name), call)
+            call.by = await self._admit(ctx, offered.get(call.name), call)
             answer = await self._calls.answer(call)
             self._open.pop(key, None)  # kept where the client has cancelled: see _on_cancelled
         except StrettoError as error:

@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 from stretto.assembly.run_list import MOST_ROWS
 from stretto.assembly.surface import Surface, SurfaceRun
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
+from stretto.server.answers import Unauthenticated
 from stretto.server.tokens import AccessRole, Identity
 
 if TYPE_CHECKING:
@@ -120,7 +121,10 @@ def _service(request: Request) -> Service:
 
 
 def _identity(request: Request) -> Identity:
-    found: Identity = request.state.identity
+    # Below an open path (`/hooks/`) nobody is identified, and there is no other route for strangers.
+    found: Identity | None = getattr(request.state, "identity", None)
+    if found is None:
+        raise Unauthenticated("a token is needed")
     return found
 
 

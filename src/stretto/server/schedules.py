@@ -1,0 +1,204 @@
+"""`/api/schedules`, `/api/hooks` and `/hooks/ID`: what starts runs by itself, and deliveries to webhooks."""
+
+import asyncio
+import logging
+from typing import Annotated, Any, Literal, TypeAlias
+
+from fastapi import Query, Request
+from pydantic import Field
+from starlette.responses import JSONResponse
+
+from stretto.problems.errors import NotFound
+from stretto.report.json_form import iso
+from stretto.server.answers import BodyTooLarge
+from stretto.server.bodies import (
+    ApiAnswer,
+    ListAnswer,
+    Permission,
+    ShortText,
+    StrictBody,
+    new_router,
+)
+from stretto.server.service import AUTHOR, IF_WORKFLOWS, OPERATOR, VIEWER, Service, TheService
+from stretto.triggers.arrivals import MOST_BODY_BYTES
+from stretto.triggers.trigger import Trigger, fire_as_json, trigger_as_json
+
+router = new_router("schedules")
+Overlap: TypeAlias = Literal["skip", "queue", "cancel-previous", "allow"]
+_AGAIN_SECONDS = 5.0
+_log = logging.getLogger("stretto.server")
+
+
+class ScheduleBody(StrictBody):
+    name: ShortText
+    workflow: ShortText
+    cron: ShortText
+    zone: ShortText = "UTC"
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    missed: Literal["skip", "once", "all"] = "once"
+    overlap: Overlap = "skip"
+    permission: Permission | None = None
+
+
+class HookBody(StrictBody):
+    name: ShortText
+    workflow: ShortText
+    mapping: dict[str, str] = Field(default_factory=dict, max_length=1000)
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    overlap: Overlap = "allow"
+    permission: Permission | None = None
+
+
+class FolderBody(StrictBody):
+    name: ShortText
+    workflow: ShortText
+    folder: ShortText
+    input: ShortText
+    pattern: ShortText = "*"
+    settle_seconds: float = Field(2.0, gt=0, le=3600)
+    existing: bool = False
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    overlap: Overlap = "queue"
+    permission: Permission | None = None
+
+
+async def fire_triggers(service: Service) -> None:
+    """A chore of the server: fire until it is cancelled."""
+    while True:
+        try:
+            await service.stretto.triggers.serve()
+        except Exception:  # whatever it is, the server goes on, and the triggers are tried again
+            _log.exception("stretto: the triggers have stopped, and begin again")
+        await asyncio.sleep(_AGAIN_SECONDS)
+
+
+@router.get("/api/schedules", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ListAnswer)
+async def list_schedules(service: TheService) -> JSONResponse:
+    """Schedules, webhooks and watched folders: `schedules`."""
+    triggers = service.stretto.triggers
+    return _listed([await _row(service, each) for each in await triggers.list()], "schedules")
+
+
+@router.get("/api/hooks", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ListAnswer)
+async def list_hooks(service: TheService) -> JSONResponse:
+    """Webhooks alone: `hooks`. A secret is told when its hook is made, and never again."""
+    found = [each for each in await service.stretto.triggers.list() if each.kind == "webhook"]
+    return _listed([await _row(service, each) for each in found], "hooks")
+
+
+def _listed(rows: list[dict[str, Any]], noun: str) -> JSONResponse:
+    return JSONResponse({"ok": True, noun: rows})
+
+
+async def _row(service: Service, trigger: Trigger) -> dict[str, Any]:
+    coming = await service.stretto.triggers.next(trigger.name, 1)
+    return {**trigger_as_json(trigger), "next_at": iso(coming[0]) if coming else None}
+
+
+@router.post("/api/schedules", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
+async def add_schedule(body: ScheduleBody, service: TheService) -> JSONResponse:
+    """Run a saved workflow at the times of a cron expression."""
+    given = body.model_dump(exclude={"name", "workflow", "cron"})
+    made = await service.stretto.triggers.add_schedule(body.name, body.workflow, body.cron, **given)
+    return JSONResponse({"ok": True, "schedule": await _row(service, made)}, 201)
+
+
+@router.post("/api/folders", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
+async def add_folder(body: FolderBody, service: TheService) -> JSONResponse:
+    """Run a saved workflow for each file that comes into a folder of the project."""
+    given = body.model_dump(exclude={"name", "workflow", "folder"})
+    made = await service.stretto.triggers.add_folder(body.name, body.workflow, body.folder, **given)
+    return JSONResponse({"ok": True, "schedule": await _row(service, made)}, 201)
+
+
+@router.post("/api/hooks", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
+async def add_hook(body: HookBody, service: TheService) -> JSONResponse:
+    """Run a saved workflow when somebody posts to `/hooks/ID`. The answer has the `secret`, this once."""
+    given = body.model_dump(exclude={"name", "workflow"})
+    made = await service.stretto.triggers.add_webhook(body.name, body.workflow, **given)
+    shown = await _row(service, made.trigger)
+    return JSONResponse({"ok": True, "hook": shown, "secret": made.secret}, 201)
+
+
+@router.get("/api/schedules/{name}", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ApiAnswer)
+async def show_schedule(
+    name: str, service: TheService, limit: Annotated[int, Query(ge=1, le=1000)] = 20
+) -> JSONResponse:
+    """One of them, and what became of its fires, newest first: `schedule`, `fires`."""
+    triggers = service.stretto.triggers
+    found = await triggers.show(name)
+    fires = [fire_as_json(each) for each in await triggers.fires(name, limit)]
+    return JSONResponse({"ok": True, "schedule": await _row(service, found), "fires": fires})
+
+
+@router.get(
+    "/api/schedules/{name}/next", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ApiAnswer
+)
+async def show_next(
+    name: str, service: TheService, count: Annotated[int, Query(ge=1, le=1000)] = 5
+) -> JSONResponse:
+    """When a schedule fires next: `next`."""
+    found = await service.stretto.triggers.next(name, count)
+    return JSONResponse({"ok": True, "next": [iso(at) for at in found]})
+
+
+@router.delete(
+    "/api/schedules/{name}", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
+)
+async def remove_schedule(name: str, service: TheService) -> JSONResponse:
+    """Remove it. The runs that it has started stay."""
+    await service.stretto.triggers.remove(name)
+    return JSONResponse({"ok": True})
+
+
+@router.post(
+    "/api/schedules/{name}/pause", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
+)
+async def pause_schedule(name: str, service: TheService) -> JSONResponse:
+    """Fire no more until it is resumed."""
+    found = await service.stretto.triggers.pause(name)
+    return JSONResponse({"ok": True, "schedule": await _row(service, found)})
+
+
+@router.post(
+    "/api/schedules/{name}/resume", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
+)
+async def resume_schedule(name: str, service: TheService) -> JSONResponse:
+    """Fire again, from now on."""
+    found = await service.stretto.triggers.resume(name)
+    return JSONResponse({"ok": True, "schedule": await _row(service, found)})
+
+
+@router.post(
+    "/api/schedules/{name}/run-now", dependencies=[OPERATOR, IF_WORKFLOWS], response_model=ApiAnswer
+)
+async def run_now(name: str, service: TheService) -> JSONResponse:
+    """Fire now. The run starts within a second; its id is told at once."""
+    service.check_serving()
+    fire = await service.stretto.triggers.fire(name)
+    return JSONResponse({"ok": True, "run_id": fire.run_id, "status": "queued"}, 202)
+
+
+@router.post(
+    "/api/hooks/{name}/rotate", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer
+)
+async def rotate_secret(name: str, service: TheService) -> JSONResponse:
+    """Give a webhook a new `secret`; the old one counts no more."""
+    made = await service.stretto.triggers.rotate(name)
+    return JSONResponse({"ok": True, "secret": made.secret})
+
+
+@router.post("/hooks/{hook}", response_model=ApiAnswer)
+async def deliver(hook: str, request: Request, service: TheService) -> JSONResponse:
+    """A delivery, signed with the hook's secret. It is on record before this answers."""
+    if not service.stretto.project.settings.are_workflows_served:
+        raise NotFound("there is no such webhook")
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MOST_BODY_BYTES:
+            raise BodyTooLarge(f"a delivery has at most {MOST_BODY_BYTES:,} bytes")
+    stamp = request.headers.get("x-stretto-timestamp", "")
+    signed = request.headers.get("x-stretto-signature", "")
+    fire = await service.stretto.triggers.deliver(hook, stamp, signed, bytes(body))
+    return JSONResponse({"ok": True, "run_id": fire.run_id, "status": "queued"}, 202)

@@ -1,0 +1,142 @@
+"""Schedules and webhooks over HTTP."""
+
+import json
+import time
+from typing import Any
+
+import httpx2
+import pytest
+
+from stretto.triggers.arrivals import MOST_BODY_BYTES, signature
+from support.served import PATIENCE_SECONDS, Served
+
+HELLO = {"inputs": {"whom": "Ada"}}
+
+
+def until_complete(client: httpx2.Client, run_id: str) -> dict[str, Any]:
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < give_up_at:
+        found = client.get(f"/api/runs/{run_id}")
+        if found.status_code == 200 and found.json()["status"] == "complete":
+            return dict(found.json())
+        time.sleep(0.05)
+    raise AssertionError(found.text)
+
+
+def sent(server: Served, hook: str, secret: str, body: bytes, **more: str) -> httpx2.Response:
+    stamp = more.get("stamp", str(int(time.time())))
+    signed = more.get("signed", signature(secret, stamp, body))
+    headers = {"X-Stretto-Timestamp": stamp, "X-Stretto-Signature": signed}
+    return server.stranger().post(f"/hooks/{hook}", content=body, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def hook(server: Served) -> tuple[str, str]:
+    body = {"name": "hook", "workflow": "greet", "mapping": {"whom": "{{body.user.name}}"}}
+    made = server.client().post("/api/hooks", json=body)
+    assert made.status_code == 201, made.text
+    return made.json()["hook"]["hook"], made.json()["secret"]
+
+
+def test_a_schedule_is_made_listed_fired_paused_and_removed(server: Served) -> None:
+    client = server.client()
+    body = {
+        "name": "nightly",
+        "workflow": "greet",
+        "cron": "0 2 * * *",
+        "zone": "Asia/Kolkata",
+        **HELLO,
+    }
+    made = client.post("/api/schedules", json=body)
+    assert made.status_code == 201, made.text
+    assert made.json()["schedule"]["next_at"].endswith("20:30:00.000+00:00")
+    assert client.post("/api/schedules", json=body).status_code == 409
+    assert [len(client.get("/api/schedules/nightly/next?count=3").json()["next"])] == [3]
+    fired = client.post("/api/schedules/nightly/run-now")
+    assert fired.status_code == 202
+    report = until_complete(client, fired.json()["run_id"])
+    assert report["trigger"] == "schedule nightly"
+    shown = client.get("/api/schedules/nightly").json()
+    assert [each["status"] for each in shown["fires"]] == ["started"]
+    assert client.post("/api/schedules/nightly/pause").json()["schedule"]["paused"] is True
+    assert client.post("/api/schedules/nightly/resume").json()["schedule"]["paused"] is False
+    assert client.delete("/api/schedules/nightly").status_code == 200
+    assert client.get("/api/schedules/nightly").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "kind"),
+    [
+        ({"cron": "never"}, 422, "usage"),
+        ({"zone": "Mars/Olympus"}, 422, "usage"),
+        ({"workflow": "nope"}, 404, "not_found"),
+        ({"inputs": {}}, 422, "usage"),
+        ({"inputs": {"whom": "x", "other": 1}}, 422, "usage"),
+        ({"name": "../x"}, 422, "usage"),
+        ({"missed": "maybe"}, 422, "usage"),
+    ],
+)
+def test_what_could_never_fire_is_refused(
+    server: Served, change: dict[str, Any], status: int, kind: str
+) -> None:
+    body = {"name": "bad", "workflow": "greet", "cron": "@daily", **HELLO, **change}
+    answer = server.client().post("/api/schedules", json=body)
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (status, kind), answer.text
+
+
+def test_a_genuine_delivery_starts_a_run_and_its_replay_none(
+    server: Served, hook: tuple[str, str]
+) -> None:
+    body, stamp = b'{"user": {"name": "Grace"}}', str(int(time.time()))
+    answer = sent(server, *hook, body, stamp=stamp)
+    assert answer.status_code == 202, answer.text
+    again = sent(server, *hook, body, stamp=stamp)
+    assert (again.status_code, again.json()["error"]["kind"]) == (409, "exists")
+    report = until_complete(server.client(), answer.json()["run_id"])
+    assert (report["trigger"], report["steps"]["hello"]["status"]) == ("webhook hook", "succeeded")
+    fires = server.client().get("/api/schedules/hook").json()["fires"]
+    assert len(fires) == 1
+    assert "secret" not in server.client().get("/api/hooks").text
+
+
+def test_every_other_delivery_is_refused_and_starts_nothing(
+    server: Served, hook: tuple[str, str]
+) -> None:
+    name, secret = hook
+    body = b'{"user": {"name": "Eve"}}'
+    before = len(server.client().get("/api/schedules/hook").json()["fires"])
+    statuses = {
+        "wrong": sent(server, name, "guessed", body).status_code,
+        "missing": server.stranger().post(f"/hooks/{name}", content=body).status_code,
+        "old": sent(server, name, secret, body, stamp=str(int(time.time()) - 400)).status_code,
+        "changed": sent(
+            server, name, secret, body, signed=signature(secret, "1", b"x")
+        ).status_code,
+        "unknown": sent(server, "nowhere", secret, body).status_code,
+        "huge": sent(server, name, secret, b"x" * (MOST_BODY_BYTES + 1)).status_code,
+        "10 MB": sent(server, name, secret, b"[" * 10_000_000).status_code,
+        "deep": sent(server, name, secret, b"[" * 900_000).status_code,
+        "NaN": sent(server, name, secret, b'{"user": NaN}').status_code,
+        "lacking": sent(server, name, secret, b"{}").status_code,
+        "a list": sent(server, name, secret, b"[]").status_code,
+        "GET": server.stranger().get(f"/hooks/{name}").status_code,
+    }
+    assert statuses == {
+        "wrong": 403, "missing": 403, "old": 403, "changed": 403, "unknown": 404, "huge": 413,
+        "10 MB": 413, "deep": 422, "NaN": 422, "lacking": 422, "a list": 422, "GET": 401,
+    }  # fmt: skip
+    assert len(server.client().get("/api/schedules/hook").json()["fires"]) == before
+
+
+def test_a_role_may_do_what_it_may(server: Served) -> None:
+    viewer = server.client_of("vera", "viewer")
+    operator = server.client_of("otto", "operator")
+    body = {"name": "mine", "workflow": "greet", "cron": "@daily", **HELLO}
+    assert viewer.get("/api/schedules").status_code == 200
+    assert operator.post("/api/schedules", json=body).status_code == 403
+    assert operator.post("/api/hooks", json={"name": "h", "workflow": "greet"}).status_code == 403
+    assert viewer.post("/api/schedules/hook/run-now").status_code == 403
+    assert server.stranger().get("/api/schedules").status_code == 401
+    assert (
+        json.loads(server.stranger().get("/api/hooks").text)["error"]["kind"] == "unauthenticated"
+    )
