@@ -53,8 +53,10 @@ def check(server: Served, cases: Any) -> None:
 def test_no_made_up_request_makes_the_server_fail(server: Served) -> None:
     found = operations(server)
     assert len(found) > 35
-    for operation in found:
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+    both = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    for place, operation in enumerate(found):
+        # Making them up takes longer than asking: with one example, every second is an unsound one.
+        for mode in both if EXAMPLES > 1 else (both[place % 2],):
             with suppress(Unsatisfiable):  # an operation to which nothing unsound can be sent
                 check(server, operation.as_strategy(generation_mode=mode))
 

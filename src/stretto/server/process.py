@@ -251,5 +251,7 @@ def write_log(as_json: bool, is_verbose: bool, stream: TextIO | None = None) -> 
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("stretto").setLevel(logging.INFO)
+    # It would tell users to install WebSockets, which no route here speaks.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     requests = logging.getLogger("stretto.server.access")
     requests.setLevel(logging.INFO if as_json or is_verbose else logging.WARNING)
