@@ -1,5 +1,7 @@
 """Saved workflows over HTTP: byte for byte, with versions, and never over somebody's change."""
 
+import os
+
 from support.served import Served
 
 TEXT = "# Mine.\nname: notes\nsteps:\n  - {id: a, subagent: writer, prompt: 'Hi'}   # one\n"
@@ -75,3 +77,13 @@ def test_what_there_is_to_work_with_is_listed(server: Served) -> None:
     assert page.headers["content-type"].startswith("text/html")
     for path in ("/assets/none.js", "/api/none"):
         assert client.get(path).status_code == 404, path
+
+
+def test_a_file_whose_name_is_no_text_hides_nothing(server: Served) -> None:
+    odd = server.folder / "workflows" / os.fsdecode(b"\xff.yaml")
+    odd.write_text(TEXT.replace("name: notes", "name: odd"))
+    answer = server.client().get("/api/workflows")
+    assert answer.status_code == 200
+    assert "odd" in [each["name"] for each in answer.json()["workflows"]]
+    assert server.client().get("/api/workflows/odd").status_code == 200
+    odd.unlink()

@@ -66,8 +66,8 @@ class Versions:
     ) -> int:
         """Gives its number."""
         last = "SELECT coalesce(max(number), 0) FROM versions WHERE file = ?"
-        (number,) = self._db.execute(last, (str(file),)).fetchone()
-        row = (str(file), number + 1, at, by, origin, why, sha256(content).hexdigest(), content)
+        (number,) = self._db.execute(last, (_key(file),)).fetchone()
+        row = (_key(file), number + 1, at, by, origin, why, sha256(content).hexdigest(), content)
         self._db.execute("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         return int(number) + 1
 
@@ -77,7 +77,7 @@ class Versions:
             "SELECT number, at, by, origin, why, digest, content FROM versions "
             "WHERE file = ? ORDER BY number"
         )
-        versions = [RecipeVersion(*row) for row in self._db.execute(found, (str(file),))]
+        versions = [RecipeVersion(*row) for row in self._db.execute(found, (_key(file),))]
         now = content_of(file)
         current = None if now is None else _last_with(versions, now)
         return [replace(each, is_current=each is current) for each in versions]
@@ -91,6 +91,11 @@ class Versions:
         """Files of these folders that have versions, also those that are gone."""
         found = (Path(file) for (file,) in self._db.execute("SELECT DISTINCT file FROM versions"))
         return sorted(each for each in found if each.stem == name and each.parent in folders)
+
+
+def _key(file: Path) -> str:
+    """Its path as a text: a name of a file may hold bytes that are none."""
+    return str(file).encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager

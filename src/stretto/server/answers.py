@@ -3,6 +3,7 @@
 And the two small pages of logging in, without a script; what they show of others is escaped.
 """
 
+import json
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -56,6 +57,13 @@ _KINDS = {
 }
 
 
+class JsonAnswer(JSONResponse):
+    """JSON in ASCII: a name of a file may hold bytes that are no text, and is told all the same."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
 class ErrorBody(BaseModel):
     kind: str
     message: str
@@ -91,11 +99,11 @@ def status_of(error: StrettoError) -> int:
 
 def refuse(
     error: StrettoError, headers: Mapping[str, str] | None = None, status: int | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     more = dict(headers or {})
     if isinstance(error, Unauthenticated):
         more.setdefault("WWW-Authenticate", "Bearer")
-    return JSONResponse(error_as_json(error), status or status_of(error), more)
+    return JsonAnswer(error_as_json(error), status or status_of(error), more)
 
 
 def answer_errors(app: FastAPI) -> None:
@@ -106,19 +114,19 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _refuse_unknown)
 
 
-async def _refuse_ours(request: Request, error: Exception) -> JSONResponse:
+async def _refuse_ours(request: Request, error: Exception) -> JsonAnswer:
     assert isinstance(error, StrettoError)
     return refuse(error)
 
 
-async def _refuse_body(request: Request, error: Exception) -> JSONResponse:
+async def _refuse_body(request: Request, error: Exception) -> JsonAnswer:
     assert isinstance(error, RequestValidationError)
     faults = [_fault(each) for each in error.errors()[:_MOST_FAULTS]]
     said = "; ".join(f"{each['where']}: {each['message']}" for each in faults)
     told = error_as_json(InvalidUsage(shorten(said, _MOST_LETTERS)))
     shown: Any = told["error"]
     shown["details"] = {"faults": faults}
-    return JSONResponse(told, 422)
+    return JsonAnswer(told, 422)
 
 
 def _fault(each: Mapping[str, Any]) -> dict[str, str]:
@@ -126,7 +134,7 @@ def _fault(each: Mapping[str, Any]) -> dict[str, str]:
     return {"where": where, "message": shorten(str(each.get("msg", "")), _MOST_LETTERS)}
 
 
-async def _refuse_http(request: Request, error: Exception) -> JSONResponse:
+async def _refuse_http(request: Request, error: Exception) -> JsonAnswer:
     assert isinstance(error, HTTPException)
     said = {
         404: f"there is nothing at {shorten(request.url.path, 100)}",
@@ -135,10 +143,10 @@ async def _refuse_http(request: Request, error: Exception) -> JSONResponse:
     told = error_as_json(StrettoError(said))
     shown: Any = told["error"]
     shown["kind"] = _KINDS.get(error.status_code, "error")
-    return JSONResponse(told, error.status_code, dict(error.headers or {}))
+    return JsonAnswer(told, error.status_code, dict(error.headers or {}))
 
 
-async def _refuse_unknown(request: Request, error: Exception) -> JSONResponse:
+async def _refuse_unknown(request: Request, error: Exception) -> JsonAnswer:
     # The traceback goes to the log; what it says may be nobody's business who asks over HTTP.
     return refuse(StrettoError("something went wrong in the server; its log says what"), status=500)
 

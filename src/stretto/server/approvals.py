@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.responses import JSONResponse
-
 from stretto.events.attempts import RunTimer, StepTimer
 from stretto.events.model import ApprovalRequested
 from stretto.execution.history import History
@@ -13,6 +11,7 @@ from stretto.report.gate import gate_as_json, gate_of
 from stretto.report.json_form import iso
 from stretto.schedule.state import RunState, StepState
 from stretto.schedule.status import is_overdue
+from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     Approval,
     DecidedAnswer,
@@ -36,9 +35,9 @@ _THEN = {
 
 
 @router.get("/api/approvals", dependencies=[VIEWER], response_model=GatesAnswer)
-async def list_approvals(service: TheService) -> JSONResponse:
+async def list_approvals(service: TheService) -> JsonAnswer:
     """What awaits a person, oldest first: what would run, what came before, until when."""
-    return JSONResponse({"ok": True, "approvals": await open_gates(service)})
+    return JsonAnswer({"ok": True, "approvals": await open_gates(service)})
 
 
 async def open_gates(service: Service) -> list[dict[str, Any]]:
@@ -57,7 +56,7 @@ async def open_gates(service: Service) -> list[dict[str, Any]]:
 @router.get(
     "/api/runs/{run_id}/approvals/{step:path}", dependencies=[VIEWER], response_model=GateAnswer
 )
-async def show_approval(run_id: str, step: str, service: TheService) -> JSONResponse:
+async def show_approval(run_id: str, step: str, service: TheService) -> JsonAnswer:
     """What awaits approval at one step. 404 where nothing does."""
     history = await service.history(run_id)
     history.step(step)  # raises NotFound with the nearest name
@@ -65,7 +64,7 @@ async def show_approval(run_id: str, step: str, service: TheService) -> JSONResp
     if found is None:
         word = history.state.steps[StepId(step)].status.value
         raise NotFound(f"step '{step[:100]}' does not await approval: it is {word}")
-    return JSONResponse(gate_in(service, history, found))
+    return JsonAnswer(gate_in(service, history, found))
 
 
 def gate_in(service: Service, history: History, step: StepState) -> dict[str, Any]:
@@ -110,7 +109,7 @@ _DECIDE = "/api/runs/{run_id}/steps/{step:path}"
 @router.post(_DECIDE + "/approve", dependencies=[OPERATOR], response_model=DecidedAnswer)
 async def approve(
     run_id: str, step: str, service: TheService, asker: Asker, body: Approval | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """Let a step go on. 409 already_decided where somebody was quicker, with what stands."""
     given = body or Approval()
     return await _approve(service, asker, run_id, step, given, None)
@@ -119,7 +118,7 @@ async def approve(
 @router.post(_DECIDE + "/edit", dependencies=[OPERATOR], response_model=DecidedAnswer)
 async def edit(
     run_id: str, step: str, body: EditedApproval, service: TheService, asker: Asker
-) -> JSONResponse:
+) -> JsonAnswer:
     """Let a step go on with another prompt."""
     return await _approve(service, asker, run_id, step, body, body.prompt)
 
@@ -131,7 +130,7 @@ async def _approve(
     step: str,
     body: Approval,
     prompt: str | Mapping[str, str] | None,
-) -> JSONResponse:
+) -> JsonAnswer:
     run = await service.own_run(run_id, asker)
     async with service.lock(f"run {run_id}"):
         await run.approve(step, body.reason, edit=prompt, key=body.key, by=asker.name)
@@ -141,7 +140,7 @@ async def _approve(
 @router.post(_DECIDE + "/reject", dependencies=[OPERATOR], response_model=DecidedAnswer)
 async def reject(
     run_id: str, step: str, service: TheService, asker: Asker, body: Rejection | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """Fail a step that awaits approval."""
     run = await service.own_run(run_id, asker)
     async with service.lock(f"run {run_id}"):
@@ -149,9 +148,9 @@ async def reject(
     return await _decided(service, run_id, step, "rejected")
 
 
-async def _decided(service: Service, run_id: str, step: str, word: str) -> JSONResponse:
+async def _decided(service: Service, run_id: str, step: str, word: str) -> JsonAnswer:
     await service.resume(run_id)
     status = await service.stretto.open(run_id).status()
-    return JSONResponse(
+    return JsonAnswer(
         {"ok": True, "run_id": run_id, "step": step, "decision": word, "status": status}
     )

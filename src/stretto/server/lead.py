@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import Field
-from starlette.responses import JSONResponse
 
+from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     ApiAnswer,
     BodyText,
@@ -63,21 +63,21 @@ def _budget(body: RunBudget | None) -> dict[str, float] | None:
 
 
 @router.get("/api/goals", dependencies=[VIEWER], response_model=ListAnswer)
-async def list_goals(service: TheService) -> JSONResponse:
+async def list_goals(service: TheService) -> JsonAnswer:
     """The goals, newest first: `goals`."""
     found = await service.stretto.goals.list()
-    return JSONResponse({"ok": True, "goals": [each.json() for each in found]})
+    return JsonAnswer({"ok": True, "goals": [each.json() for each in found]})
 
 
 @router.get("/api/goals/{goal}", dependencies=[VIEWER], response_model=ApiAnswer)
-async def show_goal(goal: str, service: TheService) -> JSONResponse:
+async def show_goal(goal: str, service: TheService) -> JsonAnswer:
     """One goal, with its history: `goal`."""
     found = await service.stretto.goals.show(goal)
-    return JSONResponse({"ok": True, "goal": found.json()})
+    return JsonAnswer({"ok": True, "goal": found.json()})
 
 
 @router.post("/api/goals", dependencies=[ADMIN], response_model=ApiAnswer, status_code=202)
-async def set_goal(body: GoalBody, service: TheService) -> JSONResponse:
+async def set_goal(body: GoalBody, service: TheService) -> JsonAnswer:
     """Set a goal, driven by this server: `goal`."""
     workflow = None
     if body.workflow is not None:
@@ -98,79 +98,79 @@ async def set_goal(body: GoalBody, service: TheService) -> JSONResponse:
     has_ended = body.wait and await service.until(goal.wait())
     report = await goal.report()
     is_ok = report.is_ok if has_ended else True
-    return JSONResponse({"ok": is_ok, "goal": report.json()}, 200 if has_ended else 202)
+    return JsonAnswer({"ok": is_ok, "goal": report.json()}, 200 if has_ended else 202)
 
 
 @router.post("/api/goals/{goal}/clear", dependencies=[ADMIN], response_model=ApiAnswer)
-async def clear_goal(goal: str, service: TheService) -> JSONResponse:
+async def clear_goal(goal: str, service: TheService) -> JsonAnswer:
     """End a goal, and the run that works on it."""
     await service.stretto.goals.show(goal)  # raises NotFound
     found = await service.stretto.goals.open(goal).clear()
-    return JSONResponse({"ok": True, "goal": found.json()})
+    return JsonAnswer({"ok": True, "goal": found.json()})
 
 
 @router.post(
     "/api/goals/{goal}/resume", dependencies=[ADMIN], response_model=ApiAnswer, status_code=202
 )
-async def resume_goal(goal: str, service: TheService) -> JSONResponse:
+async def resume_goal(goal: str, service: TheService) -> JsonAnswer:
     """Go on with a goal that was interrupted or waited."""
     service.check_serving()
     found = await service.stretto.goals.resume(goal)
-    return JSONResponse({"ok": True, "goal": (await found.report()).json()}, 202)
+    return JsonAnswer({"ok": True, "goal": (await found.report()).json()}, 202)
 
 
 @router.get("/api/chats", dependencies=[VIEWER], response_model=ListAnswer)
 async def list_chats(
     service: TheService, limit: Annotated[int, Query(ge=1, le=200)] = 50
-) -> JSONResponse:
+) -> JsonAnswer:
     """The chats, the one spoken to last first: `chats`."""
     found = await service.stretto.chats(limit=limit)
-    return JSONResponse({"ok": True, "chats": [asdict(each) for each in found]})
+    return JsonAnswer({"ok": True, "chats": [asdict(each) for each in found]})
 
 
 @router.get("/api/chats/{chat}", dependencies=[VIEWER], response_model=ApiAnswer)
-async def show_chat(chat: str, service: TheService) -> JSONResponse:
+async def show_chat(chat: str, service: TheService) -> JsonAnswer:
     """All turns of a chat: `turns`."""
     found = service.stretto.chat(resume=chat)
     turns = [turn.json() for turn in await found.turns()]
-    return JSONResponse({"ok": True, "chat": found.id, "turns": turns})
+    return JsonAnswer({"ok": True, "chat": found.id, "turns": turns})
 
 
 @router.post("/api/chats", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def begin_chat(body: ChatBody, service: TheService) -> JSONResponse:
+async def begin_chat(body: ChatBody, service: TheService) -> JsonAnswer:
     """Say something in a new chat; answered with the turn: `chat`, `turn`."""
     service.check_serving()
     found = service.stretto.chat(
         model=body.model, permission=body.permission, budget=_budget(body.budget)
     )
     turn = await found.send(body.text)
-    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
 
 
 @router.post("/api/chats/{chat}", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def say_in_chat(chat: str, body: ChatBody, service: TheService) -> JSONResponse:
+async def say_in_chat(chat: str, body: ChatBody, service: TheService) -> JsonAnswer:
     """Say something in a chat; answered with the turn: `turn`."""
     service.check_serving()
     found = service.stretto.chat(
         resume=chat, model=body.model, permission=body.permission, budget=_budget(body.budget)
     )
     turn = await found.send(body.text)
-    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
 
 
 @router.post("/api/chats/{chat}/approve", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def approve_call(chat: str, body: ChatDecision, service: TheService) -> JSONResponse:
+async def approve_call(chat: str, body: ChatDecision, service: TheService) -> JsonAnswer:
     """Allow a call that a turn waits for, and go on with the turn."""
     found = service.stretto.chat(resume=chat)
     await found.approve(body.key, body.reason)
     turn = await found.go_on()
-    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
 
 
 @router.post("/api/chats/{chat}/reject", dependencies=[AUTHOR], response_model=ApiAnswer)
-async def reject_call(chat: str, body: ChatDecision, service: TheService) -> JSONResponse:
+async def reject_call(chat: str, body: ChatDecision, service: TheService) -> JsonAnswer:
     """Forbid a call that a turn waits for, and go on with the turn."""
     found = service.stretto.chat(resume=chat)
     await found.reject(body.key, body.reason)
     turn = await found.go_on()
-    return JSONResponse({"ok": turn.ok, "chat": found.id, "turn": turn.json()})
+    return JsonAnswer({"ok": turn.ok, "chat": found.id, "turn": turn.json()})

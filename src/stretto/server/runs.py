@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Query
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from stretto.assembly.arguments import check_budget, check_status
 from stretto.assembly.json_forms import applied_as_json
@@ -23,6 +23,7 @@ from stretto.lead.tasks import (
 from stretto.plan.model import PlannedStep, briefs
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Recipe
+from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     Again,
     ApiAnswer,
@@ -101,7 +102,7 @@ async def _run(
 ) -> Response:
     if body.dry_run:
         plan = await service.stretto.plan(recipe, body.inputs)
-        return JSONResponse(dict(plan.json))
+        return JsonAnswer(dict(plan.json))
     request = RunRequest(
         recipe,
         body.inputs,
@@ -163,7 +164,7 @@ async def run_batch(
         return begun
     report = await run.report(wait=False)
     found = {"ok": report.is_ok, "run_id": run.id, "results": results_of(report)}
-    return JSONResponse(found, headers={"Location": begun.headers["location"]})
+    return JsonAnswer(found, headers={"Location": begun.headers["location"]})
 
 
 @router.get("/api/runs", dependencies=[VIEWER], response_model=RunsAnswer)
@@ -175,7 +176,7 @@ async def list_runs(
     text: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
-) -> JSONResponse:
+) -> JsonAnswer:
     """The runs, newest first. `text`: in the id, the recipe's name or the inputs."""
     for word in status:
         check_status(word)
@@ -184,19 +185,19 @@ async def list_runs(
     wanted = RunFilter(tuple(status), workflow, _since(since, now), None, found)
     runs = await service.stretto.engine.runs_of()
     page = await page_of_runs(runs, now, wanted, limit, RunId(cursor) if cursor else None)
-    return JSONResponse(
+    return JsonAnswer(
         {"ok": True, "runs": [run_as_json(each) for each in page.runs], "next": page.next}
     )
 
 
 @router.get("/api/tasks", dependencies=[VIEWER], response_model=RunsAnswer)
-async def list_tasks(service: TheService, cursor: str | None = None) -> JSONResponse:
+async def list_tasks(service: TheService, cursor: str | None = None) -> JsonAnswer:
     """The runs of single tasks, newest first."""
     return await list_runs(service, workflow="task", cursor=cursor)
 
 
 @router.get("/api/batches", dependencies=[VIEWER], response_model=RunsAnswer)
-async def list_batches(service: TheService, cursor: str | None = None) -> JSONResponse:
+async def list_batches(service: TheService, cursor: str | None = None) -> JsonAnswer:
     """The runs of batches, newest first."""
     return await list_runs(service, workflow=BATCH, cursor=cursor)
 
@@ -216,9 +217,9 @@ def _since(written: str | None, now: float) -> float | None:
 
 
 @router.get("/api/runs/{run_id}", dependencies=[VIEWER], response_model=RunAnswer)
-async def show_run(run_id: str, service: TheService) -> JSONResponse:
+async def show_run(run_id: str, service: TheService) -> JsonAnswer:
     """How the run stands: its report until now, what it began with, and its steps as planned."""
-    return JSONResponse(await whole_run(service, run_id))
+    return JsonAnswer(await whole_run(service, run_id))
 
 
 async def whole_run(service: Service, run_id: str) -> dict[str, Any]:
@@ -273,7 +274,7 @@ async def show_report(
     report = await service.stretto.open(run_id).report(wait=False)
     match format:
         case "json":
-            return JSONResponse(report.json())
+            return JsonAnswer(report.json())
         case "md":
             text = await asyncio.to_thread(report.markdown)
             return PlainTextResponse(text, media_type="text/markdown")
@@ -284,11 +285,11 @@ async def show_report(
 @router.post("/api/runs/{run_id}/cancel", dependencies=[OPERATOR], response_model=Started)
 async def cancel_run(
     run_id: str, service: TheService, asker: Asker, body: CancelBody | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """End the run; what has ended is kept."""
     run = await service.own_run(run_id, asker)
     await run.cancel(body.reason if body else "")
-    return JSONResponse({"ok": True, "run_id": run.id, "status": await run.status()})
+    return JsonAnswer({"ok": True, "run_id": run.id, "status": await run.status()})
 
 
 @router.post(
@@ -296,7 +297,7 @@ async def cancel_run(
 )
 async def resume_run(
     run_id: str, service: TheService, asker: Asker, body: ResumeBody | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """Go on with a run that was interrupted, driven by this server. One that has ended stays so."""
     run = await service.own_run(run_id, asker)
     given = body or ResumeBody()
@@ -304,7 +305,7 @@ async def resume_run(
         run.id, model=given.model, permission=given.permission, accepted=given.accepted
     )
     run = service.stretto.open(run_id)
-    return JSONResponse({"ok": True, "run_id": run.id, "status": await run.status()}, 202)
+    return JsonAnswer({"ok": True, "run_id": run.id, "status": await run.status()}, 202)
 
 
 @router.post(
@@ -353,11 +354,11 @@ async def _again(
 @router.post("/api/runs/{run_id}/apply", dependencies=[OPERATOR], response_model=ApiAnswer)
 async def apply_change(
     run_id: str, body: ApplyBody, service: TheService, asker: Asker
-) -> JSONResponse:
+) -> JsonAnswer:
     """Merge what a step changed into the workspace: all of it, or nothing."""
     run = await service.own_run(run_id, asker)
     given = body.model_dump(exclude={"step"})
     try:
-        return JSONResponse(applied_as_json(await run.apply(body.step, **given)))
+        return JsonAnswer(applied_as_json(await run.apply(body.step, **given)))
     except OSError as error:
         raise StrettoError(f"the change cannot be merged: {error.strerror}") from error

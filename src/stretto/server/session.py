@@ -4,11 +4,11 @@ from urllib.parse import parse_qs
 
 from fastapi import Request
 from pydantic import BaseModel
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from stretto.problems.errors import InvalidUsage
 from stretto.server.access import COOKIE, SESSION_SECONDS, Session
-from stretto.server.answers import Unauthenticated, login_page, welcome_page
+from stretto.server.answers import JsonAnswer, Unauthenticated, login_page, welcome_page
 from stretto.server.bodies import new_router
 from stretto.server.service import VIEWER, Asker, TheService
 from stretto.vocabulary.version import VERSION
@@ -44,9 +44,9 @@ async def health() -> Health:
 
 
 @router.get("/api/openapi.json", dependencies=[VIEWER], include_in_schema=False)
-async def show_schema(request: Request) -> JSONResponse:
+async def show_schema(request: Request) -> JsonAnswer:
     """What all routes take and give, as OpenAPI."""
-    return JSONResponse(request.app.openapi())
+    return JsonAnswer(request.app.openapi())
 
 
 @router.get("/login", response_class=HTMLResponse, include_in_schema=False)

@@ -12,14 +12,14 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from stretto.assembly.request import RunRequest
 from stretto.assembly.surface import SurfaceRun
 from stretto.execution.runs import new_run_id
 from stretto.ports.journal import Leased
 from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
-from stretto.server.answers import KeyConflict
+from stretto.server.answers import JsonAnswer, KeyConflict
 from stretto.server.ledger import KeyedRequest, open_ledger
 from stretto.vocabulary.ids import RunId
 
@@ -111,6 +111,6 @@ async def answer(
     if was_begun:
         headers["Idempotency-Replayed"] = "true"
     if wait and await service.until(run.wait()):
-        return JSONResponse((await run.report(wait=False)).json(), headers=headers)
+        return JsonAnswer((await run.report(wait=False)).json(), headers=headers)
     status = await run.status()
-    return JSONResponse({"ok": True, "run_id": run.id, "status": status}, 202, headers)
+    return JsonAnswer({"ok": True, "run_id": run.id, "status": status}, 202, headers)

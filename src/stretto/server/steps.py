@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Query
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from stretto.assembly.changes import change_of, diff_of
 from stretto.assembly.json_forms import change_as_json
@@ -16,6 +16,7 @@ from stretto.events.codec import UnknownEvent
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.report.transcript import Log, LogEntry
+from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import StepDetail, new_router
 from stretto.server.service import VIEWER, Service, TheService
 from stretto.text.short import shorten
@@ -34,7 +35,7 @@ Step = Annotated[str, Query(min_length=1, max_length=500)]
 @router.get(
     "/api/runs/{run_id}/steps/{step:path}", dependencies=[VIEWER], response_model=StepDetail
 )
-async def show_step(run_id: str, step: str, service: TheService) -> JSONResponse:
+async def show_step(run_id: str, step: str, service: TheService) -> JsonAnswer:
     """One step: its report, its prompt, its transcript, its change."""
     run = service.stretto.open(run_id)
     history = await run.history(with_speech=True)
@@ -44,7 +45,7 @@ async def show_step(run_id: str, step: str, service: TheService) -> JSONResponse
     entries = await asyncio.to_thread(_transcript, history, step)
     hide = project.redactor.text
     diff, artifacts = await asyncio.to_thread(_change, service, history, step)
-    return JSONResponse(
+    return JsonAnswer(
         {
             "ok": True,
             "run_id": run_id,

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from fastapi import Header, Query
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
 from stretto.assembly.json_forms import version_as_json, workflow_as_json
 from stretto.assembly.recipe_files import origins_of, version_of
@@ -18,6 +18,7 @@ from stretto.problems.errors import InvalidRecipe, InvalidUsage, NotFound, Stret
 from stretto.problems.render import as_json, count
 from stretto.recipe.model import Recipe
 from stretto.registry.workflows import Entry
+from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     ChecksAnswer,
     RecipeBody,
@@ -62,7 +63,7 @@ def recipe_given(service: Service, written: str | dict[str, Any]) -> Recipe:
 
 
 @router.get("/api/workflows", dependencies=[VIEWER, IF_WORKFLOWS], response_model=WorkflowsAnswer)
-async def list_workflows(service: TheService) -> JSONResponse:
+async def list_workflows(service: TheService) -> JsonAnswer:
     """The saved recipes, broken ones too."""
 
     def rows() -> list[dict[str, object]]:
@@ -73,16 +74,16 @@ async def list_workflows(service: TheService) -> JSONResponse:
             for entry in project.workflows.entries()
         ]
 
-    return JSONResponse({"ok": True, "workflows": await asyncio.to_thread(rows)})
+    return JsonAnswer({"ok": True, "workflows": await asyncio.to_thread(rows)})
 
 
 @router.get(
     "/api/workflows/{name}", dependencies=[VIEWER, IF_WORKFLOWS], response_model=WorkflowText
 )
-async def show_workflow(name: str, service: TheService) -> JSONResponse:
+async def show_workflow(name: str, service: TheService) -> JsonAnswer:
     """One recipe: its text as it is in its file, and what is wrong with it."""
     found = await asyncio.to_thread(_whole, service, name)
-    return JSONResponse(found, headers={"ETag": f'"{found["etag"]}"'})
+    return JsonAnswer(found, headers={"ETag": f'"{found["etag"]}"'})
 
 
 def _whole(service: Service, name: str) -> dict[str, Any]:
@@ -129,7 +130,7 @@ async def save_workflow(
     asker: Asker,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-) -> JSONResponse:
+) -> JsonAnswer:
     """Save a recipe; the version before it is kept. With If-Match, only if nobody changed it since."""
     _check_name(name)
     recipe = await asyncio.to_thread(recipe_given, service, body.recipe)
@@ -150,7 +151,7 @@ async def save_workflow(
         "replaced": saved.replaced,
         "etag": etag,
     }
-    return JSONResponse(found, headers={"ETag": f'"{etag}"'})
+    return JsonAnswer(found, headers={"ETag": f'"{etag}"'})
 
 
 def _check_name(name: str) -> None:
@@ -174,14 +175,14 @@ def _replaces(if_match: str | None, if_none_match: str | None) -> str | None:
 )
 async def delete_workflow(
     name: str, service: TheService, asker: Asker, if_match: IfMatch = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """Remove a recipe. What it was is kept as a version, and restored with POST …/restore."""
     await asyncio.to_thread(saved_entry, service, name)
     version = await service.stretto.workflows.delete(
         name, replaces=_replaces(if_match, None), by=asker.name
     )
     found = {"ok": True, "name": name, "version": version, "replaced": version, "etag": ""}
-    return JSONResponse(found)
+    return JsonAnswer(found)
 
 
 @router.get(
@@ -189,12 +190,12 @@ async def delete_workflow(
     dependencies=[VIEWER, IF_WORKFLOWS],
     response_model=VersionsAnswer,
 )
-async def list_versions(name: str, service: TheService) -> JSONResponse:
+async def list_versions(name: str, service: TheService) -> JsonAnswer:
     """The versions that were kept, oldest first."""
     _check_name(name)
     found = await service.stretto.workflows.versions(name)
     rows = [version_as_json(each) for each in found]
-    return JSONResponse({"ok": True, "workflow": name, "versions": rows})
+    return JsonAnswer({"ok": True, "workflow": name, "versions": rows})
 
 
 @router.get(
@@ -244,13 +245,13 @@ async def diff_versions(
 )
 async def restore_workflow(
     name: str, service: TheService, asker: Asker, body: Restore | None = None
-) -> JSONResponse:
+) -> JsonAnswer:
     """Make an earlier version the current one; without a number, the one before the current."""
     _check_name(name)
     wanted = body.version if body else None
     saved = await service.stretto.workflows.restore(name, wanted, by=asker.name)
     content = await asyncio.to_thread(saved.file.read_bytes)
-    return JSONResponse(
+    return JsonAnswer(
         {
             "ok": True,
             "name": saved.name,
@@ -262,7 +263,7 @@ async def restore_workflow(
 
 
 @router.post("/api/validate", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ChecksAnswer)
-async def validate(body: RecipeBody, service: TheService) -> JSONResponse:
+async def validate(body: RecipeBody, service: TheService) -> JsonAnswer:
     """Check a recipe: every problem at once, each with its place."""
 
     def check() -> dict[str, Any]:
@@ -274,4 +275,4 @@ async def validate(body: RecipeBody, service: TheService) -> JSONResponse:
         warnings = [as_json(each) for each in checked.warnings]
         return {"ok": True, "workflow": recipe.name, "warnings": warnings}
 
-    return JSONResponse(await asyncio.to_thread(check))
+    return JsonAnswer(await asyncio.to_thread(check))
