@@ -418,3 +418,30 @@ def test_the_other_runs_stay(store: Store) -> None:
         await journal.append(OTHER, [fired("more")], fence=fences[OTHER])
 
     store.run(story)
+
+
+def test_news_name_the_runs_that_have_new_events_and_no_others(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        mine, other = await journal.lease(RUN, "me", 60), await journal.lease(OTHER, "me", 60)
+        await journal.append(RUN, [started()], fence=mine)
+        first = await journal.news(None)
+        assert first.run_ids == ()
+        assert await journal.news(first.cursor) == first
+        await journal.append(OTHER, [started(OTHER), fired("a")], fence=other)
+        second = await journal.news(first.cursor)
+        assert second.run_ids == (OTHER,)
+        await journal.append(RUN, [fired("b")], fence=mine)
+        assert (await journal.news(second.cursor)).run_ids == (RUN,)
+        assert set((await journal.news(first.cursor)).run_ids) == {RUN, OTHER}
+        assert (await journal.news(second.cursor)).is_whole
+
+    store.run(story)
+
+
+def test_news_from_a_cursor_that_the_store_no_longer_knows_say_so(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        found = await journal.news(1_000)
+        assert not found.is_whole
+        assert found.cursor == 0
+
+    store.run(story)

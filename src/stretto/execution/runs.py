@@ -45,7 +45,15 @@ from stretto.execution.seals import (
 )
 from stretto.plan.model import Plan, briefs, encode_plan
 from stretto.ports.clock import Clock
-from stretto.ports.journal import ExternalEvent, Leased, LeaseOwner, Loss, RunRow, StoredEvent
+from stretto.ports.journal import (
+    ExternalEvent,
+    Leased,
+    LeaseOwner,
+    Loss,
+    RunNews,
+    RunRow,
+    StoredEvent,
+)
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
 from stretto.problems.errors import InvalidUsage, RefusedToOverwrite, StrettoError
@@ -266,6 +274,10 @@ class Runs:
 
     async def recent(self, limit: int = 50, before: RunId | None = None) -> list[RunRow]:
         return await self._store.runs(limit, before)
+
+    async def news(self, after: int | None) -> RunNews:
+        """Which runs have new events, also those of other processes."""
+        return await self._store.news(after)
 
     async def addressed(self) -> set[RunId]:
         """Runs that have unread messages in their mailbox."""

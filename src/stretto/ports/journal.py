@@ -75,6 +75,15 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RunNews:
+    """Runs that have new events, of this process or another one."""
+
+    cursor: int
+    run_ids: tuple[RunId, ...]
+    is_whole: bool = True  # False: the store was compacted since, and any run may have changed
+
+
+@dataclass(frozen=True, slots=True)
 class Loss:
     """Events of a run that were acknowledged, and are not in the journal any more."""
 
@@ -170,6 +179,10 @@ class Journal(Protocol):
 
     async def run(self, run_id: RunId) -> RunRow | None:
         """One of them, if it started."""
+        ...
+
+    async def news(self, after: int | None) -> "RunNews":
+        """Which runs have new events since `after`, the cursor of an earlier answer; None: from now on."""
         ...
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:

@@ -19,6 +19,7 @@ from stretto.ports.journal import (
     Leased,
     Loss,
     Message,
+    RunNews,
     RunRow,
     StoredEvent,
 )
@@ -48,6 +49,7 @@ class MemoryJournal:
         self._mailbox: dict[int, Message] = {}
         self._last_number = 0
         self._kept: dict[str, tuple[str, str]] = {}  # by key: an output as JSON, and its run
+        self._appended: list[RunId] = []  # the run of each event, in order
         self._is_closed = False
 
     async def append(
@@ -58,6 +60,7 @@ class MemoryJournal:
         if self._capacity is not None:
             self._capacity -= self._fitting(rows)
         run.rows += rows
+        self._appended += [run_id] * len(rows)
         for event in events:
             run.listed = _listed(run.listed, event, run_id)
             if isinstance(event, RunEnded):
@@ -98,6 +101,12 @@ class MemoryJournal:
 
     async def run(self, run_id: RunId) -> RunRow | None:
         return next((row for row in await self.runs(len(self._runs)) if row.run_id == run_id), None)
+
+    async def news(self, after: int | None) -> RunNews:
+        self._check_open()
+        last = len(self._appended)
+        start = last if after is None else after
+        return RunNews(last, tuple(dict.fromkeys(self._appended[start:])), start <= last)
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
         self._check_open()

@@ -21,7 +21,15 @@ from stretto.adapters.stores.sqlite_ledger import IN_FORCE, Ledger
 from stretto.adapters.stores.sqlite_writer import Writer
 from stretto.events.codec import UnknownEvent, decode, decode_value, encode, encode_apart
 from stretto.events.model import AttemptSucceeded, Event
-from stretto.ports.journal import CachedOutput, ExternalEvent, Loss, Message, RunRow, StoredEvent
+from stretto.ports.journal import (
+    CachedOutput,
+    ExternalEvent,
+    Loss,
+    Message,
+    RunNews,
+    RunRow,
+    StoredEvent,
+)
 from stretto.problems.errors import StrettoError
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json, Large
@@ -111,6 +119,9 @@ class SqliteJournal:
 
     async def run(self, run_id: RunId) -> RunRow | None:
         return await self._in_reader(lambda db: _run(db, self._lease_time(), run_id))
+
+    async def news(self, after: int | None) -> RunNews:
+        return await self._in_reader(lambda db: _news(db, after))
 
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
         return await self._writer.submit(Ledger.lease, run_id, owner, self._lease_time(), seconds)
@@ -236,6 +247,20 @@ def _run(db: sqlite3.Connection, now: float, run_id: RunId) -> RunRow | None:
     sql = f"{_ROWS_OF_RUNS} AND run_id = :run_id"
     found = db.execute(sql, {"now": now, "run_id": run_id}).fetchall()
     return next((RunRow(*row) for row in found), None)
+
+
+def _news(db: sqlite3.Connection, after: int | None) -> RunNews:
+    """By the row ids of events, which grow with each event until the file is compacted."""
+    (last,) = db.execute("SELECT coalesce(max(rowid), 0) FROM events").fetchone()
+    if after is None or after == last:
+        return RunNews(last, ())
+    if after > last:
+        return RunNews(last, (), is_whole=False)
+    sql = """
+        SELECT DISTINCT run_id FROM events JOIN runs ON runs.id = events.run
+        WHERE events.rowid > ? AND events.rowid <= ?
+        """
+    return RunNews(last, tuple(RunId(row[0]) for row in db.execute(sql, (after, last))))
 
 
 def _pending(db: sqlite3.Connection) -> list[Message]:
