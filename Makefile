@@ -18,7 +18,11 @@ CLIS = npm install --silent --prefix $(VENV)/clis --omit=optional --ignore-scrip
        --no-fund @google/gemini-cli@0.61.0 >/dev/null 2>&1 || \
        echo "No CLI agent could be installed (npm); its tests are skipped."
 
-.PHONY: demo test check format lint types rooms bench soak lock clean
+# What builds the console, so that a test can compare what is committed with its source.
+NODE_PACKAGES = npm ci --silent --prefix console --ignore-scripts --no-audit --no-fund >/dev/null 2>&1 || \
+       echo "The console's packages could not be installed (npm); its build is not compared."
+
+.PHONY: console demo test check format lint types rooms bench soak lock clean
 
 # Two runs of one recipe: by a script, which shows what good answers look like, and by a real model.
 demo: $(VENV)/.run
@@ -96,7 +100,13 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 	@$(INSTALL)
 	@$(WEIGHTS)
 	@$(CLIS)
+	@$(NODE_PACKAGES)
 	@touch $@ $(VENV)/.run
+
+# The console's files are committed: who installs Stretto needs no Node.
+console:
+	npm ci --prefix console --ignore-scripts --no-audit --no-fund
+	npm run build --prefix console
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build

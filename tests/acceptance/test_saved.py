@@ -7,6 +7,7 @@ import pytest
 
 from support.cli import BAD, GOOD, problems, refused, stretto, succeeded, tree, write
 
+PLAIN = {"type": "string", "required": False, "default": None, "description": "", "enum": []}
 OWN = GOOD.replace("name: good", "name: research-and-brief")
 
 
@@ -30,8 +31,8 @@ def test_the_nearest_layer_wins(tmp_path: Path) -> None:
     assert row["layer"] == "project"
     assert row["file"] == "workflows/mine.yaml"
     assert row["inputs"] == [
-        {"name": "topic", "type": "string", "required": True},
-        {"name": "count", "type": "number", "required": False},
+        {**PLAIN, "name": "topic", "required": True},
+        {**PLAIN, "name": "count", "type": "number", "default": 3},
     ]
 
 

@@ -33,7 +33,15 @@ def workflow_as_json(project: "Project", entry: "Entry", origin: str) -> dict[st
         "shadows": entry.shadows or None,
         "steps": len(entry.recipe.steps),
         "inputs": [
-            {"name": i.name, "type": i.type, "required": i.is_required} for i in entry.recipe.inputs
+            {
+                "name": each.name,
+                "type": each.type,
+                "required": each.is_required,
+                "default": each.default,
+                "description": each.description,
+                "enum": list(each.enum),
+            }
+            for each in entry.recipe.inputs
         ],
         "problems": [problem_as_json(problem) for problem in entry.problems],
         "origin": origin,

@@ -24,6 +24,7 @@ from stretto.server import (
     console_files,
     lead,
     metrics,
+    news,
     runs,
     schedules,
     session,
@@ -46,6 +47,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     approvals.router,  # before steps, whose path takes whatever follows
     steps.router,
     streams.router,
+    news.router,
     catalog.router,
     lead.router,
     metrics.router,

@@ -238,6 +238,9 @@ class WorkflowInput(BaseModel):
     name: str
     type: str
     required: bool
+    default: Any
+    description: str
+    enum: list[Any]
 
 
 class WorkflowAnswer(BaseModel):

@@ -42,6 +42,7 @@ class Service:
     metrics: Any  # a metrics.Metrics
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the server is to end
     feeds: dict[str, Any] = field(default_factory=dict)  # a streams.RunFeed for a run's id
+    desk: Any = None  # a news.NewsDesk, once somebody reads
     open_streams: int = 0
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 

@@ -1,0 +1,86 @@
+// Draw a plan or a run. In: steps with their edges and states. Out: one SVG in a box of its own that scrolls.
+import type { JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { type Edge, layOut, type Node } from './layout'
+import { markOf, shortened, toneOf } from './words'
+
+export interface GraphStep {
+  id: string
+  kind: string
+  agent: string
+  needs: string[]
+  status?: string
+}
+
+const LONGEST = 26
+const WIDEST_STATE = '? awaiting approval'.length
+const COLUMN = 7.4 // of the monospaced font at 12 pixels
+const MOST = 300 // above this, sub-workflows and finished layers would not be legible at once
+
+export function Graph({ steps, chosen, href }: { steps: GraphStep[]; chosen?: string | null; href: (id: string) => string }): JSX.Element {
+  const [isWhole, setWhole] = useState(false)
+  const shown = useMemo(() => (steps.length > MOST && !isWhole ? folded(steps) : steps), [steps, isWhole])
+  const shape = shown.map((step) => `${step.id}>${step.needs.join(',')}`).join(';')
+  const layout = useMemo(() => layOut(shown.map(sizeOf), edgesOf(shown)), [shape])
+  return (
+    <>
+      {steps.length > MOST ? (
+        <p class="quiet small">
+          {isWhole ? `${steps.length} steps. ` : `${steps.length} steps, those that are alike shown as one. `}
+          <button onClick={() => setWhole(!isWhole)}>{isWhole ? 'Fold them' : 'Show every step'}</button>
+        </p>
+      ) : null}
+      <div class="graph" tabIndex={0} role="group" aria-label="Graph of the steps; the list below says the same">
+        <svg width={layout.width + 52} height={layout.height + 4} viewBox={`-26 -2 ${layout.width + 52} ${layout.height + 4}`} role="presentation">
+          {layout.paths.map((path) => <path class="link" key={`${path.from} ${path.to}`} d={path.d} />)}
+          {shown.map((step) => {
+            const at = layout.nodes.get(step.id)!
+            return (
+              <a key={step.id} href={href(step.id)} aria-label={`${step.id}: ${step.status ?? step.kind}`}>
+                <g class={`node ${step.status ? toneOf(step.status) : ''} ${chosen === step.id ? 'chosen' : ''}`} transform={`translate(${at.x} ${at.y})`}>
+                  <rect width={at.width} height={at.height} rx="6" />
+                  <text x="10" y="19">{shortened(step.id, LONGEST)}</text>
+                  <text class="sub" x="10" y="36">{shortened(subOf(step), LONGEST + 2)}</text>
+                </g>
+              </a>
+            )
+          })}
+        </svg>
+      </div>
+    </>
+  )
+}
+
+function subOf(step: GraphStep): string {
+  return step.status ? `${markOf(step.status)} ${step.status}` : [step.kind, step.agent].filter(Boolean).join(' · ')
+}
+
+function sizeOf(step: GraphStep): Node {
+  // Wide enough for every state, so that a box does not move when its step does.
+  const text = Math.max(Math.min(step.id.length, LONGEST), Math.min(subOf(step).length, LONGEST), WIDEST_STATE)
+  return { id: step.id, width: 20 + text * COLUMN, height: 46 }
+}
+
+function edgesOf(steps: GraphStep[]): Edge[] {
+  return steps.flatMap((step) => step.needs.map((from) => ({ from, to: step.id })))
+}
+
+// Steps with the same needs and the same state are one box: a fan of five hundred is a few boxes.
+function folded(steps: GraphStep[]): GraphStep[] {
+  const groups = new Map<string, GraphStep[]>()
+  const owner = new Map<string, string>()
+  for (const step of steps) {
+    const needs = [...new Set(step.needs.map((need) => owner.get(need) ?? need))].sort()
+    const key = JSON.stringify([needs, step.status, step.kind])
+    const group = groups.get(key)
+    if (group) group.push(step)
+    else groups.set(key, [step])
+    owner.set(step.id, groups.get(key)![0]!.id)
+  }
+  return [...groups.values()].map((group) => {
+    const first = group[0]!
+    const needs = [...new Set(group.flatMap((step) => step.needs.map((need) => owner.get(need) ?? need)))]
+    const status = group.length > 1 ? `${first.status ?? first.kind}` : first.status
+    return { ...first, needs: needs.filter((need) => need !== first.id), status: status ?? '', agent: group.length > 1 ? `${group.length} steps` : first.agent }
+  })
+}

@@ -1,0 +1,90 @@
+// One stream of changes for the whole browser. In: the server's stream. Out: calls to whoever watches a run.
+// One tab holds the stream (Web Locks) and tells the others (BroadcastChannel); when it closes, the next tab takes over.
+import { signal } from '@preact/signals'
+
+export interface Change {
+  run_id: string
+  status?: string
+  approvals?: number
+}
+
+type Watcher = (change: Change) => void
+
+export type Connection = 'connecting' | 'live' | 'lost'
+
+export const connection = signal<Connection>('connecting')
+export const lastHeard = signal(0) // when the stream last said anything, in milliseconds
+
+const RETRY_MS = [500, 1000, 2000, 5000]
+
+class Changes {
+  private watchers = new Map<string, Set<Watcher>>()
+  private channel: BroadcastChannel | undefined
+
+  subscribe(key: string, watcher: Watcher): () => void {
+    const group = this.watchers.get(key) ?? new Set()
+    this.watchers.set(key, group.add(watcher))
+    return () => group.delete(watcher)
+  }
+
+  start(): void {
+    this.channel = new BroadcastChannel('stretto')
+    this.channel.onmessage = ({ data }) => this.take(data as Heard)
+    void navigator.locks.request('stretto-stream', () => this.lead())
+  }
+
+  private take(heard: Heard): void {
+    lastHeard.value = Date.now()
+    if (heard.connection !== connection.value) {
+      const isBack = heard.connection === 'live' && connection.value === 'lost'
+      connection.value = heard.connection
+      // Changes may have been missed while the server was away: everything is loaded again.
+      if (isBack) for (const group of this.watchers.values()) for (const watcher of group) watcher({ run_id: '*' })
+    }
+    if (heard.change) this.tell(heard.change)
+  }
+
+  private tell(change: Change): void {
+    for (const key of change.run_id === '*' ? this.watchers.keys() : [change.run_id, '*'])
+      for (const watcher of this.watchers.get(key) ?? []) watcher(change)
+  }
+
+  private publish(heard: Heard): void {
+    this.channel?.postMessage(heard)
+    this.take(heard)
+  }
+
+  // Never settles: the lock is held until the tab closes.
+  private lead(): Promise<never> {
+    let failures = 0
+    let last = ''
+    const open = (): void => {
+      const source = new EventSource(`/api/events${last ? `?after=${encodeURIComponent(last)}` : ''}`)
+      source.onopen = () => {
+        failures = 0
+        this.publish({ connection: 'live' })
+      }
+      const hear = (event: MessageEvent<string>): void => {
+        if (event.lastEventId) last = event.lastEventId
+        const change = event.data ? (JSON.parse(event.data) as Change) : undefined
+        this.publish({ connection: 'live', change })
+      }
+      source.addEventListener('change', hear)
+      source.addEventListener('alive', () => this.publish({ connection: 'live' }))
+      source.onerror = () => {
+        source.close()
+        this.publish({ connection: 'lost' })
+        setTimeout(open, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)])
+      }
+    }
+    open()
+    return new Promise(() => undefined)
+  }
+}
+
+interface Heard {
+  connection: Connection
+  change?: Change | undefined
+}
+
+export const changes = new Changes()

@@ -1,0 +1,105 @@
+// The console: which page is shown, the way to the others, and how fresh all of it is.
+import { render, type JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { get } from './api'
+import { changes, connection, lastHeard } from './live'
+import { announcement, Title } from './parts'
+import { useResource } from './resource'
+import { listen, path } from './router'
+import { Agents } from './pages/agents'
+import { Approvals } from './pages/approvals'
+import { Compare } from './pages/compare'
+import { Playbooks } from './pages/playbooks'
+import { Run } from './pages/run'
+import { Runs } from './pages/runs'
+import { Settings } from './pages/settings'
+import { Single } from './pages/single'
+import { Workflow, Workflows } from './pages/workflows'
+import { ago, count } from './words'
+import './style.css'
+
+// Workflows and single tasks are the kinds of work; playbooks are memory and stand beside them.
+const MENU: [string, [string, string][]][] = [
+  ['Work', [['/workflows', 'Workflows'], ['/single', 'Single and batch']]],
+  ['What happens', [['/runs', 'Runs'], ['/approvals', 'Approvals']]],
+  ['Beside it', [['/playbooks', 'Playbooks']]],
+  ['This machine', [['/agents', 'Agents and models'], ['/settings', 'Settings']]],
+]
+
+function Page(): JSX.Element {
+  const [, first = '', second, ...rest] = path.value.split('/').map(decodeURIComponent)
+  const name = [second, ...rest].filter((each) => each !== undefined).join('/')
+  switch (first) {
+    case '':
+    case 'workflows':
+      return name ? <Workflow key={name} name={name} /> : <Workflows />
+    case 'runs':
+      return name ? <Run key={name} id={name} /> : <Runs />
+    case 'compare':
+      return <Compare />
+    case 'approvals':
+      return <Approvals />
+    case 'single':
+      return <Single />
+    case 'playbooks':
+      return <Playbooks name={name} />
+    case 'agents':
+      return <Agents />
+    case 'settings':
+      return <Settings />
+    default:
+      return <><Title page="Not found">There is no such page</Title><p><a href="/workflows">Workflows</a> · <a href="/runs">Runs</a></p></>
+  }
+}
+
+function Shell(): JSX.Element {
+  const waiting = useResource(() => get<{ approvals: unknown[] }>('/api/approvals'), 'approvals', '*')
+  const many = waiting.value?.approvals.length ?? 0
+  useEffect(() => {
+    const bare = document.title.replace(/^\(\d+\) /, '')
+    document.title = many ? `(${many}) ${bare}` : bare
+  })
+  const here = `/${path.value.split('/')[1] || 'workflows'}`
+  return (
+    <>
+      <a class="skip" href="#main">Skip to the content</a>
+      <div class="shell">
+        <nav class="side" aria-label="Console">
+          <a class="name" href="/workflows">Stretto</a>
+          {MENU.map(([heading, links]) => (
+            <>
+              <h2>{heading}</h2>
+              <ul>
+                {links.map(([to, name]) => (
+                  <li>
+                    <a href={to} aria-current={here === to ? 'page' : undefined}>
+                      {name}{to === '/approvals' && many ? <span class="badge" aria-label={`${count(many, 'approval')} waiting`}>{many}</span> : null}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </>
+          ))}
+          <Freshness />
+        </nav>
+        <main id="main" tabIndex={-1}><Page /></main>
+      </div>
+      <div class="visually-hidden" role="status" aria-live="polite">{announcement.value}</div>
+    </>
+  )
+}
+
+function Freshness(): JSX.Element {
+  const [, tick] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => tick((n) => n + 1), 5000)
+    return () => clearInterval(timer)
+  }, [])
+  const heard = lastHeard.value ? `last event ${ago(lastHeard.value / 1000)}` : 'nothing heard yet'
+  const word = { connecting: 'connecting …', live: 'live', lost: 'connection lost, trying again' }[connection.value]
+  return <p class="quiet small" style="padding:.5rem"><span class={`state ${connection.value === 'live' ? 'good' : connection.value === 'lost' ? 'bad' : 'idle'}`} data-mark="●">{word}</span><br />{heard}</p>
+}
+
+listen()
+changes.start()
+render(<Shell />, document.getElementById('app')!)

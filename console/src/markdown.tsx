@@ -1,0 +1,114 @@
+// Show what a model wrote. In: Markdown of a stranger. Out: elements made of text alone.
+// HTML stays text, images are named and never loaded, links lead to http, https and mailto only and show their host.
+import type { ComponentChildren, JSX } from 'preact'
+
+// Escape sequences and the characters that reorder text say nothing to a browser and hide things from a reader.
+const CONTROLS = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f]/g
+
+export function plain(text: string): string {
+  return text.replace(CONTROLS, '')
+}
+
+export function Prose({ text }: { text: string }): JSX.Element {
+  return <div class="prose">{blocks(plain(text).split(/\r?\n/))}</div>
+}
+
+function blocks(lines: string[]): ComponentChildren[] {
+  const made: ComponentChildren[] = []
+  let at = 0
+  while (at < lines.length) {
+    const line = lines[at]!
+    const fence = /^\s{0,3}(```+|~~~+)/.exec(line)
+    const heading = /^(#{1,6})\s+(.*)$/.exec(line)
+    if (fence) {
+      const end = endOf(lines, at + 1, (other) => other.trim().startsWith(fence[1]!))
+      made.push(<pre tabIndex={0}>{lines.slice(at + 1, end).join('\n')}</pre>)
+      at = end + 1
+    } else if (heading) {
+      made.push(<p><strong>{inline(heading[2]!)}</strong></p>) // the page has its own outline
+      at++
+    } else if (isItem(line)) {
+      const end = endOf(lines, at + 1, (other) => !isItem(other) && !/^\s+\S/.test(other))
+      made.push(list(lines.slice(at, end)))
+      at = end
+    } else if (!line.trim()) {
+      at++
+    } else {
+      const end = endOf(lines, at + 1, (other) => !other.trim() || isItem(other) || /^(#{1,6}\s|\s{0,3}(```|~~~))/.test(other))
+      made.push(<p>{inline(lines.slice(at, end).join('\n'))}</p>)
+      at = end
+    }
+  }
+  return made
+}
+
+function endOf(lines: string[], from: number, isEnd: (line: string) => boolean): number {
+  let at = from
+  while (at < lines.length && !isEnd(lines[at]!)) at++
+  return at
+}
+
+function isItem(line: string): boolean {
+  return /^\s*([-*+]|\d{1,9}[.)])\s+/.test(line)
+}
+
+function list(lines: string[]): JSX.Element {
+  const items: string[] = []
+  for (const line of lines) {
+    if (isItem(line)) items.push(line.replace(/^\s*([-*+]|\d{1,9}[.)])\s+/, ''))
+    else items[items.length - 1] += `\n${line.trim()}`
+  }
+  const rows = items.map((item) => <li>{inline(item)}</li>)
+  return /^\s*\d/.test(lines[0]!) ? <ol>{rows}</ol> : <ul>{rows}</ul>
+}
+
+// One expression a kind, none of them nested: the time is linear in the text.
+const INLINE = /`([^`\n]{1,2000})`|\*\*([^*\n]{1,2000})\*\*|\*([^*\s][^*\n]{0,2000})\*|(!?)\[([^\]\n]{0,500})\]\(([^()\s]{1,2000})\)/g
+
+function inline(text: string): ComponentChildren[] {
+  const made: ComponentChildren[] = []
+  let last = 0
+  for (const found of text.matchAll(INLINE)) {
+    made.push(text.slice(last, found.index))
+    last = found.index + found[0].length
+    const [whole, code, strong, emphasis, image, label, address] = found
+    if (code !== undefined) made.push(<code>{code}</code>)
+    else if (strong !== undefined) made.push(<strong>{strong}</strong>)
+    else if (emphasis !== undefined) made.push(<em>{emphasis}</em>)
+    else if (image) made.push(`[image: ${label || 'without a name'}]`)
+    else made.push(link(whole, label!, address!))
+  }
+  made.push(text.slice(last))
+  return made
+}
+
+function link(whole: string, label: string, address: string): ComponentChildren {
+  let url: URL
+  try {
+    url = new URL(address)
+  } catch {
+    return whole
+  }
+  if (!['http:', 'https:', 'mailto:'].includes(url.protocol)) return whole
+  return (
+    <>
+      <a href={url.href} rel="noopener noreferrer nofollow" target="_blank">{label || url.host}</a>
+      {url.host && label !== url.host ? <span class="quiet small"> ({url.host})</span> : null}
+    </>
+  )
+}
+
+// JSON is shown as it is, indented; text that is prose is rendered, and can be unfolded as it was written.
+export function Value({ value }: { value: unknown }): JSX.Element {
+  if (value === null || value === undefined) return <p class="quiet">(none)</p>
+  if (typeof value !== 'string') return <pre tabIndex={0}>{plain(JSON.stringify(value, null, 2))}</pre>
+  return (
+    <>
+      <Prose text={value} />
+      <details class="small">
+        <summary>As it was written</summary>
+        <pre tabIndex={0}>{plain(value)}</pre>
+      </details>
+    </>
+  )
+}

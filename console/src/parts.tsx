@@ -1,0 +1,123 @@
+// Parts that every page uses: states, errors, empty pages, dialogs, the one live region.
+import { signal } from '@preact/signals'
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { ApiError } from './api'
+import type { Resource } from './resource'
+import { ago, clock, markOf, toneOf } from './words'
+
+// What a screen reader is told, politely: one region for the whole page.
+export const announcement = signal('')
+
+export function announce(text: string): void {
+  announcement.value = text
+}
+
+export function State({ status }: { status: string }): JSX.Element {
+  return <span class={`state ${toneOf(status)}`} data-mark={markOf(status)}>{status}</span>
+}
+
+export function Title({ children, page }: { children: ComponentChildren; page: string }): JSX.Element {
+  useEffect(() => {
+    document.title = `${page} · Stretto`
+  }, [page])
+  return <h1 tabIndex={-1}>{children}</h1>
+}
+
+export function When({ at }: { at: string | number | null | undefined }): JSX.Element | null {
+  const [, tick] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => tick((n) => n + 1), 10_000)
+    return () => clearInterval(timer)
+  }, [])
+  return at ? <time title={clock(at)}>{ago(at)}</time> : null
+}
+
+export function Failure({ error, next }: { error: ApiError; next?: ComponentChildren }): JSX.Element {
+  const hint = error.details.hint
+  return (
+    <div class="card error" role="alert">
+      <p><strong>{error.message}</strong></p>
+      {typeof hint === 'string' ? <p>{hint}</p> : null}
+      {next}
+      <p class="quiet small">{error.kind}{error.status ? ` · HTTP ${error.status}` : ''}</p>
+    </div>
+  )
+}
+
+// Old data stays, dimmed, while the server does not answer.
+export function Loaded<T>({ from, children }: { from: Resource<T>; children: (value: T) => ComponentChildren }): JSX.Element {
+  return (
+    <>
+      {from.error ? <Failure error={from.error} next={<button onClick={() => void from.reload()}>Try again</button>} /> : null}
+      {from.value !== undefined ? <div class={from.isStale ? 'stale' : ''}>{children(from.value)}</div> : null}
+      {from.value === undefined && !from.error ? <p class="quiet">Loading …</p> : null}
+    </>
+  )
+}
+
+export function Empty({ what, action, command }: { what: string; action?: ComponentChildren; command: string }): JSX.Element {
+  return (
+    <div class="empty">
+      <p>{what}</p>
+      {action ? <p>{action}</p> : null}
+      <p class="quiet">In the terminal: <code>{command}</code></p>
+    </div>
+  )
+}
+
+export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={close}>
+      <h2 id={id} style="margin-top:0">{title}</h2>
+      {children}
+    </dialog>
+  )
+}
+
+export interface Action {
+  isBusy: boolean
+  error: ApiError | undefined
+  run: (work: () => Promise<unknown>) => Promise<boolean>
+}
+
+// Something that a person asked for: busy while it lasts, its error shown where it was asked for.
+export function useAction(): Action {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<ApiError>()
+  async function run(work: () => Promise<unknown>): Promise<boolean> {
+    setBusy(true)
+    setError(undefined)
+    try {
+      await work()
+      return true
+    } catch (failure) {
+      setError(failure as ApiError)
+      return false
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { isBusy, error, run }
+}
+
+export function Field({ label, note, children }: { label: string; note?: string; children: (id: string) => ComponentChildren }): JSX.Element {
+  const id = useId()
+  return (
+    <div>
+      <label for={id}>{label}{note ? <span class="quiet"> {note}</span> : null}</label>
+      {children(id)}
+    </div>
+  )
+}
+
+export function Diff({ text }: { text: string }): JSX.Element {
+  const rows = text.split('\n').map((line) => {
+    const kind = line.startsWith('+') && !line.startsWith('+++') ? 'add' : line.startsWith('-') && !line.startsWith('---') ? 'del' : ''
+    return <div class={kind}>{line || ' '}</div>
+  })
+  return <pre tabIndex={0} aria-label="Changes">{rows}</pre>
+}

@@ -1,0 +1,124 @@
+// What the API says, as far as the console reads it. docs/http.md describes all of it.
+import type { Usage } from './words'
+
+export interface Problem {
+  code: string
+  message: string
+  hint?: string
+  line?: number
+  column?: number
+}
+
+export interface WorkflowInput {
+  name: string
+  type: 'string' | 'number' | 'boolean' | 'json' | 'file_path'
+  required: boolean
+  default?: unknown
+  description?: string
+  enum?: unknown[]
+}
+
+export interface WorkflowRow {
+  name: string
+  title: string
+  description: string
+  layer: string
+  file: string
+  ok: boolean
+  steps: number
+  inputs: WorkflowInput[]
+  problems: Problem[]
+  origin: string
+  version: unknown
+}
+
+export interface RunRow {
+  run_id: string
+  workflow: string
+  status: string
+  started_at: string | null
+  ended_at: string | null
+  cost: string
+  owner: string
+  trigger: string
+}
+
+export interface StepReport {
+  status: string
+  output: unknown
+  outputs?: Record<string, unknown> | null
+  attempts: number
+  started_at: string | null
+  ended_at: string | null
+  duration_seconds: number | null
+  error: string | null
+  usage: Usage
+  warnings: string[]
+  tool_calls: { made: number; refused: number; failed: number }
+  playbooks: string[]
+  changes?: Record<string, unknown>
+}
+
+export interface PlannedNode {
+  id: string
+  type: string
+  depends_on: string[]
+  agents: string[]
+  posture: string
+  gated: boolean
+}
+
+export interface RunAnswer {
+  run_id: string
+  workflow: string
+  status: string
+  summary: string
+  next: string[]
+  output: unknown
+  warnings: string[]
+  usage: Usage
+  started_at: string
+  ended_at: string | null
+  duration_seconds: number
+  critical_path: { step: string; duration_seconds: number; waited_seconds: number; waited_for: string }[]
+  parent: string | null
+  trigger: string
+  owner: string
+  cursor: number
+  inputs: Record<string, unknown>
+  steps: Record<string, StepReport>
+  plan: PlannedNode[]
+}
+
+export interface StepRow extends StepReport {
+  id: string
+  kind: string
+  agent: string
+  needs: string[]
+}
+
+// A step as the plan and the report together know it.
+export function stepsOf(run: RunAnswer): StepRow[] {
+  return run.plan.map((node) => ({
+    ...run.steps[node.id]!,
+    id: node.id,
+    kind: node.type,
+    agent: node.agents.join(', '),
+    needs: node.depends_on,
+  }))
+}
+
+export interface Gate {
+  run_id: string
+  workflow: string
+  step: string
+  about: string
+  key: string
+  owner: string
+  asked_at: string | null
+  deadline: string | null
+  then: string
+  overdue: boolean
+  parts: { part?: string; agent?: string; model?: string; prompt?: string; tools?: string[]; write_set?: string[] }[]
+  grounds: { step: string; output?: unknown; status?: string }[]
+}

@@ -1,0 +1,70 @@
+// Words and numbers for people. In: values of the API. Out: short text. States keep the server's own words.
+
+type Tone = 'good' | 'bad' | 'busy' | 'warn' | 'ask' | 'idle'
+
+const TONES: Record<string, [Tone, string]> = {
+  complete: ['good', '✓'], succeeded: ['good', '✓'], achieved: ['good', '✓'],
+  failed: ['bad', '✗'], unreadable: ['bad', '✗'], unachievable: ['bad', '✗'], exhausted: ['bad', '✗'],
+  partial: ['warn', '◐'], overdue: ['warn', '!'], interrupted: ['warn', '‖'], held: ['warn', '‖'], stalled: ['warn', '‖'],
+  running: ['busy', '▶'], retrying: ['busy', '↻'], merging: ['busy', '⇄'], active: ['busy', '▶'],
+  'awaiting approval': ['ask', '?'],
+  waiting: ['idle', '…'], skipped: ['idle', '–'], cancelled: ['idle', '⊘'], cleared: ['idle', '⊘'],
+}
+
+export function toneOf(status: string): Tone {
+  return TONES[status]?.[0] ?? 'idle'
+}
+
+export function markOf(status: string): string {
+  return TONES[status]?.[1] ?? '·'
+}
+
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) return ''
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  const whole = Math.round(seconds)
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60]
+  return hours ? `${hours} h ${minutes} min` : `${minutes} min ${rest} s`
+}
+
+// Times come as ISO text from reports and as seconds from lists.
+export function moment(at: string | number | null | undefined): Date | undefined {
+  if (at === null || at === undefined || at === '') return undefined
+  return new Date(typeof at === 'number' ? at * 1000 : at)
+}
+
+export function ago(at: string | number | null | undefined, now: number = Date.now()): string {
+  const then = moment(at)
+  if (!then) return ''
+  const seconds = (now - then.getTime()) / 1000
+  if (seconds < 5) return 'now'
+  if (seconds < 60) return `${Math.round(seconds)} s ago`
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`
+  if (seconds < 86400) return `${Math.round(seconds / 3600)} h ago`
+  return then.toLocaleDateString()
+}
+
+export function clock(at: string | number | null | undefined): string {
+  return moment(at)?.toLocaleString() ?? ''
+}
+
+export function count(many: number, noun: string): string {
+  return `${many.toLocaleString('en')} ${noun}${many === 1 ? '' : 's'}`
+}
+
+export interface Usage {
+  input_tokens: number
+  output_tokens: number
+  usd: number | null
+  model_calls: number
+}
+
+export function tokens(usage: Usage | null | undefined): string {
+  if (!usage) return ''
+  return count(usage.input_tokens + usage.output_tokens, 'token')
+}
+
+export function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`
+}

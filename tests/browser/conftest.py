@@ -1,0 +1,95 @@
+"""A real browser on a real server. Skipped, with the reason, where there is no chromium."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from support.served import Served, served
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+GATED = """
+# A comment that must survive.
+name: gated
+description: A note that a person approves
+inputs:
+  - {name: topic, required: true}
+  - {name: tone, enum: [plain, formal], default: plain}
+steps:
+  - {id: draft, subagent: researcher, prompt: "Draft a note on {{inputs.topic}}, {{inputs.tone}}."}
+  - {id: publish, subagent: writer, gate: human, depends_on: [draft], prompt: "{{steps.draft.output}}"}
+"""
+SLOW = """
+name: slow
+steps:
+  - {id: first, subagent: researcher, prompt: a}
+  - {id: second, subagent: researcher, depends_on: [first], prompt: "{{steps.first.output}}"}
+"""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Site:
+    """A server, and one browser session that is logged in to it."""
+
+    served: Served
+    session: BrowserContext
+    errors: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)  # requests that left for elsewhere
+
+    def page(self, path: str) -> Page:
+        page = self.session.new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("dialog", lambda dialog: (self.errors.append("a dialog"), dialog.dismiss()))
+        page.goto(self.served.url + path)
+        return page
+
+    def start(self, workflow: str, **inputs: object) -> str:
+        """A run of a saved workflow; its id."""
+        body = {"inputs": inputs, "wait": False}
+        answer = self.served.client().post(f"/api/workflows/{workflow}/run", json=body)
+        assert answer.status_code == 202, answer.text
+        run_id: str = answer.json()["run_id"]
+        return run_id
+
+
+@contextmanager
+def opened_site(
+    browser: Browser, folder: Path, script: str, recipes: dict[str, str] | None = None
+) -> Iterator[Site]:
+    file = folder / "script.yaml"
+    file.write_text(script, encoding="utf-8")
+    saved = {"gated": GATED, "slow": SLOW, **(recipes or {})}
+    with served(folder, saved, {"STRETTO_MODEL": f"scripted:{file}"}) as at:
+        session = browser.new_context(viewport={"width": 1280, "height": 900})
+        site = Site(at, session)
+        session.on(
+            "request",
+            lambda r: None if r.url.startswith((at.url, "data:")) else site.strangers.append(r.url),
+        )
+        page = session.new_page()
+        page.goto(at.login_url)
+        page.wait_for_url(f"{at.url}/")
+        page.close()
+        try:
+            yield site
+        finally:
+            session.close()
