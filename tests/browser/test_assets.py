@@ -20,7 +20,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.skipif(not VITE.exists(), reason="console/node_modules is not installed: npm is missing")
+@pytest.mark.skipif(
+    not VITE.exists(), reason="console/node_modules is not installed: npm is missing"
+)
 def test_the_committed_console_is_what_its_source_makes(tmp_path: Path) -> None:
     built = tmp_path / "console"
     command = ["npx", "vite", "build", "--outDir", str(built), "--emptyOutDir"]
@@ -29,7 +31,9 @@ def test_the_committed_console_is_what_its_source_makes(tmp_path: Path) -> None:
     assert contents(built) == contents(BUILT), "run: make console"
 
 
-@pytest.mark.skipif(not VITE.exists(), reason="console/node_modules is not installed: npm is missing")
+@pytest.mark.skipif(
+    not VITE.exists(), reason="console/node_modules is not installed: npm is missing"
+)
 def test_the_types_of_the_console_hold() -> None:
     assert shutil.which("npx")
     command = ["npx", "tsc", "--noEmit"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser.conftest import GATED, Site, opened_site
 from playwright.sync_api import Browser, Page, expect
 
+from browser.conftest import GATED, opened_site
 from support.hostile_markdown import hostile
 
 QUICK = "default: {reply: 'An answer.', tokens: 5}\n"
@@ -101,7 +101,12 @@ def test_no_page_has_a_fault_of_accessibility(
         run = site.start("gated", topic="tea")
         page = site.page("/workflows")
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        for path in (*PAGES, f"/runs/{run}", f"/runs/{run}?tab=timeline", f"/runs/{run}?tab=events"):
+        for path in (
+            *PAGES,
+            f"/runs/{run}",
+            f"/runs/{run}?tab=timeline",
+            f"/runs/{run}?tab=events",
+        ):
             page.goto(site.served.url + path)
             page.wait_for_selector("main h1")
             expect(page.get_by_text("Loading …")).to_have_count(0)
@@ -155,3 +160,14 @@ def test_a_run_of_five_hundred_steps_is_painted_and_filtered(
         page.get_by_label("Filter the steps").fill("s49")
         expect(page.locator("tbody tr")).to_have_count(10)
         assert site.errors == []
+
+
+def test_a_token_in_the_form_logs_in(browser: Browser, tmp_path: Path) -> None:
+    with opened_site(browser, tmp_path, QUICK) as site:
+        stranger = browser.new_context()
+        page = stranger.new_page()
+        page.goto(f"{site.served.url}/runs")
+        page.get_by_label("Token").fill(site.served.token)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Workflows")).to_be_visible(timeout=60_000)
+        stranger.close()

@@ -31,7 +31,9 @@ router = new_router("events")
 _POLL_SECONDS = 0.25
 _ALIVE_SECONDS = 10.0
 _ALL = "*"
-_MOST_WAITING = 500  # runs that one reader has not been told of; then it is told that all have changed
+_MOST_WAITING = (
+    500  # runs that one reader has not been told of; then it is told that all have changed
+)
 
 
 @router.get("/api/runs/{run_id}/journal", dependencies=[VIEWER], response_model=ListAnswer)
