@@ -35,7 +35,9 @@ steps:
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(
+    scope="module"
+)  # no longer: while it is open, no other test could run an event loop
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
