@@ -8,21 +8,24 @@ import { useResource } from './resource'
 import { listen, path } from './router'
 import { Agents } from './pages/agents'
 import { Approvals } from './pages/approvals'
+import { Chat } from './pages/chat'
 import { Compare } from './pages/compare'
+import { Goals } from './pages/goals'
 import { Playbooks } from './pages/playbooks'
 import { Run } from './pages/run'
 import { Runs } from './pages/runs'
 import { Settings } from './pages/settings'
 import { Single } from './pages/single'
+import { Triggers } from './pages/triggers'
 import { Workflow, Workflows } from './pages/workflows'
 import { ago, count } from './words'
 import './style.css'
 
-// Workflows and single tasks are the kinds of work; playbooks are memory and stand beside them.
+// Chat, workflows and single tasks are the kinds of work; goals, playbooks and triggers stand beside them.
 const MENU: [string, [string, string][]][] = [
-  ['Work', [['/workflows', 'Workflows'], ['/single', 'Single and batch']]],
+  ['Work', [['/chat', 'Chat'], ['/workflows', 'Workflows'], ['/single', 'Single and batch']]],
   ['What happens', [['/runs', 'Runs'], ['/approvals', 'Approvals']]],
-  ['Beside it', [['/playbooks', 'Playbooks']]],
+  ['Beside it', [['/goals', 'Goals'], ['/playbooks', 'Playbooks'], ['/triggers', 'Triggers']]],
   ['This machine', [['/agents', 'Agents and models'], ['/settings', 'Settings']]],
 ]
 
@@ -39,6 +42,12 @@ function Page(): JSX.Element {
       return <Compare />
     case 'approvals':
       return <Approvals />
+    case 'chat':
+      return <Chat id={name} />
+    case 'goals':
+      return <Goals key={name} id={name} />
+    case 'triggers':
+      return <Triggers />
     case 'single':
       return <Single />
     case 'playbooks':

@@ -14,7 +14,17 @@ from support.hostile_markdown import hostile
 QUICK = "default: {reply: 'An answer.', tokens: 5}\n"
 PAGES = (
     *("/workflows", "/workflows/gated", "/workflows/gated?tab=edit", "/workflows/gated?tab=text"),
-    *("/runs", "/approvals", "/single", "/playbooks", "/agents", "/settings"),
+    *(
+        "/runs",
+        "/approvals",
+        "/chat",
+        "/single",
+        "/goals",
+        "/triggers",
+        "/playbooks",
+        "/agents",
+        "/settings",
+    ),
 )
 
 

@@ -32,7 +32,7 @@ export function Workflows(): JSX.Element {
   return (
     <>
       <div class="bar between"><Title page="Workflows">Workflows</Title><a class="button" href="/workflows/new-workflow?tab=edit">Write a new one</a></div>
-      <p class="quiet">A workflow is a saved recipe: steps in an order, each done by one agent or command.</p>
+      <p class="quiet">A workflow is a saved recipe: steps in an order, each done by one agent or command. Know the steps? Use a workflow. Know only when it is done? Set a <a href="/goals">goal</a>.</p>
       <Loaded from={all}>
         {({ workflows }) =>
           workflows.length ? (
