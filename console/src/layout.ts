@@ -36,7 +36,12 @@ export function layOut(nodes: Node[], edges: Edge[]): Layout {
   const depths = depthsOf(nodes, links)
   const layers = orderLayers(nodes, links, depths)
   const placed = placeLayers(layers)
-  return { ...placed, paths: links.map((link) => ({ ...link, d: pathOf(placed.nodes, link) })) }
+  const paths = links.map((link) => {
+    const [from, to] = [depths.get(link.from)!, depths.get(link.to)!]
+    const side = to - from > 1 ? Math.max(...placed.rights.slice(from, to + 1)) + GAP_X / 2 : undefined
+    return { ...link, d: pathOf(placed.nodes, link, side) }
+  })
+  return { width: placed.width, height: placed.height, nodes: placed.nodes, paths }
 }
 
 // The longest way to each node. A cycle, which a checked recipe cannot have, ends the walk instead of the page.
@@ -84,10 +89,18 @@ function orderLayers(nodes: Node[], edges: Edge[], depths: Map<string, number>):
   return layers
 }
 
-function placeLayers(layers: Node[][]): { width: number; height: number; nodes: Map<string, Placed> } {
+interface PlacedLayers {
+  width: number
+  height: number
+  nodes: Map<string, Placed>
+  rights: number[] // where each layer ends
+}
+
+function placeLayers(layers: Node[][]): PlacedLayers {
   const widths = layers.map((layer) => layer.reduce((sum, node) => sum + node.width + GAP_X, -GAP_X))
   const width = Math.max(0, ...widths)
   const nodes = new Map<string, Placed>()
+  const rights = widths.map((each) => (width + each) / 2)
   let y = 0
   layers.forEach((layer, depth) => {
     let x = (width - widths[depth]!) / 2
@@ -98,22 +111,20 @@ function placeLayers(layers: Node[][]): { width: number; height: number; nodes: 
     }
     y += height + GAP_Y
   })
-  return { width, height: Math.max(0, y - GAP_Y), nodes }
+  return { width, height: Math.max(0, y - GAP_Y), nodes, rights }
 }
 
-function pathOf(nodes: Map<string, Placed>, edge: Edge): string {
-  const from = nodes.get(edge.from)!
-  const to = nodes.get(edge.to)!
+// `side`: where an edge that passes by other layers runs down, so that it is not hidden behind their boxes.
+function pathOf(nodes: Map<string, Placed>, edge: Edge, side: number | undefined): string {
+  const [from, to] = [nodes.get(edge.from)!, nodes.get(edge.to)!]
+  if (side !== undefined) {
+    const [x1, x2] = [round(from.x + from.width), round(to.x + to.width)]
+    const [y1, y2] = [round(from.y + from.height / 2), round(to.y + to.height / 2)]
+    return `M${x1} ${y1}C${side} ${y1} ${side} ${y1} ${side} ${y1 + 36}L${side} ${y2 - 36}C${side} ${y2} ${side} ${y2} ${x2} ${y2}`
+  }
   const [x1, y1] = [round(from.x + from.width / 2), round(from.y + from.height)]
   const [x2, y2] = [round(to.x + to.width / 2), round(to.y)]
   const bend = round(Math.max(16, (y2 - y1) / 2))
-  if (y2 - y1 > 2 * GAP_Y && Math.abs(x2 - x1) < from.width / 2) {
-    // It passes by other layers and would run behind their boxes: round them.
-    const side = round(Math.max(from.x + from.width, to.x + to.width) + GAP_X / 2)
-    const [right1, right2] = [round(from.x + from.width), round(to.x + to.width)]
-    const [mid1, mid2] = [round(from.y + from.height / 2), round(to.y + to.height / 2)]
-    return `M${right1} ${mid1}C${side + 16} ${mid1} ${side} ${mid1 + 30} ${side} ${mid1 + 46}L${side} ${mid2 - 46}C${side} ${mid2 - 30} ${side + 16} ${mid2} ${right2} ${mid2}`
-  }
   return `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`
 }
 

@@ -8,6 +8,7 @@ const TONES: Record<string, [Tone, string]> = {
   partial: ['warn', '◐'], overdue: ['warn', '!'], interrupted: ['warn', '‖'], held: ['warn', '‖'], stalled: ['warn', '‖'],
   running: ['busy', '▶'], retrying: ['busy', '↻'], merging: ['busy', '⇄'], active: ['busy', '▶'],
   'awaiting approval': ['ask', '?'],
+  ok: ['good', '✓'], optional: ['idle', '–'], missing: ['bad', '✗'],
   waiting: ['idle', '…'], skipped: ['idle', '–'], cancelled: ['idle', '⊘'], cleared: ['idle', '⊘'],
 }
 
