@@ -255,6 +255,28 @@ replies:
     assert {each["status"] for each in runs(folder)} == {"complete"}
 
 
+def test_after_kill_9_a_draft_of_the_lead_agent_goes_on_as_the_same_run(folder: Path) -> None:
+    drafted = "name: tea\nsteps:\n  - {id: a, subagent: writer, prompt: Tell of tea.}\n"
+    call = {"tool": "draft_workflow", "arguments": {"words": "tell of tea"}}
+    turn = {"calls": [call], "reply": "Here it is."}
+    late = {"replies": {"turn-1": turn, "draft": {"reply": "Late.", "delay": "600s"}}}
+    write(folder, "script.yaml", json.dumps(late))
+    words = [sys.executable, "-m", "stretto", "chat", "-p", "Draft it", *MODEL]
+    child = subprocess.Popen(
+        words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    assert any("draft running" in line for line in child.stderr)
+    child.kill()
+    child.wait()
+    child.stderr.close()
+    before = {each["run_id"] for each in runs(folder)}
+    write(folder, "script.yaml", json.dumps({"default": "Here it is.", "draft": drafted}))
+    found = succeeded(stretto(folder, "chat", "--resume", "last", "--json", *MODEL))["turn"]
+    assert {found["id"], *found["run_ids"]} == before == {each["run_id"] for each in runs(folder)}
+    assert stretto(folder, "output", found["run_ids"][0]).out == drafted
+
+
 def over_http(folder: Path, url: str, *words: str, **more: Any) -> Any:
     environ = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
     return stretto(folder, *words, env=environ, **more)

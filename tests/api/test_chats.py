@@ -381,3 +381,113 @@ def test_a_chat_is_found_by_a_part_of_its_id(open_stretto: Open) -> None:
                 await chat.send("  ")
 
     run(work)
+
+
+GREET = "name: greet\ninputs: [{name: who, default: Ann}]\nsteps:\n  - {id: greet, subagent: writer, prompt: 'Greet {{inputs.who}}.'}\n"
+WIPE = "name: wipe\nsteps:\n  - {id: wipe, run: touch wiped}\n"
+
+
+async def drafted(open_stretto: Open, recipe: str, permission: str) -> tuple[str, dict[str, Any]]:
+    """A chat whose lead agent has drafted this recipe: its id, and what the agent was told."""
+    call = {"tool": "draft_workflow", "arguments": {"words": "first this, then that"}}
+    broken = recipe.replace("steps:", "stepz:")
+    replies = {"turn-1": {"calls": [call], "reply": "Here it is."}}
+    async with open_stretto(json.dumps({"replies": replies, "draft": [broken, recipe]})) as w:
+        chat = w.chat(permission=permission)
+        turn = await chat.send("Draft it")
+        assert [each.workflow for each in await w.runs()] == ["draft", "chat"]
+        return chat.id, told(turn)
+
+
+def running(draft: str, **inputs: str) -> str:
+    call = {"tool": "run_draft", "arguments": {"draft": draft, "inputs": inputs}}
+    replies = {"turn-2": {"calls": [call], "reply": "It ran."}}
+    return json.dumps({"default": "Hello, Bob.", "replies": replies})
+
+
+def test_the_lead_agent_drafts_and_runs_what_it_drafted(open_stretto: Open) -> None:
+    async def work() -> None:
+        chat, draft = await drafted(open_stretto, GREET, "auto")
+        assert (draft["ok"], draft["recipe"], draft["rounds"]) == (True, GREET, 2)
+        assert "greet" in draft["diagram"]
+        async with open_stretto(running(draft["draft"], who="Bob")) as w:
+            turn = await w.chat(chat).send("Run it")
+            assert (told(turn)["output"], turn.text) == ("Hello, Bob.", "It ran.")
+            assert len(await w.runs()) == 4
+
+    run(work)
+
+
+def test_a_read_only_chat_drafts_and_does_not_run_the_draft(open_stretto: Open) -> None:
+    async def work() -> None:
+        chat, draft = await drafted(open_stretto, GREET, "read_only")
+        async with open_stretto(running(draft["draft"])) as w:
+            turn = await w.chat(chat).send("Run it")
+            assert told(turn)["error"]["kind"] == "permission_denied"
+            assert len(await w.runs()) == 3
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "permission"), [(GREET, "ask"), (WIPE, "auto")], ids=["asking", "with a command"]
+)
+def test_a_draft_that_needs_a_person_waits_and_shows_all_of_itself(
+    open_stretto: Open, recipe: str, permission: str
+) -> None:
+    async def work() -> None:
+        chat_id, draft = await drafted(open_stretto, recipe, permission)
+        async with open_stretto(running(draft["draft"])) as w:
+            chat = w.chat(chat_id)
+            [awaited] = (await chat.send("Run it")).awaits
+            assert recipe.rstrip() in awaited.shown
+            assert all(each in awaited.shown for each in draft["to_read"])
+            assert bool(draft["to_read"]) == (recipe == WIPE)
+            assert len(await w.runs()) == 3
+            await chat.approve(awaited.key)
+            turn = await chat.go_on()
+            assert len(turn.run_ids) == 1
+            assert len(await w.runs()) == 4
+
+    run(work)
+
+
+def test_only_a_draft_of_the_same_chat_is_run(open_stretto: Open) -> None:
+    async def work() -> None:
+        _, draft = await drafted(open_stretto, GREET, "auto")
+        for id in (draft["draft"], "../x", ""):
+            script = running(id).replace("turn-2", "turn-1")
+            async with open_stretto(script) as w:
+                turn = await w.chat(permission="auto").send("Run it")
+                assert told(turn)["error"]["kind"] == "not_found"
+
+    run(work)
+
+
+def test_a_draft_with_problems_is_told_with_them_and_does_not_run(open_stretto: Open) -> None:
+    async def work() -> None:
+        recipe = GREET.replace("writer", "writr")
+        chat, draft = await drafted(open_stretto, recipe, "auto")
+        assert (draft["error"]["kind"], draft["recipe"]) == ("invalid_recipe", recipe)
+        assert "writr" in json.dumps(draft["error"])
+        async with open_stretto(running(draft["draft"])) as w:
+            turn = await w.chat(chat).send("Run it")
+            assert told(turn)["error"]["kind"] == "invalid_recipe"
+
+    run(work)
+
+
+def test_saving_what_must_be_read_is_no_way_round_the_reading(open_stretto: Open) -> None:
+    script = calling(
+        json.dumps({"tool": "save_workflow", "arguments": {"recipe": WIPE}}),
+        "{tool: run_workflow, arguments: {name: wipe}}",
+    )
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            waiting = await w.chat(permission="auto").send("Save and run it")
+            assert waiting.status == "waiting"
+            assert "touch wiped" in waiting.awaits[0].shown
+            assert [each.workflow for each in await w.runs()] == ["chat"]
+
+    run(work)

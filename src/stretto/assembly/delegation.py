@@ -1,9 +1,11 @@
-"""The tools that only the lead agent has: task, task_batch, run_workflow, save_workflow, list_workflows.
+"""The tools that only the lead agent has: task, task_batch, run_workflow, save_workflow, list_workflows,
+draft_workflow, run_draft.
 
 In: the arguments of a call and its key. Out: what the model is told, as bounded JSON. A call is kept with the
 id of the run that it starts before that run starts; the same key finds the same run again after a
-crash. `run_workflow` and `save_workflow` are mutations: refused in a read_only chat, and in an asking one a
-person allows each, for exactly its content.
+crash. `run_workflow`, `run_draft` and `save_workflow` are mutations: refused in a read_only chat, and in an
+asking one a person allows each, for exactly its content. What a model wrote and a person should read
+first (`lead.drafts.doubts`) is asked about in every chat.
 """
 
 import asyncio
@@ -19,19 +21,28 @@ from pydantic import Field
 
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import encodable
+from stretto.assembly.drafts import DraftedRecipe, draft_request, drafted, prepare_draft
+from stretto.assembly.recipe_files import origins_of
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
 from stretto.execution.runs import new_run_id
 from stretto.lead.chats import CallQuestion, ChatFile, KeptCall, KeptTurn
+from stretto.lead.drafts import MAX_REPAIRS, doubts
 from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, results_of, task_recipe
 from stretto.lead.turn import trigger_of
 from stretto.plan.model import encode_plan
 from stretto.ports.allowance import Reservation
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
-from stretto.problems.errors import InvalidUsage, NotFound, PermissionDenied, StrettoError
+from stretto.problems.errors import (
+    InvalidRecipe,
+    InvalidUsage,
+    NotFound,
+    PermissionDenied,
+    StrettoError,
+)
 from stretto.problems.render import error_as_json
-from stretto.recipe.model import Budget
+from stretto.recipe.model import Budget, Recipe
 from stretto.report.model import Report
 from stretto.templates.render import as_text
 from stretto.text.short import did_you_mean, listed, shorten
@@ -50,6 +61,7 @@ if TYPE_CHECKING:
 _MOST_RESULT = 24_000  # characters of output that one call gives to the model
 _LEAST_RESULT = 400  # of one task of a batch
 _MOST_AGENTS = 40  # that the description of `task` names
+_MOST_DOUBTS = 20  # and problems of a draft that the model is told
 _MOST_SHOWN = 8_000  # of a recipe that a person is asked about
 
 
@@ -79,6 +91,17 @@ class SaveArguments(Arguments):
     recipe: Annotated[str, Field(description="the whole recipe, as YAML, with its name")]
 
 
+class DraftArguments(Arguments):
+    words: Annotated[
+        str, Field(description="what is to be done, step by step, with all that matters for it")
+    ]
+
+
+class RunDraftArguments(Arguments):
+    draft: Annotated[str, Field(description="the draft, as draft_workflow gives it")]
+    inputs: Annotated[dict[str, Any], Field(default_factory=dict, description="its inputs by name")]
+
+
 class NoArguments(Arguments):
     pass
 
@@ -93,6 +116,17 @@ class _Done:
     told: Mapping[str, object]
     usage: Usage = Usage()
     agents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _WantedRun:
+    """A recipe that the lead agent wants to run."""
+
+    recipe: Recipe
+    inputs: dict[str, Json]
+    subject: tuple[str, str]  # the tool, and what names the recipe in the call
+    to_read: tuple[str, ...] = ()  # what a person must have read, whatever the chat may do
+    text: str = ""  # of a recipe that is kept nowhere else; a person is shown all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +191,8 @@ class LeadTools:
             _tool("task_batch", f"{_BATCH}", BatchArguments, work.task_batch, "keyed"),
             _tool("run_workflow", _WORKFLOW, WorkflowArguments, work.run_workflow, "keyed"),
             _tool("save_workflow", _SAVE, SaveArguments, work.save_workflow, "keyed"),
+            _tool("draft_workflow", _DRAFT, DraftArguments, work.draft_workflow, "keyed"),
+            _tool("run_draft", _RUN_DRAFT, RunDraftArguments, work.run_draft, "keyed"),
             _tool("list_workflows", _LIST, NoArguments, work.list_workflows, "idempotent"),
         ]
         return {each.spec.name: each for each in made}
@@ -204,16 +240,7 @@ class LeadTools:
             elif is_known and (await runs.history(call.run_id)).state.has_ended:
                 return run
             else:
-                if is_known:
-                    request = RunRequest(of=call.run_id, is_resumed=True, model=request.model)
-                request = replace(
-                    request,
-                    run_id=call.run_id,
-                    permission=self._chat.permission,
-                    is_delegated=True,
-                    trigger=trigger_of(self._turn),
-                )
-                prepared = await self._engine.prepare(request)
+                prepared = await self._prepare(call, request, is_known)
                 with self._chat.show(prepared) as listener:
                     await self._host.launch(prepared, listener)
                     await run.wait()
@@ -223,11 +250,39 @@ class LeadTools:
             if status == "interrupted":
                 raise StrettoError(f"run {call.run_id} was stopped before its end")
 
-    async def consent(self, key: str, digest: str, shown: str) -> None:
+    async def _prepare(self, call: KeptCall, request: RunRequest, is_known: bool) -> PreparedRun:
+        permission = request.permission or self._chat.permission
+        if is_known:
+            request = RunRequest(of=call.run_id, is_resumed=True, model=request.model)
+        request = replace(
+            request,
+            run_id=call.run_id,
+            permission=permission,
+            is_delegated=True,
+            trigger=trigger_of(self._turn),
+        )
+        if call.tool == "draft_workflow" and not is_known:
+            return await prepare_draft(self._engine, request)
+        return await self._engine.prepare(request)
+
+    async def has_drafted(self, run_id: str) -> bool:
+        """Whether the lead agent drafted it in this chat."""
+
+        def find(store: Any) -> bool:
+            call = store.call_of(run_id)
+            turn = store.turn_of(run_id)
+            is_ours = turn is not None and turn.chat == self._turn.chat
+            return is_ours and call is not None and call.tool == "draft_workflow"
+
+        return bool(run_id) and await self._file.use(find)
+
+    async def consent(
+        self, key: str, digest: str, shown: str, *, is_always_asked: bool = False
+    ) -> None:
         """Returns when a person has allowed the call with exactly this content. Raises PermissionDenied.
         Where nobody has decided, the turn stops here."""
         permission = self._chat.permission
-        if permission == "auto":
+        if permission == "auto" and not is_always_asked:
             return
         if permission == "read_only":
             hint = (
@@ -288,21 +343,65 @@ class _Calls:
     async def run_workflow(self, arguments: WorkflowArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
             inputs = cast("dict[str, Json]", arguments.inputs)
-            recipe, _ = await asyncio.to_thread(self._named, arguments.name)
+            recipe, is_emitted = await asyncio.to_thread(self._named, arguments.name)
             if arguments.dry_run:
                 return _Done(_dry_run((await self._host.plan(recipe, inputs)).json))
-            runs = await self._delegation._engine.runs_of()
-            if not await runs.is_known(call.run_id):
+            subject = ("run_workflow", arguments.name)
+            wanted = _WantedRun(recipe, inputs, subject)
+            if is_emitted:
                 plan = await asyncio.to_thread(self._project.plan, recipe)
-                bound = self._project.inputs(plan, inputs)
-                digest = _digest("run_workflow", arguments.name, bound, plan)
-                shown = _show_run(plan, bound)
-                await self._delegation.consent(key, digest, shown)
-            report = await self._run(call, RunRequest(recipe, inputs))
-            return _done(report, _task_result(report))
+                wanted = replace(wanted, to_read=tuple(doubts(plan, recipe.agents)))
+            return await self._run_allowed(call, wanted)
 
         starts_run = not arguments.dry_run
         return await self._keyed("run_workflow", arguments, key, work, starts_run=starts_run)
+
+    async def draft_workflow(self, arguments: DraftArguments, key: str) -> ToolOutcome:
+        async def work(call: KeptCall) -> _Done:
+            report = await self._run(
+                call, draft_request(self._project, arguments.words, MAX_REPAIRS)
+            )
+            try:
+                return _done(report, _told_draft(await drafted(self._project, report)))
+            except StrettoError as error:  # the model gave no answer, which has cost something
+                return _done(report, error_as_json(error))
+
+        return await self._keyed("draft_workflow", arguments, key, work, starts_run=True)
+
+    async def run_draft(self, arguments: RunDraftArguments, key: str) -> ToolOutcome:
+        async def work(call: KeptCall) -> _Done:
+            if not await self._delegation.has_drafted(arguments.draft):
+                hint = "draft_workflow gives the name of its draft"
+                raise NotFound(f"there is no draft '{arguments.draft}' in this chat", hint=hint)
+            report = await self._host.open(RunId(arguments.draft)).report()
+            draft = await drafted(self._project, report)
+            if not draft.is_sound:
+                said = f"draft {draft.id} cannot run: it has problems"
+                raise InvalidRecipe(said, draft.problems, hint="say it in other words")
+            recipe = self._project.recipe_from_text(draft.recipe, "draft.yaml")
+            inputs = cast("dict[str, Json]", arguments.inputs)
+            subject = ("run_draft", draft.id)
+            wanted = _WantedRun(recipe, inputs, subject, draft.to_read, draft.recipe)
+            return await self._run_allowed(call, wanted)
+
+        return await self._keyed("run_draft", arguments, key, work, starts_run=True)
+
+    async def _run_allowed(self, call: KeptCall, wanted: _WantedRun) -> _Done:
+        """The run, once it is allowed. One that has begun was allowed before."""
+        runs = await self._delegation._engine.runs_of()
+        if not await runs.is_known(call.run_id):
+            plan = await asyncio.to_thread(self._project.plan, wanted.recipe)
+            bound = self._project.inputs(plan, wanted.inputs)
+            tool, name = wanted.subject
+            digest = _digest(tool, f"{name}\n{wanted.text}" if wanted.text else name, bound, plan)
+            await self._delegation.consent(
+                call.key,
+                digest,
+                _show_run(plan, bound, wanted),
+                is_always_asked=bool(wanted.to_read),
+            )
+        report = await self._run(call, RunRequest(wanted.recipe, wanted.inputs))
+        return _done(report, _task_result(report))
 
     async def save_workflow(self, arguments: SaveArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
@@ -395,14 +494,14 @@ class _Calls:
                 hint = did_you_mean(task.agent, names) or f"agents: {listed(names, _MOST_AGENTS)}"
                 raise NotFound(f"there is no agent '{task.agent}'", hint=hint)
 
-    def _named(self, name: str) -> Any:
-        """A saved recipe. A path is not taken: the model reads files with its file tools only."""
+    def _named(self, name: str) -> tuple[Recipe, bool]:
+        """A saved recipe, and whether an agent made it. A path is not taken: the model reads files with its file tools only."""
         entry = self._project.saved(name)
         if entry is None:
             known = [each.name for each in self._project.workflows.entries()]
             hint = did_you_mean(name, known) or f"list_workflows shows them: {listed(known)}"
             raise NotFound(f"there is no workflow '{name}'", hint=hint)
-        return entry.recipe, self._project.notices_about(entry)
+        return entry.recipe, origins_of(self._project).get(entry.file) == "emitted"
 
 
 def _tool(
@@ -434,6 +533,21 @@ def _task_result(report: Report) -> dict[str, object]:
     return {"ok": False, "error": {"kind": report.status, "message": message, "details": details}}
 
 
+def _told_draft(draft: DraftedRecipe) -> dict[str, object]:
+    told: dict[str, object] = {
+        "draft": draft.id,
+        "recipe": _bounded(draft.recipe, _MOST_RESULT // 2),
+        "diagram": _bounded(draft.diagram, _MOST_RESULT // 4),
+        "rounds": draft.rounds,
+        "to_read": [shorten(each, 400) for each in draft.to_read[:_MOST_DOUBTS]],
+    }
+    if draft.is_sound:
+        return {"ok": True, **told, "problems": []}
+    said = "the draft cannot run: it has problems" if draft.recipe else "the draft holds no recipe"
+    failed = error_as_json(InvalidRecipe(said, draft.problems[:_MOST_DOUBTS]))
+    return {**failed, **told}
+
+
 def _dry_run(found: Mapping[str, object]) -> dict[str, object]:
     text = json.dumps(found, ensure_ascii=False)
     if len(text) <= _MOST_RESULT:
@@ -460,9 +574,13 @@ def _digest(tool: str, name: str, given: Mapping[str, Json], plan: "Plan") -> st
     return sha256(head.encode() + b"\n" + bytes(encode_plan(plan))).hexdigest()
 
 
-def _show_run(plan: "Plan", inputs: Mapping[str, Json]) -> str:
-    lines = [f"Run the workflow '{plan.name}' (recipe {plan.digest[:12]})"]
+def _show_run(plan: "Plan", inputs: Mapping[str, Json], wanted: _WantedRun) -> str:
+    what = "the drafted workflow" if wanted.text else "the workflow"
+    lines = [f"Run {what} '{plan.name}' (recipe {plan.digest[:12]})"]
+    lines += [f"  read this: {each}" for each in wanted.to_read]
     lines += [f"  {name} = {shorten(as_text(value), 400)}" for name, value in inputs.items()]
+    if wanted.text:  # nothing is cut off: what is not shown was not allowed
+        return "\n".join([*lines, "", wanted.text.rstrip()])
     lines += ["Its steps:"]
     lines += [f"  {step.id} ({step.posture})" for step in plan.steps[:30]]
     return "\n".join(lines)
@@ -495,5 +613,14 @@ _WORKFLOW = (
 _SAVE = (
     "Save a recipe under its name, so that it can be run again with other inputs. It never replaces "
     "what a person wrote."
+)
+_DRAFT = (
+    "Turn words into a workflow that is used once: a model writes the recipe, it is checked, and mended where "
+    "it has problems. Nothing of it runs and nothing is saved. You get the draft's name, the recipe as YAML and its "
+    "diagram: show both to the user. run_draft runs it, save_workflow saves it."
+)
+_RUN_DRAFT = (
+    "Run a draft that draft_workflow gave in this chat. It counts as a change, so it may need the user's consent; "
+    "one with commands or other programs always does."
 )
 _LIST = "List the saved workflows: names, descriptions, inputs."

@@ -137,6 +137,8 @@ def _call(event: ToolStarted) -> str:
         case "task_batch":
             tasks = given.get("tasks")
             return f"task_batch: {counted(len(tasks) if isinstance(tasks, list) else 0, 'task')}"
+        case "draft_workflow":
+            return f"draft_workflow: {given.get('words')}"
         case "save_workflow":
             return "save_workflow"
         case _:

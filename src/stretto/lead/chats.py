@@ -224,6 +224,11 @@ class ChatStore:
         row = self._db.execute("SELECT * FROM calls WHERE key = ?", (key,)).fetchone()
         return None if row is None else _call(row)
 
+    def call_of(self, run_id: str) -> KeptCall | None:
+        """The call that started this run."""
+        row = self._db.execute("SELECT * FROM calls WHERE run_id = ?", (run_id,)).fetchone()
+        return None if row is None else _call(row)
+
     def calls(self, turn: str) -> list[KeptCall]:
         found = "SELECT * FROM calls WHERE turn = ? ORDER BY place"
         return [_call(row) for row in self._db.execute(found, (turn,))]

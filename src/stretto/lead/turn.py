@@ -36,7 +36,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 class ChatCall:
     """Something that the lead agent did in a turn."""
 
-    tool: str  # task, task_batch, run_workflow, save_workflow or list_workflows
+    tool: str  # task, task_batch, run_workflow, save_workflow, draft_workflow or run_draft
     arguments: Mapping[str, Json]
     run_id: str  # of the run that it started; empty: it started none
     ok: bool
