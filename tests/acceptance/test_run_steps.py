@@ -76,6 +76,16 @@ def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     assert "timed out" in step_of(said, "a")["error"]
 
 
+def test_what_a_command_printed_before_its_timeout_is_in_the_report(tmp_path: Path) -> None:
+    steps = "  - {id: a, run: 'echo test_seven; echo slow >&2; sleep 60', timeout: 4s, retry: {max_attempts: 3}}\n"
+    said = run(tmp_path, steps)
+    step = step_of(said, "a")
+    assert step["error"] == "the step timed out after 4s"
+    assert (step["stderr"], step["attempts"]) == ("test_seven\nslow", 1)
+    run_id = json.loads(said.out.splitlines()[-1])["run_id"]
+    assert "test_seven" in call(tmp_path, "report", run_id).out
+
+
 def test_a_read_only_command_changes_nothing(tmp_path: Path) -> None:
     said = run(tmp_path, "  - {id: a, run: 'echo x > made', posture: read_only}\n")
     assert step_of(said, "a")["status"] == "failed"

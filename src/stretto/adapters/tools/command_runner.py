@@ -7,6 +7,7 @@ code: that is its verdict. All values are text in the environment or on stdin, a
 command.
 """
 
+import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import cast
@@ -33,6 +34,7 @@ from stretto.ports.runner import (
     Success,
     Witness,
 )
+from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import Redactor
 from stretto.text.short import listed
 from stretto.vocabulary.json_value import Json
@@ -49,6 +51,9 @@ MOST_FEEDBACK = 30_000  # characters that a loop hands back
 MOST_VARIABLE_BYTES = 128 * 1024 - 1
 MOST_ENVIRONMENT_BYTES = 1024 * 1024
 MODEL = "command"  # who answered, as reports say it
+# A command is stopped so much before its timeout: what it had printed then comes into the journal.
+_LEAST_MARGIN_SECONDS, _MOST_MARGIN_SECONDS = 0.1, 1.0
+_MOST_WAIT_SECONDS = 5.0  # for the timer of the step or the run, once a command is out of time
 _NOT_RUNNABLE = (126, 127)  # what a shell says of a program that is not there
 
 
@@ -101,6 +106,9 @@ class CommandRunner:
         if isinstance(ran, CommandRefused):
             return Failure("refused", f"{ran.says}. {ran.fix}".strip(), model=MODEL)
         witness.note(_event(request, witness, ran))
+        if _is_out_of_time(ran, request):
+            # The timer ends the step. A failure here would start a retry for the last moment.
+            await asyncio.sleep(_MOST_WAIT_SECONDS)
         warnings = (*self._warnings, *overreaches(ran, reach))
         result = await self._result(ran, request, witness)
         return structs.replace(result, warnings=(*result.warnings, *warnings), model=MODEL)
@@ -109,7 +117,7 @@ class CommandRunner:
         if request.is_verdict:
             return _verdict(ran)
         if ran.limit_hit is not None or ran.exit_code:
-            return Failure("timeout" if ran.limit_hit == "wall_seconds" else "error", _says(ran))
+            return Failure("timeout" if ran.limit_hit == LimitName.WALL else "error", _says(ran))
         cut_short: tuple[str, ...] = ()
         if ran.dropped_bytes:
             most = f"{MOST_OUTPUT_BYTES:,} bytes are the most"
@@ -148,7 +156,15 @@ def _why_unusable(command: CommandRequest, request: AttemptRequest, redactor: Re
 
 def _seconds(request: AttemptRequest) -> float:
     """As long as its timeouts allow; without one, as long as Bash may take at the most."""
-    return MOST_SECONDS if request.seconds_left is None else max(0.1, request.seconds_left)
+    left = request.seconds_left
+    if left is None:
+        return MOST_SECONDS
+    margin = min(max(_LEAST_MARGIN_SECONDS, left / 20), _MOST_MARGIN_SECONDS)
+    return max(0.1, left - margin)
+
+
+def _is_out_of_time(ran: Ran, request: AttemptRequest) -> bool:
+    return ran.limit_hit == LimitName.WALL and request.seconds_left is not None
 
 
 def _confine(confinement: Confinement, command: CommandRequest) -> Confinement:
@@ -164,7 +180,9 @@ def _confine(confinement: Confinement, command: CommandRequest) -> Confinement:
 
 def _event(request: AttemptRequest, witness: Witness, ran: Ran) -> CommandEnded:
     limit = str(ran.limit_hit) if ran.limit_hit is not None else ""
-    stderr = cut(ran.errors.strip(), MOST_STDERR)
+    # What is out of time has neither an output nor an error text that would hold its stdout.
+    said = _printed(ran)[-MOST_STDERR:] if _is_out_of_time(ran, request) else ran.errors.strip()
+    stderr = cut(said, MOST_STDERR)
     return CommandEnded(
         witness.now(), request.attempt, ran.exit_code, stderr, ran.duration_seconds, limit
     )
