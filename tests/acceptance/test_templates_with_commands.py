@@ -51,7 +51,10 @@ def repository(tmp_path: Path) -> Path:
 
 
 def start(
-    work: Path, template: str, script: list[Said] | Callable[[Asked], ServerAnswer]
+    work: Path,
+    template: str,
+    script: list[Said] | Callable[[Asked], ServerAnswer],
+    module: str = "unittest",
 ) -> tuple[dict[str, Any], Callable[..., Told], list[str]]:
     home = {"STRETTO_HOME": str(work.parent / "home"), "HOME": str(work.parent / "user")}
 
@@ -62,7 +65,10 @@ def start(
         model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-loopback-0123456789"}
         assert call("new", "mine", "--template", template).code == 0
         file = work / "workflows/mine.yaml"
-        file.write_text(file.read_text().replace(PYTEST, UNITTEST))
+        text = file.read_text()
+        assert f"stretto run {template}" not in text
+        text = text.replace(PYTEST, UNITTEST).replace("import pytest", f"import {module}")
+        file.write_text(text)
         said = call("run", "workflows/mine.yaml", "--json", "--model", "openai:m")
         report = json.loads(said.out.splitlines()[-1])
         step = "approve" if template == "fix-until-green" else "write"
@@ -95,6 +101,13 @@ def test_what_stays_red_is_not_merged_and_nobody_is_asked(repository: Path) -> N
     assert report["steps"]["approve"]["status"] == "skipped"
     assert report["steps"]["fix"]["changes"]["merged"] is False
     assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+
+
+def test_where_the_tests_cannot_run_no_model_is_asked(repository: Path) -> None:
+    report, _, prompts = start(repository, "fix-until-green", [], module="no_such_module")
+    assert report["status"] == "failed", report
+    assert "No module named 'no_such_module'" in report["steps"]["before"]["error"]
+    assert not prompts
 
 
 def test_a_review_is_written_behind_the_gate(repository: Path) -> None:

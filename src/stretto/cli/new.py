@@ -46,8 +46,10 @@ def command(
                            hint="use letters, digits, '-' and '_'")  # fmt: skip
     project = open_project()
     text = templates[template].read_text(encoding="utf-8")
-    # Only the recipe's own name changes; the first `name:` of every template is that one.
+    # Only the recipe's own name changes; the first `name:` of every template is that one. So do the
+    # lines of its comment that show how it is run.
     text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)
+    text = re.sub(rf"^(#   stretto run ){template}\b", rf"\g<1>{name}", text, flags=re.MULTILINE)
     file = write_recipe(folder or project.settings.workflows_dir, name, text, force)
     if as_json:
         print_json(
