@@ -155,6 +155,14 @@ def test_a_finished_command_is_not_repeated_by_a_retry(tmp_path: Path) -> None:
     assert step_of(anew, "a")["output"] == "2"
 
 
+def test_a_reused_command_is_no_difference_between_two_runs(tmp_path: Path) -> None:
+    steps = "".join(f"  - {{id: {id}, run: echo {id}, posture: read_only}}\n" for id in "ab")
+    first = json.loads(run(tmp_path, steps).out.splitlines()[-1])["run_id"]
+    said = call(tmp_path, "fork", first, "--from", "b", "--json")
+    second = json.loads(said.out.splitlines()[-1])["run_id"]
+    assert "model" not in call(tmp_path, "diff", first, second).out
+
+
 def test_a_long_value_comes_by_stdin_and_is_refused_in_env(tmp_path: Path) -> None:
     steps = (
         "  - {id: long, run: \"head -c 1000000 /dev/zero | tr '\\\\0' a\", posture: read_only}\n"

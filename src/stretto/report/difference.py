@@ -133,7 +133,8 @@ def _step_changes(a: StepReport, b: StepReport, sources: _Sources) -> Iterator[C
     yield from _compare_texts("reason", a.reason, b.reason)
     yield from _compare_texts("error", a.error or "", b.error or "")
     yield from _compare_texts("agent", ", ".join(a.agents), ", ".join(b.agents))
-    yield from _compare_texts("model", *(_models(step) for step in (a, b)))
+    if not _is_reused(a) and not _is_reused(b):  # nobody was asked there, so nobody else was
+        yield from _compare_texts("model", *(_models(step) for step in (a, b)))
     told = tuple(_instruction_changes(a, b))
     yield from told
     if _has_other_work(a, b):
@@ -148,6 +149,10 @@ def _step_changes(a: StepReport, b: StepReport, sources: _Sources) -> Iterator[C
         yield from _compare_durations(a.duration_seconds, b.duration_seconds)
     yield from _compare_texts("tokens", tokens(a.usage), tokens(b.usage))
     yield from _compare_texts("cost", cost(a.usage), cost(b.usage))
+
+
+def _is_reused(step: StepReport) -> bool:
+    return bool(step.attempts) and all(each.status == "reused" for each in step.attempts)
 
 
 def _models(step: StepReport) -> str:
