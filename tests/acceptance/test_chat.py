@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stretto.testing.openai_script import Asked, Said, ServerAnswer, ToolCall
+from stretto.testing.openai_script import Asked, Said, ServerAnswer, TokenUsage, ToolCall
 from stretto.testing.openai_server import serving
 from support.background_runs import MODEL
 from support.cli import CTRL_C, environment, refused, stretto, succeeded, talk, write
@@ -318,6 +318,27 @@ def test_a_model_is_told_what_was_said_before_and_only_the_lead_agent_may_delega
     assert told[1:] == [("user", "First"), ("assistant", first["text"]), ("user", "Second")]
     assert "\x1b" not in said.out
     assert second["text"].startswith("4 messages.")
+
+
+def test_a_turn_that_goes_on_has_cost_what_one_without_a_stop_costs(folder: Path) -> None:
+    call = ToolCall("run_workflow", {"name": "shout", "inputs": {"topic": "tea"}})
+
+    def answer(asked: Asked) -> ServerAnswer:
+        # This server does not say what a call takes, so with a budget it is estimated.
+        nothing = TokenUsage(0, 0)
+        is_lead = "Go" in asked.prompt and "Shout about" not in asked.prompt
+        return Said("", (call,), nothing) if is_lead else Said("Done.", usage=nothing)
+
+    with serving(answer) as server:
+        bounded = ("chat", "-p", "Go", "--json", "--budget", "tokens=1m")
+        at_once = over_http(folder, server.url, *bounded, "--permission", "auto").json["turn"]
+        waiting = over_http(folder, server.url, *bounded, "--permission", "ask").json
+        key = waiting["turn"]["awaits"][0]["key"]
+        goes_on = ("chat", "--resume", waiting["chat"], "--approve", key, "--json")
+        later = over_http(folder, server.url, *goes_on).json["turn"]
+    assert (at_once["status"], later["status"]) == ("complete", "complete")
+    assert at_once["usage"]["input_tokens"] > 0
+    assert later["usage"] == at_once["usage"]
 
 
 def test_what_a_model_says_does_nothing_to_a_terminal_and_runs_no_slash_command(

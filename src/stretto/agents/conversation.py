@@ -59,13 +59,21 @@ class Memory(Protocol):
         """The turns before this one."""
         ...
 
-    async def recall(self, number: int) -> ModelReply | None:
+    async def recall(self, number: int) -> "KeptReply | None":
         """The reply of that number in this turn, from 0; None: the model has yet to be asked."""
         ...
 
-    async def keep(self, number: int, reply: ModelReply) -> None:
+    async def keep(self, number: int, kept: "KeptReply") -> None:
         """Returns when it is durable."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReply:
+    """A reply, and what it took: also what was estimated, and calls before it that gave nothing."""
+
+    reply: ModelReply
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +155,15 @@ class Conversation:
         """One that an interrupted attempt had is not asked for again, but it was paid for."""
         recalled = await self.memory.recall(number) if self.memory else None
         if recalled is not None:
-            before = self.usage
-            self._count(self.names[self.asked], recalled)
+            self._spend(recalled.usage)
             if self.request.allowance is not None:
-                spent = self.usage.tokens - before.tokens
-                settled = Usage(spent, usd=self.usage.usd - before.usd)
-                self.request.allowance.settle(Reservation(0, 0, 0.0, False), settled)
-            return recalled
+                self.request.allowance.settle(Reservation(0, 0, 0.0, False), recalled.usage)
+            return recalled.reply
+        before = self.usage
         response = await self._ask()
         if self.memory is not None and isinstance(response, ModelReply):
-            await self.memory.keep(number, _without_secrets(response, self.redactor))
+            reply = _without_secrets(response, self.redactor)
+            await self.memory.keep(number, KeptReply(reply, self.usage - before))
         return response
 
     async def _ask(self) -> ModelReply | Failure:

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from msgspec import convert, to_builtins
 
+from stretto.agents.conversation import KeptReply
 from stretto.config.database import changed, open_database
 from stretto.config.home import user_secret
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
@@ -211,13 +212,13 @@ class ChatStore:
         ).fetchone()
         return None if row is None else _turn(row)
 
-    def reply(self, run_id: str, number: int) -> ModelReply | None:
+    def reply(self, run_id: str, number: int) -> KeptReply | None:
         found = "SELECT reply FROM replies WHERE run_id = ? AND number = ?"
         row = self._db.execute(found, (run_id, number)).fetchone()
         return None if row is None else _read_reply(json.loads(row[0]))
 
-    def keep_reply(self, run_id: str, number: int, reply: ModelReply) -> None:
-        row = (run_id, number, json.dumps(_written_reply(reply)))
+    def keep_reply(self, run_id: str, number: int, kept: KeptReply) -> None:
+        row = (run_id, number, json.dumps(_written_reply(kept)))
         self._change("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", row)
 
     def call(self, key: str) -> KeptCall | None:
@@ -335,22 +336,24 @@ def _call(row: tuple[Any, ...]) -> KeptCall:
     return KeptCall(*values)
 
 
-def _written_reply(reply: ModelReply) -> dict[str, Json]:
+def _written_reply(kept: KeptReply) -> dict[str, Json]:
     # Thoughts in a provider's own form are left out: they are of use in the process that heard them.
-    used = reply.tokens
+    reply, used = kept.reply, kept.reply.tokens
     return {
         "text": reply.text,
         "calls": [[each.id, each.tool, each.text] for each in reply.calls],
         "tokens": None if used is None else list(asdict(used).values()),
         "finish": reply.finish,
+        "usage": cast(Json, to_builtins(kept.usage)),
     }
 
 
-def _read_reply(written: Mapping[str, Any]) -> ModelReply:
+def _read_reply(written: Mapping[str, Any]) -> KeptReply:
     used = written["tokens"]
-    return ModelReply(
+    reply = ModelReply(
         written["text"],
         tuple(RequestedCall(*each) for each in written["calls"]),
         None if used is None else TokenCounts(*used),
         cast(Any, written["finish"]),
     )
+    return KeptReply(reply, convert(written.get("usage") or {}, Usage))

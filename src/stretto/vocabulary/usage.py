@@ -17,6 +17,14 @@ class Usage(Struct, frozen=True, gc=False):
             self.model_calls + other.model_calls,
         )
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.usd - other.usd,
+            self.model_calls - other.model_calls,
+        )
+
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
