@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from stretto.agents.conversation import KeptReply
-from stretto.lead.chats import CallQuestion, ChatFile, KeptCall, KeptChat, KeptTurn
+from stretto.lead.chats import CallQuestion, ChatBusy, ChatFile, KeptCall, KeptChat, KeptTurn
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
-from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Budget
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.usage import Usage
@@ -71,7 +70,11 @@ def test_a_reply_is_given_back_as_it_came(file: ChatFile) -> None:
 def test_of_two_processes_one_has_the_turn(file: ChatFile) -> None:
     file.use_now(lambda store: store.add_chat(CHAT))
     file.use_now(lambda store: store.add_turn(TURN))
-    with pytest.raises(StrettoError):
-        file.use_now(lambda store: store.add_turn(replace(TURN, run_id=RunId("other"))))
+    for same in (replace(TURN, run_id=RunId("other")), replace(TURN, number=2)):
+        with pytest.raises(ChatBusy, match="another process talks in chat chat") as busy:
+            file.use_now(lambda store, same=same: store.add_turn(same))  # type: ignore[misc]
+        assert (busy.value.kind, busy.value.exit_code) == ("conflict", 5)
+    with pytest.raises(ChatBusy):
+        file.use_now(lambda store: store.add_chat(CHAT))
     assert file.use_now(lambda store: store.turns("chat")) == [TURN]
     assert file.use_now(lambda store: store.chats()) == [CHAT]

@@ -22,6 +22,7 @@ from stretto.agents.conversation import KeptReply
 from stretto.config.database import changed, open_database
 from stretto.config.home import user_secret
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
+from stretto.problems.errors import StrettoError
 from stretto.recipe.model import Budget
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
@@ -157,6 +158,19 @@ class CallQuestion:
         return sha256(f"{self.key} {self.digest}".encode()).hexdigest()[:12]
 
 
+class ChatBusy(StrettoError):
+    """Another process says something in the chat at the same moment."""
+
+    kind = "conflict"
+    exit_code = 5
+
+    def __init__(self, chat: str) -> None:
+        super().__init__(
+            f"another process talks in chat {chat}, and was quicker: nothing was said here",
+            hint=f"wait until its turn has ended (stretto chat --resume {chat}), or begin a chat of your own",
+        )
+
+
 class ChatStore:
     """The chats of one user. For one thread at a time."""
 
@@ -165,9 +179,11 @@ class ChatStore:
         self._secret = secret
 
     def add_chat(self, chat: KeptChat) -> None:
+        """Raises ChatBusy where another process was quicker."""
         budget = json.dumps(asdict(chat.budget))
         row = (chat.id, chat.at, chat.project, chat.model, chat.permission, budget)
-        self._change("INSERT INTO chats VALUES (?, ?, ?, ?, ?, ?)", row)
+        with _told_apart(chat.id):
+            self._change("INSERT INTO chats VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def change_chat(self, chat: KeptChat) -> None:
         row = (chat.model, chat.permission, json.dumps(asdict(chat.budget)), chat.id)
@@ -180,13 +196,14 @@ class ChatStore:
         return [_chat(row) for row in rows]
 
     def add_turn(self, turn: KeptTurn) -> None:
-        """Raises sqlite3.IntegrityError as StrettoError where another process was quicker."""
+        """Raises ChatBusy where another process was quicker."""
         row = (
             turn.chat, turn.number, turn.run_id, turn.kind, turn.said,
             json.dumps(dict(turn.request)), turn.status, turn.at,
         )  # fmt: skip
         names = "chat, number, run_id, kind, said, request, status, at"
-        self._change(f"INSERT INTO turns ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        with _told_apart(turn.chat):
+            self._change(f"INSERT INTO turns ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def change_turn(self, turn: KeptTurn) -> None:
         usage = json.dumps(to_builtins(turn.usage))
@@ -313,6 +330,18 @@ def _open_chats(file: Path, secret: Callable[[], bytes]) -> Iterator[ChatStore]:
         yield ChatStore(db, secret)
     finally:
         db.close()
+
+
+@contextmanager
+def _told_apart(chat: str) -> Iterator[None]:
+    """A row that is there already is another process's, and no fault of the file."""
+    try:
+        yield
+    except StrettoError as error:
+        code = getattr(error.__cause__, "sqlite_errorcode", None)
+        if code in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
+            raise ChatBusy(chat) from error
+        raise
 
 
 def _chat(row: tuple[Any, ...]) -> KeptChat:
