@@ -473,3 +473,38 @@ def test_whoever_opens_a_goal_waits_for_the_process_that_drives_it(counting: Any
             assert (await other.goals.open(goal.id).wait()).status == "achieved"
 
     run(work)
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["new", "begun before a crash"])
+def test_a_turn_that_never_began_uses_up_no_iteration(
+    open_stretto: Open, scripted: Any, state: Path, is_known: bool
+) -> None:
+    model = scripted("default: {reply: ok, delay: 10m}" if is_known else "default: ok")
+    script = Path(model.removeprefix("scripted:"))
+
+    async def work() -> None:
+        async with open_stretto(model=model) as w:
+            if not is_known:
+                script.unlink()
+            goal = await w.goals.set("x", THREE, max_iterations=1)
+            if is_known:
+                await _in_flight(goal, w)
+                await goal.stop()
+                script.unlink()
+                goal = await w.goals.resume(goal.id)
+            for _ in range(3):
+                with pytest.raises(stretto.StrettoError, match=script.name):
+                    await goal.wait()
+                report = await w.goals.show(goal.id)
+                assert (report.status, report.state) == ("interrupted", "active")
+                goal = await w.goals.resume(goal.id)
+            with pytest.raises(stretto.StrettoError, match=script.name):
+                await goal.wait()
+        script.write_text("default: ok")
+        async with open_stretto(model=model) as w:
+            done = await (await w.goals.resume(goal.id)).wait()
+            assert (done.status, done.iterations, done.limit) == ("exhausted", 1, "iterations")
+            [turn] = await w.chat(goal.id).turns()
+            assert (turn.status, turn.id) == ("complete", done.history[0].run_id)
+
+    run(work)
