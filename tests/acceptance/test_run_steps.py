@@ -155,6 +155,21 @@ def test_a_finished_command_is_not_repeated_by_a_retry(tmp_path: Path) -> None:
     assert step_of(anew, "a")["output"] == "2"
 
 
+def test_a_command_after_a_writer_that_worked_anew_is_not_reused(tmp_path: Path) -> None:
+    steps = """\
+  - {id: fix, run: "echo good > code", write_set: [code]}
+  - {id: test, run: "grep good code", posture: read_only, depends_on: fix, cache: true}
+  - {id: other, run: "date +%N", posture: read_only}
+"""
+    first = run(tmp_path, steps)
+    assert step_of(first, "test")["output"] == "good"
+    run_id = json.loads(first.out.splitlines()[-1])["run_id"]
+    write(tmp_path, "work/r.yaml", f"name: r\nsteps:\n{steps.replace('echo good', 'echo bad')}")
+    again = call(tmp_path, "retry", run_id, "--recipe", "r.yaml", "--json")
+    assert step_of(again, "test")["exit_code"] == 1, again
+    assert step_of(again, "other")["output"] == step_of(first, "other")["output"]
+
+
 def test_a_reused_command_is_no_difference_between_two_runs(tmp_path: Path) -> None:
     steps = "".join(f"  - {{id: {id}, run: echo {id}, posture: read_only}}\n" for id in "ab")
     first = json.loads(run(tmp_path, steps).out.splitlines()[-1])["run_id"]

@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 
 from stretto.events.attempts import AttemptId
 from stretto.events.model import ChangesCollected, MergeFailed, MergeHeld
+from stretto.execution.reuse import downstream
 from stretto.plan.model import PlannedCondition, PlannedDelegation, PlannedSwitch
 from stretto.ports.clock import Clock
 from stretto.ports.workspace import (
@@ -98,9 +99,12 @@ class WriterCopies:
 
         What a shared writer wrote is kept nowhere: it must be there still. The parts of a fan, a
         loop or a map worked on one copy: what one of them did to it cannot be told from the rest,
-        so they work anew.
+        so they work anew. A command after a writer that worked anew does so too: what it says, such
+        as that tests pass, is about the files.
         """
         step = self._state.steps[command.step]
+        if command.request.command is not None and self._follows_new_files(step.id):
+            return False
         if not writes_here(self._state, step):
             return True
         if not is_isolated(self._state, step):
@@ -111,6 +115,15 @@ class WriterCopies:
         is_merged = planned.merge_back == "auto"
         terms = MergeTerms(planned.write_set, is_merged, key=command.key, reused_from=run_id)
         return await self._port.can_reuse(self._copy(command.attempt), terms)
+
+    def _follows_new_files(self, id: StepId) -> bool:
+        """Whether a writer that the step waits for, however far, has worked in this run."""
+        return any(
+            step.id != id and id in downstream(self._state.plan, step.id)
+            for step in self._state.order
+            if writes_here(self._state, step)
+            and any(each.started_at is not None and not each.reused_from for each in step.attempts)
+        )
 
     def _terms(self, step: StepState, command: CollectChanges) -> MergeTerms:
         last = max(step.attempts, key=lambda each: each.number, default=None)
