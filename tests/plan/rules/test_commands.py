@@ -113,7 +113,8 @@ def test_escaped_braces_are_two_braces() -> None:
 @pytest.mark.parametrize(
     "name",
     ["PATH", "LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "ENV", "IFS", "PYTHONPATH", "NODE_OPTIONS",
-     "GIT_SSH_COMMAND", "PERL5OPT", "PS4", "HOME", "Path", "BASH_FUNC_ls", "PYTHONSTARTUP"],
+     "GIT_SSH_COMMAND", "PERL5OPT", "PS4", "HOME", "Path", "BASH_FUNC_ls", "PYTHONSTARTUP",
+     "TAR_OPTIONS", "MAKEFILES", "PYTHONUSERBASE", "XDG_CONFIG_HOME", "NPM_CONFIG_SCRIPT_SHELL"],
 )  # fmt: skip
 def test_a_name_that_decides_what_runs_is_a_problem(name: str) -> None:
     assert codes(f"  - {{id: a, run: ls, env: {{{name}: x}}}}\n") == ["RCP142"]
