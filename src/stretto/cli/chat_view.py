@@ -11,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from stretto.cli.result import print_answer
-from stretto.cli.terminal import ask, for_terminal, print_json, say
+from stretto.cli.terminal import ask, print_json, say, say_piece
 from stretto.events.model import (
     Event,
     ModelRetried,
@@ -110,12 +108,11 @@ class ChatView:
     def _speak(self, piece: str) -> None:
         if self._is_streamed:
             self._reply += piece
-            click.echo(for_terminal(piece), nl=False)
-            sys.stdout.flush()
+            say_piece(piece)
 
     def _end_line(self) -> None:
         if self._reply and not self._reply.endswith("\n"):
-            click.echo()
+            say()
         self._reply = ""
 
     def _tell(self, said: str) -> None:
@@ -223,8 +220,7 @@ def _read_line(prompt: str) -> str:
     if sys.stdout.isatty():
         return input(prompt)
     # The answers go elsewhere, and so must not the prompt.
-    sys.stderr.write(prompt)
-    sys.stderr.flush()
+    say_piece(prompt, err=True)
     line = sys.stdin.readline()
     if not line:
         raise EOFError

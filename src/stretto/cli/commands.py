@@ -133,7 +133,7 @@ EXAMPLES = {
         "stretto goal resume GOAL --max-iterations 20",
     ),
     "chat": (
-        "stretto chat                                 at the terminal; /help shows more",
+        "stretto chat                                 at the terminal",
         'stretto chat -p "Compare these two offers"   one turn',
         "stretto chat --resume last                   where the last one was left",
     ),
@@ -181,8 +181,8 @@ EXAMPLES = {
         "stretto serve token add ada --role operator",
     ),
     "schedule": (
-        'stretto schedule add nightly digest --cron "0 2 * * *" --zone Europe/Berlin',
-        "stretto schedule add issues triage --webhook --map title={{body.issue.title}}",
+        'stretto schedule add nightly digest --cron "0 2 * * *" --zone Asia/Tokyo',
+        "stretto schedule add issues triage --webhook --map title={{body.title}}",
         "stretto schedule add inbox summarize --watch inbox --input-for-file file",
         "stretto schedule next nightly",
     ),

@@ -108,6 +108,7 @@ OPTIONS = {
     "capture": "--help --input --json --save",
     "schema": "--help --json",
     "run": "--detach --dry-run --help --input --input-json --json --model --open --output --permission --quiet --report",
+    "chat": "--approve --budget --help --json --list --model --permission --print --quiet --reason --reject --resume",
     "draft": "--allow-commands --help --input --input-json --json --max-repairs --model --open --output --permission --quiet --report --resume --save --yes",
     "task": "--help --json --model --open --output --permission --quiet --report",
     "batch": "--help --json --model --open --output --permission --quiet --report",
@@ -140,6 +141,7 @@ OPTIONS = {
     # Of the groups; those that are not here have --help and --json alone.
     "goal resume": "--budget --help --json --max-iterations --quiet --timeout",
     "goal set": "--budget --detach --evidence-input --help --input --input-json --json --max-iterations --model --permission --quiet --stall-after --timeout --verify --verify-timeout --workflow",
+    "serve link": "--help --port",
     "serve token": "--help",
     "serve token add": "--help --json --role",
     "serve token list": "--help --json",

@@ -40,6 +40,12 @@ def say(
     click.echo(shown, err=err)
 
 
+def say_piece(text: str, err: bool = False) -> None:
+    """Words as they come, without a line break, shown at once."""
+    click.echo(for_terminal(text, err), nl=False, err=err)
+    (sys.stderr if err else sys.stdout).flush()
+
+
 def for_terminal(text: str, err: bool = False) -> str:
     return _encodable(visible(hide_secrets(text)), err)
 

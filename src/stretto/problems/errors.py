@@ -5,11 +5,11 @@ StrettoError               kind                 exit code
 ├── InvalidInputs          invalid_inputs       2
 ├── InvalidConfig          invalid_config       2
 ├── InvalidUsage           usage                2
+│   └── AlreadyDecided     already_decided      2
 ├── NotFound               not_found            2
 ├── NotReady               not_ready            2
 ├── RefusedToOverwrite     exists               2
 ├── ChangedMeanwhile       changed              2
-├── AlreadyDecided         already_decided      2   an InvalidUsage
 ├── PermissionDenied       permission_denied    4
 ├── PlanNotAccepted        plan_not_accepted    4
 ├── NotTrusted             not_trusted          4
