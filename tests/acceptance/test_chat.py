@@ -179,6 +179,9 @@ def test_a_decision_counts_once_for_what_was_shown(folder: Path) -> None:
 def test_a_turn_goes_on_by_its_chat_alone(folder: Path) -> None:
     chat, _ = asking(folder)
     [turn] = runs(folder)
+    assert turn["status"] == "waiting"
+    report = stretto(folder, "report", turn["run_id"])
+    assert "A person must approve or reject what the chat asks." in report.out
     error = refused(stretto(folder, "resume", turn["run_id"], "--json"), "usage")
     assert chat in error["details"]["hint"]
 

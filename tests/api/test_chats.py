@@ -161,7 +161,9 @@ def test_an_asking_chat_waits_for_a_person_and_goes_on_once_they_approve(
             assert waiting.status == "waiting"
             [awaited] = waiting.awaits
             assert "topic = tea" in awaited.shown
-            assert len(await w.runs()) == 1
+            assert [each.status for each in await w.runs(status="waiting")] == ["waiting"]
+            assert await w.open(waiting.id).status() == "waiting"
+            assert (await w.open(waiting.id).report()).status == "waiting"
             with pytest.raises(stretto.InvalidUsage, match="waits for a person"):
                 await chat.send("Another")
             await chat.approve(awaited.key)

@@ -278,6 +278,9 @@ class Chat:
         try:
             self._is_called_off = False
             prepared = await self._prepare(turn)
+            if turn.status == "waiting":  # from here on it does not, also if this process is killed
+                turn = replace(turn, status="open")
+                await self._keep(turn)
             if self._is_called_off:  # before it had begun
                 return turn_of(await self._last(), (), ())
             self._turn = self._host.open(turn.run_id)
@@ -295,6 +298,9 @@ class Chat:
             for queue in queues:
                 queue.put_nowait(None)
         return await self._conclude(turn)
+
+    async def _keep(self, turn: KeptTurn) -> None:
+        await self._file.use(lambda store: store.change_turn(turn))
 
     def _show_turn(
         self, turn: KeptTurn, prepared: PreparedRun
@@ -356,8 +362,7 @@ class Chat:
             turn = _ended(turn, state, calls) if state.has_ended else replace(
                 turn, status="waiting" if awaits else "open"
             )  # fmt: skip
-            kept = turn
-            await self._file.use(lambda store: store.change_turn(kept))
+            await self._keep(turn)
         warnings = tuple(dict.fromkeys(w for step in state.order for w in step.warnings))
         return turn_of(turn, calls, awaits, warnings)
 

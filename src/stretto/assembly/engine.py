@@ -14,12 +14,14 @@ from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RecordedRun, RunRequest, prepare
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
 from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.statuses import INTERRUPTED
 
 if TYPE_CHECKING:
     from stretto.execution.driver import Listener
     from stretto.execution.history import History
     from stretto.execution.leases import Store
     from stretto.execution.runs import Runs
+    from stretto.lead.chats import KeptTurn
 
 
 class Stoppable(Protocol):
@@ -73,18 +75,30 @@ class Engine:
 
     async def _refuse_turn(self, history: "History") -> None:
         """A turn of a chat goes on by its chat alone, which has its tools and its memory."""
+        state = history.state
+        found = None if state.has_ended else await self._turn(state.run_id, state.plan.name)
+        if found is not None:
+            hint = f"stretto chat --resume {found.chat}"
+            raise InvalidUsage(f"run {state.run_id} is a turn of a chat", hint=hint)
+
+    async def word_of(self, run_id: str, workflow: str, word: str) -> str:
+        """The word of a run that nobody drives. `word`: by its journal, which does not know that a turn of
+        the lead agent asks a person; its chat does."""
+        found = await self._turn(run_id, workflow) if word == INTERRUPTED else None
+        return "waiting" if found is not None and found.status == "waiting" else word
+
+    async def _turn(self, run_id: str, workflow: str) -> "KeptTurn | None":
+        """The turn of the lead agent that this run is."""
         from stretto.lead.turn import CHAT
 
-        state = history.state
-        if state.plan.name != CHAT or state.has_ended:
-            return
+        if workflow != CHAT:
+            return None
         from stretto.lead.chats import ChatFile
 
         file = ChatFile(self.project.settings.home)
-        found = await file.use(lambda store: store.turn_of(state.run_id)) if file.is_there else None
-        if found is not None and found.run_id == state.run_id and found.kind == "lead":
-            hint = f"stretto chat --resume {found.chat}"
-            raise InvalidUsage(f"run {state.run_id} is a turn of a chat", hint=hint)
+        found = await file.use(lambda store: store.turn_of(run_id)) if file.is_there else None
+        is_turn = found is not None and found.run_id == run_id and found.kind == "lead"
+        return found if is_turn else None
 
     def project_of(self, history: "History") -> Project:
         """The project in which a run began: its settings count, wherever one stands."""

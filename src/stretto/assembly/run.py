@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
@@ -151,7 +152,8 @@ class Run:
         if self._is_driven_here and self._state is not None:
             return self._state.status.value
         history = await self._engine.history(self._id)
-        return run_word(history.state, await self._is_driven(), self._engine.now())
+        word = run_word(history.state, await self._is_driven(), self._engine.now())
+        return await self._engine.word_of(self._id, history.state.plan.name, word)
 
     async def report(self, *, wait: bool = True) -> "RunReport":
         """What the run did, once it has ended, was stopped, or waits for a person. `wait`: False for
@@ -169,6 +171,8 @@ class Run:
 
         is_interrupted = not await self._is_driven()
         report = report_of(history.state, is_interrupted=is_interrupted, now=self._engine.now())
+        word = await self._engine.word_of(self._id, report.workflow, report.status)
+        report = replace(report, status=word)
         if any(step.changes for step in report.steps):
             project = self._engine.project_of(history)
             report = await asyncio.to_thread(with_patches, project, report, history)

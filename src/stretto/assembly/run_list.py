@@ -13,6 +13,7 @@ from stretto.schedule.status import run_word
 from stretto.vocabulary.ids import RunId
 
 if TYPE_CHECKING:
+    from stretto.assembly.engine import Engine
     from stretto.execution.runs import Runs
     from stretto.ports.journal import RunRow
     from stretto.schedule.state import RunState
@@ -51,9 +52,10 @@ class RunPage:
 
 
 async def page_of_runs(
-    runs: "Runs", now: float, wanted: RunFilter, limit: int, after: RunId | None = None
+    engine: "Engine", wanted: RunFilter, limit: int, after: RunId | None = None
 ) -> RunPage:
     """Raises InvalidUsage where the run that the page begins after is not known any more."""
+    runs, now = await engine.runs_of(), engine.now()
     if after is not None and not await runs.is_known(after):
         raise InvalidUsage("that place in the list is gone", hint="begin at the newest run again")
     found: list[ListedRun] = []
@@ -64,7 +66,7 @@ async def page_of_runs(
             return RunPage(tuple(found), last)
         seen, last = seen + 1, row.run_id
         if is_candidate(row, wanted) and await began_like(runs, row, wanted):
-            each = await read_run(runs, row, now, wanted)
+            each = await read_run(runs, row, now, wanted, engine)
             found += [each] if each else []
         if wanted.since is not None and row.started_at < wanted.since:
             break  # all that follow began earlier still
@@ -102,9 +104,13 @@ async def began_like(runs: "Runs", row: "RunRow", wanted: RunFilter) -> bool:
 
 
 async def read_run(
-    runs: "Runs", row: "RunRow", now: float, wanted: RunFilter = ALL_RUNS
+    runs: "Runs",
+    row: "RunRow",
+    now: float,
+    wanted: RunFilter = ALL_RUNS,
+    engine: "Engine | None" = None,
 ) -> ListedRun | None:
-    """None: it is not wanted."""
+    """None: it is not wanted. `engine`: knows which turns of chats wait; None: there are no chats."""
     if wanted.statuses and not runs.is_interrupted(row) and row.status not in wanted.statuses:
         return None
     try:
@@ -116,6 +122,8 @@ async def read_run(
     status = row.status
     if runs.is_interrupted(row):
         status = run_word(history.state, is_driven=False, now=now)
+        if engine is not None:
+            status = await engine.word_of(row.run_id, row.workflow, status)
     started = history.started
     if wanted.statuses and status not in wanted.statuses:
         return None

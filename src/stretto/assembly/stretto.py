@@ -329,7 +329,8 @@ class Stretto:
             state = (await runs.history(row.run_id)).state
         except StrettoError:  # one journal that cannot be read must not hide the others
             return "unreadable"
-        return run_word(state, is_driven=False, now=self._engine.now())
+        word = run_word(state, is_driven=False, now=self._engine.now())
+        return await self._engine.word_of(row.run_id, row.workflow, word)
 
     async def task(
         self,

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.assembly.changes import with_patches
@@ -34,6 +35,8 @@ async def page_of(stretto: Surface, run_id: str) -> str:
     state = history.state
     is_interrupted = not state.has_ended and not await run.is_driven()
     report = report_of(state, is_interrupted=is_interrupted, now=stretto.engine.now())
+    word = await stretto.engine.word_of(run_id, report.workflow, report.status)
+    report = replace(report, status=word)
     report = with_patches(stretto.project, report, history)
     html = as_html(report, state.plan, transcripts(state.plan, history.events))
     return stretto.project.redactor.text(html)

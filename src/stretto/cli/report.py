@@ -1,6 +1,7 @@
 """`stretto report`: what a run did."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -59,6 +60,8 @@ async def _report(
             is_interrupted = not history.state.has_ended and not await run.is_driven()
             now = stretto.engine.now()
             report = report_of(history.state, is_interrupted=is_interrupted, now=now)
+            word = await stretto.engine.word_of(run_id, report.workflow, report.status)
+            report = replace(report, status=word)
             report = with_patches(stretto.project, report, history)
             if form == "json" and output is None:
                 print_report_json(report)

@@ -115,7 +115,7 @@ async def _rows(limit: int, wanted: RunFilter) -> tuple[list[ListedRun], int, Se
             is_plain = not wanted.statuses or not runs.is_interrupted(row)
             if len(found) == limit and is_plain:
                 more += not wanted.statuses or row.status in wanted.statuses
-            elif (each := await read_run(runs, row, now, wanted)) is not None:
+            elif (each := await read_run(runs, row, now, wanted, stretto.engine)) is not None:
                 more += len(found) == limit
                 found += [each] if len(found) < limit else []
         return found, more, runs.losses()

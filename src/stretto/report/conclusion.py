@@ -65,7 +65,8 @@ def _standing(report: Report, failed: Sequence[StepReport]) -> Iterator[str]:
     """Why a run has no end yet, or came to an early one."""
     if report.status == RunStatus.WAITING:
         waiting = [step for step in report.steps if step.status == StepStatus.AWAITING_APPROVAL]
-        yield f"A person must approve or reject {_named(waiting)}."
+        # A turn of a chat waits for what its chat asks.
+        yield f"A person must approve or reject {_named(waiting) if waiting else 'what the chat asks'}."
     elif report.status == "overdue":
         yield "A deadline passed before a person decided."
     elif report.status == INTERRUPTED:

@@ -180,11 +180,10 @@ async def list_runs(
     """The runs, newest first. `text`: in the id, the recipe's name or the inputs."""
     for word in status:
         check_status(word)
-    now = service.stretto.engine.now()
+    engine = service.stretto.engine
     found = text.lower() if text else None
-    wanted = RunFilter(tuple(status), workflow, _since(since, now), None, found)
-    runs = await service.stretto.engine.runs_of()
-    page = await page_of_runs(runs, now, wanted, limit, RunId(cursor) if cursor else None)
+    wanted = RunFilter(tuple(status), workflow, _since(since, engine.now()), None, found)
+    page = await page_of_runs(engine, wanted, limit, RunId(cursor) if cursor else None)
     return JsonAnswer(
         {"ok": True, "runs": [run_as_json(each) for each in page.runs], "next": page.next}
     )
