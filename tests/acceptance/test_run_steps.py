@@ -170,6 +170,18 @@ def test_a_command_after_a_writer_that_worked_anew_is_not_reused(tmp_path: Path)
     assert step_of(again, "other")["output"] == step_of(first, "other")["output"]
 
 
+def test_an_approval_does_not_count_for_files_that_were_written_anew(tmp_path: Path) -> None:
+    steps = """\
+  - {id: fix, run: "echo good > code", write_set: [code]}
+  - {id: ship, run: "cat code", posture: read_only, depends_on: fix, gate: human}
+"""
+    first = json.loads(run(tmp_path, steps).out.splitlines()[-1])["run_id"]
+    assert step_of(call(tmp_path, "approve", first, "ship", "--json"), "ship")["output"] == "good"
+    write(tmp_path, "work/r.yaml", f"name: r\nsteps:\n{steps.replace('echo good', 'echo bad')}")
+    again = call(tmp_path, "retry", first, "--recipe", "r.yaml", "--json")
+    assert step_of(again, "ship")["status"] == "awaiting approval", again
+
+
 def test_a_reused_command_is_no_difference_between_two_runs(tmp_path: Path) -> None:
     steps = "".join(f"  - {{id: {id}, run: echo {id}, posture: read_only}}\n" for id in "ab")
     first = json.loads(run(tmp_path, steps).out.splitlines()[-1])["run_id"]

@@ -322,9 +322,14 @@ class Driver:
                 pass  # it is on record already
 
     def _approved_before(self, command: AskApproval) -> Approved | None:
-        """The approval of the same content in the run that this one repeats, if there is one."""
+        """The approval of the same content in the run that this one repeats, if there is one.
+
+        The files count as content: after a writer that worked anew a person is asked again.
+        """
         then = self._reusable.approved.get(command.step)
         if then is None or command.about != "start" or then.key != command.key:
+            return None
+        if self._copies.follows_new_files(command.step):
             return None
         return structs.replace(then, at=self._clock.now())
 

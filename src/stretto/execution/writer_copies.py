@@ -103,7 +103,7 @@ class WriterCopies:
         as that tests pass, is about the files.
         """
         step = self._state.steps[command.step]
-        if command.request.command is not None and self._follows_new_files(step.id):
+        if command.request.command is not None and self.follows_new_files(step.id):
             return False
         if not writes_here(self._state, step):
             return True
@@ -116,7 +116,7 @@ class WriterCopies:
         terms = MergeTerms(planned.write_set, is_merged, key=command.key, reused_from=run_id)
         return await self._port.can_reuse(self._copy(command.attempt), terms)
 
-    def _follows_new_files(self, id: StepId) -> bool:
+    def follows_new_files(self, id: StepId) -> bool:
         """Whether a writer that the step waits for, however far, has worked in this run."""
         return any(
             step.id != id and id in downstream(self._state.plan, step.id)
