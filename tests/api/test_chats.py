@@ -443,6 +443,7 @@ def test_a_draft_that_needs_a_person_waits_and_shows_all_of_itself(
             chat = w.chat(chat_id)
             [awaited] = (await chat.send("Run it")).awaits
             assert recipe.rstrip() in awaited.shown
+            assert draft["diagram"] in awaited.shown
             assert all(each in awaited.shown for each in draft["to_read"])
             assert bool(draft["to_read"]) == (recipe == WIPE)
             assert len(await w.runs()) == 3

@@ -127,6 +127,7 @@ class _WantedRun:
     subject: tuple[str, str]  # the tool, and what names the recipe in the call
     to_read: tuple[str, ...] = ()  # what a person must have read, whatever the chat may do
     text: str = ""  # of a recipe that is kept nowhere else; a person is shown all of it
+    diagram: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +382,7 @@ class _Calls:
             recipe = self._project.recipe_from_text(draft.recipe, "draft.yaml")
             inputs = cast("dict[str, Json]", arguments.inputs)
             subject = ("run_draft", draft.id)
-            wanted = _WantedRun(recipe, inputs, subject, draft.to_read, draft.recipe)
+            wanted = _WantedRun(recipe, inputs, subject, draft.to_read, draft.recipe, draft.diagram)
             return await self._run_allowed(call, wanted)
 
         return await self._keyed("run_draft", arguments, key, work, starts_run=True)
@@ -580,7 +581,7 @@ def _show_run(plan: "Plan", inputs: Mapping[str, Json], wanted: _WantedRun) -> s
     lines += [f"  read this: {each}" for each in wanted.to_read]
     lines += [f"  {name} = {shorten(as_text(value), 400)}" for name, value in inputs.items()]
     if wanted.text:  # nothing is cut off: what is not shown was not allowed
-        return "\n".join([*lines, "", wanted.text.rstrip()])
+        return "\n".join([*lines, "", wanted.text.rstrip(), "", wanted.diagram])
     lines += ["Its steps:"]
     lines += [f"  {step.id} ({step.posture})" for step in plan.steps[:30]]
     return "\n".join(lines)
