@@ -55,6 +55,7 @@ def start(
     template: str,
     script: list[Said] | Callable[[Asked], ServerAnswer],
     module: str = "unittest",
+    ends: int = 0,
 ) -> tuple[dict[str, Any], Callable[..., Told], list[str]]:
     home = {"STRETTO_HOME": str(work.parent / "home"), "HOME": str(work.parent / "user")}
 
@@ -74,7 +75,7 @@ def start(
         step = "approve" if template == "fix-until-green" else "write"
         if report["status"] == "waiting":
             done = call("approve", report["run_id"], step, "--model", "openai:m")
-            assert done.code == 0, done
+            assert done.code == ends, done
             report = json.loads(call("report", report["run_id"], "--format", "json").out)
         prompts = [json.dumps(asked.body) for asked in server.requests]
     return report, call, prompts
@@ -127,3 +128,15 @@ def test_a_review_is_written_behind_the_gate(repository: Path) -> None:
     assert "calc.py" in report["steps"]["facts"]["output"]
     assert sum("Lens: " in prompt for prompt in prompts) >= 3
     assert (repository / "REVIEW.md").read_text() == content
+
+
+def test_a_review_that_was_only_told_of_ends_partial(repository: Path) -> None:
+    found = '{"findings": [], "read": ["calc.py"], "not_read": []}'
+    report, _, _ = start(
+        repository,
+        "review-this-repository",
+        lambda asked: Said(found if "REVIEW.md" not in json.dumps(asked.body) else "Written."),
+        ends=1,
+    )
+    assert report["status"] == "partial", report
+    assert "REVIEW.md was not written" in report["steps"]["written"]["error"]
