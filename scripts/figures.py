@@ -11,6 +11,7 @@ import re
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -33,6 +34,7 @@ class Figures:
     gerunds: tuple[str, ...]  # modules named for an activity
 
 
+@cache
 def figures() -> Figures:
     trees = {_name(path): ast.parse(path.read_text("utf-8")) for path in _files()}
     lengths = sorted(_function_lengths(trees))

@@ -13,6 +13,7 @@ import pytest
 
 from support.background_runs import MODEL
 from support.cli import environment, stretto, talk, write
+from support.warm_interpreter import run_forked
 
 # Clear the screen, write to the clipboard, set the title; C1; turn text around; hide it.
 EVIL = "\x1b[2J\x1b]52;c;ZXZpbA==\x07\x1b]0;owned\x07\x9b31m\x85\u202egnp\u2066\u200b\ufeff\u2028"
@@ -56,12 +57,9 @@ def hostile(tmp_path: Path) -> Path:
 
 def run(folder: Path, words: list[str], trust: str) -> tuple[bytes, bytes]:
     """stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", "stretto", *words],
-        cwd=folder, env=environment(folder.parent, {"STRETTO_TRUST": trust}),
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-    )  # fmt: skip
-    return done.stdout, done.stderr
+    env = environment(folder.parent, {"STRETTO_TRUST": trust})
+    done = run_forked(words, folder, env, b"", 120)
+    return done.out, done.err
 
 
 def check(said: bytes, words: object, never: re.Pattern[str] = HIDDEN) -> None:

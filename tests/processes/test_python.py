@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -138,9 +139,12 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
-def _sources() -> Iterator[tuple[str, ast.Module]]:
-    for file in SOURCE.rglob("*.py"):
-        yield str(file.relative_to(SOURCE)), ast.parse(file.read_text())
+@cache
+def _sources() -> tuple[tuple[str, ast.Module], ...]:
+    return tuple(
+        (str(file.relative_to(SOURCE)), ast.parse(file.read_text()))
+        for file in SOURCE.rglob("*.py")
+    )
 
 
 def test_only_one_place_names_the_interpreter() -> None:
