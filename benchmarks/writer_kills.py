@@ -287,6 +287,7 @@ class Run:
         assert nursery.stdin is not None
         nursery.stdin.write(f"{json.dumps(asked)}\n")
         nursery.stdin.flush()
+        self._pid = 0
         self._pid = int(self._line())
         self._code: int | None = None
 
@@ -307,8 +308,21 @@ class Run:
     def _line(self) -> str:
         assert self._nursery.stdout is not None
         if not select.select([self._nursery.stdout], [], [], PATIENCE_SECONDS)[0]:
-            raise SystemExit(f"a run hangs: {self._out.read_text()}{self._err.read_text()}")
-        return self._nursery.stdout.readline()
+            raise SystemExit(
+                f"a run hangs: {_state(self._pid)}\n{self._out.read_text()}{self._err.read_text()}"
+            )
+        # Byte by byte: a reader that takes more would keep the next line from `select`.
+        fd, line = self._nursery.stdout.fileno(), b""
+        while not line.endswith(b"\n"):
+            line += os.read(fd, 1) or b"1\n"  # the process that forks has ended
+        return line.decode()
+
+
+def _state(pid: int) -> str:
+    """What the kernel says of a process that hangs: is it there, and in which call?"""
+    with suppress(OSError):
+        return "".join(Path(f"/proc/{pid}/{name}").read_text() for name in ("stat", "wchan"))
+    return "it has ended"
 
 
 @contextmanager
