@@ -29,6 +29,11 @@ steps:
     depends_on: [look]
     prompt: Act on {{steps.look.output}}.
 """,
+    "bounded": """\
+name: bounded
+steps:
+  - {id: inner, workflow: gated, timeout: 10m}
+""",
     "brief-gate": """\
 name: brief-gate
 steps:

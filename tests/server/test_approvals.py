@@ -1,8 +1,19 @@
 """People decide over HTTP: what they see, what they may change, and who comes second."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from server.test_runs import started, until
+from stretto.assembly.project import Project
+from stretto.assembly.surface import Surface
+from stretto.execution.history import History
+from stretto.execution.runs import Runs
+from stretto.server.approvals import open_gates
+from stretto.server.service import Service
+from support.cli import environment
 from support.served import Served
 
 
@@ -70,3 +81,52 @@ def test_a_deadline_at_a_gate_does_not_lapse_silently(server: Served) -> None:
     assert "awaited approval" in report["steps"]["ask"]["error"]
     late = client.post(f"/api/runs/{run}/steps/ask/approve")
     assert late.status_code in (409, 422)
+
+
+def test_a_gate_inside_a_workflow_step_shows_the_deadline_of_that_step(server: Served) -> None:
+    client = server.client()
+    run = started(client, "bounded")
+    until(client, run, "waiting")
+    (gate,) = [
+        each for each in client.get("/api/approvals").json()["approvals"] if each["run_id"] == run
+    ]
+    assert gate["step"] == "inner/act"
+    assert gate["deadline"] is not None
+    client.post(f"/api/runs/{run}/cancel")
+
+
+async def read_gates_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many journals were read for the list: at first, again, and after one run had changed."""
+    counted = {"read": 0}
+    read = Runs.history
+
+    async def count(runs: Runs, *words: Any, **options: Any) -> History:
+        counted["read"] += 1
+        return await read(runs, *words, **options)
+
+    gate = {"id": "act", "subagent": "writer", "gate": "human", "prompt": "May I?"}
+    (folder / "script.yaml").write_text("default: Yes.")
+    environ = environment(folder, {"STRETTO_MODEL": f"scripted:{folder / 'script.yaml'}"})
+    async with Surface(lambda place: Project(place or folder, environ)) as opened:
+        runs = [await opened.start({"name": "gated", "steps": [gate]}) for _ in range(4)]
+        for run in runs:
+            while await run.status() != "waiting":
+                await asyncio.sleep(0.01)
+        service = Service(opened, *[None] * 3)  # type: ignore[arg-type]
+        monkeypatch.setattr(Runs, "history", count)
+        found = []
+        for expected in (4, 4, 3):
+            if expected == 3:
+                await runs[0].reject("act")
+            counted["read"] = 0
+            assert len(await open_gates(service)) == expected
+            found.append(counted["read"])
+        return found
+
+
+def test_only_the_journals_that_have_changed_are_read_for_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, again, after = asyncio.run(read_gates_twice(tmp_path, monkeypatch))
+    assert (first, again) == (4, 0)
+    assert after <= 1  # none, where the run has ended by then

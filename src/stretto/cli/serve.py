@@ -73,7 +73,7 @@ def _tell(at: "ServedAt", end: Callable[[], None]) -> None:
 
 
 def _check_installed() -> None:
-    missing = [name for name in ("fastapi", "uvicorn", "sse_starlette") if not find_spec(name)]
+    missing = [name for name in ("fastapi", "uvicorn") if not find_spec(name)]
     if missing:
         hint = "pip install 'stretto[serve]'"
         raise NotReady(f"stretto serve needs {', '.join(missing)}", hint=hint)

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from stretto.events.attempts import RUN_TIMER, RetryTimer, RunTimer, StepTimer
+from stretto.events.attempts import RetryTimer, RunTimer, StepTimer
 from stretto.plan.model import PlannedStep
 from stretto.schedule.state import RecipeState, RunState, StepState
 from stretto.text.short import listed
@@ -57,16 +57,21 @@ def overdue_timers(state: RunState, now: float) -> list[RunTimer | StepTimer]:
 
 def is_overdue(state: RunState, step: StepId, now: float | None) -> bool:
     """Whether a deadline that ends the step has passed while no process drove the run."""
-    late = [] if now is None else overdue_timers(state, now)
-    return any(
-        isinstance(timer, RunTimer) or f"{step}/".startswith(f"{timer.step}/") for timer in late
-    )
+    due_at = deadline_of(state, step)
+    return now is not None and due_at is not None and due_at <= now
 
 
 def deadline_of(state: RunState, step: StepId) -> float | None:
-    """When the time of the step or of the run is up, if that was said: what comes first."""
-    timers = (RUN_TIMER, StepTimer(step))
-    return min((state.timers[each] for each in timers if each in state.timers), default=None)
+    """When the time of the run, of the step or of a workflow step around it is up: what comes first."""
+    return min(
+        (
+            due_at
+            for timer, due_at in state.timers.items()
+            if isinstance(timer, RunTimer)
+            or (isinstance(timer, StepTimer) and f"{step}/".startswith(f"{timer.step}/"))
+        ),
+        default=None,
+    )
 
 
 def why_waiting(state: RunState, step: StepId) -> str:

@@ -1,16 +1,16 @@
 """`/api/approvals`, and what people decide: approve, approve with another prompt, reject."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from stretto.events.attempts import RunTimer, StepTimer
 from stretto.events.model import ApprovalRequested
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.report.gate import gate_as_json, gate_of
 from stretto.report.json_form import iso
-from stretto.schedule.state import RunState, StepState
-from stretto.schedule.status import is_overdue
+from stretto.schedule.state import StepState
+from stretto.schedule.status import deadline_of, is_overdue
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     Approval,
@@ -22,7 +22,7 @@ from stretto.server.bodies import (
     new_router,
 )
 from stretto.server.service import OPERATOR, VIEWER, Asker, Service, TheService
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import loaded
 
 router = new_router("approvals")
@@ -41,16 +41,66 @@ async def list_approvals(service: TheService) -> JsonAnswer:
 
 
 async def open_gates(service: Service) -> list[dict[str, Any]]:
-    runs = await service.stretto.engine.runs_of()
-    found: list[tuple[float, dict[str, Any]]] = []
-    for row in await service.unended():
+    if service.gates is None:
+        service.gates = GateList(service)
+    gates: GateList = service.gates
+    async with service.lock("gates"):
+        return await gates.read()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGate:
+    asked_at: float
+    due_at: float | None
+    shown: dict[str, Any]
+
+
+class GateList:
+    """What awaits a person in all runs. A journal is read again only once it has new events: every
+    page of the console asks for this list at each change."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._cursor: int | None = None
+        self._gates: dict[RunId, list[OpenGate]] = {}  # of the runs that have not ended
+
+    async def read(self) -> list[dict[str, Any]]:
+        engine = self._service.stretto.engine
+        # Asked before the journals are read: what comes meanwhile is told the next time.
+        news = await (await engine.runs_of()).news(self._cursor)
+        known = self._gates if self._cursor is not None and news.is_whole else {}
+        changed = set(news.run_ids)
+        self._gates = {
+            row.run_id: known[row.run_id]
+            if row.run_id in known and row.run_id not in changed
+            else await self._look(row.run_id)
+            for row in await self._service.unended()
+        }
+        self._cursor = news.cursor
+        found = sorted(
+            (gate for gates in self._gates.values() for gate in gates),
+            key=lambda gate: gate.asked_at,
+        )
+        now = engine.now()
+        return [
+            {**gate.shown, "overdue": gate.due_at is not None and gate.due_at <= now}
+            for gate in found
+        ]
+
+    async def _look(self, run_id: RunId) -> list[OpenGate]:
+        runs = await self._service.stretto.engine.runs_of()
         try:
-            history = await runs.history(row.run_id)
+            history = await runs.history(run_id)
         except StrettoError:  # one journal that cannot be read must not hide the others
-            continue
-        for step in history.state.awaiting_approval.values():
-            found.append((_asked_at(history, step.id), gate_in(service, history, step)))
-    return [gate for _, gate in sorted(found, key=lambda each: each[0])]
+            return []
+        return [
+            OpenGate(
+                _asked_at(history, step.id),
+                deadline_of(history.state, step.id),
+                gate_in(self._service, history, step),
+            )
+            for step in history.state.awaiting_approval.values()
+        ]
 
 
 @router.get(
@@ -79,7 +129,7 @@ def gate_in(service: Service, history: History, step: StepState) -> dict[str, An
         **safe,
         "owner": history.started.owner,
         "asked_at": iso(_asked_at(history, step.id)),
-        "deadline": iso(_deadline(state, step.id)),
+        "deadline": iso(deadline_of(state, step.id)),
         "then": _THEN.get(step.planned.on_failure, "the step fails"),
         "overdue": is_overdue(state, step.id, now),
     }
@@ -92,15 +142,6 @@ def _asked_at(history: History, step: StepId) -> float:
         if isinstance(event, ApprovalRequested) and event.step == step
     )
     return next(asked, history.started.at)
-
-
-def _deadline(state: RunState, step: StepId) -> float | None:
-    due = [
-        at
-        for timer, at in state.timers.items()
-        if isinstance(timer, RunTimer) or (isinstance(timer, StepTimer) and timer.step == step)
-    ]
-    return min(due, default=None)
 
 
 _DECIDE = "/api/runs/{run_id}/steps/{step:path}"

@@ -43,6 +43,7 @@ class Service:
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the server is to end
     feeds: dict[str, Any] = field(default_factory=dict)  # a streams.RunFeed for a run's id
     desk: Any = None  # a news.NewsDesk, once somebody reads
+    gates: Any = None  # an approvals.GateList, once somebody asks
     open_streams: int = 0
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
