@@ -505,7 +505,8 @@ _TALKING = [
         libc.syscall(424, libc.syscall(434, int(E['VICTIM']), 0), 9, None, 0)
         """), _victim_hurt),
     Probe("renice", "change the priority of a process outside", "renice -n 19 -p $VICTIM",
-          lambda scene, _: os.getpriority(os.PRIO_PROCESS, scene.victim.pid) > 0),
+          # The victim began with our own priority, which `nice` may have lowered.
+          lambda scene, _: os.getpriority(os.PRIO_PROCESS, scene.victim.pid) > os.nice(0)),
     Probe("terminal", "write to a terminal of the host", "echo ESCAPED > $PTY",
           lambda scene, _: WORD in scene.terminal_says()),
     Probe("terminal-push", "push keystrokes into a terminal (TIOCSTI)", _python("""

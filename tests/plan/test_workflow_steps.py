@@ -177,3 +177,58 @@ def test_warnings_of_the_inner_recipe_are_warnings_of_the_plan():
         inner=unused,
     )
     assert [w.file for w in plan.warnings if w.file == "inner.yaml"] == ["inner.yaml"]
+
+
+_SCHEMA = "{type: object, properties: {title: {type: string}, tags: {type: array, items: {type: string}}}}"
+_GIVES = f"  - {{id: a, run: ls, output: {{schema: {_SCHEMA}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("inner", "reference", "said"),
+    [
+        (f"name: x\nsteps:\n{_GIVES}", "title", None),
+        (f"name: x\nsteps:\n{_GIVES}", "titel", "did you mean 'title'?"),
+        (f"name: x\nsteps:\n{_GIVES}", "title.first", "is text: it has no fields"),
+        (f"name: x\noutput: '{{{{steps.a.output}}}}'\nsteps:\n{_GIVES}", "titel", "has no field"),
+        (f"name: x\noutput: '{{{{steps.a.output.tags}}}}'\nsteps:\n{_GIVES}", "title", "is a list"),
+        (f"name: x\noutput: 'It is {{{{steps.a.output}}}}'\nsteps:\n{_GIVES}", "titel", None),
+        ("name: x\nsteps:\n  - {id: a, subagent: writer, prompt: x}\n", "whatever", None),
+        # Which step gives the output is not known, and so neither are its fields.
+        (f"name: x\nsteps:\n{_GIVES}  - {{id: b, run: ls, when: 'false'}}\n", "titel", None),
+        ("steps:\n  - {id: a, task: Read it.}\n  - {id: b, task: Sum it up.}\n", "b", None),
+        ("steps:\n  - {id: a, task: Read it.}\n  - {id: b, task: Sum it up.}\n", "c", "has no field"),
+        ("name: x\nsteps:\n  - {id: a, workflow: deep}\n", "titel", "did you mean 'title'?"),
+        (
+            "name: x\nsteps:\n  - id: a\n    parallel:\n      - {agent: writer, input: x, output_key: one}\n",
+            "two",
+            "has no field 'two'",
+        ),
+    ],
+)  # fmt: skip
+def test_a_field_of_the_output_of_a_workflow_step_is_checked_where_it_is_known(
+    inner: str, reference: str, said: str | None
+):
+    text = (
+        "name: outer\nsteps:\n  - {id: sub, workflow: used}\n"
+        f"  - {{id: last, subagent: writer, prompt: '{{{{steps.sub.output.{reference}}}}}'}}\n"
+    )
+    problems = found(text, used=inner, deep=f"name: deep\nsteps:\n{_GIVES}")
+    if said is None:
+        assert problems == []
+    else:
+        (problem,) = problems
+        assert problem.code == "RCP205"
+        assert said in f"{problem.message} {problem.hint}"
+
+
+def test_a_budget_and_a_width_of_an_inner_recipe_are_told_to_have_no_effect():
+    inner = "name: x\nbudget: {tokens: 9}\nmax_concurrency: 2\nsteps:\n  - {id: a, run: ls}\n"
+    middle = "name: middle\nsteps:\n  - {id: b, workflow: used}\n"
+    plan = planned(
+        "name: outer\nsteps:\n  - {id: c, workflow: middle}\n", used=inner, middle=middle
+    )
+    told = [each for each in plan.warnings if each.code == "RCP909"]
+    assert [each.message for each in told] == [
+        "the budget of workflow 'x' has no effect here",
+        "the max_concurrency of workflow 'x' has no effect here",
+    ]

@@ -88,6 +88,7 @@ TITLES: dict[str, str] = {
     "RCP906": "empty key that holds nothing back",
     "RCP907": "single braces around a reference",
     "RCP908": "told nothing of the step before",
+    "RCP909": "budget or width of an inner recipe",
     "RUN001": "model that cannot be asked",
     "RUN002": "budget without a price",
     "RUN003": "unknown MCP server",

@@ -77,9 +77,9 @@ def _check(
     recipe: Recipe, catalog: Catalog, limits: Limits, recipes: InnerRecipes
 ) -> Checked | Problems:
     draft = make_draft(recipe, catalog, limits)
+    inner = recipes.of(draft)  # first: references to their outputs are checked below
     for rule in _RULES:
         rule(draft)
-    inner = recipes.of(draft)
     edges = connect(draft)
     check_cycles(draft, edges)
     check_merge_order(draft, edges)

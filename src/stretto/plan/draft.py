@@ -32,6 +32,7 @@ from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.limits import Limits
 
 if TYPE_CHECKING:
+    from stretto.templates.check import KnownStep
     from stretto.templates.expression import Expression
 
 IN_MAP = frozenset({"item", "index"})
@@ -89,6 +90,7 @@ class Draft:
     by_id: dict[StepId, DraftStep] = field(default_factory=dict)
     prompts: dict[AgentId, Template] = field(default_factory=dict)  # of the recipe's own agents
     output: TemplateSite | None = None
+    inner_outputs: "dict[StepId, KnownStep]" = field(default_factory=dict)  # by workflow step
     early: list[TemplateSite] = field(default_factory=list)  # timeouts of the run and of agents
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)

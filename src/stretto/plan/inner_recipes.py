@@ -12,8 +12,9 @@ from stretto.plan.catalog import Catalog
 from stretto.plan.draft import Draft, TemplateSite
 from stretto.plan.edges import Edges, referred_step, stored_names
 from stretto.plan.inputs import Misfit, convert
+from stretto.plan.rules.templates import known_output
 from stretto.problems import Problem
-from stretto.recipe.model import Input, Recipe, RecipeUse, Step
+from stretto.recipe.model import Budget, Input, Recipe, RecipeUse, Step
 from stretto.templates.template import Template
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import StepId
@@ -81,7 +82,9 @@ class InnerRecipes:
             inner = None if draft.has_problem_below(at) else self._inner(draft, at, use.named)
             if inner is not None:
                 _check_given(draft, step, use, inner)
+                _warn_without_effect(draft, step, inner.draft.recipe)
                 found.setdefault(step.id, inner)
+                draft.inner_outputs.setdefault(step.id, known_output(inner.draft))
         _check_size(draft, found)
         return found
 
@@ -163,6 +166,21 @@ def _check_step(draft: Draft, step: Step) -> None:
                 (*step.at, "output", key),
                 f"a workflow step has no '{key}' of its own: its output is that of the recipe",
                 "write it in the step of that recipe that gives the output",
+            )
+
+
+def _warn_without_effect(draft: Draft, step: Step, inner: Recipe) -> None:
+    """A run has one budget and one width, those of the outermost recipe."""
+    for key, is_written in (
+        ("budget", inner.budget != Budget()),
+        ("max_concurrency", inner.max_concurrency is not None),
+    ):
+        if is_written:
+            draft.warning_at(
+                "RCP909",
+                (*step.at, "workflow"),
+                f"the {key} of workflow '{inner.name}' has no effect here",
+                f"that of the outermost recipe counts: write {key}: there",
             )
 
 

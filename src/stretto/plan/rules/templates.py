@@ -11,13 +11,22 @@ from typing import TypeAlias
 from stretto.documents.node import Path
 from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
 from stretto.plan.edges import stored_names
-from stretto.recipe.model import Condition, Delegation, Loop, Map, Parallel, Switch
+from stretto.recipe.model import (
+    Condition,
+    Delegation,
+    Loop,
+    Map,
+    Parallel,
+    RecipeUse,
+    Switch,
+)
 from stretto.templates.check import (
     Known,
     KnownStep,
     check_reference,
     element_schema,
     is_status,
+    schema_at,
     status_fault,
 )
 from stretto.templates.template import Fault, Reference, Template, parse_reference
@@ -168,9 +177,67 @@ def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
             return KnownStep(None, item, True, is_text, has_change)
         case Condition() | Switch():
             return KnownStep(None, schema, False, is_text, has_change, is_condition=True)
+        case RecipeUse():
+            return draft.inner_outputs.get(step.id, KnownStep())
         case _:
             pass
     return KnownStep(None, schema, False, is_text, has_change)
+
+
+def known_output(draft: Draft) -> KnownStep:
+    """What is known of the output of a whole recipe, for the recipes that use it as a step."""
+    stored = stored_names(draft)
+    known = _known_names(draft, stored)
+    if draft.output is not None:
+        written = draft.output.parsed.parts if isinstance(draft.output.parsed, Template) else ()
+        parts = [each for each in written if isinstance(each, Reference) or each.strip()]
+        alone = parts[0] if len(parts) == 1 else None
+        return _known_value(alone, known) if isinstance(alone, Reference) else KnownStep()
+    if draft.recipe.dialect.name == "structural":
+        fields = {str(id): _as_field(known.steps[id]) for id in draft.step_ids()}
+        return KnownStep(schema={"properties": fields, "additionalProperties": False})
+    may_skip = any(
+        each.step.when is not None or isinstance(each.step.work, Condition | Switch)
+        for each in draft.steps
+    )
+    if may_skip or not draft.steps:
+        return KnownStep()  # the last step that ran gives the output, and nobody knows which
+    return _as_output(known.steps[draft.steps[-1].step.id])
+
+
+def _known_value(reference: Reference, known: Known) -> KnownStep:
+    path = reference.path
+    is_stored = path[0] in known.stored
+    if not is_stored and (path[0] != "steps" or path[2:3] != ("output",)):
+        return KnownStep()
+    step = known.steps.get(known.stored[str(path[0])] if is_stored else str(path[1]), KnownStep())
+    fields = path[1 if is_stored else 3 :]
+    if not fields:
+        return _as_output(step)
+    if step.is_text or step.is_list or step.output_keys is not None:
+        return KnownStep()
+    below = schema_at(step.schema, fields)
+    return KnownStep(schema=below if isinstance(below, Mapping) and _is_whole(below) else None)
+
+
+def _as_output(step: KnownStep) -> KnownStep:
+    """The same value as the output of a workflow step, which has no branches and no copy."""
+    if step.output_keys is not None:
+        fields = dict.fromkeys(step.output_keys, True)
+        return KnownStep(schema={"properties": fields, "additionalProperties": False})
+    return KnownStep(None, step.schema, step.is_list, step.is_text)
+
+
+def _as_field(step: KnownStep) -> object:
+    schema = _as_output(step).schema
+    is_known = schema is not None and _is_whole(schema) and not step.is_text
+    items = schema if is_known else True
+    return {"type": "array", "items": items} if step.is_list and not step.is_text else items
+
+
+def _is_whole(schema: Mapping[str, object]) -> bool:
+    """Whether it means the same wherever it stands. Its $refs start at the root of what it was in."""
+    return "$ref" not in json.dumps(schema, default=str)
 
 
 def _schema_of(draft: Draft, id: AgentId) -> Mapping[str, Json] | None:
