@@ -93,6 +93,65 @@ def test_a_task_and_a_batch_are_runs_of_their_own_and_one_failure_loses_no_other
     run(work)
 
 
+BESIDE = """
+default: {reply: an answer, delay: 0.4s}
+replies:
+  turn-1:
+    calls:
+      - - {tool: task, arguments: {agent: %(first)s, prompt: one, description: d1}}
+        - {tool: task, arguments: {agent: researcher, prompt: two}}
+        - {tool: task, arguments: {agent: nobody, prompt: three}}
+        - {tool: task, arguments: {agent: researcher, prompt: four}}
+    reply: Done.
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "budget", "is_beside"),
+    [
+        ("researcher", None, True),
+        ("default", None, False),
+        ("researcher", {"tokens": 90_000}, False),
+    ],
+)
+def test_tasks_of_one_reply_run_side_by_side_and_are_told_in_the_order_of_the_calls(
+    open_stretto: Open, first: str, budget: dict[str, float] | None, is_beside: bool
+) -> None:
+    async def work() -> None:
+        async with open_stretto(BESIDE % {"first": first}) as w:
+            turn = await w.chat(budget=budget).send("Do it")
+            assert [each.arguments["prompt"] for each in turn.calls] == [
+                "one",
+                "two",
+                "three",
+                "four",
+            ]
+            assert [each.ok for each in turn.calls] == [True, True, False, True]
+            ended = [await w.open(each.run_id).report() for each in turn.calls if each.ok]
+            one, two, four = (each.steps[0] for each in ended)
+            assert ((two.started_at or 0.0) < (one.ended_at or 0.0)) == is_beside
+            assert ((four.started_at or 0.0) < (two.ended_at or 0.0)) == (budget is None)
+
+    run(work)
+
+
+def test_no_more_tasks_run_at_once_than_steps_of_a_recipe(
+    open_stretto: Open, project: Path
+) -> None:
+    (project / "stretto.yaml").write_text("subagents: {max_concurrency: 2}", encoding="utf-8")
+    script = (BESIDE % {"first": "researcher"}).replace("nobody", "researcher")
+
+    async def work() -> None:
+        async with open_stretto(script) as w:
+            turn = await w.chat().send("Do it")
+            steps = [(await w.open(each).report()).steps[0] for each in turn.run_ids]
+            times = [(step.started_at or 0.0, step.ended_at or 0.0) for step in steps]
+            most = max(sum(a <= at < b for a, b in times) for at, _ in times)
+            assert (len(times), most) == (4, 2)
+
+    run(work)
+
+
 def test_the_lead_agent_cannot_be_given_a_task(open_stretto: Open) -> None:
     script = calling("{tool: task, arguments: {agent: lead, prompt: one}}")
 

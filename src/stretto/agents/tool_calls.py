@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import groupby
 from json import dumps
 
 from stretto.agents.phase import telling_phase
@@ -50,14 +51,15 @@ class ToolCaller:
         self._made = 0
 
     async def carry_out(self, calls: Sequence[RequestedCall]) -> list[CallOutcome]:
-        """In the model's order; side by side when none of them changes anything."""
-        if len(calls) > 1 and all(self._is_harmless(call) for call in calls):
-            outcomes: list[CallOutcome] = []
-            for first in range(0, len(calls), _MOST_CALLS_AT_ONCE):
-                some = calls[first : first + _MOST_CALLS_AT_ONCE]
-                outcomes += await asyncio.gather(*map(self._carry_out_one, some))
-            return outcomes
-        return [await self._carry_out_one(call) for call in calls]
+        """In the model's order; side by side those that do not get in each other's way."""
+        outcomes: list[CallOutcome] = []
+        for runs_beside, group in groupby(calls, self._runs_beside):
+            at_once = _MOST_CALLS_AT_ONCE if runs_beside else 1
+            some = list(group)
+            for first in range(0, len(some), at_once):
+                batch = some[first : first + at_once]
+                outcomes += await asyncio.gather(*map(self._carry_out_one, batch))
+        return outcomes
 
     def refuse(self, calls: Sequence[RequestedCall], why: str) -> None:
         for call in calls:
@@ -112,10 +114,12 @@ class ToolCaller:
             return ToolOutcome(f"{said}, which no tool is given; write its name instead", "refused")
         return None
 
-    def _is_harmless(self, call: RequestedCall) -> bool:
+    def _runs_beside(self, call: RequestedCall) -> bool:
         tool = self._tools.get(call.tool)
         if tool is None:
             return True
+        if tool.spec.runs_beside is not None:
+            return tool.spec.runs_beside(call.arguments or {})
         return tool.spec.recovery == "idempotent" and not tool.spec.changes_files
 
     def _number(self) -> int:

@@ -130,6 +130,10 @@ class Chat:
         """What overrides the model of every agent; None: nothing does."""
         return self._kept.model
 
+    @property
+    def counts_agents(self) -> bool:
+        return self._kept.budget.agents is not None
+
     async def send(self, text: str) -> ChatTurn:
         """Say something, and return when it is answered, or waits for a person.
 

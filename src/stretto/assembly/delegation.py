@@ -22,6 +22,7 @@ from pydantic import Field
 from stretto.adapters.tools.arguments import Arguments, InvalidArguments, check, standard_schema
 from stretto.adapters.tools.outcomes import encodable
 from stretto.assembly.drafts import DraftedRecipe, draft_request, drafted, prepare_draft
+from stretto.assembly.json_forms import posture_of
 from stretto.assembly.recipe_files import origins_of
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.assembly.saved_workflows import SavedWorkflows
@@ -164,6 +165,9 @@ class TurnUnderWay(Protocol):
     @property
     def model(self) -> str | None: ...
 
+    @property
+    def counts_agents(self) -> bool: ...
+
     def show(self, prepared: PreparedRun) -> "AbstractContextManager[Listener]": ...
 
     async def agents_left(self) -> int | None: ...
@@ -188,7 +192,14 @@ class LeadTools:
         work = _Calls(self, request)
         agents = self._agents()
         made: list[Tool] = [
-            _tool("task", f"{_TASK}\n\nAgents:\n{agents}", TaskArguments, work.task, "keyed"),
+            _tool(
+                "task",
+                f"{_TASK}\n\nAgents:\n{agents}",
+                TaskArguments,
+                work.task,
+                "keyed",
+                None if request.allowance or self._chat.counts_agents else self._runs_beside,
+            ),
             _tool("task_batch", f"{_BATCH}", BatchArguments, work.task_batch, "keyed"),
             _tool("run_workflow", _WORKFLOW, WorkflowArguments, work.run_workflow, "keyed"),
             _tool("save_workflow", _SAVE, SaveArguments, work.save_workflow, "keyed"),
@@ -204,6 +215,12 @@ class LeadTools:
         lines = [f"- {name}: {shorten(known[name].role, 160)}" for name in names[:_MOST_AGENTS]]
         more = len(names) - _MOST_AGENTS
         return "\n".join([*lines, f"- and {more} more"] if more > 0 else lines)
+
+    def _runs_beside(self, arguments: Mapping[str, Json]) -> bool:
+        """A task that only reads disturbs no other. One after another in a chat with a budget, so that
+        each may spend all that is left."""
+        agent = self._engine.project.catalog().agents.get(str(arguments.get("agent")))
+        return agent is None or posture_of(agent) == "read_only"
 
     async def begin(self, key: str, tool: str, arguments: Arguments, run_id: RunId) -> KeptCall:
         """The call under that key: the one that an interrupted attempt has begun, or a new one."""
@@ -308,6 +325,7 @@ class _Calls:
         self._host = delegation._host
         self._project = delegation._engine.project
         self._request = request
+        self._width = asyncio.Semaphore(self._project.settings.max_concurrency)
 
     async def task(self, arguments: TaskArguments, key: str) -> ToolOutcome:
         async def work(call: KeptCall) -> _Done:
@@ -315,7 +333,8 @@ class _Calls:
             if not arguments.prompt.strip():
                 raise InvalidUsage("the prompt is empty", hint="say all that the agent must know")
             given: dict[str, Json] = {"prompt": arguments.prompt}
-            report = await self._run(call, RunRequest(task_recipe(arguments.agent), given))
+            async with self._width:  # as many at once as steps of one recipe
+                report = await self._run(call, RunRequest(task_recipe(arguments.agent), given))
             return _done(report, _task_result(report))
 
         return await self._keyed("task", arguments, key, work, starts_run=True)
@@ -511,8 +530,10 @@ def _tool(
     model: type[ArgumentsT],
     work: Callable[[ArgumentsT, str], Awaitable[ToolOutcome]],
     recovery: Any,
+    runs_beside: Callable[[Mapping[str, Json]], bool] | None = None,
 ) -> Tool:
-    spec = ToolSpec(name, description, standard_schema(model), recovery=recovery)
+    schema = standard_schema(model)
+    spec = ToolSpec(name, description, schema, recovery=recovery, runs_beside=runs_beside)
     return _DelegatingTool(spec, model, work)
 
 

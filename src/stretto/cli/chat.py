@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,7 @@ from stretto.cli import streams
 from stretto.cli.chat_view import ChatView
 from stretto.cli.foreground import FAILED, INTERRUPTED, WAITING, OpenStretto, open_progress
 from stretto.cli.options import json_option, model_option, permission_option
+from stretto.cli.progress.lines import Lines
 from stretto.cli.result import ResultOptions
 from stretto.cli.terminal import columns, print_json, say
 from stretto.lead.turn import (
@@ -30,6 +32,10 @@ from stretto.plan.inputs import missing
 from stretto.problems.errors import InvalidInputs, InvalidUsage, NotFound, StrettoError
 from stretto.problems.render import error_as_text
 from stretto.text.short import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from stretto.execution.driver import Listener
+    from stretto.plan.model import Plan
 
 _CODES = {"complete": 0, "waiting": WAITING, "open": INTERRUPTED}
 # Slash commands that are commands of their own, with the words that they stand for.
@@ -158,13 +164,27 @@ class _Session:
         shown = ResultOptions(result.as_json, result.is_quiet, is_streamed=False)
         self._chat: Chat = stretto.open_chat(
             options,
-            lambda plan: open_progress(plan, shown, stretto.engine.now),
+            lambda plan: self._show_run(plan, shown),
             self._view,
         )
         self._view.chat = self._chat
         self._runner = asyncio.Runner()
         self._signals = _Signals()
+        self._is_drawn = False  # a run of the turn is shown
         self._has_turns = options.resume is not None
+
+    @contextmanager
+    def _show_run(self, plan: "Plan", shown: ResultOptions) -> "Iterator[Listener]":
+        """A live view has the screen for itself: runs beside it are told in lines."""
+        if self._is_drawn and not (shown.is_quiet or shown.as_json):
+            yield Lines(plan)
+            return
+        self._is_drawn = True
+        try:
+            with open_progress(plan, shown, self._stretto.engine.now) as listener:
+                yield listener
+        finally:
+            self._is_drawn = False
 
     def __enter__(self) -> "_Session":
         self._runner.__enter__()

@@ -4,7 +4,7 @@ What a tool may touch is decided when it is made for one attempt (Reach); a call
 more is refused there, whatever the model says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ class ToolSpec(Struct, frozen=True):
     recovery: ToolRecovery = "idempotent"
     needs_network: bool = False
     fault: str = ""  # why it cannot be used at all; a call of it only says so
+    # Whether a call with these arguments may be made while others are; None: if it changes nothing.
+    runs_beside: Callable[[Mapping[str, Json]], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
