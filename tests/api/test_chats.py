@@ -94,7 +94,7 @@ def test_a_task_and_a_batch_are_runs_of_their_own_and_one_failure_loses_no_other
 
 
 BESIDE = """
-default: {reply: an answer, delay: 0.4s}
+default: {reply: an answer, delay: 0.8s}
 replies:
   turn-1:
     calls:
