@@ -47,7 +47,7 @@ from stretto.recipe.model import Budget, Recipe
 from stretto.report.model import Report
 from stretto.templates.render import as_text
 from stretto.text.short import did_you_mean, listed, shorten
-from stretto.vocabulary.ids import LEAD, RunId
+from stretto.vocabulary.ids import LEAD, AgentId, RunId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
 
@@ -219,7 +219,7 @@ class LeadTools:
     def _runs_beside(self, arguments: Mapping[str, Json]) -> bool:
         """A task that only reads disturbs no other. One after another in a chat with a budget, so that
         each may spend all that is left."""
-        agent = self._engine.project.catalog().agents.get(str(arguments.get("agent")))
+        agent = self._engine.project.catalog().agents.get(AgentId(str(arguments.get("agent"))))
         return agent is None or posture_of(agent) == "read_only"
 
     async def begin(self, key: str, tool: str, arguments: Arguments, run_id: RunId) -> KeptCall:
