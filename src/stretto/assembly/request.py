@@ -100,31 +100,36 @@ async def prepare(
     """
     if recorded is not None and request.is_resumed:
         return await _resumed(request, project, ports, recorded.history)
+    # In one thread and at one go: each way to a thread and back waits for all that the loop does.
+    start, notices = await asyncio.to_thread(_begun, request, project, ports, recorded)
+    chosen = await ports.choose(project, start.plan, start.model, request.is_delegated)
+    notices = (*notices, *chosen.notes)
+    return PreparedRun(project, start.plan, start, chosen, "auto", notices, request.accepted)
+
+
+def _begun(
+    request: RunRequest, project: Project, ports: Ports, recorded: RecordedRun | None
+) -> tuple[Start, tuple[str, ...]]:
     if recorded is None:
-        plan, notices = await asyncio.to_thread(project.open_plan, request.recipe)
+        plan, notices = project.open_plan(request.recipe)
         given: Mapping[str, Json] = request.inputs
         model = project.model(request.model)
     else:
-        plan, notices = await _plan_again(request, project, recorded)
+        plan, notices = _plan_again(request, project, recorded)
         given = _inputs_again(request, plan, recorded)
         earlier = None if recorded.doubt else recorded.history.started.model
         model = project.model(request.model) or earlier
     if request.recipe is not None and not request.is_folder_asked:
-        await asyncio.to_thread(project.check_namesakes, plan)
+        project.check_namesakes(plan)
     inputs = project.inputs(plan, given)
     workspace = _workspace(ports, recorded)
-    plan = await asyncio.to_thread(project.bind, plan, inputs, workspace)
-    plan = await asyncio.to_thread(_permitted, plan, request, project, model, workspace)
-    now = ports.open_clock().now
-    plan, more = await asyncio.to_thread(equip_plan, plan, inputs, project.settings, now)
-    notices = (*notices, *more)
+    plan = project.bind(plan, inputs, workspace)
+    plan = _permitted(plan, request, project, model, workspace)
+    plan, more = equip_plan(plan, inputs, project.settings, ports.open_clock().now)
     start = _as_asked(project.start(plan, inputs, model), request, workspace)
     if recorded is not None:
         start = _run_again(start, request, plan, recorded)
-    chosen = await ports.choose(project, plan, model, request.is_delegated)
-    return PreparedRun(
-        project, plan, start, chosen, "auto", (*notices, *chosen.notes), request.accepted
-    )
+    return start, (*notices, *more)
 
 
 def _permitted(
@@ -160,12 +165,12 @@ async def _resumed(
     return PreparedRun(project, plan, beginning, chosen, permission, chosen.notes, request.accepted)
 
 
-async def _plan_again(
+def _plan_again(
     request: RunRequest, project: Project, recorded: RecordedRun
 ) -> "tuple[Plan, tuple[str, ...]]":
     notices = (recorded.doubt,) if recorded.doubt else ()
     if request.recipe is not None:
-        plan, more = await asyncio.to_thread(project.open_plan, request.recipe)
+        plan, more = project.open_plan(request.recipe)
         notices = (*notices, *more)
     else:
         project.check_trust(recorded.history)

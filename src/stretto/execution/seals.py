@@ -11,10 +11,11 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from typing import TypeAlias, TypeVar
 
-from msgspec import structs, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from stretto.events.model import Approved, Rejected, RunStarted, TimerFired
 from stretto.plan.model import briefs
@@ -204,12 +205,17 @@ def describe_decision(decided: DecisionEvent) -> str:
 
 def _written(event: RunStarted | DecisionEvent, *besides: str) -> dict[str, object]:
     # A field at its default is left out: seals hold when a later Stretto adds another field.
+    written = ((name, getattr(event, name), default) for name, default in _fields(type(event)))
+    left_out = ("at", "seal", *besides)
     return {
-        field.name: getattr(event, field.name)
-        for field in structs.fields(event)
-        if field.name not in ("at", "seal", *besides)
-        and getattr(event, field.name) != field.default
+        name: value for name, value, default in written if name not in left_out and value != default
     }
+
+
+@cache
+def _fields(kind: type[Struct]) -> tuple[tuple[str, object], ...]:
+    # Once for a kind: to look at them takes longer than to seal a run.
+    return tuple((field.name, field.default) for field in structs.fields(kind))
 
 
 def _refusal(

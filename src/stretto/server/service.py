@@ -117,12 +117,14 @@ class Service:
         return self.stretto.open(run_id)
 
 
-def _service(request: Request) -> Service:
+# These are coroutines because FastAPI takes a plain function to a thread, which costs a request more
+# than all that they do.
+async def _service(request: Request) -> Service:
     found: Service = request.app.state.service
     return found
 
 
-def _identity(request: Request) -> Identity:
+async def _identity(request: Request) -> Identity:
     # Below an open path (`/hooks/`) nobody is identified, and there is no other route for strangers.
     found: Identity | None = getattr(request.state, "identity", None)
     if found is None:
@@ -130,7 +132,7 @@ def _identity(request: Request) -> Identity:
     return found
 
 
-def _with_workflows(service: "TheService") -> None:
+async def _with_workflows(service: "TheService") -> None:
     if not service.stretto.project.settings.are_workflows_served:
         hint = "workflows.enabled: true in stretto.yaml turns them on"
         raise NotFound("workflows are turned off here", hint=hint)
@@ -146,7 +148,7 @@ class _Needs:
     def __init__(self, role: AccessRole) -> None:
         self.role = role
 
-    def __call__(self, asker: Asker) -> None:
+    async def __call__(self, asker: Asker) -> None:
         require_role(asker, self.role)
 
 
