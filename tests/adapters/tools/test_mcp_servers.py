@@ -299,7 +299,10 @@ def test_a_start_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> None
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
-        assert not is_running(int((tmp_path / "pid").read_text()))
+        # On a busy machine a killed process is there for a moment more; left alone, for a minute.
+        async with asyncio.timeout(30):
+            while is_running(int((tmp_path / "pid").read_text())):
+                await asyncio.sleep(0.02)
 
     serving(work, script(code))
 
