@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sqlite3
 import sys
@@ -345,3 +346,30 @@ def test_a_file_outside_the_workspace_is_read_only_where_a_person_named_it(tmp_p
     assert check(work, "data:link.json#a == 1", by_person=False).cannot_run
     (work / ".env").write_text("KEY=1")
     assert check(work, "data:.env#value contains 'KEY'", by_person=False).cannot_run
+    assert check(work, "data:.env#value contains 'KEY'").is_met
+
+
+def test_a_link_that_a_step_may_have_planted_leads_no_verifier_out(tmp_path: Path) -> None:
+    work = work_in(tmp_path)
+    (tmp_path / "outside.json").write_text('{"a": "hidden"}')
+    (tmp_path / "folder").symlink_to(work)  # the project's own folder may be reached by a link
+    (work / ".env").write_text("KEY=hidden")
+    (work / "data.json").symlink_to(tmp_path / "outside.json")
+    (work / "up").symlink_to(tmp_path)
+    (work / "keys.txt").symlink_to(".env")
+    (work / "new.json").symlink_to("real.json")
+    (work / "real.json").write_text('{"a": 1}')
+    for planted in ("data.json#a == 1", "up/outside.json#a == 1", "keys.txt#data == 1"):
+        found = check(work, f"data:{planted}")
+        assert found.cannot_run, planted
+        assert "by a link" in found.evidence
+        assert "hidden" not in found.evidence
+    assert check(work, "data:new.json#a == 1").is_met
+    assert check(tmp_path / "folder", "data:real.json#a == 1").is_met
+
+
+def test_a_pipe_in_the_place_of_a_database_is_not_met_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "shop.db")
+    found = check(tmp_path, "data:shop.db#SELECT 1", seconds=5)
+    assert not found.is_met
+    assert "not a regular file" in found.evidence

@@ -24,7 +24,7 @@ from stretto.assembly.commands import SANDBOX_OFF, place_problems
 from stretto.assembly.subagents import tool_settings
 from stretto.documents.document import read_bytes
 from stretto.documents.node import plain
-from stretto.documents.regular_file import read_regular
+from stretto.documents.regular_file import read_regular, read_start
 from stretto.events.attempts import AttemptId
 from stretto.goals.evidence import (
     CheckResult,
@@ -262,14 +262,19 @@ class Checks:
         return await asyncio.to_thread(decide_data, expression, values, self._hide)
 
     def _place(self, written: str) -> Path:
+        """The file that is read. A person may name one anywhere, but a link in the workspace may be a
+        step's: it is followed only to where a model may point as well."""
         root = self._project.settings.project.resolve()
-        place = (root / Path(written).expanduser()).resolve()
-        if self._is_asked_by_person:
+        named = Path(os.path.normpath(root / Path(written).expanduser()))
+        place = named.resolve()
+        is_named = place == named or not named.is_relative_to(root)
+        if self._is_asked_by_person and is_named:
             return place
+        by = "" if is_named else " by a link"
         if not place.is_relative_to(root):
-            raise CannotVerify(f"{written} is outside the workspace, and no person named it")
+            raise CannotVerify(f"{written} leads out of the workspace{by}, and no person named it")
         if is_secret(place.relative_to(root).parts):
-            raise CannotVerify(f"{written} holds keys by its name, and no person named it")
+            raise CannotVerify(f"{written} leads to a file of keys{by}, and no person named it")
         return place
 
     async def _fetch(self, address: str, seconds: float) -> "Page":
@@ -421,9 +426,8 @@ def _page_values(page: "Page") -> dict[str, Json]:
 
 def _query(place: Path, sql: str, seconds: float) -> dict[str, Json]:
     """The rows of a query, by a connection that can do nothing but read."""
-    with place.open("rb") as file:
-        if file.read(len(_SQLITE)) != _SQLITE:
-            raise ValueError(f"{place.name} is no SQLite database")
+    if read_start(place, len(_SQLITE)) != _SQLITE:
+        raise ValueError(f"{place.name} is no SQLite database")
     steps = [int(seconds * 1000)]  # the handler is called once in so many instructions
 
     def is_over() -> bool:
