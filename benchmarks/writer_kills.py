@@ -2,8 +2,8 @@
 
     python benchmarks/writer_kills.py [--kills 500] [--files 3000] [--seed N] [--quick] [--src DIR] [--folder DIR]
 
-Each trial runs a recipe with one isolated writer over a repository or a plain folder, with slow file
-operations, and sends -9, HUP, TERM or INT at a random moment between the writer's first tool call and
+Each trial has one isolated writer over a repository or a plain folder: an agent with tools, another
+program's agent, a command, or an agent inside a workflow step. File operations are slow. It sends -9, HUP, TERM or INT at a random moment between the writer's first tool call and
 the end of the run. Then `stretto resume`, which is killed too, sometimes; then `stretto resume` to its end,
 and the workspace is compared, byte for byte:
 
@@ -50,14 +50,20 @@ SRC = Path(__file__).parents[1] / "src"
 EDITED = tuple(f"d{number}/f{number}.txt" for number in (3, 4, 5))
 REMOVED = tuple(f"d{number}/f{number}.txt" for number in (6, 7))
 
-RECIPE = """
-name: kills
+AGENTS = """
 agents:
   tools: {{prompt: Write., tools: [Write, Read]}}
   program: {{prompt: Write., model: "cli:sh {program}"}}
-steps:
-  - {{id: a, agent: {agent}, prompt: go, posture: writer, recovery: {recovery}}}
 """
+WRITER = "{{id: a, agent: {agent}, prompt: go, posture: writer, recovery: {recovery}}}"
+RECIPES = {
+    "tools": f"name: kills{AGENTS}steps: [{WRITER}]",
+    "program": f"name: kills{AGENTS}steps: [{WRITER}]",
+    "inner": "name: kills\nsteps: [{{id: o, workflow: inner.yaml}}]",
+    "command": "name: kills\n"
+    "steps: [{{id: a, run: {commands}, posture: writer, recovery: {recovery}}}]",
+}
+INNER = f"name: inner{AGENTS}steps: [{WRITER}]".replace("{agent}", "tools")
 PROGRAM = """
 set -e
 touch {called}
@@ -71,14 +77,22 @@ class Kind:
     """What is tried: on what, by whom, and what happens to an attempt that was cut off."""
 
     folder: Literal["repository", "plain folder"]
-    agent: Literal["tools", "program"]
+    agent: Literal["tools", "program", "command", "inner"]
     recovery: Literal["rerun", "ask"]
+
+    @property
+    def step(self) -> str:
+        return "o/a" if self.agent == "inner" else "a"
+
+    @property
+    def may_remove(self) -> bool:
+        return self.agent in ("program", "command")
 
 
 KINDS = tuple(
     Kind(folder, agent, recovery)
     for folder in ("repository", "plain folder")
-    for agent in ("tools", "program")
+    for agent in ("tools", "program", "command", "inner")
     for recovery in ("rerun", "rerun", "rerun", "ask")
 )
 
@@ -136,13 +150,23 @@ def _commit_words() -> tuple[str, ...]:
     return ("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "all")
 
 
-def change_of(agent: str) -> dict[str, bytes | None]:
-    """What the writer shall do; None: it removes the file, which only a program can."""
+def change_of(*, may_remove: bool) -> dict[str, bytes | None]:
+    """What the writer shall do; None: it removes the file, which no tool can."""
     change: dict[str, bytes | None] = dict.fromkeys(EDITED, b"changed\n")
     change |= {"new/one.txt": b"one\n", "new/deep/two.txt": b"two\n"}
-    if agent == "program":
+    if may_remove:
         change |= dict.fromkeys(REMOVED)
     return change
+
+
+def change_commands() -> str:
+    lines = [f"mkdir -p new/deep; rm {' '.join(REMOVED)}"]
+    lines += [
+        f"printf '%s\\n' {content.decode().strip()} > {path}"
+        for path, content in change_of(may_remove=True).items()
+        if content is not None
+    ]
+    return "\n".join(lines)
 
 
 def changed(tree: Tree, change: dict[str, bytes | None]) -> Tree:
@@ -177,7 +201,7 @@ class Writer:
     def __call__(self, asked: Asked) -> ServerAnswer:
         calls = [
             ToolCall("Write", {"file_path": path, "content": (content or b"").decode()})
-            for path, content in change_of("tools").items()
+            for path, content in change_of(may_remove=False).items()
         ]
         made = sum(message["role"] == "tool" for message in asked.messages)
         if made:
@@ -221,19 +245,28 @@ class Bench:
         self.writer.called.clear()
         self.called.unlink(missing_ok=True)
         recipe = self.folder / "kills.yaml"
-        recipe.write_text(
-            RECIPE.format(
-                program=self.folder / "program.sh", agent=kind.agent, recovery=kind.recovery
-            )
-        )
-        model = ("--model", "openai:m") if kind.agent == "tools" else ()
+        words = {
+            "program": self.folder / "program.sh",
+            "commands": json.dumps(change_commands()),
+            "agent": kind.agent,
+            "recovery": kind.recovery,
+        }
+        recipe.write_text(RECIPES[kind.agent].format(**words))
+        (self.folder / "inner.yaml").write_text(INNER.format(**words))
+        model = ("--model", "openai:m") if kind.agent in ("tools", "inner") else ()
         run = self.start(kind, "run", str(recipe), *model)
         until = time.monotonic() + PATIENCE_SECONDS
-        while not (self.writer.called.is_set() or self.called.exists()):
+        while not self.has_begun(kind):
             if run.has_ended() or time.monotonic() > until:
                 raise SystemExit(f"a run that nobody killed did not work: {run.wait()}")
             time.sleep(0.002)
         return run
+
+    def has_begun(self, kind: Kind) -> bool:
+        """Whether the writer has made its first call. What a command does is seen in its copy alone."""
+        if kind.agent == "command":
+            return any((self.home / "workspaces").glob("*/*/copy-*/**/new"))
+        return self.writer.called.is_set() or self.called.exists()
 
     def events(self) -> list[dict[str, Any]]:
         with closing(sqlite3.connect(self.home / "runs.db")) as db:
@@ -262,13 +295,7 @@ def bench(
                 is_repository = kind.folder == "repository"
                 tree = make_workspace(made.workspace(kind), files, is_repository)
                 made.trees[kind.folder] = tree
-        lines = [f"mkdir -p new/deep; rm {' '.join(REMOVED)}"]
-        lines += [
-            f"printf '%s\\n' {content.decode().strip()} > {path}"
-            for path, content in change_of("program").items()
-            if content is not None
-        ]
-        program = PROGRAM.format(called=made.called, commands="\n".join(lines))
+        program = PROGRAM.format(called=made.called, commands=change_commands())
         (folder / "program.sh").write_text(program)
         yield made
 
@@ -461,7 +488,7 @@ def attempt(at: Bench, kind: Kind, figures: Figures) -> bool:
 
 
 def judge(at: Bench, kind: Kind, report: dict[str, Any], figures: Figures) -> None:
-    old, change = at.trees[kind.folder], change_of(kind.agent)
+    old, change = at.trees[kind.folder], change_of(may_remove=kind.may_remove)
     new, found = changed(old, change), tree_of(at.workspace(kind))
     lost = [path for path in old if path not in change and found.get(path) != old[path]]
     figures.lost += len(lost)
@@ -475,7 +502,7 @@ def judge(at: Bench, kind: Kind, report: dict[str, Any], figures: Figures) -> No
         {path: old.get(path) for path in change},
     ):
         figures.mixed += 1
-    step = report.get("steps", {}).get("a", {})
+    step = report.get("steps", {}).get(kind.step, {})
     says = step.get("changes", {}).get("merged", False)
     is_said = "steps" in report and says == has_landed
     figures.unsaid += not is_said
