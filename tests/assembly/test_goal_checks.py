@@ -41,6 +41,29 @@ def test_a_command_passes_by_its_exit_code_and_its_output_is_the_evidence(tmp_pa
     assert (failed.is_met, failed.evidence) == (False, "exit code 3\nout\nwrong")
 
 
+@pytest.mark.parametrize("kind", ["command", "ci"])
+@pytest.mark.parametrize(
+    "said",
+    ["no tests ran in 0.01s", "Ran 0 tests in 0.000s", "? m [no test files]", "running 0 tests"],
+)
+def test_a_command_that_tested_nothing_verifies_nothing(
+    tmp_path: Path, kind: str, said: str
+) -> None:
+    found = check(tmp_path, f"{kind}:echo '{said}'; exit 0")
+    assert (found.is_met, found.cannot_run) == (False, False)
+    assert found.evidence.startswith(f"no test ran, so nothing is verified: {said}")
+    assert check(tmp_path, f"{kind}:echo '{said}'; echo '3 passed'; exit 0").is_met
+
+
+@pytest.mark.skipif(not Path("/usr/bin/npm").exists(), reason="there is no npm here")
+def test_a_project_whose_test_program_finds_none_is_not_met(tmp_path: Path) -> None:
+    script = {"test": "echo 'No tests found, exiting with code 0'"}
+    (tmp_path / "package.json").write_text(json.dumps({"name": "m", "scripts": script}))
+    found = check(tmp_path, "test:")
+    assert (found.is_met, found.cannot_run) == (False, False)
+    assert found.evidence.startswith("no test ran, so nothing is verified: No tests found")
+
+
 def test_a_command_may_build_in_the_workspace_unless_the_goal_may_only_read(tmp_path: Path) -> None:
     assert check(tmp_path, "command:echo x > built.txt").is_met
     assert (tmp_path / "built.txt").exists()

@@ -1,4 +1,4 @@
-"""Forty ways in which nothing, or not what was asked for, really happened.
+"""Sixty ways in which nothing, or not what was asked for, really happened.
 
 Each is a recipe and what the model says: over real HTTP with real tools, or from a script.
 """
@@ -93,6 +93,35 @@ FALLBACK = "name: f\nagents: {r: {prompt: P.}, s: {prompt: Q.}}\nsteps: [{id: a,
 LOOP = "name: l\nsteps: [{id: a, prompt: go, loop: {agent: writer, validator: reviewer, max_iterations: 2}}]\n"
 MODELS = 'name: m\nagents: {r: {prompt: P., model: "openai:x", fallback_models: ["openai:y"]}}\nsteps: [{id: a, agent: r, prompt: go}]\n'
 
+INNER = """name: inner
+inputs: [{name: wanted, default: "no"}, {name: blank, default: ""}]
+steps: [{id: a, subagent: writer, prompt: go, when: "inputs.wanted == 'yes'"}]
+output: %s
+"""
+OUTER = "name: outer\nsteps: [{id: o, workflow: ./inner.yaml%s}]\n"
+NO_TESTS = (
+    ("pytest", "no tests ran in 0.01s"),
+    ("unittest", "Ran 0 tests in 0.000s\\n\\nOK"),
+    ("go", "?   example.com/m [no test files]"),
+    ("jest", "No tests found, exiting with code 0"),
+    ("cargo", "running 0 tests\\n\\ntest result: ok. 0 passed; 0 failed; 0 ignored"),
+)
+
+
+def _with(file: str, text: str, kind: Kind) -> Kind:
+    """With one more file in the workspace."""
+
+    def happen(folder: Path) -> Happened:
+        write(folder, file, text)
+        return kind.happen(folder)
+
+    return Kind(kind.name, happen, kind.says)
+
+
+def _run(command: str, more: str = "posture: read_only") -> str:
+    return f"name: r\nsteps: [{{id: a, run: '{command}', {more}}}]\n"
+
+
 KINDS = (
     # tools
     _http("Write refused", _writer("Write"), [_call("Write", file_path="no.txt", content="x"), DONE], "Write was refused"),
@@ -147,4 +176,21 @@ KINDS = (
     _script("a gate that nobody opened", _one(", gate: human"), "default: x", "approv"),
     _script("a writer without a workspace", _writer("Write"), "default: done", "no workspace"),
     _script("a reply that the script does not have", _one(", on_failure: skip"), "replies: {}", "no reply"),
+    # commands
+    _script("a command that only talks", _run("echo I have done it", "posture: writer"), "{}", "changed no file"),
+    _script("a command that only talks, with a write-set", _run("echo done", "write_set: [ok/**]"), "{}", "changed no file"),
+    _script("a command that only talks, shared", _run("echo done", "posture: writer, workspace_mode: shared"), "{}", "changed no file"),
+    _script("a command that writes what was there", _run("printf one > a.txt; printf one > a.txt; rm a.txt", "posture: writer"), "{}", "changed no file"),
+    *(_script(f"a command without tests: {name}", _run(f'printf "{said}"'), "{}", "no test ran") for name, said in NO_TESTS),
+    _script("a validator without tests", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: 'echo collected 0 items'}}}]\n", "default: x", "no test ran"),
+    # empty outputs
+    _script("an output that renders to nothing", _run("true") + 'output: "{{steps.a.output}}"\n', "{}", "empty text"),
+    _script("an output of white space", _run("printf hi") + 'inputs: [{name: x, default: ""}]\noutput: " {{inputs.x}} "\n', "{}", "empty text"),
+    _script("a command that says nothing and changes nothing", _run("true"), "{}", "empty text"),
+    _script("an empty field as the output", _one(", output: {format: json}") + "output: '{{steps.a.output.x}}'\n", 'default: {reply: {x: ""}}', "empty text"),
+    # workflow steps
+    _with("inner.yaml", INNER % "Done!", _script("a workflow step all of whose steps were skipped", OUTER % "", "default: x", "no agent was asked")),
+    _with("inner.yaml", INNER % "Done!", _script("a workflow step in which nothing happened, beside one in which something did", OUTER.replace("[{", "[{id: b, subagent: writer, prompt: go}, {") % "", "default: x", "no agent was asked")),
+    _with("inner.yaml", INNER % '"{{inputs.blank}}"', _script("a workflow step that gives an empty text", OUTER % ", inputs: {wanted: 'yes'}", "default: x", "empty text")),
+    _with("inner.yaml", _run("echo done", "posture: writer"), _script("a command in a workflow step that changes nothing", OUTER % "", "{}", "changed no file")),
 )  # fmt: skip

@@ -42,6 +42,7 @@ from stretto.problems.errors import StrettoError
 from stretto.processes.programs import ProgramStart, find_program, with_safe_path
 from stretto.processes.watchdog import ResourceLimits
 from stretto.text.short import listed, shorten, show_json
+from stretto.validation.test_output import why_untested
 from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json
 from stretto.workspaces.protected import is_secret
@@ -134,6 +135,8 @@ class Checks:
         is_met = ran.exit_code == 0 and ran.limit_hit is None
         # A script that is named by its path may be what the goal is about; a program is not.
         is_missing = ran.exit_code in _NOT_RUNNABLE and ran.limit_hit is None and "/" not in command
+        if is_met and (untested := _untested(ran.output)):
+            return self._not_met(f"{untested}\n{_said(ran)}")
         return check_result(is_met, _said(ran), self._hide, cannot_run=is_missing)
 
     async def _tests(self, paths: str, seconds: float) -> CheckResult:
@@ -149,6 +152,8 @@ class Checks:
         if program.failed is not None:
             names = list(dict.fromkeys(program.failed.findall(output)))
             named = "".join(f"FAILED {name}\n" for name in names[:30])
+            if passed and not names and (untested := _untested(output)):
+                return self._not_met(f"{untested}\n{_said(ran)}")
             return check_result(passed and not names, f"{named}{_said(ran)}", self._hide)
         counts = await asyncio.to_thread(read_junit, report.strip())
         if counts is None:
@@ -304,6 +309,13 @@ class _AnyPlace(frozenset[str]):
 def _said(ran: "Ran") -> str:
     note = "" if ran.is_confined else f"\n[{SANDBOX_OFF}]"
     return f"{say_exit(ran.exit_code, ran.limit_hit or '', ran.output)}{note}"
+
+
+def _untested(output: str) -> str:
+    """Why exit code 0 proves nothing, if it does not: who works on until tests pass is not done
+    where there are none."""
+    why = why_untested(output)
+    return f"no test ran, so nothing is verified: {shorten(why, 200)}" if why else ""
 
 
 def _request(workspace: str, may_write: bool) -> AttemptRequest:

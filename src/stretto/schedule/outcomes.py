@@ -68,8 +68,7 @@ def receive_changes(
         step.changes = replace(kept, is_merged=event.is_merged)
         if event.question:
             step.warn(event.question)
-        is_doubtful = event.is_unchanged and not step.planned.is_command  # a test changes nothing
-        if is_doubtful and step.pending is not None and step.pending.is_success:
+        if event.is_unchanged and step.pending is not None and step.pending.is_success:
             doubt_writer(transition.state, step)
         end_collected(transition, step)
         step.question = event.question  # afterwards: a change that waits for a person has one too
@@ -131,7 +130,9 @@ def doubt_writer(state: RunState, step: StepState) -> None:
     """Warn about a writer that claims to have succeeded though no file has changed."""
     calls = step.calls or ToolCallCounts()
     said = "it is a writer, but changed no file"
-    if not calls.made:
+    if step.planned.is_command:
+        said = "it is a writer, but its command changed no file"
+    elif not calls.made:
         said = "it is a writer, but made no tool call and changed no file"
     elif calls.not_done:
         said += f" ({calls.not_done} of its {calls.made} tool calls were refused or failed)"

@@ -51,6 +51,39 @@ def lack_of_output(recipe: RecipeState) -> str:
     return f"{who} has no output: none of its steps gave one"
 
 
+def gives_empty_text(recipe: RecipeState) -> bool:
+    """Whether the output is there, and says nothing. Without an `output:`, a recipe whose steps have
+    changed files gives those: a command that copies a file need not say so."""
+    if recipe.output is None:
+        last = next((e for e in reversed(recipe.steps.values()) if _has_output(recipe, e)), None)
+        is_empty = last is not None and _is_empty_text(last.kept_output)
+        return is_empty and not any(e.changes and e.changes.files for e in recipe.steps.values())
+    scope = _scope(recipe)
+    # What a reference gives is in the output: only where all of them give nothing it is rendered.
+    if not all(_is_empty_text(resolve(each, scope)) for each in recipe.output.references):
+        return False
+    return _is_empty_text(recipe_output(recipe))
+
+
+def _is_empty_text(value: object) -> bool:
+    return value is MISSING or value is None or (isinstance(value, str) and not value.strip())
+
+
+def nobody_answered(recipe: RecipeState) -> bool:
+    """Whether no step of it, nor of the workflows in it, has an answer of somebody who was asked."""
+    return not any(
+        has_answered(step) or (step.inner is not None and not nobody_answered(step.inner))
+        for step in recipe.steps.values()
+    )
+
+
+def has_answered(step: StepState) -> bool:
+    """Whether the step succeeded, and somebody who was asked in it has answered."""
+    return step.status is StepStatus.SUCCEEDED and any(
+        attempt.outcome == "succeeded" for attempt in step.attempts
+    )
+
+
 def _has_output(recipe: RecipeState, step: StepState) -> bool:
     has_ended_well = step.status is StepStatus.SUCCEEDED and not _has_failed(recipe, step)
     return has_ended_well and step.kept_output is not None

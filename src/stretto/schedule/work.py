@@ -29,7 +29,12 @@ from stretto.plan.workflow_steps import inner_inputs
 from stretto.schedule.attempts import start_part
 from stretto.schedule.changes import writes_here
 from stretto.schedule.outcomes import fail, policy_for, stand_in, succeed
-from stretto.schedule.outputs import lack_of_output, recipe_output
+from stretto.schedule.outputs import (
+    gives_empty_text,
+    lack_of_output,
+    nobody_answered,
+    recipe_output,
+)
 from stretto.schedule.state import FailureReason, MapItems, PartState, StepState
 from stretto.schedule.transition import Transition, close_run, end_step
 from stretto.templates.evaluate import Undecided, decide, evaluate
@@ -498,6 +503,11 @@ def end_workflow(transition: Transition, step: StepState) -> None:
         error = f"workflow '{_name_of(step)}' gave no output: {error}"
         fail(transition, step, FailureReason("error", error), step.planned.on_failure)
     else:
+        name = _name_of(step)
+        if gives_empty_text(inner):
+            step.warn(f"the output of workflow '{name}' is an empty text")
+        if nobody_answered(inner):
+            step.warn(f"no agent was asked anything in workflow '{name}'")
         succeed(transition, step, recipe_output(inner))
 
 

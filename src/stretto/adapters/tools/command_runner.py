@@ -36,7 +36,8 @@ from stretto.ports.runner import (
 )
 from stretto.processes.watchdog import LimitName
 from stretto.text.redaction import Redactor
-from stretto.text.short import listed
+from stretto.text.short import listed, shorten
+from stretto.validation.test_output import why_untested
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.models import COMMAND_MODEL
 from stretto.vocabulary.setup import Setup
@@ -50,6 +51,7 @@ MOST_FEEDBACK = 30_000  # characters that a loop hands back
 # The kernel takes no longer text in one variable (128 KiB with its name), nor more in all.
 MOST_VARIABLE_BYTES = 128 * 1024 - 1
 MOST_ENVIRONMENT_BYTES = 1024 * 1024
+_MOST_WHY = 200  # characters of the line that says so
 MODEL = "command"  # who answered, as reports say it
 # A command is stopped so much before its timeout: what it had printed then comes into the journal.
 _LEAST_MARGIN_SECONDS, _MOST_MARGIN_SECONDS = 0.1, 1.0
@@ -110,6 +112,8 @@ class CommandRunner:
             # The timer ends the step. A failure here would start a retry for the last moment.
             await asyncio.sleep(_MOST_WAIT_SECONDS)
         warnings = (*self._warnings, *overreaches(ran, reach))
+        if ran.exit_code == 0 and ran.limit_hit is None and (why := why_untested(_printed(ran))):
+            warnings += (f"exit code 0, but no test ran: {shorten(why, _MOST_WHY)}",)
         result = await self._result(ran, request, witness)
         return structs.replace(result, warnings=(*result.warnings, *warnings), model=MODEL)
 
