@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.happening_kinds import KINDS, Kind
+from support.silent_surfaces import SAYS, SURFACES, prepare
 
 LEAST = 60
 SILENT: dict[str, bool] = {}  # by kind, as far as they were driven
@@ -40,3 +41,8 @@ def test_there_are_sixty_kinds_and_none_is_silent(
         print(f"\n{len(KINDS)} kinds: {len(silent)} complete without a word")
     assert len(SILENT) == len(KINDS) >= LEAST
     assert silent == []
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_every_surface_tells_it(surface: str, tmp_path: Path) -> None:
+    assert SAYS in SURFACES[surface](prepare(tmp_path))

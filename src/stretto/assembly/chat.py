@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.agents.conversation import KeptReply, LeadTurn
 from stretto.assembly.arguments import check_text
-from stretto.assembly.delegation import ChatHost, LeadTools
+from stretto.assembly.delegation import ChatHost, LeadTools, warnings_told
 from stretto.assembly.engine import Engine
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.model import Event
@@ -367,8 +367,7 @@ class Chat:
                 turn, status="waiting" if awaits else "open"
             )  # fmt: skip
             await self._keep(turn)
-        warnings = tuple(dict.fromkeys(w for step in state.order for w in step.warnings))
-        return turn_of(turn, calls, awaits, warnings)
+        return turn_of(turn, calls, awaits, tuple(dict.fromkeys(_warnings(turn, state, calls))))
 
     async def _end_children(self, turn: KeptTurn) -> None:
         """Whatever a turn that was cancelled had under way ends with it."""
@@ -522,6 +521,17 @@ def _ended(turn: KeptTurn, state: "RunState", calls: Sequence[KeptCall]) -> Kept
         agents=report.agents_deployed + sum(each.agents for each in calls),
         ended_at=state.ended_at,
     )
+
+
+def _warnings(turn: KeptTurn, state: "RunState", calls: Sequence[KeptCall]) -> Iterator[str]:
+    """Of the turn, and of the runs that it started: the lead agent may leave them out."""
+    if turn.kind == "workflow":
+        yield from (each.text for each in report_of(state).issues if each.kind == "warning")
+        return
+    yield from (said for step in state.order for said in step.warnings)
+    for call in calls:
+        if call.result is not None:
+            yield from (f"{call.tool}: {said}" for said in warnings_told(call.result))
 
 
 def _unfinished(turn: KeptTurn) -> InvalidUsage:

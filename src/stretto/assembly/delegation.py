@@ -10,7 +10,7 @@ first (`lead.drafts.doubts`) is asked about in every chat.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -63,6 +63,7 @@ _MOST_RESULT = 24_000  # characters of output that one call gives to the model
 _LEAST_RESULT = 400  # of one task of a batch
 _MOST_AGENTS = 40  # that the description of `task` names
 _MOST_DOUBTS = 20  # and problems of a draft that the model is told
+_MOST_WARNINGS = 20  # of one run, that the model is told
 _MOST_SHOWN = 8_000  # of a recipe that a person is asked about
 
 
@@ -346,7 +347,7 @@ class _Calls:
             request = RunRequest(batch_recipe(tasks), batch_inputs(tasks))
             report = await self._run(call, request)
             most = max(_LEAST_RESULT, _MOST_RESULT // len(tasks))
-            results = [
+            results: list[dict[str, object]] = [
                 {
                     "index": each["index"],
                     "status": each["status"],
@@ -355,8 +356,10 @@ class _Calls:
                 }
                 for each in results_of(report)
             ]
-            told = {"ok": report.is_ok, "run_id": report.run_id, "status": report.status}
-            return _done(report, {**told, "results": results})
+            told: dict[str, object] = {"run_id": report.run_id, "status": report.status}
+            return _done(
+                report, {"ok": report.is_ok, **told, "results": results, **_warned(report)}
+            )
 
         return await self._keyed("task_batch", arguments, key, work, starts_run=True)
 
@@ -545,14 +548,32 @@ def _task_result(report: Report) -> dict[str, object]:
     told: dict[str, object] = {"run_id": report.run_id, "status": report.status}
     output = _bounded(report.output, _MOST_RESULT)
     if report.is_ok:
-        return {"ok": True, **told, "output": output}
+        return {"ok": True, **told, "output": output, **_warned(report)}
     errors = [
         f"{step.id}: {step.error or step.reason}" for step in report.steps
         if step.error or step.reason
     ]  # fmt: skip
     message = shorten("; ".join(errors) or f"the run ended {report.status}", 2_000)
-    details = {**told, "output": output if report.status == "partial" else None}
+    kept = output if report.status == "partial" else None
+    details = {**told, "output": kept, **_warned(report)}
     return {"ok": False, "error": {"kind": report.status, "message": message, "details": details}}
+
+
+def _warned(report: Report) -> dict[str, object]:
+    """What was amiss in a run: an agent may claim what did not happen."""
+    said = [shorten(each, 400) for each in report.warnings[:_MOST_WARNINGS]]
+    if (more := len(report.warnings) - len(said)) > 0:
+        said.append(f"and {more} more: stretto report {report.run_id}")
+    return {"warnings": said} if said else {}
+
+
+def warnings_told(result: str) -> Iterator[str]:
+    """The warnings in what the model was told about a call."""
+    told = json.loads(result)
+    error = told.get("error")
+    found = told if not isinstance(error, dict) else error.get("details") or {}
+    said = found.get("warnings")
+    yield from (each for each in said if isinstance(each, str)) if isinstance(said, list) else ()
 
 
 def _told_draft(draft: DraftedRecipe) -> dict[str, object]:

@@ -8,10 +8,11 @@ A goal lives in the user's own folder; its runs are runs like any other.
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
@@ -83,6 +84,7 @@ Launch: TypeAlias = "Callable[[PreparedRun, Listener | None], Awaitable[Run]]"
 OpenRun: TypeAlias = Callable[[RunId], Run]
 _MOST_ITERATIONS = 10_000
 _LONGEST_TEXT = 50_000
+_MOST_WARNINGS = 20  # of one iteration that are kept
 _POLL_SECONDS = 0.5  # of a goal that another process drives
 _CLEAR_SECONDS = 20.0  # how long `clear` waits for the process that drives the goal
 
@@ -163,7 +165,12 @@ class GoalHands:
             declared_reason(report.output),
             _spent(report, goal),
             shorten(self._project.redactor.text(waits[0] if waits else error), 500),
+            self._warned(issue.text for issue in report.issues if issue.kind == "warning"),
         )
+
+    def _warned(self, said: Iterable[str]) -> tuple[str, ...]:
+        hidden = (shorten(self._project.redactor.text(each), 400) for each in said)
+        return tuple(islice(hidden, _MOST_WARNINGS))
 
     async def _turn(self, goal: GoalStanding, run_id: RunId) -> Effort:
         """A turn of the lead agent, in a chat that the goal has for itself."""
@@ -172,7 +179,8 @@ class GoalHands:
             with suppress(TimeoutError):
                 async with asyncio.timeout(goal.seconds_left):
                     turn = await chat.send_once(turn_prompt(goal), run_id)
-                    return _effort(turn, await self._spent_by(goal, run_id))
+                    effort = _effort(turn, await self._spent_by(goal, run_id))
+                    return replace(effort, warnings=self._warned(turn.warnings))
             await chat.stop()
             return _effort(await chat.cancel("the time of its goal is up"), "")
         except asyncio.CancelledError:

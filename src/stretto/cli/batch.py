@@ -19,7 +19,13 @@ from stretto.cli.foreground import (
 from stretto.cli.options import model_option, permission_option
 from stretto.cli.result import ResultOptions, print_result, result_options
 from stretto.cli.terminal import print_json
-from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, read_tasks, results_of
+from stretto.lead.tasks import (
+    AgentTask,
+    batch_as_json,
+    batch_inputs,
+    batch_recipe,
+    read_tasks,
+)
 from stretto.problems.errors import InvalidUsage
 from stretto.report.report import report_of
 from stretto.schedule.state import RunState
@@ -75,4 +81,4 @@ def _print_results(stretto: OpenStretto, state: RunState, result: ResultOptions)
     report = report_of(state, is_interrupted=not state.has_ended, now=stretto.engine.now())
     if result.file is not None:
         print_result(report, replace(result, as_json=False, is_quiet=True))
-    print_json({"ok": report.is_ok, "run_id": report.run_id, "results": results_of(report)})
+    print_json(batch_as_json(report))

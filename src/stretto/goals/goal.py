@@ -100,6 +100,7 @@ class IterationEnded(_GoalEvent, frozen=True, tag="iteration_ended"):
     declared: str = ""  # why the agent takes the goal for unachievable
     spent: str = ""  # the budget that kept the run from going on: tokens, usd
     error: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class GoalEnded(_GoalEvent, frozen=True, tag="goal_ended"):
@@ -151,6 +152,7 @@ class GoalIteration:
     status: str = ""  # the run's; empty: it has not ended
     usage: Usage = Usage()
     error: str = ""
+    warnings: tuple[str, ...] = ()  # of the run
     is_met: bool = False
     evidence: str | None = None  # None: not checked yet
 
@@ -290,7 +292,13 @@ def _checked(goal: GoalStanding, event: CheckEnded) -> GoalStanding:
 
 
 def _worked(goal: GoalStanding, event: IterationEnded) -> GoalStanding:
-    ended = replace(goal.iterations[-1], status=event.status, usage=event.usage, error=event.error)
+    ended = replace(
+        goal.iterations[-1],
+        status=event.status,
+        usage=event.usage,
+        error=event.error,
+        warnings=event.warnings,
+    )
     return replace(
         goal,
         iterations=(*goal.iterations[:-1], ended),
@@ -452,6 +460,7 @@ def _entry(each: GoalIteration) -> dict[str, Any]:
         "met": each.is_met,
         "evidence": each.evidence,
         "error": each.error or None,
+        "warnings": list(each.warnings),
         "usage": _usage(each.usage),
     }
 

@@ -47,6 +47,7 @@ class Effort:
     declared: str = ""  # why the agent takes the goal for unachievable
     spent: str = ""  # tokens or usd: the budget kept it from going on
     error: str = ""
+    warnings: tuple[str, ...] = ()  # what was amiss in the run, whatever its status
 
 
 class Hands(Protocol):
@@ -205,6 +206,7 @@ class GoalDriver:
                 declared=effort.declared,
                 spent=effort.spent,
                 error=effort.error,
+                warnings=effort.warnings,
             )
         )
         return True

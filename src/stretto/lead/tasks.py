@@ -161,6 +161,15 @@ def _step_id(number: int, description: str) -> str:
     return f"{number}-{words}" if words else f"task-{number}"
 
 
+def batch_as_json(report: Report) -> dict[str, object]:
+    return {
+        "ok": report.is_ok,
+        "run_id": report.run_id,
+        "results": results_of(report),
+        "warnings": list(report.warnings),
+    }
+
+
 def results_of(report: Report) -> list[dict[str, Json]]:
     """One entry a task, in the order in which they were given, whatever became of each."""
     return [_result(index, step) for index, step in enumerate(report.steps)]

@@ -14,10 +14,10 @@ from stretto.assembly.run_list import RunFilter, page_of_runs, run_as_json
 from stretto.execution.history import History
 from stretto.lead.tasks import (
     BATCH,
+    batch_as_json,
     batch_inputs,
     batch_recipe,
     read_tasks,
-    results_of,
     task_recipe,
 )
 from stretto.plan.model import PlannedStep, briefs
@@ -145,7 +145,7 @@ async def run_task(body: TaskBody, service: TheService, asker: Asker, key: Key =
 async def run_batch(
     body: BatchBody, service: TheService, asker: Asker, key: Key = None
 ) -> Response:
-    """Give agents tasks side by side. Waited for, it answers `{"ok", "run_id", "results"}`."""
+    """Give agents tasks side by side. Waited for, it answers `{"ok", "run_id", "results", "warnings"}`."""
     project = service.stretto.project
     text = body.model_dump_json(include={"tasks"}).removeprefix('{"tasks":').removesuffix("}")
     agents, limits = project.catalog().agents, project.settings.limits
@@ -163,8 +163,7 @@ async def run_batch(
     if not body.wait or not await service.until(run.wait()):
         return begun
     report = await run.report(wait=False)
-    found = {"ok": report.is_ok, "run_id": run.id, "results": results_of(report)}
-    return JsonAnswer(found, headers={"Location": begun.headers["location"]})
+    return JsonAnswer(batch_as_json(report), headers={"Location": begun.headers["location"]})
 
 
 @router.get("/api/runs", dependencies=[VIEWER], response_model=RunsAnswer)
