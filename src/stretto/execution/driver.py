@@ -30,7 +30,7 @@ from stretto.events.model import (
 from stretto.execution.budget import BudgetLedger
 from stretto.execution.clock import Timers
 from stretto.execution.leases import RunJournal
-from stretto.execution.reuse import NOTHING, Reusable, Reuse, ReusedOutput, cache_key
+from stretto.execution.reuse import NOTHING, AnswerCache, Reusable, Reuse, ReusedOutput
 from stretto.execution.seals import fire_overdue
 from stretto.execution.writer_copies import CollectionEvent, WriterCopies
 from stretto.ports.allowance import Allowance
@@ -51,12 +51,10 @@ from stretto.schedule.commands import (
     StartAttempt,
 )
 from stretto.schedule.outputs import release_output
-from stretto.schedule.places import Places
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.schedule.timers import deadline_of
 from stretto.text.short import shorten
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.json_value import loaded
 from stretto.vocabulary.usage import Usage
 
 Listener = Callable[[Event, RunState], None]
@@ -89,8 +87,7 @@ class Driver:
         self._collecting: dict[StepId, asyncio.Task[None]] = {}
         self._collected: list[CollectionEvent] = []  # whose copies go once they are on record
         self._discarding: set[asyncio.Task[None]] = set()
-        self._places = Places(state)
-        self._caches = any(step.is_cached for step in state.plan.steps)
+        self._cache = AnswerCache(state, journal)
         self._inbox: list[Event] = []
         self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
         self._arrived = asyncio.Event()
@@ -220,12 +217,15 @@ class Driver:
                     continue
                 self._fold(_start_event(command, now), rows, decided)
                 found = self._reuse.find(command)
-                if found is not None or self._caches:
+                if found is not None or self._cache.is_used:
                     found = await self._find_usable(command, found)
                     now = self._clock.now()
                 if found is None:
                     commands.append(command)
                 else:
+                    if found.command is not None:
+                        said = structs.replace(found.command, at=now, attempt=command.attempt)
+                        self._fold(said, rows, decided)
                     follows = self._fold(_reuse_event(command, found, now), rows, decided)
                     # What is answered at once may call off others that have yet to start.
                     called_off.update(e.attempt for e in follows if isinstance(e, CancelAttempt))
@@ -250,8 +250,8 @@ class Driver:
         if self._listener is not None:
             for row in rows:
                 self._listener(row, self._state)
-        if self._caches:
-            await self._fill_cache(rows)
+        if self._cache.is_used:
+            await self._cache.fill(rows)
 
     def _fold(
         self, event: Event, rows: list[Event], decided: deque[Command]
@@ -261,36 +261,12 @@ class Driver:
         decided.extend(commands)
         return commands
 
-    async def _fill_cache(self, rows: Sequence[Event]) -> None:
-        for row in rows:
-            if isinstance(row, AttemptSucceeded) and row.reused_from is None:
-                id = row.attempt
-                step = self._state.steps[id.step]
-                if step.planned.is_cached:
-                    attempt = step.parts[id.part].attempts[id.number - 1]
-                    if attempt.warnings:
-                        continue  # whoever took it from the cache would not be warned
-                    key = self._cache_key(id, attempt.key)
-                    await self._journal.put(key, loaded(row.output))
-
-    def _cache_key(self, attempt: AttemptId, key: str) -> str:
-        """A key of content and place: two votes with the same prompt are two answers."""
-        return cache_key(self._state.plan.name, self._places.of(attempt.step, attempt.part), key)
-
-    def _is_cached(self, command: StartAttempt) -> bool:
-        return self._state.steps[command.step].planned.is_cached
-
-    async def _read_cache(self, command: StartAttempt) -> ReusedOutput | None:
-        key = self._cache_key(command.attempt, command.key)
-        kept = await self._journal.get(key)
-        return ReusedOutput(kept.output, kept.run_id) if kept else None
-
     async def _find_usable(
         self, command: StartAttempt, found: ReusedOutput | None
     ) -> ReusedOutput | None:
         """An answer of the earlier run, or else of the cache; of a writer, only with its files."""
-        if found is None and self._is_cached(command):
-            found = await self._read_cache(command)
+        if found is None:
+            found = await self._cache.find(command)
         if found is None or await self._copies.can_reuse(command, found.run_id):
             return found
         return None

@@ -6,18 +6,23 @@ were asked apart on purpose, so a place takes its own answer. The answer of anot
 only where the recipe was edited so that this place is new and that one is gone, and only once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from stretto.events.model import Approved
+import msgspec
+from msgspec import to_builtins
+
+from stretto.events.attempts import AttemptId
+from stretto.events.model import Approved, AttemptSucceeded, CommandEnded, Event
+from stretto.execution.leases import RunJournal
 from stretto.plan.model import Plan
 from stretto.plan.workflow_steps import inner_steps
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import AnswerPlace, Places, PlannedPlaces
-from stretto.schedule.state import RunState
+from stretto.schedule.state import AttemptState, RunState
 from stretto.vocabulary.ids import StepId
-from stretto.vocabulary.json_value import Json, Large
+from stretto.vocabulary.json_value import Json, Large, loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class EarlierAnswer:
     key: str
     output: Json | Large
     warnings: tuple[str, ...] = ()
+    command: CommandEnded | None = None  # how its command ended, where it was one
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class ReusedOutput:
     output: Json | Large
     run_id: str
     warnings: tuple[str, ...] = ()
+    command: CommandEnded | None = None
 
 
 NOTHING = Reusable()
@@ -54,7 +61,9 @@ def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable
         for part in () if step.is_in_vain else step.parts.values():
             for attempt in part.attempts:
                 if attempt.outcome == "succeeded":
-                    answer = EarlierAnswer(attempt.key, part.kept_output, attempt.warnings)
+                    answer = EarlierAnswer(
+                        attempt.key, part.kept_output, attempt.warnings, attempt.ended_command
+                    )
                     answers[places.of(step.id, part.id)] = answer
     approved = {
         step.id: step.approval
@@ -86,7 +95,7 @@ class Reuse:
         if source is None:
             return None
         answer = self._left.pop(source)
-        return ReusedOutput(answer.output, self._earlier.run_id, answer.warnings)
+        return ReusedOutput(answer.output, self._earlier.run_id, answer.warnings, answer.command)
 
     def _source(self, place: AnswerPlace, key: str) -> AnswerPlace | None:
         own = self._left.get(place)
@@ -103,12 +112,54 @@ class Reuse:
         return source == namesake or namesake not in self._planned_then
 
 
-def cache_key(workflow: str, place: AnswerPlace, key: str) -> str:
-    """The key of an answer in the cache of all runs: the work, and the place that asked."""
-    where = sha256(
-        "\0".join((workflow, place.step, place.part.text)).encode("utf-8", "surrogatepass")
-    )
-    return f"{key}-{where.hexdigest()[:32]}"
+class AnswerCache:
+    """The answers of steps with `cache: true`, for all runs of a recipe."""
+
+    def __init__(self, state: RunState, journal: RunJournal) -> None:
+        self._state = state
+        self._journal = journal
+        self._places = Places(state)
+        self.is_used = any(step.is_cached for step in state.plan.steps)
+
+    async def find(self, command: StartAttempt) -> ReusedOutput | None:
+        if not self._state.steps[command.step].planned.is_cached:
+            return None
+        key = self._key(command.attempt, command.key)
+        kept = await self._journal.get(key)
+        if kept is None:
+            return None
+        ended = None
+        if command.request.command is not None:
+            said = await self._journal.get(_command_key(key))
+            ended = msgspec.convert(said.output, CommandEnded) if said else None
+        return ReusedOutput(kept.output, kept.run_id, command=ended)
+
+    async def fill(self, rows: Sequence[Event]) -> None:
+        for row in rows:
+            if isinstance(row, AttemptSucceeded) and row.reused_from is None:
+                id = row.attempt
+                step = self._state.steps[id.step]
+                if step.planned.is_cached:
+                    await self._keep(row, step.parts[id.part].attempts[id.number - 1])
+
+    async def _keep(self, row: AttemptSucceeded, attempt: AttemptState) -> None:
+        if attempt.warnings:
+            return  # whoever took it from the cache would not be warned
+        key = self._key(row.attempt, attempt.key)
+        if attempt.ended_command is not None:
+            # First: who finds the answer finds with it what else the command said.
+            await self._journal.put(_command_key(key), to_builtins(attempt.ended_command))
+        await self._journal.put(key, loaded(row.output))
+
+    def _key(self, attempt: AttemptId, key: str) -> str:
+        """A key of content and place: two votes with the same prompt are two answers."""
+        place = self._places.of(attempt.step, attempt.part)
+        where = "\0".join((self._state.plan.name, place.step, place.part.text))
+        return f"{key}-{sha256(where.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _command_key(key: str) -> str:
+    return f"{key}-command"
 
 
 def downstream(plan: Plan, step: StepId) -> frozenset[StepId]:
