@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         TimerFired as TimerFired,
         ToolEnded as ToolEnded,
         ToolStarted as ToolStarted,
+        UsageNoted as UsageNoted,
     )
     from stretto.goals.goal import (
         GoalIteration as GoalIteration,
@@ -137,7 +138,7 @@ _PLACES = {
         *("AttemptSucceeded", "CancelRequested", "ChangesApplied", "ChangesCollected", "Event"),
         *("MergeFailed", "MergeHeld", "MergeUndone", "MessageDropped", "ModelFailedOver"),
         *("ModelRetried", "ModelSpoke", "PhaseLasted", "Rejected", "RunEnded", "RunResumed"),
-        *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted"),
+        *("RunStarted", "TimerFired", "ToolEnded", "ToolStarted", "UsageNoted"),
     ),
     "lead.turn": ("AwaitedDecision", "ChatCall", "ChatSummary", "ChatTurn"),
     "goals.goal": ("GoalIteration", "GoalLimits", "GoalReport"),

@@ -13,7 +13,7 @@ import pytest
 
 from stretto.testing.openai_script import Asked, Said, ServerAnswer, TokenUsage, ToolCall
 from stretto.testing.openai_server import serving
-from support.background_runs import MODEL
+from support.background_runs import MODEL, await_call, running
 from support.cli import CTRL_C, environment, refused, stretto, succeeded, talk, write
 
 SHOUT = """\
@@ -256,6 +256,23 @@ replies:
     assert [each["tool"] for each in turn["calls"]] == ["task", "run_workflow"]
     assert {each["run_id"] for each in runs(folder)} == before
     assert {each["status"] for each in runs(folder)} == {"complete"}
+
+
+def test_the_budget_of_a_chat_counts_what_kill_9_cut_off(folder: Path) -> None:
+    task = "{tool: task, arguments: {agent: writer, prompt: one}}"
+    script = "replies: {turn-1: {calls: [%s], reply: Done.}, task: {reply: It, %stokens: 12000}}"
+    write(folder, "script.yaml", script % (task, "delay: 600s, "))
+    with running(folder, "chat", "-p", "Go", "--budget", "tokens=20k", *MODEL) as child:
+        await_call(folder, "task")
+        child.kill()
+    write(folder, "script.yaml", script % (task, ""))
+    turn = succeeded(stretto(folder, "chat", "--resume", "last", "--json", *MODEL))["turn"]
+    usage = turn["usage"]
+    # Two calls of 12,000 would be more than there is.
+    assert 12_000 <= usage["input_tokens"] + usage["output_tokens"] <= 20_000, usage
+    assert [each["ok"] for each in turn["calls"]] == [False]
+    report = stretto(folder, "report", turn["run_ids"][0]).out
+    assert "12,000 tokens of it are counted" in report
 
 
 def test_after_kill_9_a_draft_of_the_lead_agent_goes_on_as_the_same_run(folder: Path) -> None:

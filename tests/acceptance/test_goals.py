@@ -6,7 +6,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from support.background_runs import MODEL, journal, running
+from support.background_runs import MODEL, await_call, journal, running
 from support.cli import refused, stretto, talk, write
 
 GROW = """\
@@ -126,6 +126,21 @@ def test_a_goal_that_is_killed_again_and_again_goes_on_and_counts_each_run_once(
     assert len(runs) == 3
     assert {run["trigger"] for run in runs} == {f"goal {goal['id']}"}
     assert goal["usage"]["output_tokens"] == 30
+
+
+def test_the_budget_of_a_goal_counts_what_kill_9_cut_off(tmp_path: Path) -> None:
+    write(tmp_path, "mark.yaml", MARK)
+    write(tmp_path, "script.yaml", "default: {reply: ok, delay: 600s, tokens: 80}\n")
+    (tmp_path / "marks").mkdir()
+    words = ["goal", "set", "x", "--verify", MARKS, "--workflow", "mark.yaml", *MODEL]
+    with running(tmp_path, *words, "--budget", "tokens=150") as child:
+        await_call(tmp_path, "mark")
+        child.kill()
+    write(tmp_path, "script.yaml", "default: {reply: ok, tokens: 80}\n")
+    [interrupted] = stretto(tmp_path, "goal", "list", "--json").json["goals"]
+    goal = stretto(tmp_path, "goal", "resume", interrupted["id"], "--json").json["goal"]
+    assert (goal["status"], goal["limit"]) == ("exhausted", "tokens")
+    assert goal["usage"]["input_tokens"] + goal["usage"]["output_tokens"] == 80, goal["usage"]
 
 
 def test_ctrl_c_leaves_a_goal_that_resume_goes_on_with(tmp_path: Path) -> None:

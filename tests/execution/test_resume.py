@@ -214,3 +214,35 @@ def test_a_clock_that_was_set_back_meanwhile_neither_stops_timers_nor_turns_time
     times = [event.at for event in new.journal()]
     assert times == sorted(times)
     assert isinstance(new.journal()[-1], RunEnded)
+
+
+def _killed_in_a_call(budget: str) -> Stage:
+    """Resumed after a crash while step `a` waited for its reply of 80 tokens."""
+    recipe = flat("{id: a, subagent: researcher, prompt: x}") + budget
+    script = "replies: {a: {reply: found, delay: 5s, tokens: 80}}"
+    stage = Stage(recipe, script)
+    stage.start()
+    rows = stage.journal()
+    kept = rows[: next(i for i, each in enumerate(rows) if isinstance(each, AttemptSucceeded))]
+    return after_a_crash(stage, kept, script, kept[-1].at + 1)
+
+
+def test_what_a_call_may_have_taken_counts_when_a_crash_cuts_it_off() -> None:
+    new = _killed_in_a_call("budget: {tokens: 200}\n")
+    state = new.resume()
+    assert state.status is RunStatus.COMPLETE
+    assert [each.usage.tokens for each in state.steps[StepId("a")].attempts] == [80, 80]
+    assert state.usage.tokens == 160
+    says = [each.text for each in report_of(state).issues if each.kind == "interrupted"]
+    assert any("80 tokens of it are counted" in each for each in says), says
+
+
+def test_a_call_that_a_crash_cut_off_leaves_less_of_the_budget() -> None:
+    new = _killed_in_a_call("budget: {tokens: 100}\n")
+    state = new.resume()
+    assert state.status is RunStatus.FAILED
+    assert state.usage.tokens == 80
+    assert [each.failure.kind for each in state.steps[StepId("a")].attempts if each.failure] == [
+        "in_doubt",
+        "budget",
+    ]

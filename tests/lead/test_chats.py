@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from stretto.agents.conversation import KeptReply
 from stretto.lead.chats import CallQuestion, ChatBusy, ChatFile, KeptCall, KeptChat, KeptTurn
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
 from stretto.recipe.model import Budget
@@ -61,9 +60,8 @@ def test_a_reply_is_given_back_as_it_came(file: ChatFile) -> None:
     reply = ModelReply(
         "Hm.", (RequestedCall("1", "task", '{"a": "ü"}'),), TokenCounts(1, 2, 1), "stop"
     )
-    kept = KeptReply(reply, Usage(3, 4, 0.5, 2))
-    file.use_now(lambda store: store.keep_reply("run", 0, kept))
-    assert file.use_now(lambda store: store.reply("run", 0)) == kept
+    file.use_now(lambda store: store.keep_reply("run", 0, reply))
+    assert file.use_now(lambda store: store.reply("run", 0)) == reply
     assert file.use_now(lambda store: store.reply("run", 1)) is None
 
 

@@ -104,3 +104,15 @@ def eventually(folder: Path, run_id: str, status: str) -> None:
             return
         time.sleep(0.1)
     raise AssertionError(f"run {run_id} is not {status}: {rows}")
+
+
+def await_call(folder: Path, workflow: str) -> None:
+    """Until the newest run of that name has on record that it asks a model, within a budget."""
+    give_up_at = time.monotonic() + 60
+    while time.monotonic() < give_up_at:
+        runs = stretto(folder, "runs", "--json").json["runs"]
+        ids = [each["run_id"] for each in runs if each["workflow"] == workflow]
+        if any("usage_noted" in stretto(folder, "events", id).out for id in ids):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"no run of {workflow} asks a model")

@@ -18,7 +18,7 @@ from stretto.agents.call_limits import DEFAULT_RETRIES, delay_before_retry, esti
 from stretto.agents.phase import telling_phase
 from stretto.agents.speech_buffer import EVERY_SECONDS, SpeechBuffer
 from stretto.agents.tool_calls import CallOutcome, ToolCaller
-from stretto.events.model import ModelFailedOver, ModelRetried
+from stretto.events.model import ModelFailedOver, ModelRetried, UsageNoted
 from stretto.ports.allowance import NothingLeft, Reservation
 from stretto.ports.model import (
     ChatMessage,
@@ -59,21 +59,13 @@ class Memory(Protocol):
         """The turns before this one."""
         ...
 
-    async def recall(self, number: int) -> "KeptReply | None":
+    async def recall(self, number: int) -> ModelReply | None:
         """The reply of that number in this turn, from 0; None: the model has yet to be asked."""
         ...
 
-    async def keep(self, number: int, kept: "KeptReply") -> None:
+    async def keep(self, number: int, reply: ModelReply) -> None:
         """Returns when it is durable."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class KeptReply:
-    """A reply, and what it took: also what was estimated, and calls before it that gave nothing."""
-
-    reply: ModelReply
-    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +144,16 @@ class Conversation:
         raise AssertionError("an agent has at least one turn")
 
     async def _next_reply(self, number: int) -> ModelReply | Failure:
-        """One that an interrupted attempt had is not asked for again, but it was paid for."""
+        """One that an interrupted attempt had is not asked for again: that attempt counts for it."""
         recalled = await self.memory.recall(number) if self.memory else None
         if recalled is not None:
-            self._spend(recalled.usage)
-            if self.request.allowance is not None:
-                self.request.allowance.settle(Reservation(0, 0, 0.0, False), recalled.usage)
-            return recalled.reply
-        before = self.usage
+            return recalled
         response = await self._ask()
         if self.memory is not None and isinstance(response, ModelReply):
-            reply = _without_secrets(response, self.redactor)
-            await self.memory.keep(number, KeptReply(reply, self.usage - before))
+            # First what it took: an attempt that recalls the reply does not count it.
+            noted = UsageNoted(self.witness.now(), self.request.attempt, self.usage)
+            await self.witness.record(noted)
+            await self.memory.keep(number, _without_secrets(response, self.redactor))
         return response
 
     async def _ask(self) -> ModelReply | Failure:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from stretto.agents.conversation import KeptReply, LeadTurn
+from stretto.agents.conversation import LeadTurn
 from stretto.assembly.arguments import check_text
 from stretto.assembly.delegation import ChatHost, LeadTools, warnings_told
 from stretto.assembly.engine import Engine
@@ -32,7 +32,7 @@ from stretto.lead.turn import (
     turn_of,
     turn_recipe,
 )
-from stretto.ports.model import ChatMessage
+from stretto.ports.model import ChatMessage, ModelReply
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Budget
 from stretto.report.gate import gate_as_text, gate_of
@@ -444,11 +444,11 @@ class _TurnMemory:
         self._run_id = run_id
         self.earlier = earlier
 
-    async def recall(self, number: int) -> KeptReply | None:
+    async def recall(self, number: int) -> ModelReply | None:
         return await self._file.use(lambda store: store.reply(self._run_id, number))
 
-    async def keep(self, number: int, kept: KeptReply) -> None:
-        await self._file.use(lambda store: store.keep_reply(self._run_id, number, kept))
+    async def keep(self, number: int, reply: ModelReply) -> None:
+        await self._file.use(lambda store: store.keep_reply(self._run_id, number, reply))
 
 
 def open_chat(

@@ -32,7 +32,6 @@ from stretto.lead.drafts import MAX_REPAIRS, doubts
 from stretto.lead.tasks import AgentTask, batch_inputs, batch_recipe, results_of, task_recipe
 from stretto.lead.turn import trigger_of
 from stretto.plan.model import encode_plan
-from stretto.ports.allowance import Reservation
 from stretto.ports.runner import AttemptRequest
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.problems.errors import (
@@ -504,7 +503,7 @@ class _Calls:
     def _charge(self, usage: Usage) -> None:
         """What a run has cost is spent of the turn's budget as well."""
         if self._request.allowance is not None:
-            self._request.allowance.settle(Reservation(0, 0, 0.0, False), usage)
+            self._request.allowance.charge(usage)
 
     def _check_agents(self, tasks: list[TaskArguments]) -> None:
         known = self._project.catalog().agents

@@ -153,6 +153,13 @@ class PhaseLasted(_AttemptEvent, frozen=True):
     phase: str
 
 
+class UsageNoted(_AttemptEvent, frozen=True):
+    """What the attempt has used so far, and where a budget reserves for calls, what the call under way
+    may take. This counts if nobody is told how the attempt ended."""
+
+    usage: Usage
+
+
 class CommandEnded(_AttemptEvent, frozen=True):
     """The command of an attempt has run to its end, or to a limit."""
 
@@ -308,6 +315,7 @@ Happening: TypeAlias = (
     | ToolStarted
     | ToolEnded
     | PhaseLasted
+    | UsageNoted
     | CommandEnded
 )
 
@@ -323,6 +331,7 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolEnded
     | PhaseLasted
+    | UsageNoted
     | CommandEnded
     | ChangesCollected
     | MergeFailed

@@ -6,6 +6,7 @@ budget; an attempt that gets nothing fails as `budget`, and the scheduler ends t
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from stretto.ports.allowance import CallEstimate, NothingLeft, Reservation
 from stretto.recipe.model import Budget
@@ -23,8 +24,9 @@ class BudgetLedger:
         self._open: set[Reservation] = set()
         self._waiting: list[asyncio.Future[None]] = []
 
-    def account(self) -> "Account":
-        return Account(self)
+    def account(self, record: Callable[[], Awaitable[None]] | None = None) -> "Account":
+        """`record`: has on record what the attempt holds, before a call that was granted is made."""
+        return Account(self, record)
 
     async def reserve(self, estimate: CallEstimate) -> Reservation | NothingLeft:
         while True:
@@ -110,37 +112,55 @@ class BudgetLedger:
 class Account:
     """The account of one attempt, closed when the attempt ends in whatever way."""
 
-    def __init__(self, ledger: BudgetLedger) -> None:
+    def __init__(
+        self, ledger: BudgetLedger, record: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._ledger = ledger
+        self._record = record
         self._open: set[Reservation] = set()
-        self._settled_tokens = 0
-        self._settled_usd = 0.0
+        self._settled = Usage()
 
     async def reserve(self, estimate: CallEstimate) -> Reservation | NothingLeft:
         granted = await self._ledger.reserve(estimate)
         if isinstance(granted, Reservation):
             self._open.add(granted)
+            if self._record is not None:
+                await self._record()
         return granted
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
         self._open.discard(reservation)
-        self._settled_tokens += usage.tokens
-        self._settled_usd += usage.usd
+        self._settled += usage
         self._ledger.add(usage.tokens, usage.usd)
         self._ledger.release(reservation)
+
+    def charge(self, usage: Usage) -> None:
+        self._ledger.add(usage.tokens, usage.usd)
+
+    def held(self, spent: Usage) -> Usage:
+        """What the attempt has used, and what its calls under way may take. `spent`: as it told."""
+        return Usage(
+            max(spent.input_tokens, self._settled.input_tokens + self._reserved("input_tokens")),
+            max(spent.output_tokens, self._settled.output_tokens + self._reserved("output_tokens")),
+            max(spent.usd, self._settled.usd + sum(each.usd for each in self._open)),
+            max(spent.model_calls, self._settled.model_calls + len(self._open)),
+        )
+
+    def _reserved(self, name: str) -> int:
+        return sum(getattr(each, name) for each in self._open)
 
     def left(self) -> tuple[int | None, float | None]:
         return self._ledger.left()
 
     def overspent(self, usage: Usage) -> str | None:
         return self._ledger.overspent(
-            usage.tokens - self._settled_tokens, usage.usd - self._settled_usd
+            usage.tokens - self._settled.tokens, usage.usd - self._settled.usd
         )
 
     def close(self, usage: Usage) -> None:
         """`usage`: of the whole attempt. What was not settled call by call is counted now."""
         self._ledger.add(
-            max(0, usage.tokens - self._settled_tokens), max(0.0, usage.usd - self._settled_usd)
+            max(0, usage.tokens - self._settled.tokens), max(0.0, usage.usd - self._settled.usd)
         )
         for reservation in self._open:
             self._ledger.release(reservation)

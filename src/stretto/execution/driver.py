@@ -26,8 +26,9 @@ from stretto.events.model import (
     Happening,
     RunEnded,
     TimerFired,
+    UsageNoted,
 )
-from stretto.execution.budget import BudgetLedger
+from stretto.execution.budget import Account, BudgetLedger
 from stretto.execution.clock import Timers
 from stretto.execution.leases import RunJournal
 from stretto.execution.reuse import NOTHING, AnswerCache, Reusable, Reuse, ReusedOutput
@@ -51,6 +52,7 @@ from stretto.schedule.commands import (
     StartAttempt,
 )
 from stretto.schedule.outputs import release_output
+from stretto.schedule.recovery import usage_with_interrupted
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.schedule.timers import deadline_of
 from stretto.text.short import shorten
@@ -83,7 +85,8 @@ class Driver:
         self._copies = WriterCopies(state, workspaces)
         budget = state.plan.budget
         is_bounded = budget.tokens is not None or budget.usd is not None
-        self._ledger = BudgetLedger(budget, state.usage) if is_bounded else None
+        spent = usage_with_interrupted(state)
+        self._ledger = BudgetLedger(budget, spent) if is_bounded else None
         self._collecting: dict[StepId, asyncio.Task[None]] = {}
         self._collected: list[CollectionEvent] = []  # whose copies go once they are on record
         self._discarding: set[asyncio.Task[None]] = set()
@@ -311,8 +314,9 @@ class Driver:
 
     async def _attempt(self, command: StartAttempt) -> None:
         ended: AttemptSucceeded | AttemptFailed | AttemptCancelled
-        witness = _Witness(self)
-        account = self._ledger.account() if self._ledger else None
+        witness = _Witness(self, command.attempt)
+        account = self._ledger.account(witness.hold) if self._ledger else None
+        witness.account = account
         try:
             request = self._equip(command, account)
             await self.confirm()
@@ -432,20 +436,42 @@ class NoRunner:
 class _Witness:
     """The driver, as one attempt sees it."""
 
-    __slots__ = ("_driver", "spent")
+    __slots__ = ("_attempt", "_driver", "_noted", "account", "spent")
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, attempt: AttemptId) -> None:
         self._driver = driver
+        self._attempt = attempt
+        self._noted = NO_USAGE
+        self.account: Account | None = None  # of a run with a budget
         self.spent = NO_USAGE
 
     def now(self) -> float:
         return self._driver.now()
 
     def note(self, event: Happening) -> None:
+        self._note_usage()
         self._driver.tell(event)
 
     async def record(self, event: Happening) -> None:
+        if isinstance(event, UsageNoted):
+            self._noted = self._held()
+        else:
+            self._note_usage()
         await self._driver.record(event)
+
+    async def hold(self) -> None:
+        """Returns when it is on record what the attempt may have used once its next call is made."""
+        self._noted = self._held()
+        await self._driver.record(UsageNoted(self.now(), self._attempt, self._noted))
+
+    def _note_usage(self) -> None:
+        """An attempt that ends says itself what it took: only one that goes on needs this."""
+        if self._noted != (held := self._held()):
+            self._noted = held
+            self._driver.tell(UsageNoted(self.now(), self._attempt, held))
+
+    def _held(self) -> Usage:
+        return self.spent if self.account is None else self.account.held(self.spent)
 
     async def confirm(self) -> None:
         await self._driver.confirm()

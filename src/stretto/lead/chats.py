@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from msgspec import convert, to_builtins
 
-from stretto.agents.conversation import KeptReply
 from stretto.config.database import changed, open_database
 from stretto.config.home import user_secret
 from stretto.ports.model import ModelReply, RequestedCall, TokenCounts
@@ -229,13 +228,13 @@ class ChatStore:
         ).fetchone()
         return None if row is None else _turn(row)
 
-    def reply(self, run_id: str, number: int) -> KeptReply | None:
+    def reply(self, run_id: str, number: int) -> ModelReply | None:
         found = "SELECT reply FROM replies WHERE run_id = ? AND number = ?"
         row = self._db.execute(found, (run_id, number)).fetchone()
         return None if row is None else _read_reply(json.loads(row[0]))
 
-    def keep_reply(self, run_id: str, number: int, kept: KeptReply) -> None:
-        row = (run_id, number, json.dumps(_written_reply(kept)))
+    def keep_reply(self, run_id: str, number: int, reply: ModelReply) -> None:
+        row = (run_id, number, json.dumps(_written_reply(reply)))
         self._change("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", row)
 
     def call(self, key: str) -> KeptCall | None:
@@ -365,24 +364,22 @@ def _call(row: tuple[Any, ...]) -> KeptCall:
     return KeptCall(*values)
 
 
-def _written_reply(kept: KeptReply) -> dict[str, Json]:
+def _written_reply(reply: ModelReply) -> dict[str, Json]:
     # Thoughts in a provider's own form are left out: they are of use in the process that heard them.
-    reply, used = kept.reply, kept.reply.tokens
+    used = reply.tokens
     return {
         "text": reply.text,
         "calls": [[each.id, each.tool, each.text] for each in reply.calls],
         "tokens": None if used is None else list(asdict(used).values()),
         "finish": reply.finish,
-        "usage": cast(Json, to_builtins(kept.usage)),
     }
 
 
-def _read_reply(written: Mapping[str, Any]) -> KeptReply:
+def _read_reply(written: Mapping[str, Any]) -> ModelReply:
     used = written["tokens"]
-    reply = ModelReply(
+    return ModelReply(
         written["text"],
         tuple(RequestedCall(*each) for each in written["calls"]),
         None if used is None else TokenCounts(*used),
         cast(Any, written["finish"]),
     )
-    return KeptReply(reply, convert(written.get("usage") or {}, Usage))

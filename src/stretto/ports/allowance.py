@@ -40,6 +40,10 @@ class Allowance(Protocol):
         """What the call has really taken, or nothing if it was not answered."""
         ...
 
+    def charge(self, usage: Usage) -> None:
+        """What a run has taken that the attempt started. It is no part of the attempt's own usage."""
+        ...
+
     def left(self) -> tuple[int | None, float | None]:
         """Tokens and dollars that nobody has spent or reserved; None: there is no limit."""
         ...

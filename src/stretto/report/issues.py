@@ -147,7 +147,14 @@ def _interruptions(state: RunState, steps: Sequence[StepReport]) -> Iterator[Iss
     for step in steps:
         doubts = Counter(each.error for each in step.attempts if each.status == "in doubt")
         for why, count in doubts.items():
-            yield Issue("interrupted", f"{counted(count, 'attempt')} in doubt: {why}", step.id)
+            tokens = sum(
+                each.usage.tokens
+                for each in step.attempts
+                if (each.status, each.error) == ("in doubt", why)
+            )
+            known = f" ({tokens:,} tokens of it are counted)" if tokens else ""
+            says = f"{counted(count, 'attempt')} in doubt: {why}{known}"
+            yield Issue("interrupted", says, step.id)
 
 
 def _retries(step: StepReport) -> Iterator[Issue]:

@@ -12,6 +12,7 @@ from stretto.events.model import (
     PhaseLasted,
     ToolEnded,
     ToolStarted,
+    UsageNoted,
 )
 from stretto.schedule.state import AttemptState, HeldUp, RunState, StepState
 from stretto.schedule.tool_calls import MOST_FAULTS, ToolCallCounts, fault_of
@@ -58,6 +59,8 @@ def observe(state: RunState, event: Happening) -> None:
             step.held_up = HeldUp(attempt, says)
         case PhaseLasted():
             _note(step, event.phase)
+        case UsageNoted():
+            attempt.noted_usage = event.usage
         case CommandEnded():
             _end_command(step, attempt, event)
         case ModelSpoke():

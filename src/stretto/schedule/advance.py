@@ -31,6 +31,7 @@ from stretto.events.model import (
     TimerFired,
     ToolEnded,
     ToolStarted,
+    UsageNoted,
 )
 from stretto.schedule.activity import observe
 from stretto.schedule.approvals import ask_people, decide, hold_merge
@@ -56,6 +57,7 @@ _CHANGES_NO_STEP = (
     ToolStarted,
     ToolEnded,
     PhaseLasted,
+    UsageNoted,
     CommandEnded,
 )
 

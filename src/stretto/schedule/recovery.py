@@ -12,7 +12,6 @@ from stretto.schedule.changes import collect
 from stretto.schedule.commands import EndRun, SetTimer
 from stretto.schedule.prompt import with_new_key
 from stretto.schedule.state import (
-    NO_USAGE,
     AttemptState,
     FailureReason,
     PartState,
@@ -51,6 +50,18 @@ def resume(transition: Transition, event: RunResumed) -> None:
             _take_up(transition, step, is_quarantined=step.crashes >= event.most_crashes)
         elif step.pending is not None and not step.is_merge_held:
             collect(transition, step)
+
+
+def usage_with_interrupted(state: RunState) -> Usage:
+    """What a run has used that another process has left, with its attempts under way."""
+    under_way = (
+        attempt.noted_usage
+        for step in state.order
+        if step.open_attempts
+        for attempt in step.attempts
+        if attempt.stage in ("running", "stopping")
+    )
+    return sum(under_way, state.usage)
 
 
 def _has_work(state: RunState) -> bool:
@@ -121,7 +132,7 @@ def _quarantine(
     """Fail a step that was running each time the process died: it would take down the next process
     and all other runs in it as well."""
     said = f"the process died {step.crashes} times while this step was running"
-    if close_attempt(transition, step, attempt, "in_doubt"):
+    if close_attempt(transition, step, attempt, "in_doubt", attempt.noted_usage):
         attempt.failure = FailureReason("in_doubt", said)
         give_up(transition, step, part, attempt.failure)
 
@@ -132,11 +143,11 @@ def _take_up(transition: Transition, step: StepState, is_quarantined: bool) -> N
             if attempt.stage == "running" and is_quarantined:
                 _quarantine(transition, step, part, attempt)
             elif attempt.stage == "running":
-                doubt(transition, step, part, attempt, _INTERRUPTED, NO_USAGE)
+                doubt(transition, step, part, attempt, _INTERRUPTED, attempt.noted_usage)
             elif attempt.stage == "stopping":
-                close_attempt(transition, step, attempt, "cancelled")
+                close_attempt(transition, step, attempt, "cancelled", attempt.noted_usage)
             elif attempt.command is not None and _is_narrowed(transition, step):
-                doubt(transition, step, part, attempt, _INTERRUPTED, NO_USAGE)
+                doubt(transition, step, part, attempt, _INTERRUPTED, attempt.noted_usage)
             elif attempt.command is not None:
                 transition.emit(attempt.command)
 

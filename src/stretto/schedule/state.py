@@ -77,6 +77,7 @@ class AttemptState:
     ended_at: float | None = None
     failure: FailureReason | None = None
     usage: Usage = NO_USAGE
+    noted_usage: Usage = NO_USAGE  # while it is under way: it counts if a crash ends the attempt
     model: str = ""
     reused_from: str | None = None
     tool_calls: int = 0
