@@ -15,7 +15,7 @@ import stretto.testing
 EVENTS = """ApprovalRequested Approved AttemptCancelled AttemptFailed AttemptStarted AttemptSucceeded
 CancelRequested ChangesApplied ChangesCollected Event MergeFailed MergeHeld MergeUndone
 MessageDropped ModelFailedOver ModelRetried ModelSpoke PhaseLasted Rejected RunEnded RunResumed RunStarted
-TimerFired ToolEnded ToolStarted"""
+TimerFired ToolEnded ToolStarted UsageNoted"""
 ERRORS = """AlreadyDecided ChangedMeanwhile Fenced InvalidConfig InvalidInputs InvalidRecipe InvalidUsage JournalFull Leased
 MergeConflict NotFound NotReady NotTrusted PermissionDenied PlanNotAccepted RefusedToOverwrite
 StrettoError"""

@@ -213,7 +213,8 @@ class Stretto:
     @property
     def goals(self) -> "Goals":
         """What is run again until a verifier passes: set, resumed, cleared."""
-        from stretto.assembly.goals import Goals, Roads
+        from stretto.assembly.goal_hands import Roads
+        from stretto.assembly.goals import Goals
 
         return Goals(self._engine, Roads(self._launch, self._open, self._chat_host))
 

@@ -39,7 +39,7 @@ from stretto.vocabulary.json_value import Json
 
 if TYPE_CHECKING:
     from stretto.assembly.engine import Engine
-    from stretto.assembly.goals import Launch, OpenRun
+    from stretto.assembly.goal_hands import Launch, OpenRun
     from stretto.recipe.model import Recipe
     from stretto.triggers.store import TriggerStore
 

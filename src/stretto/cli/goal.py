@@ -9,7 +9,9 @@ from typing import TypeVar
 
 import click
 
-from stretto.assembly.goals import Goal, GoalRequest, Goals, GoalWatch, read_limits
+from stretto.assembly.goal_hands import GoalWatch
+from stretto.assembly.goal_requests import GoalRequest, read_limits
+from stretto.assembly.goals import Goal, Goals
 from stretto.assembly.request import PreparedRun
 from stretto.cli.agents import FlagsAnywhere
 from stretto.cli.foreground import (
