@@ -2,6 +2,7 @@
 
 import re
 import socket
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -152,17 +153,86 @@ def test_a_token_opens_a_session_by_the_login_form(server: Served) -> None:
     assert "<form" in page.text
 
 
-def test_a_removed_token_and_its_sessions_count_no_longer(server: Served) -> None:
-    from stretto.server.tokens import remove_token
+def test_a_revoked_token_and_its_sessions_count_no_longer(server: Served) -> None:
+    from stretto.server.tokens import revoke_token
 
     guest = server.client_of("leaver", "viewer")
     path = guest.post("/api/session/link").json()["path"]
     browser = server.stranger()
     browser.get(path)
     assert browser.get("/api/runs").status_code == 200
-    remove_token(server.home, "leaver")
+    revoke_token(server.home, "leaver")
     assert guest.get("/api/runs").status_code == 401
     assert browser.get("/api/runs").status_code == 401
+
+
+def test_a_token_and_its_session_end_when_they_expire(server: Served) -> None:
+    from stretto.server.tokens import add_token
+
+    guest = server.client(add_token(server.home, "brief", "viewer", seconds=2.0))
+    browser = server.stranger()
+    browser.get(guest.post("/api/session/link").json()["path"])
+    session = browser.get("/api/session").json()
+    assert session["expires_at"] < time.time() + 3
+    give_up_at = time.monotonic() + 30
+    while guest.get("/api/runs").status_code == 200 and time.monotonic() < give_up_at:
+        time.sleep(0.1)
+    refused = guest.get("/api/runs")
+    assert (refused.status_code, refused.json()["error"]["message"]) == (
+        401,
+        "the token has expired",
+    )
+    assert browser.get("/api/runs").status_code == 401
+
+
+def test_two_tokens_of_one_owner_share_the_runs_that_they_start(server: Served) -> None:
+    from stretto.server.tokens import add_token
+
+    laptop = server.client(add_token(server.home, "laptop", "operator", owner="lea"))
+    phone = server.client(add_token(server.home, "phone", "operator", owner="lea"))
+    run = started(laptop, "gated")
+    until(phone, run, "waiting")
+    assert phone.get("/api/session").json()["name"] == "lea"
+    assert phone.post(f"/api/runs/{run}/cancel").status_code == 200
+
+
+def test_logging_out_everywhere_ends_every_session_of_one_owner_alone(server: Served) -> None:
+    from stretto.server.tokens import log_out
+
+    guest, other = server.client_of("gina", "viewer"), server.client_of("olof", "viewer")
+    browsers = [server.stranger() for _ in range(3)]
+    for browser, client in zip(browsers, (guest, guest, other), strict=True):
+        browser.get(client.post("/api/session/link").json()["path"])
+    pending = guest.post("/api/session/link").json()["path"]
+    csrf = {"X-CSRF-Token": browsers[0].get("/api/session").json()["csrf"]}
+    answer = browsers[0].delete("/api/session", params={"everywhere": True}, headers=csrf)
+    assert answer.json() == {"ok": True, "sessions": 2}
+    assert [each.get("/api/session").status_code for each in browsers] == [401, 401, 200]
+    assert server.stranger().get(pending).status_code == 401
+    assert guest.get("/api/session").status_code == 200
+    assert log_out(server.home, "olof", {}) == 1
+    assert browsers[2].get("/api/session").status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/api/runs/{run}/events", "/api/events"])
+def test_a_stream_ends_with_the_token_that_opened_it(
+    server: Served, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from stretto.server import news, streams
+    from stretto.server.tokens import revoke_token
+
+    monkeypatch.setattr(streams, "_PING_SECONDS", 0.2)
+    monkeypatch.setattr(news, "_ALIVE_SECONDS", 0.2)
+    run = started(server.client(), "gated")
+    until(server.client(), run, "waiting")
+    name = f"reader{len(path)}"
+    guest = server.client_of(name, "viewer")
+    with guest.stream("GET", path.format(run=run)) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        revoke_token(server.home, name)
+        assert any("counts no longer" in line for line in lines)
+    server.client().post(f"/api/runs/{run}/cancel")
 
 
 def test_every_route_needs_its_role(server: Served) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from stretto.cli.options import json_option
 from stretto.cli.terminal import columns, print_json, say
 from stretto.config.settings import home_of
 from stretto.problems.errors import InvalidUsage, NotReady
+from stretto.vocabulary.durations import parse_duration
 
 if TYPE_CHECKING:
     from stretto.server.process import ServedAt
@@ -101,17 +103,30 @@ def token() -> None:
     default="viewer",
     help="What it may do; viewer.",
 )
+@click.option("--owner", default="", metavar="WHO", help="Whose the runs are; NAME.")
+@click.option("--expires", metavar="TIME", help="When it ends, such as 30d; never.")
 @json_option
-def add(name: str, role: str, as_json: bool) -> None:
+def add(name: str, role: str, owner: str, expires: str | None, as_json: bool) -> None:
     """Make a token and print it, this once: only its digest is kept."""
     from stretto.server.tokens import add_token
 
-    made = add_token(home_of(os.environ), name, role)
+    seconds = None if expires is None else _seconds(expires)
+    made = add_token(home_of(os.environ), name, role, owner, seconds)
     if as_json:
-        print_json({"ok": True, "name": name, "role": role, "token": made})
+        found = {"ok": True, "name": name, "role": role, "owner": owner or name, "token": made}
+        print_json({**found, "expires_in_seconds": seconds})
         return
     say(made)
-    say(f"the token of {name}, {role}; it is not shown again", err=True)
+    until = f", for {expires}" if expires else ""
+    say(f"the token of {owner or name}, {role}{until}; it is not shown again", err=True)
+
+
+def _seconds(written: str) -> float:
+    seconds = parse_duration(written)
+    if seconds is None:
+        hint = "such as 12h or 30d, at most a year"
+        raise InvalidUsage(f"--expires {written[:40]} is no length of time", hint=hint)
+    return seconds
 
 
 @token.command("list")
@@ -122,25 +137,50 @@ def list_all(as_json: bool) -> None:
 
     found = list_tokens(home_of(os.environ))
     if as_json:
-        rows = [{"name": each.name, "role": each.role, "at": each.at} for each in found]
+        rows = [
+            {name: getattr(each, name) for name in ("name", "role", "owner", "at", "expires_at")}
+            for each in found
+        ]
         print_json({"ok": True, "tokens": rows})
         return
-    rows_shown = [(each.name, each.role, _day(each.at)) for each in found]
-    say("\n".join(columns([("NAME", "ROLE", "MADE"), *rows_shown])))
+    rows_shown = [
+        (each.name, each.role, each.owner, _day(each.at), _until(each.expires_at)) for each in found
+    ]
+    say("\n".join(columns([("NAME", "ROLE", "OWNER", "MADE", "EXPIRES"), *rows_shown])))
 
 
-@token.command("remove")
+@token.command("revoke")
 @click.argument("name")
 @json_option
-def remove(name: str, as_json: bool) -> None:
+def revoke(name: str, as_json: bool) -> None:
     """Refuse a token, and the sessions opened with it, from now on."""
-    from stretto.server.tokens import remove_token
+    from stretto.server.tokens import revoke_token
 
-    remove_token(home_of(os.environ), name)
+    revoke_token(home_of(os.environ), name)
     if as_json:
         print_json({"ok": True, "name": name})
     else:
-        say(f"removed the token of {name}", err=True)
+        say(f"revoked the token {name}", err=True)
+
+
+@command.command("logout")
+@click.argument("owner", required=False)
+@json_option
+def log_out(owner: str | None, as_json: bool) -> None:
+    """End the sessions of all browsers, or those of one OWNER. Tokens go on counting."""
+    from stretto.server.tokens import log_out
+
+    count = log_out(home_of(os.environ), owner, os.environ)
+    if as_json:
+        print_json({"ok": True, "sessions": count})
+    else:
+        say(f"ended {count} session{'' if count == 1 else 's'}", err=True)
+
+
+def _until(at: float | None) -> str:
+    if at is None:
+        return "never"
+    return "expired" if at <= time.time() else _day(at)
 
 
 def _day(at: float) -> str:

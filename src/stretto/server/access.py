@@ -92,6 +92,10 @@ class Hosts:
         return parts.netloc.lower() == host.lower() and _host_of(parts.netloc) in self._names
 
 
+def _has_expired(identity: Identity, now: float) -> bool:
+    return identity.expires_at is not None and identity.expires_at <= now
+
+
 def _host_of(header: str) -> str | None:
     """The name in a Host header, without its port; None where it is no host."""
     written = header.strip().lower()
@@ -149,7 +153,8 @@ class AccessControl:
             return self._by_token(asked.token, asked.address), None
         session = self._sessions.get(digest_of(asked.cookie)) if asked.cookie else None
         if session is None or session.expires_at <= self._now():
-            raise Unauthenticated("a token is needed", hint=_LOG_IN)
+            ended = "the session has ended" if asked.cookie else "a token is needed"
+            raise Unauthenticated(ended, hint=_LOG_IN)
         if asked.is_change and not is_same(asked.csrf, session.csrf):
             hint = "GET /api/session gives it; a client without a browser sends its token instead"
             raise PermissionDenied("the header X-CSRF-Token of the session is missing", hint=hint)
@@ -166,8 +171,20 @@ class AccessControl:
         if found is None:
             self._note_failure(address)
             raise Unauthenticated("the token is not valid", hint=_LOG_IN)
+        if _has_expired(found, self._now()):
+            hint = "stretto serve token revoke and add make a new one"
+            raise Unauthenticated("the token has expired", hint=hint)
         self._welcome.add(digest)
         return found
+
+    def is_admitted(self, identity: Identity, session: Session | None) -> bool:
+        """Whether who was let in would be let in now: neither revoked nor expired nor logged out."""
+        self._reload()
+        if session is not None:
+            kept = self._sessions.get(session.digest)
+            return kept is not None and kept.expires_at > self._now()
+        known = self._identities.get(identity.credential)
+        return known is not None and not _has_expired(known, self._now())
 
     def make_link(self, identity: Identity | None = None) -> str:
         """A code that opens one session, once and soon."""
@@ -183,7 +200,8 @@ class AccessControl:
         self._reload()
         self._check_failures(address)
         until, identity = self._links.pop(digest_of(code), (0.0, self._own))
-        is_known = identity.credential in self._identities
+        known = self._identities.get(identity.credential)
+        is_known = known is not None and not _has_expired(known, self._now())
         if until <= self._tick() or not is_known:
             self._note_failure(address)
             hint = "stretto serve link prints a new one; or log in with your token"
@@ -198,9 +216,8 @@ class AccessControl:
     def _open(self, identity: Identity) -> tuple[str, Session]:
         """The secret of a new session, for its cookie, and the session."""
         secret, now = secrets.token_urlsafe(32), self._now()
-        session = Session(
-            identity, digest_of(secret), secrets.token_urlsafe(24), now + SESSION_SECONDS
-        )
+        until = min(now + SESSION_SECONDS, identity.expires_at or float("inf"))
+        session = Session(identity, digest_of(secret), secrets.token_urlsafe(24), until)
         kept = StoredSession(session.digest, identity.credential, session.csrf, session.expires_at)
         self._ledger.add_session(kept, now)
         self._sessions[session.digest] = session
@@ -210,6 +227,23 @@ class AccessControl:
         self._ledger.remove_session(session.digest)
         self._sessions.pop(session.digest, None)
 
+    def close_sessions(self, identity: Identity) -> int:
+        """All of whoever asks, with whichever of their tokens each was opened; login links too."""
+        self._reload()
+        mine = [key for key, each in self._identities.items() if each.name == identity.name]
+        self._links = {
+            code: (until, whose)
+            for code, (until, whose) in self._links.items()
+            if whose.name != identity.name
+        }
+        count = self._ledger.remove_sessions(mine)
+        self._sessions = {
+            digest: each
+            for digest, each in self._sessions.items()
+            if each.identity.name != identity.name
+        }
+        return count
+
     def _reload(self) -> None:
         """Take over what another process has changed: a token that was removed counts no longer."""
         version = self._ledger.version()
@@ -217,7 +251,7 @@ class AccessControl:
             return
         self._seen = version
         self._identities = {
-            each.digest: Identity(each.name, role_named(each.role), each.digest)
+            each.digest: Identity(each.owner, role_named(each.role), each.digest, each.expires_at)
             for each in self._ledger.tokens()
         }
         self._identities[self._own.credential] = self._own

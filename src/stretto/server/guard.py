@@ -3,6 +3,7 @@
 It is ASGI and not a route's dependency, so that nothing can be mounted beside it.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -34,6 +35,7 @@ _HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+_CUT_OFF = b'event: fault\ndata: {"message": "your token or session counts no longer"}\n\n'
 _log = logging.getLogger("stretto.server.access")
 
 
@@ -58,7 +60,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no WebSocket is served
-        answer = _Answer(scope, send)
+        answer = _Answer(scope, send, self._is_admitted)
         try:
             self._admit(scope)
             # Streams write a notice to readers that do not read: past what ASGI can do.
@@ -68,7 +70,7 @@ class Guard:
         except StrettoError as error:
             await self._refusal(scope, error)(scope, receive, answer.send)
         else:
-            body = _Body(receive, self._most_bytes)
+            body = _Body(receive, self._most_bytes, answer.cut_off)
             try:
                 await self._app(scope, body.receive, answer.send)
             except HTTPException as error:  # of what is mounted, and does not answer it itself
@@ -90,6 +92,12 @@ class Guard:
             identity, session = self._access.identify(asked)
             scope["state"].update(identity=identity, session=session)
         scope["state"]["address"] = asked.address
+
+    def _is_admitted(self, scope: Scope) -> bool:
+        state = scope["state"]
+        return is_open(scope["path"]) or self._access.is_admitted(
+            state["identity"], state["session"]
+        )
 
     def _refusal(self, scope: Scope, error: StrettoError) -> Response:
         wants_page = "text/html" in _headers(scope).get("accept", "")
@@ -140,28 +148,52 @@ def _too_large(most_bytes: int) -> BodyTooLarge:
 class _Body:
     """Counts what comes in, also where no Content-Length said how much it would be."""
 
-    def __init__(self, receive: Receive, most_bytes: int) -> None:
+    def __init__(self, receive: Receive, most_bytes: int, cut_off: asyncio.Event) -> None:
+        """`cut_off`: set when the asker may read no more, which to the route is as if they left."""
         self._receive = receive
         self._most_bytes = most_bytes
+        self._cut_off = cut_off
         self._bytes = 0
+        self._is_read = False
 
     async def receive(self) -> Message:
+        if self._is_read:
+            return await self._disconnect()
         message = await self._receive()
         if message["type"] == "http.request":
+            self._is_read = not message.get("more_body", False)
             self._bytes += len(message.get("body", b""))
             if self._bytes > self._most_bytes:
                 raise HTTPException(413, _too_large(self._most_bytes).message)
         return message
 
+    async def _disconnect(self) -> Message:
+        gone = asyncio.ensure_future(self._receive())
+        cut_off = asyncio.ensure_future(self._cut_off.wait())
+        try:
+            await asyncio.wait((gone, cut_off), return_when=asyncio.FIRST_COMPLETED)
+            return gone.result() if gone.done() else {"type": "http.disconnect"}
+        finally:
+            gone.cancel()
+            cut_off.cancel()
+
 
 class _Answer:
-    """Adds the headers that every answer has, and notes what was answered."""
+    """Adds the headers that every answer has, and notes what was answered. A stream ends once its
+    reader's token or session counts no longer."""
 
     def __init__(
-        self, scope: Scope, send: Send, tick: Callable[[], float] = time.monotonic
+        self,
+        scope: Scope,
+        send: Send,
+        is_admitted: Callable[[Scope], bool],
+        tick: Callable[[], float] = time.monotonic,
     ) -> None:
         self._scope = scope
         self._send = send
+        self._is_admitted = is_admitted
+        self._is_stream = False
+        self.cut_off = asyncio.Event()
         self._tick = tick
         self._began_at = tick()
         self.status = 0  # nothing was answered yet
@@ -174,7 +206,17 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = list(message.get("headers", ()))
+            self._is_stream = any(
+                name == b"content-type" and value.startswith(b"text/event-stream")
+                for name, value in headers
+            )
             message = {**message, "headers": [*headers, *_missing(headers)]}
+        elif self._is_stream:
+            if self.cut_off.is_set():
+                return
+            if message.get("more_body") and not self._is_admitted(self._scope):
+                self.cut_off.set()
+                message = {"type": "http.response.body", "body": _CUT_OFF}
         await self._send(message)
 
     def log(self) -> float:

@@ -4,7 +4,7 @@ Tokens and session ids are kept as digests: who reads the file cannot log in wit
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,11 @@ _MIGRATIONS = (
     """,
     # Runs that began elsewhere, and that a server has gone on with.
     "CREATE TABLE adopted (run_id TEXT PRIMARY KEY, at REAL NOT NULL) STRICT, WITHOUT ROWID",
+    """
+    ALTER TABLE tokens ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    ALTER TABLE tokens ADD COLUMN expires_at REAL; -- null: never
+    UPDATE tokens SET owner = name
+    """,
 )
 
 
@@ -48,6 +53,8 @@ class NamedToken:
     role: str
     digest: str
     at: float
+    owner: str  # to whom the runs belong that are started with it
+    expires_at: float | None = None  # None: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +87,19 @@ class ServerLedger:
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def tokens(self) -> list[NamedToken]:
-        rows = self._db.execute("SELECT name, role, digest, at FROM tokens ORDER BY name")
+        rows = self._db.execute(
+            "SELECT name, role, digest, at, owner, expires_at FROM tokens ORDER BY name"
+        )
         return [NamedToken(*row) for row in rows]
 
     def add_token(self, token: NamedToken) -> bool:
         """False: there is one of this name."""
-        row = (token.name, token.role, token.digest, token.at)
+        row = (token.name, token.role, token.digest, token.at, token.owner, token.expires_at)
         with changed(self._db, "the tokens"):
-            added = "INSERT INTO tokens VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING"
+            added = """
+                INSERT INTO tokens (name, role, digest, at, owner, expires_at)
+                VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING
+                """
             return self._db.execute(added, row).rowcount == 1
 
     def remove_token(self, name: str) -> bool:
@@ -109,6 +121,14 @@ class ServerLedger:
     def remove_session(self, digest: str) -> None:
         with changed(self._db, "the sessions"):
             self._db.execute("DELETE FROM sessions WHERE digest = ?", (digest,))
+
+    def remove_sessions(self, credentials: Collection[str] | None = None) -> int:
+        """How many there were: those opened with these tokens, or all."""
+        with changed(self._db, "the sessions"):
+            if credentials is None:
+                return self._db.execute("DELETE FROM sessions").rowcount
+            sql = "DELETE FROM sessions WHERE credential = ?"
+            return sum(self._db.execute(sql, (each,)).rowcount for each in credentials)
 
     def keep_request(self, request: KeyedRequest, forget_before: float) -> KeyedRequest:
         """The request that was kept first under this key: this one, or an earlier one."""

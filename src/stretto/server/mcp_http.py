@@ -48,7 +48,7 @@ async def open_mcp(service: Service) -> AsyncIterator[ASGIApp]:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         # A session belongs to the token that has opened it.
         identity: Identity = scope["state"]["identity"]
-        token = AccessToken(token="", client_id=identity.name, scopes=[])
+        token = AccessToken(token="", client_id=identity.credential, scopes=[])
         await manager.handle_request({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
     async with manager.run():

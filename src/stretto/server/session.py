@@ -1,8 +1,10 @@
 """Logging in and out, and whether the server is there."""
 
+from time import time
+from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import Request
+from fastapi import Query, Request
 from pydantic import BaseModel
 from starlette.responses import HTMLResponse, Response
 
@@ -30,6 +32,11 @@ class OpenSession(BaseModel):
     role: str
     csrf: str | None
     expires_at: float | None
+
+
+class LoggedOut(BaseModel):
+    ok: bool = True
+    sessions: int  # that have ended
 
 
 class LoginLink(BaseModel):
@@ -72,9 +79,8 @@ async def log_in_by_token(request: Request, service: TheService) -> Response:
 def _logged_in(request: Request, secret: str, session: Session) -> Response:
     page = HTMLResponse(welcome_page())
     is_secure = request.headers.get("x-forwarded-proto", request.url.scheme) == "https"
-    page.set_cookie(
-        COOKIE, secret, SESSION_SECONDS, httponly=True, samesite="strict", secure=is_secure
-    )
+    seconds = min(SESSION_SECONDS, max(1, int(session.expires_at - time())))
+    page.set_cookie(COOKIE, secret, seconds, httponly=True, samesite="strict", secure=is_secure)
     return page
 
 
@@ -91,14 +97,25 @@ async def show_session(request: Request, asker: Asker) -> OpenSession:
 
 
 @router.delete("/api/session", dependencies=[VIEWER])
-async def log_out(request: Request, service: TheService, response: Response) -> Health:
-    """End the session of the cookie."""
+async def log_out(
+    request: Request,
+    service: TheService,
+    asker: Asker,
+    response: Response,
+    everywhere: Annotated[bool, Query(description="all sessions of whoever asks")] = False,
+) -> LoggedOut:
+    """End the session of the cookie; or, everywhere, those of all browsers of whoever asks."""
     session: Session | None = request.state.session
-    if session is None:
-        raise InvalidUsage("a token has no session", hint="it is for sessions by cookie")
-    service.access.close_session(session)
+    if everywhere:
+        count = service.access.close_sessions(asker)
+    elif session is None:
+        hint = "it is for sessions by cookie; everywhere=true ends all of yours"
+        raise InvalidUsage("a token has no session", hint=hint)
+    else:
+        service.access.close_session(session)
+        count = 1
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-    return Health()
+    return LoggedOut(sessions=count)
 
 
 @router.post("/api/session/link", dependencies=[VIEWER])

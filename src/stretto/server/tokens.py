@@ -45,11 +45,13 @@ class AccessRole(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks, and what they may do. `credential`: the digest of their token."""
+    """Who asks, and what they may do. `name`: whose the runs are that they start. `credential`: the
+    digest of their token."""
 
     name: str
     role: AccessRole
     credential: str
+    expires_at: float | None = None  # None: never
 
 
 def role_named(word: str) -> AccessRole:
@@ -120,29 +122,52 @@ def _make(file: Path) -> None:
         draft.unlink()
 
 
-def add_token(home: Path, name: str, role: str) -> str:
-    """A new token of this name and role. It is shown once: only its digest is kept."""
-    if not _NAME.fullmatch(name):
-        hint = "letters, digits, '.', '_', '@' and '-', at most 64"
-        raise InvalidUsage(f"'{name[:64]}' is not a name for a token", hint=hint)
+def add_token(
+    home: Path, name: str, role: str, owner: str = "", seconds: float | None = None
+) -> str:
+    """A new token of this name and role. It is shown once: only its digest is kept.
+
+    `owner`: to whom the runs belong that it starts; its name, unless somebody has several tokens.
+    `seconds`: how long it counts; None: until it is revoked.
+    """
+    for what, written in (("a token", name), ("an owner", owner or name)):
+        if not _NAME.fullmatch(written):
+            hint = "letters, digits, '.', '_', '@' and '-', at most 64"
+            raise InvalidUsage(f"'{written[:64]}' is not a name for {what}", hint=hint)
     if name == user_name():
-        raise InvalidUsage(f"'{name}' is you", hint="your own token is in ~/.stretto/token")
-    token = secrets.token_urlsafe(32)
-    kept = NamedToken(name, role_named(role).word, digest_of(token), time.time())
+        hint = "your own token is in ~/.stretto/token; --owner says whose runs another one starts"
+        raise InvalidUsage(f"'{name}' is you", hint=hint)
+    token, now = secrets.token_urlsafe(32), time.time()
+    expires_at = None if seconds is None else now + seconds
+    kept = NamedToken(name, role_named(role).word, digest_of(token), now, owner or name, expires_at)
     with open_ledger(home) as ledger:
         if not ledger.add_token(kept):
-            hint = f"remove it first: stretto serve token remove {name}"
+            hint = f"revoke it first: stretto serve token revoke {name}"
             raise RefusedToOverwrite(f"there is a token '{name}' already", hint=hint)
     return token
 
 
-def remove_token(home: Path, name: str) -> None:
+def revoke_token(home: Path, name: str) -> None:
     """A running server refuses it, and the sessions opened with it, from now on."""
     with open_ledger(home) as ledger:
         known = [each.name for each in ledger.tokens()]
         if not ledger.remove_token(name):
             hint = did_you_mean(name, known) or "stretto serve token list shows them"
             raise NotFound(f"there is no token '{name[:64]}'", hint=hint)
+
+
+def log_out(home: Path, name: str | None, environ: Mapping[str, str]) -> int:
+    """End the sessions of browsers: those of one owner, or all. Gives how many there were."""
+    with open_ledger(home) as ledger:
+        if name is None:
+            return ledger.remove_sessions()
+        found = [each.digest for each in ledger.tokens() if each.owner == name]
+        if name == (user_name() or "owner"):
+            found.append(digest_of(own_token(home, environ)))
+        if not found:
+            hint = "stretto serve token list shows the owners; without a name, everybody is meant"
+            raise NotFound(f"nobody called '{name[:64]}' has a token", hint=hint)
+        return ledger.remove_sessions(found)
 
 
 def list_tokens(home: Path) -> list[NamedToken]:
