@@ -1,13 +1,18 @@
 """One project as one user sees it: recipes in every form, models, secrets, warnings about copies."""
 
+import os
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stretto.assembly.project import Project
 from stretto.config.settings import WorkspaceSettings
+from stretto.plan.model import Plan
 from stretto.problems.errors import InvalidRecipe, InvalidUsage, NotFound, PermissionDenied
 from stretto.recipe.model import Budget
+from stretto.vocabulary.ids import AgentId
 from support.assembled import settings_of
 
 RECIPE = "name: r\nsteps: [{id: a, subagent: writer, prompt: go}]\n"
@@ -134,3 +139,72 @@ def test_a_folder_that_cannot_be_carried_is_a_warning(tmp_path: Path) -> None:
     said = [each.message for each in project.with_copy_warnings(plan, None).warnings]
     assert any("of workspace.carry is not a folder of this workspace" in each for each in said)
     assert any("the sandbox is off" in each for each in said)
+
+
+def age(file: Path, at: float) -> None:
+    """As if the file had been written at that time, long before now."""
+    os.utime(file, (at, at))
+
+
+def test_a_plan_is_made_anew_once_what_it_was_made_of_changes(tmp_path: Path) -> None:
+    settings = replace(settings_of(tmp_path), agents_dirs=(tmp_path / "agents",))
+    project = Project(environ={}, settings=settings)
+    recipe, agent = tmp_path / "workflows" / "r.yaml", tmp_path / "agents" / "scribe.md"
+    for file in (recipe, agent):
+        file.parent.mkdir()
+    recipe.write_text("name: r\nsteps: [{id: a, subagent: scribe, prompt: one}]\n")
+    agent.write_text("Write.\n")
+    age(recipe, 1_000)
+    age(agent, 1_000)
+
+    def plan() -> Plan:
+        entry = project.saved("r")
+        assert entry is not None
+        return project.open_plan(entry.recipe)[0]
+
+    first = plan()
+    assert plan() is first
+    agent.write_text("Sing.\n")
+    age(agent, 1_001)
+    second = plan()
+    assert second.agents[AgentId("scribe")].prompt.text == "Sing."
+    assert plan() is second
+    recipe.write_text("name: r\nsteps: [{id: a, subagent: scribe, prompt: two}]\n")
+    age(recipe, 1_001)
+    assert "two" in str(plan().steps[0].work)
+    recipe.unlink()
+    assert project.saved("r") is None
+
+
+def test_a_file_that_has_changed_just_now_is_read_again_whatever_its_time(tmp_path: Path) -> None:
+    settings = replace(settings_of(tmp_path), agents_dirs=(tmp_path / "agents",))
+    project = Project(environ={}, settings=settings)
+    agent, recipe = tmp_path / "agents" / "scribe.md", tmp_path / "workflows" / "r.yaml"
+    for file in (agent, recipe):
+        file.parent.mkdir()
+    now = time.time()
+    for prompt in ("Sing.", "Rest."):
+        agent.write_text(f"{prompt}\n")
+        recipe.write_text(f"name: r\nsteps: [{{id: a, subagent: scribe, prompt: {prompt}}}]\n")
+        for file in (agent, recipe):
+            age(file, now)  # two changes within one tick
+        assert project.catalog().agents[AgentId("scribe")].prompt == prompt
+        entry = project.saved("r")
+        assert entry is not None
+        assert prompt in entry.recipe.source.text
+
+
+def test_a_recipe_that_uses_another_one_sees_it_change(tmp_path: Path) -> None:
+    project = project_in(tmp_path)
+    outer, inner = tmp_path / "workflows" / "outer.yaml", tmp_path / "parts" / "inner.yaml"
+    for file in (outer, inner):
+        file.parent.mkdir()
+    outer.write_text("name: outer\nsteps: [{id: a, workflow: ../parts/inner.yaml}]\n")
+    for name in ("one", "two"):
+        inner.write_text(f"name: inner\nsteps: [{{id: {name}, subagent: writer, prompt: go}}]\n")
+        age(inner, 1_000)
+        age(outer, 1_000)
+        entry = project.saved("outer")
+        assert entry is not None
+        plan, _ = project.open_plan(entry.recipe)
+        assert [step.id for step in plan.steps] == ["a", f"a/{name}"]

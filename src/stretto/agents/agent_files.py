@@ -28,7 +28,7 @@ from stretto.vocabulary.ids import AgentId, is_id
 from stretto.vocabulary.tools import KNOWN_TOOLS
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_SUFFIXES = (".md", ".yaml", ".yml")
+AGENT_SUFFIXES = (".md", ".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _mark_shadowed(one_name: list[ListedAgent]) -> Iterator[ListedAgent]:
 
 def _read(folder: Path, project: Path, tools: Set[str]) -> Iterator[AgentFile]:
     is_foreign = folder.parent.name == ".claude"
-    for file in files_in(Folder(folder, ""), _SUFFIXES):
+    for file in files_in(Folder(folder, ""), AGENT_SUFFIXES):
         yield read_agent_file(file, relative_path(file, project), is_foreign, tools)
 
 

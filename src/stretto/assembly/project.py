@@ -2,13 +2,20 @@
 
 import json
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from stretto.agents.agent_files import AgentFile, ListedAgent, list_agents, load_catalog
+from stretto.agents.agent_files import (
+    AGENT_SUFFIXES,
+    AgentFile,
+    ListedAgent,
+    list_agents,
+    load_catalog,
+)
 from stretto.assembly.functions import Functions
 from stretto.assembly.plugins import Plugins
 from stretto.assembly.recipe_shelf import RecipeShelf, is_named_as_file
@@ -28,7 +35,7 @@ from stretto.problems.errors import (
 from stretto.problems.render import count
 from stretto.recipe.model import Budget, Recipe
 from stretto.recipe.read import read_recipe, read_recipe_file
-from stretto.registry.folders import Folder
+from stretto.registry.folders import Folder, Stamp, stamp
 from stretto.text.short import did_you_mean, kind_of, listed
 from stretto.vocabulary.ids import COMMAND_AGENT, AgentId
 from stretto.vocabulary.json_value import Json
@@ -48,8 +55,7 @@ from stretto.recipe.model import Input
 
 def finder_in(workspace: Path) -> FindFile:
     """What `plan.inputs` asks for the file that an input of type file_path names."""
-    root = workspace.resolve()
-    return lambda declared, written: _find(declared, written, root)
+    return lambda declared, written: _find(declared, written, workspace.resolve())
 
 
 def _find(declared: Input, written: str, root: Path) -> str | Misfit:
@@ -80,6 +86,7 @@ def _find(declared: Input, written: str, root: Path) -> str | Misfit:
 RecipeSource: TypeAlias = str | Path | Mapping[str, object] | Recipe
 SCRIPTED = "scripted:"
 NO_BUDGET = Budget()
+_MOST_PLANS = 100  # that are kept for the next run of the same recipe
 _A_RECIPE = "give the name of a saved one, a path, its text, or a dict"
 
 
@@ -98,6 +105,8 @@ class Project:
         `agents`: Python functions."""
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.settings = settings or load_settings(folder or _current_folder(), self.environ)
+        self._catalog: tuple[Stamp, Catalog] | None = None
+        self._plans: OrderedDict[int, _MadePlan] = OrderedDict()
         self.plugins = Plugins(self.settings)
         self.functions = Functions(tools or {}, agents or {}, self.plugins, self._own_agent)
 
@@ -122,10 +131,18 @@ class Project:
         return self.settings.may_shadow or is_users_choice
 
     def catalog(self) -> Catalog:
+        """The same one as long as no agent file changes."""
+        folders = (Folder(path, "") for path in self.settings.agents_dirs)
+        now, known = stamp(folders, AGENT_SUFFIXES), self._catalog
+        if known is not None and known[0] == now:
+            return known[1]
         found = load_catalog(
             self.settings.agents_dirs, self.settings.project, self.functions.tool_names
         )
-        return replace(self.functions.add_to(found), recipes=self._shelf)
+        catalog = replace(self.functions.add_to(found), recipes=self._shelf)
+        if now is not None:
+            self._catalog = (now, catalog)
+        return catalog
 
     @cached_property
     def _shelf(self) -> RecipeShelf:
@@ -210,16 +227,26 @@ class Project:
     def plan(self, recipe: Recipe) -> "Plan":
         # Imported on use: checking needs none of what a plan is made of.
         from stretto.plan.build import build
+        from stretto.plan.model import PlannedWorkflow
         from stretto.plan.prepare import RunPolicy, prepare
 
+        catalog = self.catalog()
+        if (made := self._plans.get(id(recipe))) is not None and made.is_for(recipe, catalog):
+            return made.plan
         limits, width = self.settings.limits, self.settings.max_concurrency
-        built = build(recipe, self.catalog(), limits, width)
+        built = build(recipe, catalog, limits, width)
         if isinstance(built, Problems):
             message = (
                 f"{recipe.source.file or recipe.name or 'the recipe'} has {count(built.problems)}"
             )
             raise InvalidRecipe(message, built.problems)
-        return prepare(built, RunPolicy(budget=self.settings.budget))
+        plan = prepare(built, RunPolicy(budget=self.settings.budget))
+        if not any(isinstance(step.work, PlannedWorkflow) for step in plan.steps):
+            # Those that it would use are files of their own, and may change by themselves.
+            self._plans[id(recipe)] = _MadePlan(recipe, catalog, plan)
+            while len(self._plans) > _MOST_PLANS:
+                self._plans.popitem(last=False)
+        return plan
 
     def problems_of(self, text: str, shown_as: str = "") -> tuple[Problem, ...]:
         """All that keeps a text from being a recipe that can run here."""
@@ -429,6 +456,18 @@ class Project:
             words = "; ".join(problem.message for problem in problems)
             raise InvalidInputs(f"{plan.name}: {words}", problems)
         return values
+
+
+@dataclass(frozen=True, slots=True)
+class _MadePlan:
+    """A plan that was made before, and what it was made of: values that never change."""
+
+    recipe: Recipe
+    catalog: Catalog
+    plan: "Plan"
+
+    def is_for(self, recipe: Recipe, catalog: Catalog) -> bool:
+        return self.recipe is recipe and self.catalog is catalog
 
 
 def _start_of(server: Json) -> str:

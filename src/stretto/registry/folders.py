@@ -1,7 +1,8 @@
 """The files of a folder as they are now, in a stable order."""
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,41 @@ def files_in(folder: Folder, suffixes: Sequence[str]) -> list[Path]:
     ]
 
 
+# A file that changes twice within one tick of its file system's clock keeps its time.
+_TICK_NANOSECONDS = 100_000_000
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+def stamp(folders: Iterable[Folder], suffixes: Sequence[str]) -> Stamp | None:
+    """Equal as long as no file of the folders has changed, come or gone. None: one has changed just
+    now, so what is read of it must not be remembered."""
+    found: list[tuple[str, int, int, int]] = []
+    wanted, newest = tuple(suffixes), time.time_ns() - _TICK_NANOSECONDS
+    for folder in folders:
+        try:
+            with os.scandir(folder.path) as entries:
+                named = [entry for entry in entries if entry.name.endswith(wanted)]
+        except OSError:
+            continue
+        for entry in named:
+            try:
+                status = entry.stat()
+            except OSError:  # a link that leads nowhere, or a file that is gone by now
+                found.append((entry.path, 0, 0, 0))
+                continue
+            if status.st_mtime_ns > newest:
+                return None
+            found.append((entry.path, status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(sorted(found))
+
+
 def signature(file: Path) -> tuple[int, int, int] | None:
-    """Changes when the file does; None once it is gone."""
+    """Changes when the file does. None: it is gone, or has changed just now, so that what is read of it
+    must not be remembered."""
     try:
         status = file.stat()
     except OSError:
+        return None
+    if status.st_mtime_ns > time.time_ns() - _TICK_NANOSECONDS:
         return None
     return (status.st_mtime_ns, status.st_size, status.st_ino)

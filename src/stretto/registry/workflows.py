@@ -18,7 +18,7 @@ from stretto.plan.check import Problems, check
 from stretto.problems import Problem
 from stretto.recipe.model import Recipe
 from stretto.recipe.read import SUFFIXES, read_recipe_file
-from stretto.registry.folders import Folder, files_in, signature
+from stretto.registry.folders import Folder, Stamp, files_in, signature, stamp
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
@@ -54,6 +54,8 @@ class Workflows:
         self._limits = limits
         self._shown = shown
         self._read: dict[Path, tuple[object, Recipe]] = {}
+        self._found: tuple[Stamp, list[Entry]] | None = None  # all, as the folders were then
+        self._sound: dict[Path, tuple[Recipe, Catalog]] = {}  # checked, and nothing was wrong
 
     def entries(self) -> list[Entry]:
         """One per name: the nearest layer wins. Two in one layer: the first file wins, and the
@@ -74,6 +76,15 @@ class Workflows:
 
     def _all(self) -> list[Entry]:
         """The problems of an entry are those of its name alone."""
+        now, known = stamp(self._folders, SUFFIXES), self._found
+        if known is not None and known[0] == now:
+            return known[1]
+        every = self._look()
+        if now is not None:
+            self._found = (now, every)
+        return every
+
+    def _look(self) -> list[Entry]:
         found: dict[str, Entry] = {}
         clashes: list[Entry] = []
         for folder in self._folders:
@@ -99,8 +110,15 @@ class Workflows:
     def _checked(self, entry: Entry, catalog: Catalog) -> Entry:
         if entry.problems:
             return entry
+        sound = self._sound.get(entry.file)
+        if sound is not None and sound[0] is entry.recipe and sound[1] is catalog:
+            return entry
         checked = check(entry.recipe, catalog, self._limits)
-        return replace(entry, problems=checked.problems) if isinstance(checked, Problems) else entry
+        if isinstance(checked, Problems):
+            return replace(entry, problems=checked.problems)
+        if not checked.inner:  # those may change by themselves
+            self._sound[entry.file] = (entry.recipe, catalog)
+        return entry
 
     def _recipe(self, file: Path) -> Recipe:
         now = signature(file)
