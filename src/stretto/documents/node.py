@@ -129,7 +129,14 @@ class Source:
         return self.place_of_index(node.start, max(1, len(written)))
 
     def place_inside(self, node: Node, value: str, offset: int, width: int) -> Place:
-        """Where value[offset:] stands in the file, whatever style the scalar is written in.
+        """Where value[offset:] stands in the file, whatever style the scalar is written in."""
+        at = self.index_inside(node, value, offset, width)
+        if at is None:  # the scalar itself is the best we know
+            return self.place_of(node)
+        return self.place_of_index(at, width)
+
+    def index_inside(self, node: Node, value: str, offset: int, width: int) -> int | None:
+        """The same as an index into the text; None where it is hidden behind an escape.
 
         The file's text differs from the value by quotes, escapes and indentation, so look for
         the same braces first and then for the same words after them.
@@ -145,9 +152,7 @@ class Source:
             at = self._nth("{{", _count("{{", value[: opened + 2]), at, node.end)
         repeats = _count(piece, value[max(opened, 0) : offset + width])
         at = self._nth(piece, repeats, at, node.end) if at >= 0 else at
-        if at < 0:  # hidden behind an escape: the scalar itself is the best we know
-            return self.place_of(node)
-        return self.place_of_index(at, len(piece))
+        return at if at >= 0 else None
 
     def place_inside_list(self, node: Node, word: str) -> Place:
         """A word of a list, or of `tools: Read, Bash` as front matter writes it."""

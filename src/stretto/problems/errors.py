@@ -10,6 +10,7 @@ StrettoError               kind                 exit code
 ├── NotReady               not_ready            2
 ├── RefusedToOverwrite     exists               2
 ├── ChangedMeanwhile       changed              2
+├── StepInUse              in_use               2
 ├── PermissionDenied       permission_denied    4
 ├── PlanNotAccepted        plan_not_accepted    4
 ├── NotTrusted             not_trusted          4
@@ -102,6 +103,13 @@ class ChangedMeanwhile(StrettoError):
     """What the caller saw before is not what is there now."""
 
     kind = "changed"
+    exit_code = 2
+
+
+class StepInUse(StrettoError):
+    """Other parts of the recipe name the step: its problems say which."""
+
+    kind = "in_use"
     exit_code = 2
 
 
