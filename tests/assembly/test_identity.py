@@ -1,9 +1,9 @@
 """Who is behind a name: the same text only for the same model at the same place."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from stretto.assembly.identity import MachineIdentities
 from stretto.config.settings import BashSettings, Search, Settings, load_settings
@@ -72,14 +72,16 @@ def tool(name: str, settings: Settings) -> str:
 def test_a_tool_is_another_once_it_is_configured_otherwise(
     tmp_path: Path, settings: Settings
 ) -> None:
-    server = replace(settings, mcp_servers={"s": {"command": "serve", "args": ["serve.py"]}})
-    other = replace(settings, mcp_servers={"s": {"command": "serve", "args": ["--all"]}})
+    server = structs.replace(
+        settings, mcp_servers={"s": {"command": "serve", "args": ["serve.py"]}}
+    )
+    other = structs.replace(settings, mcp_servers={"s": {"command": "serve", "args": ["--all"]}})
     assert tool("mcp__s__look", server) != tool("mcp__s__look", other)
     (tmp_path / "serve.py").write_text("x")
     assert tool("mcp__s__look", server) != tool("mcp__s__look", settings)
-    networked = replace(settings, bash=BashSettings(network=True))
+    networked = structs.replace(settings, bash=BashSettings(network=True))
     assert tool("Bash", networked) != tool("Bash", settings)
-    assert tool("Bash", replace(settings, sandbox="off")) != tool("Bash", settings)
-    one, two = (replace(settings, search=Search(f"http://{host}/")) for host in ("a", "b"))
+    assert tool("Bash", structs.replace(settings, sandbox="off")) != tool("Bash", settings)
+    one, two = (structs.replace(settings, search=Search(f"http://{host}/")) for host in ("a", "b"))
     assert tool("WebSearch", one) != tool("WebSearch", two)
     assert tool("Read", one) == tool("Read", two) == ""

@@ -1,9 +1,9 @@
 """Recipes that use recipes: what is checked before a run, and what the plan then holds."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from stretto.assembly.project import finder_in
 from stretto.plan.bound_sets import bind_plan
@@ -44,11 +44,11 @@ def outer(inputs: str, rest: str = "") -> str:
 
 
 def found(text: str, **more: str) -> list[Problem]:
-    return list(problems_of(text, "outer.yaml", replace(CATALOG, recipes=shelf(**more))))
+    return list(problems_of(text, "outer.yaml", structs.replace(CATALOG, recipes=shelf(**more))))
 
 
 def planned(text: str, **more: str) -> Plan:
-    return plan_of(text, "outer.yaml", replace(CATALOG, recipes=shelf(**more)))
+    return plan_of(text, "outer.yaml", structs.replace(CATALOG, recipes=shelf(**more)))
 
 
 def bound(text: str, inputs: dict[str, Json], **more: str) -> tuple[Plan, tuple[Problem, ...]]:

@@ -1,10 +1,10 @@
 """A recipe does the same as a step of another one as it does by itself."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
+from msgspec import structs
 
 from stretto.plan.bound_sets import bind_plan
 from stretto.schedule.commands import StartAttempt
@@ -32,7 +32,7 @@ def told(start: StartAttempt) -> str:
 
 
 def drive(text: str, inputs: dict[str, Json], shelf: Shelf | None = None) -> Driven:
-    plan = plan_of(text, width=3, catalog=replace(AGENTS, recipes=shelf))
+    plan = plan_of(text, width=3, catalog=structs.replace(AGENTS, recipes=shelf))
     bound, problems = bind_plan(plan, inputs)
     assert problems == ()
     return (

@@ -1,10 +1,10 @@
 """Every key of the grammar is read into the model (RECIPES §2, §3, §4)."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from jsonschema import Draft7Validator
+from msgspec import structs
 
 from stretto.documents.document import read_file, read_text
 from stretto.documents.node import ListNode, MapNode, Node, plain
@@ -296,7 +296,9 @@ def test_the_recipes_of_this_file_are_good_ones():
     used = (
         "name: other\ninputs: {a: {}, b: {type: json}}\nsteps: [{id: x, agent: writer, prompt: x}]"
     )
-    assert problems_of(OTHER_WORDS, catalog=replace(CATALOG, recipes=Shelf(other=used))) == ()
+    assert (
+        problems_of(OTHER_WORDS, catalog=structs.replace(CATALOG, recipes=Shelf(other=used))) == ()
+    )
 
 
 def mappings(node: Node | None) -> list[MapNode]:

@@ -1,8 +1,7 @@
 """A step that is another recipe: its steps run in their own scope, and it ends when they have."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from stretto.events.model import (
     ApprovalRequested,
@@ -42,7 +41,7 @@ steps:
 
 
 def planned(text: str, **inner: str) -> Plan:
-    plan = build(read_recipe(text, "outer.yaml"), replace(AGENTS, recipes=Shelf(**inner)))
+    plan = build(read_recipe(text, "outer.yaml"), structs.replace(AGENTS, recipes=Shelf(**inner)))
     assert not isinstance(plan, Problems), "\n".join(f"{p.code} {p.message}" for p in plan.problems)
     # As it is stored and read again by the run.
     return decode_plan(encode_plan(plan))

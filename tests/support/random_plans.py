@@ -1,10 +1,10 @@
 """Any plan, for properties: a random DAG listed in random order, of all kinds of work."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import structs
 
 from stretto.plan.model import Plan
 from support.recipes import Shelf
@@ -46,7 +46,7 @@ def nested_plans(
         shelf.texts[name] = json.dumps(recipe)
         used = name
     text, width = shelf.texts["any"], draw(st.integers(1, 4))
-    return plan_of(text, width=width, catalog=replace(AGENTS, recipes=shelf))
+    return plan_of(text, width=width, catalog=structs.replace(AGENTS, recipes=shelf))
 
 
 def _add_workflow(

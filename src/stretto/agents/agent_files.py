@@ -8,8 +8,9 @@ bundled < user (~/.stretto/agents) < .claude/agents < project (agents/) < agents
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from stretto.documents.document import Document, compose, load
 from stretto.documents.node import MapNode, ScalarNode, Source, find
@@ -31,16 +32,14 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(?:\r?\n|\Z)", 
 AGENT_SUFFIXES = (".md", ".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFile:
+class AgentFile(Struct, frozen=True):
     id: AgentId
     file: str
     agent: Agent | None
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ListedAgent:
+class ListedAgent(Struct, frozen=True):
     read: AgentFile
     layer: str
     shadowed_by: str | None = None  # the file that counts instead
@@ -103,7 +102,7 @@ class _Agents(Mapping[AgentId, Agent]):
 def _mark_shadowed(one_name: list[ListedAgent]) -> Iterator[ListedAgent]:
     *shadowed, winner = one_name
     for each in shadowed:
-        yield replace(each, shadowed_by=winner.read.file)
+        yield structs.replace(each, shadowed_by=winner.read.file)
     yield winner
 
 
@@ -162,7 +161,7 @@ def _agent(fields: Fields, reading: Reading, path: Path, prompt: str, is_foreign
     id = named if named and is_id(named) else path.stem
     # Another tool's agent that lists no tools has all of them; ours then has none.
     has_all = is_foreign and not fields.written("tools")
-    return replace(
+    return structs.replace(
         agent,
         id=AgentId(id),
         at=(),

@@ -31,7 +31,7 @@ import json
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast, get_type_hints
@@ -136,7 +136,7 @@ class FunctionAgents:
             for name, function in self._functions.items()
         }
         # A ChainMap, because the catalog reads an agent's file only when that agent is asked for.
-        return replace(
+        return structs.replace(
             catalog, agents=ChainMap(agents, cast(MutableMapping[AgentId, Agent], catalog.agents))
         )
 

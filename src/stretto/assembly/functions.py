@@ -5,9 +5,10 @@ code is part of the identity of the run, so that an answer is reused only while 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from stretto.agents.agent_files import read_agent_file
 from stretto.assembly.arguments import check_callable
@@ -43,7 +44,7 @@ class Functions:
         self._own_agent = own_agent
 
     def add_to(self, catalog: Catalog) -> Catalog:
-        return replace(
+        return structs.replace(
             catalog,
             agents=_Agents(self, catalog.agents),
             tools=self.tool_names,
@@ -173,7 +174,7 @@ class _Agents(Mapping[AgentId, Agent]):
             if read.agent is None:
                 said = f"the agent '{id}', which an installed package adds, cannot be used"
                 raise InvalidConfig(said, read.problems)
-            return replace(read.agent, id=id)
+            return structs.replace(read.agent, id=id)
         from stretto.agents.functions import FunctionAgents
 
         return FunctionAgents({id: found}).add_to(EMPTY_CATALOG).agents[id]

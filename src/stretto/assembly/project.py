@@ -4,10 +4,11 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, structs
 
 from stretto.agents.agent_files import (
     AGENT_SUFFIXES,
@@ -139,7 +140,7 @@ class Project:
         found = load_catalog(
             self.settings.agents_dirs, self.settings.project, self.functions.tool_names
         )
-        catalog = replace(self.functions.add_to(found), recipes=self._shelf)
+        catalog = structs.replace(self.functions.add_to(found), recipes=self._shelf)
         if now is not None:
             self._catalog = (now, catalog)
         return catalog
@@ -458,8 +459,7 @@ class Project:
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class _MadePlan:
+class _MadePlan(Struct, frozen=True):
     """A plan that was made before, and what it was made of: values that never change."""
 
     recipe: Recipe

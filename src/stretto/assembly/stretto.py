@@ -11,11 +11,13 @@ Nothing here prints or ends the process; what a user should read is in values.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
+
+from msgspec import structs
 
 from stretto.assembly.arguments import (
     check_budget,
@@ -418,7 +420,7 @@ class Stretto:
         given: dict[str, Any] = {
             name: value for name, value in self._overrides.items() if value is not None
         }
-        project.settings = replace(project.settings, **given)
+        project.settings = structs.replace(project.settings, **given)
         return project
 
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from msgspec import structs
+
 from stretto.assembly.identity import MachineIdentities
 from stretto.assembly.playbook_choice import make_load_tool
 from stretto.config.settings import Settings, is_true
@@ -61,7 +63,9 @@ async def open_subagents(
     async with open_models(chosen, project, ask) as models:
         try:
             yield Subagents(
-                replace(chosen, judge=settings.judge, resolve_name=full_name, is_too_small=is_tiny),
+                structs.replace(
+                    chosen, judge=settings.judge, resolve_name=full_name, is_too_small=is_tiny
+                ),
                 models,
                 toolbox,
                 _OnUse(partial(_open_cli, chosen, project)),

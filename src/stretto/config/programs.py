@@ -8,8 +8,9 @@ and a server whose files changed while a run was under way is not started.
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from stretto.config.trust import digest_of, files_below
 from stretto.text.short import relative_path
@@ -20,8 +21,7 @@ MOST_PROGRAM_BYTES = 64 * 2**20
 _OPTION = re.compile(r"^-{1,2}[^=]+=")
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
+class Programs(Struct, frozen=True):
     """What the servers of a project run from inside it."""
 
     project: Path

@@ -6,9 +6,10 @@ Precedence: flag > environment (STRETTO_…) > project > user > default. Flags a
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field, structs
 
 from stretto.config.grammar import CONFIG
 from stretto.config.programs import Programs, programs_of
@@ -36,21 +37,18 @@ _USERS_OWN = ("limits", "retention", "notify")  # keys that a project may not ha
 _PERMISSIONS = ("auto", "ask", "read_only")  # each narrower than the one before
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     url: str
     kind: str = "searxng"
     key_variable: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BashSettings:
+class BashSettings(Struct, frozen=True):
     environment: tuple[str, ...] = ()
     network: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceSettings:
+class WorkspaceSettings(Struct, frozen=True):
     """Of the copies that isolated writers work in."""
 
     carry: tuple[str, ...] = ()  # folders of the workspace that Bash sees there, read-only
@@ -62,8 +60,7 @@ class WorkspaceSettings:
 DEFAULT_COPIES = WorkspaceSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class PlaybookSettings:
+class PlaybookSettings(Struct, frozen=True):
     dirs: tuple[Path, ...] = ()  # besides the user's own folder and the project's
     project_dir: Path | None = None
     is_enabled: bool = True
@@ -81,8 +78,7 @@ class PlaybookSettings:
 DEFAULT_PLAYBOOKS = PlaybookSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class NotifySettings:
+class NotifySettings(Struct, frozen=True):
     """Who is told when a step awaits a person."""
 
     url: str = ""
@@ -98,8 +94,7 @@ class NotifySettings:
 NOBODY = NotifySettings()
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     project: Path  # the folder that relative paths start from: the workspace
     home: Path  # the user's own: ~/.stretto
     workflows_dir: Path
@@ -200,7 +195,7 @@ def _with_own_places(settings: Settings) -> Settings:
     named = (find_command(word, Path.cwd(), "", NOWHERE) for word in settings.cli_commands)
     fixed = _inside(settings.project, (*own_places(), *(Path(it) for it in named if it)))
     protected = dict.fromkeys((*settings.protected, *hidden, *fixed))
-    return replace(settings, protected=tuple(protected), hidden=hidden)
+    return structs.replace(settings, protected=tuple(protected), hidden=hidden)
 
 
 def _default_home() -> Iterator[Path]:
@@ -225,9 +220,9 @@ def _with_project(
         return users_own
     found: list[Problem] = []
     folders = (project / ".claude" / "agents", project / "agents")
-    playbooks = replace(users_own.playbooks, project_dir=project / "playbooks")
+    playbooks = structs.replace(users_own.playbooks, project_dir=project / "playbooks")
     agents_dirs = (*users_own.agents_dirs, *folders)
-    settings = replace(users_own, agents_dirs=agents_dirs, playbooks=playbooks)
+    settings = structs.replace(users_own, agents_dirs=agents_dirs, playbooks=playbooks)
     if config.is_file():
         settings = _with_file(settings, config, False, found)
     # Also folders elsewhere, if this project is what names them.
@@ -240,21 +235,21 @@ def _with_project(
     if not steering and not programs.places:
         may_shadow = is_trusting or store.was_trusted(project)
         # A playbook that appears there later was trusted by nobody.
-        return replace(settings, may_shadow=may_shadow, playbooks=users_own.playbooks)
+        return structs.replace(settings, may_shadow=may_shadow, playbooks=users_own.playbooks)
     digests = [digest_of(steering, project), *map(programs.digest, sorted(programs.places))]
     digest = ":".join(digests)
     is_trusted = is_trusting or store.is_trusted(project, digest)
     steering = [*steering, *(file for file in programs.files if file not in steering)]
     if not is_trusted:
         servers = _without(users_own.mcp_servers, programs)
-        used = replace(_narrow(users_own, settings), mcp_servers=servers)
-        used = replace(used, steering=tuple(steering), digest=digest, offered=settings)
-        return replace(used, is_trusted=False, may_shadow=False)
+        used = structs.replace(_narrow(users_own, settings), mcp_servers=servers)
+        used = structs.replace(used, steering=tuple(steering), digest=digest, offered=settings)
+        return structs.replace(used, is_trusted=False, may_shadow=False)
     problems.extend(found)
     # A folder `playbooks` without any is a folder like others: Ansible's, for one.
     fixed = (*named, *(folder for folder in methods if files_of_playbooks([folder])))
     protected = (CONFIG_FILE, *_paths_inside(fixed, project), *programs.protected)
-    return replace(
+    return structs.replace(
         settings, steering=tuple(steering), digest=digest, programs=programs, protected=protected
     )
 
@@ -268,19 +263,19 @@ def _paths_inside(folders: Iterable[Path], project: Path) -> Iterator[str]:
 def _narrow(users_own: Settings, project: Settings) -> Settings:
     """The user's own settings, and what a folder's file only narrows: that needs no trust."""
     ours, theirs = users_own.workspace, project.workspace
-    return replace(
+    return structs.replace(
         users_own,
         permission=max(users_own.permission, project.permission, key=_PERMISSIONS.index),
         max_concurrency=min(users_own.max_concurrency, project.max_concurrency),
         are_workflows_served=users_own.are_workflows_served and project.are_workflows_served,
         budget=_lower(users_own.budget, project.budget),
-        workspace=replace(
+        workspace=structs.replace(
             ours,
             max_files=min(ours.max_files, theirs.max_files),
             max_mib=min(ours.max_mib, theirs.max_mib),
             max_file_mib=min(ours.max_file_mib, theirs.max_file_mib),
         ),
-        playbooks=replace(
+        playbooks=structs.replace(
             users_own.playbooks,
             is_enabled=users_own.playbooks.is_enabled and project.playbooks.is_enabled,
         ),
@@ -292,7 +287,7 @@ def _lower(ours: Budget, theirs: Budget) -> Budget:
         known = [value for each in (ours, theirs) if (value := getattr(each, name)) is not None]
         return min(known, default=None)
 
-    return Budget(**{field.name: lower(field.name) for field in fields(Budget)})
+    return Budget(**{field.name: lower(field.name) for field in structs.fields(Budget)})
 
 
 def _without(servers: Mapping[str, Json], programs: Programs) -> dict[str, Json]:
@@ -330,7 +325,7 @@ def _apply_file(settings: Settings, written: Fields, folder: Path) -> Settings:
     limits = written.get("limits", Fields)
     workflows_dir = workflows.get("dir", str) if workflows else None
     more_agents = (agents.many("dirs") if agents else None) or ()
-    return replace(
+    return structs.replace(
         settings,
         workflows_dir=folder / Path(workflows_dir).expanduser()
         if workflows_dir
@@ -389,7 +384,7 @@ def _workspace(settings: WorkspaceSettings, written: Fields | None) -> Workspace
     sizes = ("max_files", "max_mib", "max_file_mib")
     carry = (*settings.carry, *map(str, written.many("carry") or ()))
     given = {name: size for name in sizes if (size := written.get(name, int)) is not None}
-    return replace(settings, carry=tuple(dict.fromkeys(carry)), **given)
+    return structs.replace(settings, carry=tuple(dict.fromkeys(carry)), **given)
 
 
 def _playbooks(
@@ -402,7 +397,7 @@ def _playbooks(
     given: dict[str, Any] = {
         name: value for name in numbers if (value := written.get(name, int)) is not None
     }
-    return replace(
+    return structs.replace(
         settings,
         dirs=(*settings.dirs, *more),
         is_enabled=_is_enabled(written, settings.is_enabled),
@@ -415,8 +410,10 @@ def _read_allowed(written: Fields | None) -> tuple[str, ...]:
 
 
 def _raise_limits(limits: Limits, written: Fields) -> Limits:
-    names = [field.name for field in fields(Limits)]
-    return replace(limits, **{n: v for n in names if (v := written.get(n, int)) is not None})
+    names = [field.name for field in structs.fields(Limits)]
+    return structs.replace(
+        limits, **{n: v for n in names if (v := written.get(n, int)) is not None}
+    )
 
 
 def _retention(written: Fields | None) -> Retention | None:
@@ -440,28 +437,30 @@ def _with_environment(
     settings: Settings, environ: Mapping[str, str], problems: list[Problem]
 ) -> Settings:
     if model := environ.get("STRETTO_MODEL"):
-        settings = replace(settings, model=model)
+        settings = structs.replace(settings, model=model)
     if judge := environ.get("STRETTO_JUDGE"):
-        settings = replace(settings, judge=judge)
+        settings = structs.replace(settings, judge=judge)
     if url := environ.get("STRETTO_SEARCH_URL"):
-        settings = replace(settings, search=Search(url))
+        settings = structs.replace(settings, search=Search(url))
     if permission := environ.get("STRETTO_PERMISSION"):
         if permission in ("read_only", "ask", "auto"):
-            settings = replace(settings, permission=permission)
+            settings = structs.replace(settings, permission=permission)
         else:
             said = f"STRETTO_PERMISSION is '{permission}'; it must be read_only, ask or auto"
             problems.append(Problem("CFG002", said))
     if folder := environ.get("STRETTO_WORKFLOWS_DIR"):
-        settings = replace(settings, workflows_dir=settings.project / Path(folder).expanduser())
+        settings = structs.replace(
+            settings, workflows_dir=settings.project / Path(folder).expanduser()
+        )
     if width := environ.get("STRETTO_MAX_CONCURRENCY"):
         if width.isdecimal() and len(width) <= 4 and 1 <= int(width) <= 1000:
-            settings = replace(settings, max_concurrency=int(width))
+            settings = structs.replace(settings, max_concurrency=int(width))
         else:
             message = f"STRETTO_MAX_CONCURRENCY is '{width}'; it must be a number from 1 to 1,000"
             problems.append(Problem("CFG002", message))
     if retries := environ.get("STRETTO_MODEL_RETRIES"):
         if retries.isdecimal() and len(retries) <= 2 and int(retries) <= 10:
-            settings = replace(settings, model_retries=int(retries))
+            settings = structs.replace(settings, model_retries=int(retries))
         else:
             message = f"STRETTO_MODEL_RETRIES is '{retries}'; it must be a number from 0 to 10"
             problems.append(Problem("CFG002", message))

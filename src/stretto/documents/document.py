@@ -5,8 +5,9 @@ Nothing here raises for bad input: a document that could not be read has problem
 
 import codecs
 import re
-from dataclasses import dataclass, field
 from pathlib import Path as FilePath
+
+from msgspec import Struct, field
 
 from stretto.documents.node import FORBIDDEN, Node, Source, name_letter
 from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
@@ -16,8 +17,7 @@ from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 _NAME_A_FILE = "name a recipe: a YAML or JSON file"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     source: Source
     root: Node | None
     problems: tuple[Problem, ...] = field(default=())

@@ -2,9 +2,10 @@
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from stretto.problems import Place, Problem
 from stretto.vocabulary.json_value import Json
@@ -14,31 +15,26 @@ Path: TypeAlias = tuple[str | int, ...]
 
 # Not frozen: a file has up to 50,000 nodes, and a frozen __init__ costs four times as much.
 # Nothing changes a node once its document is read.
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(Struct, eq=False):
     start: int  # indices into the document's text
     end: int
 
 
-@dataclass(slots=True, eq=False)
-class ScalarNode(Node):
+class ScalarNode(Node, eq=False):
     value: bool | int | float | str | None
     written: str  # as it stands in the file, before 'true' became True
 
 
-@dataclass(slots=True, eq=False)
-class ListNode(Node):
+class ListNode(Node, eq=False):
     items: list[Node] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class MapNode(Node):
+class MapNode(Node, eq=False):
     entries: dict[str, Node] = field(default_factory=dict)
     keys: dict[str, ScalarNode] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
-class RefusedNode(Node):
+class RefusedNode(Node, eq=False):
     """Its problem is already reported, so nothing more is said about it."""
 
 
@@ -98,8 +94,7 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")  # YAML knows only these; splitlines() k
 _FIRST_LINE = re.compile(r"[^\r\n]*")
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     text: str
     file: str = ""
 

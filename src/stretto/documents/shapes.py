@@ -6,9 +6,10 @@ docs is made from it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from stretto.documents.node import MapNode, Node, Path, RefusedNode, Source, describe
 from stretto.problems import Place, Problem
@@ -19,8 +20,7 @@ V = TypeVar("V")
 JsonSchema = dict[str, object]
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(Struct):
     """One pass over one document: where problems are collected."""
 
     source: Source
@@ -59,8 +59,7 @@ class Kind(ABC, Generic[T]):
         return None
 
 
-@dataclass(frozen=True)
-class Key(Generic[T]):
+class Key(Struct, Generic[T], frozen=True):
     name: str
     kind: Kind[T]
     about: str
@@ -69,8 +68,7 @@ class Key(Generic[T]):
     may_be_empty: bool | None = None
 
 
-@dataclass(frozen=True)
-class Fields:
+class Fields(Struct, frozen=True):
     node: MapNode
     at: Path
     values: Mapping[str, object]
@@ -97,8 +95,7 @@ class Fields:
         return self.node.keys[name]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True, dict=True):
     called: str  # 'a step'
     about: str
     keys: tuple[Key[object], ...]

@@ -179,13 +179,13 @@ class ChatStore:
 
     def add_chat(self, chat: KeptChat) -> None:
         """Raises ChatBusy where another process was quicker."""
-        budget = json.dumps(asdict(chat.budget))
+        budget = json.dumps(to_builtins(chat.budget))
         row = (chat.id, chat.at, chat.project, chat.model, chat.permission, budget)
         with _told_apart(chat.id):
             self._change("INSERT INTO chats VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def change_chat(self, chat: KeptChat) -> None:
-        row = (chat.model, chat.permission, json.dumps(asdict(chat.budget)), chat.id)
+        row = (chat.model, chat.permission, json.dumps(to_builtins(chat.budget)), chat.id)
         self._change("UPDATE chats SET model = ?, permission = ?, budget = ? WHERE id = ?", row)
 
     def chats(self) -> list[KeptChat]:

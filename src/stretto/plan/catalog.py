@@ -1,8 +1,9 @@
 """What a recipe may refer to besides itself: registered agents, known tools, and postures."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from stretto.plan.inputs import Misfit
 from stretto.problems import Problem
@@ -22,8 +23,7 @@ class Recipes(Protocol):
         """Equal for one recipe, however it is named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(Struct, frozen=True):
     agents: Mapping[AgentId, Agent] = field(default_factory=dict)
     tools: Set[str] = KNOWN_TOOLS
     changing_tools: Set[str] = CHANGING_TOOLS  # those of `tools` that can change files

@@ -6,8 +6,9 @@ problem, and the draft goes on without it, so that one mistake does not hide ano
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
 
 from stretto.documents.node import ListNode, Path, ScalarNode, find, find_key, spell
 from stretto.plan.catalog import Catalog, posture_of
@@ -68,8 +69,7 @@ class Use(NamedTuple):
     local: frozenset[str] = NOWHERE
 
 
-@dataclass(slots=True)
-class DraftStep:
+class DraftStep(Struct):
     step: Step
     id: StepId
     uses: list[Use]
@@ -81,8 +81,7 @@ class DraftStep:
     posture: Posture
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     recipe: Recipe
     catalog: Catalog
     limits: Limits

@@ -5,7 +5,8 @@ where it names the inner one, and the problems of the inner file keep their own 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from stretto.documents.node import Path
 from stretto.plan.catalog import Catalog
@@ -22,15 +23,13 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.limits import MOST_LEVELS
 
 
-@dataclass(frozen=True, slots=True)
-class Problems:
+class Problems(Struct, frozen=True):
     """Why there is no plan: everything at once, in the order of the file."""
 
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A recipe that can become a plan, with those that it uses."""
 
     draft: Draft
@@ -55,8 +54,7 @@ def checked_of(draft: Draft, edges: Edges, inner: Mapping[StepId, Checked]) -> C
     )
 
 
-@dataclass(slots=True)
-class InnerRecipes:
+class InnerRecipes(Struct):
     """What has been found so far, and the way to the recipe that is being checked."""
 
     check: "Callable[[Recipe, InnerRecipes], Checked | Problems]"

@@ -6,8 +6,9 @@ since a terminal and a form have nothing else to give.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from stretto.problems import Problem
 from stretto.recipe.model import Input
@@ -32,8 +33,7 @@ _EXAMPLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(Struct, frozen=True):
     """Why a value is not one of this input."""
 
     code: str

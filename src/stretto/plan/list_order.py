@@ -6,21 +6,20 @@ all its ways, or of those ways that it refers to.
 """
 
 from collections.abc import Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stretto.vocabulary.ids import StepId
 
 
-@dataclass(frozen=True, slots=True)
-class ListedStep:
+class ListedStep(Struct, frozen=True):
     id: StepId
     conditions: tuple[StepId, ...]  # that may choose it
     is_chained: bool  # it has no depends_on of its own
     refers_to: AbstractSet[StepId]
 
 
-@dataclass(slots=True)
-class _Way:
+class _Way(Struct):
     """Steps that follow one another; other ways of the same fork stand beside them."""
 
     end: StepId

@@ -8,9 +8,11 @@ from asyncio.subprocess import DEVNULL, Process
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from stretto.processes.programs import ProgramStart
 from stretto.processes.task_group import joined_group
@@ -58,7 +60,7 @@ async def run_limited(
     drains = [drain, _Drain(limits.output_bytes)] if keeps_errors else [drain]
     try:
         async with joined_group(start.words, limits) as words:
-            process = await _start(replace(start, words=tuple(words)), drains)
+            process = await _start(structs.replace(start, words=tuple(words)), drains)
             disk = DiskWatch(writable, limits.disk_bytes)
             watchdog = Watchdog(process.pid, limits, disk, is_namespace=is_namespace)
             try:

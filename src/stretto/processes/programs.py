@@ -7,14 +7,14 @@ Relative entries of PATH mean another folder wherever one stands, and do not cou
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _MOST_HOPS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramStart:
+class ProgramStart(Struct, frozen=True):
     """What is needed to start a program."""
 
     words: tuple[str, ...]  # the first is the program's whole path
@@ -24,8 +24,7 @@ class ProgramStart:
     keep_fds: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Writable:
+class Writable(Struct, frozen=True):
     """Where steps write."""
 
     folders: tuple[Path, ...] = ()  # workspaces

@@ -11,8 +11,9 @@ import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 # Taken once: what a later step does to PATH, or to the current folder, changes nothing.
 _INTERPRETER = os.path.abspath(sys.executable) if sys.executable else ""
@@ -22,8 +23,7 @@ _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "share", "pyvenv.cfg", "Script
 _GUARD, _STARTER = (Path(__file__).with_name(name) for name in ("guard.py", "starter.py"))
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(Struct, frozen=True):
     words: tuple[str, ...]
     folder: Path = FOLDER
 

@@ -1,7 +1,8 @@
 """Every key a recipe may have: one table for reading, for `stretto schema` and for the docs."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec import structs
 
 from stretto.documents.kinds import (
     Amount,
@@ -251,7 +252,7 @@ _COMMAND_KEYS = (
         "idempotent: after a crash it may run again unasked; in_doubt by default"),
 )  # fmt: skip
 COMMAND = Shape("a command", "A command that judges: exit code 0 passes.", (
-    replace(_COMMAND_KEYS[0], is_required=True),
+    structs.replace(_COMMAND_KEYS[0], is_required=True),
     *_COMMAND_KEYS[1:],
 ))  # fmt: skip
 LOOP = Shape("'loop'", "Run an agent again until its output is good.", (

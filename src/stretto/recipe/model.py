@@ -5,8 +5,9 @@ not written is None. `plan` decides what it all means. `at` is a part's path in 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from stretto.documents.node import Node, Path, Source
 from stretto.problems import Problem
@@ -34,8 +35,7 @@ def is_all_prior(text: str) -> bool:
     return begins_so and " ".join(text.split()).casefold() == ALL_PRIOR_CONTEXT
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """One way to write a recipe. It chooses defaults and nothing else (RECIPES §1)."""
 
     name: Literal["flat", "wrapped", "structural"]
@@ -49,8 +49,7 @@ class Dialect:
     default_agent: AgentId | None
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     name: InputName
     at: Path
     type: InputType = "string"
@@ -62,27 +61,23 @@ class Input:
     enum: tuple[Json, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OnFailure:
+class OnFailure(Struct, frozen=True):
     policy: Policy | None = None
     fallback: AgentId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     max_attempts: int | None = None
     backoff: Backoff | None = None
     on_failure: OnFailure | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(Struct, frozen=True):
     schema: Mapping[str, Json] | None = None
     rules: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     id: AgentId
     at: Path = ()
     name: str = ""
@@ -102,8 +97,7 @@ class Agent:
     is_local: bool = False  # written in the recipe: its prompt is a template
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     store_as: str | None = None
     format: Format | None = None
     schema: Mapping[str, Json] | None = None
@@ -112,20 +106,17 @@ class Output:
 NO_OUTPUT = Output()
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     tokens: int | None = None
     usd: float | None = None
     agents: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delegation:
+class Delegation(Struct, frozen=True):
     agent: AgentId | None
 
 
-@dataclass(frozen=True, slots=True)
-class ShellCommand:
+class ShellCommand(Struct, frozen=True):
     """A command instead of an agent: the text of `run`, and the values that it is given."""
 
     at: Path
@@ -135,8 +126,7 @@ class ShellCommand:
     effect: Effect | None = None  # of a second run after a crash; None: not written
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     at: Path
     agent: AgentId | None
     instruction: str | None = None
@@ -144,8 +134,7 @@ class Branch:
     output_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(Struct, frozen=True):
     branches: tuple[Branch, ...]
     wait: Wait = "all"
 
@@ -165,22 +154,19 @@ class Parallel:
         return keys
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     eval: str | None
     if_true: str | None = None
     if_false: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     value: str | None
     cases: Mapping[str, str] = field(default_factory=dict)
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     agent: AgentId | None
     validator: AgentId | None = None
     until: str | None = None
@@ -189,16 +175,14 @@ class Loop:
     command: ShellCommand | None = None  # the validator, where a command judges
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     at: Path
     agent: AgentId | None
     instruction: str | None = None
     instruction_at: Path = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(Struct, frozen=True):
     over: str | None
     agent: AgentId | None = None
     reduce: AgentId | None = None
@@ -210,8 +194,7 @@ class Map:
     stages: tuple[Stage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeUse:
+class RecipeUse(Struct, frozen=True):
     """Another recipe as a step, and what it is given."""
 
     named: str | None  # its name, or its file
@@ -221,8 +204,7 @@ class RecipeUse:
 Work: TypeAlias = Delegation | ShellCommand | Parallel | Condition | Switch | Loop | Map | RecipeUse
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     id: StepId
     at: Path
     work: Work
@@ -249,8 +231,7 @@ class Step:
     max_output_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     name: str
     dialect: Dialect
     source: Source

@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from stretto.documents.kinds import Identifier, ShapeOf, Text
 from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
@@ -87,8 +88,7 @@ class OnFailureKind(Kind[OnFailure]):
         return {"anyOf": [{"enum": list(POLICIES)}, {"type": "string", "pattern": "^fallback:.+$"}]}
 
 
-@dataclass(frozen=True, slots=True)
-class MergeChoice:
+class MergeChoice(Struct, frozen=True):
     how: MergeBack
     after: StepId | None = None
 

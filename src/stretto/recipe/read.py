@@ -1,8 +1,9 @@
 """Read a recipe from a file, bytes or text. There always is one; what is wrong is in `problems`."""
 
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TypeVar
+
+from msgspec import structs
 
 from stretto.documents.document import Document, read_bytes, read_file, read_text
 from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, ScalarNode, describe
@@ -102,7 +103,7 @@ def _with_name(document: Document, root: MapNode, reading: Reading) -> Document:
     reading.problem_at("RCP103", written, ("workflow",), message, hint)
     named = {"name" if key == "workflow" else key: node for key, node in root.entries.items()}
     keys = {"name" if key == "workflow" else key: node for key, node in root.keys.items()}
-    return replace(document, root=replace(root, entries=named, keys=keys))
+    return structs.replace(document, root=structs.replace(root, entries=named, keys=keys))
 
 
 def _with_all_inside(document: Document, root: MapNode, reading: Reading) -> Document:
@@ -117,9 +118,9 @@ def _with_all_inside(document: Document, root: MapNode, reading: Reading) -> Doc
     reading.problem_at("RCP101", root.keys[outer[0]], (outer[0],), message, hint)
     moved = {name: root.entries[name] for name in outer}
     keys = {**inner.keys, **{name: root.keys[name] for name in outer}}
-    body = replace(inner, entries={**inner.entries, **moved}, keys=keys)
+    body = structs.replace(inner, entries={**inner.entries, **moved}, keys=keys)
     kept = {name: node for name, node in root.entries.items() if name not in outer}
-    return replace(document, root=replace(root, entries={**kept, "workflow": body}))
+    return structs.replace(document, root=structs.replace(root, entries={**kept, "workflow": body}))
 
 
 def _without_steps(root: MapNode, reading: Reading) -> MapNode:

@@ -9,11 +9,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
 
 from stretto.problems.errors import InvalidConfig
 from stretto.text.short import listed
@@ -26,8 +27,7 @@ _PACKAGE = Path(__file__).parents[1]
 _METADATA = re.compile(r"([^-]+).*\.(dist|egg)-info")
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledPoint:
+class InstalledPoint(Struct, frozen=True):
     group: str
     name: str
     value: str  # module:attribute

@@ -3,12 +3,12 @@
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+
+class Folder(Struct, frozen=True):
     path: Path
     layer: str  # 'bundled', 'user' or 'project'
     may_shadow: bool = True  # whether what is in it comes before the layers below

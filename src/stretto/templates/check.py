@@ -1,8 +1,9 @@
 """Whether a reference can be known before the run: inputs, steps, and what their schemas say."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from stretto.templates.template import Fault, PathPart, Reference
 from stretto.text.short import closest, did_you_mean, listed
@@ -203,8 +204,7 @@ class KnownStep(NamedTuple):
     is_condition: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     inputs: Mapping[str, str] = field(default_factory=dict)  # name -> type
     steps: Mapping[str, KnownStep] = field(default_factory=dict)
     stored: Mapping[str, str] = field(default_factory=dict)  # store_as name -> step id

@@ -7,10 +7,11 @@ is never a piece of something larger that is broken: `{"items": [{"a": 1}, {"b":
 
 import json
 import re
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import Final, NoReturn
+
+from msgspec import Struct
 
 from stretto.text.short import show_json
 from stretto.vocabulary.json_value import Json
@@ -63,8 +64,7 @@ _MOST_READINGS = 3  # how many times the whole text may be read
 _TOO_DEEP = "its JSON is nested too deeply"
 
 
-@dataclass(frozen=True, slots=True)
-class NoJson:
+class NoJson(Struct, frozen=True):
     reason: str  # tells a model what to change
 
 

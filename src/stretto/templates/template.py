@@ -1,13 +1,13 @@
 """Text with `{{ path }}` in it, parsed once: the template, its references, and every fault in it."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+
+class Fault(Struct, frozen=True):
     code: str
     message: str
     hint: str = ""

@@ -5,9 +5,10 @@ no look-around and no back-references. See docs/decisions/0020-re2.md.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 LONGEST_PATTERN = 2_000
 _MEMORY_BYTES = 1 << 20  # of one compiled pattern: about 60,000 instructions at the most
@@ -34,8 +35,7 @@ class PatternError(Exception):
     """RE2 does not know this pattern. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextPattern:
+class TextPattern(Struct, frozen=True):
     size: int  # instructions; one search costs at most this times the bytes of the text
     _compiled: Any
 

@@ -10,8 +10,9 @@ groups is NotPlain, because it could run or write something that no filter has c
 
 import re
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, structs
 
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.tools import (
@@ -142,15 +143,13 @@ _FILE_TOOLS = KNOWN_TOOLS - {"Bash", "WebFetch", "WebSearch"}
 _HOST = re.compile(r"\w[\w.-]{0,252}")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFault:
+class ToolFault(Struct, frozen=True):
     code: str
     message: str
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandFilter:
+class CommandFilter(Struct, frozen=True):
     """`words:*` is every command that begins with these words; `words` is that one command."""
 
     text: str  # as written
@@ -162,8 +161,7 @@ class CommandFilter:
         return begins and (self.is_prefix or len(command) == len(self.words))
 
 
-@dataclass(frozen=True, slots=True)
-class DomainFilter:
+class DomainFilter(Struct, frozen=True):
     domain: str  # this site, and those below it
 
     def allows(self, host: str) -> bool:
@@ -173,8 +171,7 @@ class DomainFilter:
 ToolFilter: TypeAlias = "CommandFilter | DomainFilter | Glob"
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTool:
+class ListedTool(Struct, frozen=True):
     name: str
     filters: tuple[ToolFilter, ...] = ()  # what any of them allows; none: all that the tool can do
     fault: ToolFault | None = None  # a filter that cannot be used
@@ -209,11 +206,11 @@ def read_listed(written: Iterable[str]) -> tuple[ListedTool, ...]:
         if before is None:
             found[each.name] = each
         elif each.fault or before.fault:
-            found[each.name] = replace(before, fault=before.fault or each.fault)
+            found[each.name] = structs.replace(before, fault=before.fault or each.fault)
         else:
             is_narrow = before.filters and each.filters
             filters = (*before.filters, *each.filters) if is_narrow else ()
-            found[each.name] = replace(before, filters=filters)
+            found[each.name] = structs.replace(before, filters=filters)
     return tuple(found.values())
 
 

@@ -11,11 +11,12 @@ it would depend on what is installed.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from stretto.text.patterns import PatternError, compile_pattern
 from stretto.validation.schema_messages import (
@@ -58,8 +59,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaFault:
+class SchemaFault(Struct, frozen=True):
     """Why a schema cannot be used. Its author must fix it; no answer can."""
 
     path: SchemaPath  # where in the schema
@@ -67,13 +67,11 @@ class SchemaFault:
     hint: str = SCHEMA_EXAMPLE  # what to write
 
 
-@dataclass(frozen=True, slots=True)
-class BadSchema:
+class BadSchema(Struct, frozen=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class _Compiled(Struct, frozen=True):
     validator: "Validator | None"
     faults: tuple[SchemaFault, ...]
 
@@ -319,8 +317,7 @@ class TooMuchWork(Exception):
     """A value takes more work to check than an answer is worth."""
 
 
-@dataclass(slots=True)
-class _WorkLeft:
+class _WorkLeft(Struct):
     keywords: int
     patterns: int
 

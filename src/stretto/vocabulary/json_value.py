@@ -2,6 +2,8 @@
 
 The outputs of thousands of steps do not fit into memory together, and few of them are looked at
 again. So a state holds where a large one lies, and reads it for a prompt or a report that shows it.
+
+Dataclasses, not structs: shell completion loads this module, and no msgspec.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,9 @@
 """How much a recipe may ask for, decided before any model is called (RECIPES §8)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The user's own config may raise these; a recipe or an untrusted project may not."""
 
     text_bytes: int = 1024 * 1024
@@ -20,8 +19,7 @@ DEFAULT_LIMITS = Limits()
 MOST_LEVELS = 8  # recipes that stand in one another, the outermost one included
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """What is kept of the runs that have ended. None: all of them."""
 
     runs: int | None = None  # the newest ones

@@ -1,8 +1,9 @@
 """Names of models, and which model answers which agent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
+
+from msgspec import Struct
 
 # Beginnings of names that mean something else than a provider's model.
 CLI_MODEL = "cli:"  # an agent program of another maker
@@ -29,8 +30,7 @@ def is_asked(model: str | None) -> bool:
     return model is None or not model.startswith((FUNCTION_MODEL, COMMAND_MODEL))
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSelection:
+class ModelSelection(Struct, frozen=True):
     """Decided once before a run: which model answers agents that name none, and all others."""
 
     default: str  # for agents that name no model

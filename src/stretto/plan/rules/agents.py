@@ -1,7 +1,8 @@
 """Every agent exists, is told something, and is given tools that exist and never those that delegate."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stretto.documents.node import Path
 from stretto.plan.draft import Draft, DraftStep
@@ -149,8 +150,7 @@ def _report_tool(draft: Draft, at: Path, position: int, tool: str, fault: ToolFa
         draft.problem_at_word(fault.code, at, position, tool, fault.message, fault.hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Listener:
+class _Listener(Struct, frozen=True):
     """Somebody who is told `text`, and how messages call it."""
 
     at: Path

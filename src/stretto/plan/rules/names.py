@@ -1,6 +1,6 @@
 """Names are given once, and what inputs declare agrees with itself."""
 
-from dataclasses import replace
+from msgspec import structs
 
 from stretto.plan.draft import EVERYWHERE, Draft
 from stretto.plan.inputs import Misfit, convert
@@ -93,7 +93,7 @@ def _check_output_keys(draft: Draft) -> None:
 
 def check_inputs(draft: Draft) -> None:
     for declared in draft.recipe.inputs:
-        plain = replace(declared, enum=())
+        plain = structs.replace(declared, enum=())
         for position, option in enumerate(declared.enum):
             misfit = convert(plain, option)
             if isinstance(misfit, Misfit):

@@ -5,8 +5,9 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec import structs
 
 from stretto.documents.node import Path
 from stretto.plan.draft import EVERYWHERE, Draft, DraftStep, TemplateSite
@@ -44,7 +45,9 @@ def check_references(draft: Draft) -> None:
     for drafted in draft.steps:
         for site in (*drafted.sites, *drafted.later):
             item = _item_schema(draft, drafted, site, known) if "item" in site.local else None
-            _check_site(draft, site, replace(known, item=item) if item else known, told, good)
+            _check_site(
+                draft, site, structs.replace(known, item=item) if item else known, told, good
+            )
     for agent in _unused_agents(draft):
         at = (*draft.recipe.agents[agent].at, "prompt")
         _check_site(draft, TemplateSite(at, draft.prompts[agent], EVERYWHERE), known, told, good)
@@ -87,7 +90,7 @@ def _check_site(
     good_here = good.setdefault((site.local, id(known.item)), set())
     if {each.text for each in site.references} <= good_here:
         return
-    here = known if site.local == known.local else replace(known, local=site.local)
+    here = known if site.local == known.local else structs.replace(known, local=site.local)
     if all(_is_good(reference, here, good_here) for reference in site.references):
         return
     for reference in site.located:
@@ -121,7 +124,7 @@ def _quote_word(fault: Fault, reference: Reference, site: TemplateSite) -> Fault
     is_lone = len(reference.path) == 1 and not isinstance(site.parsed, Template)
     if fault.code != "RCP207" or not is_lone or fault.hint.startswith("did you mean"):
         return fault
-    return replace(fault, hint=f"put a text in quotes: '{reference.text}'")
+    return structs.replace(fault, hint=f"put a text in quotes: '{reference.text}'")
 
 
 def _item_schema(draft: Draft, drafted: DraftStep, site: TemplateSite, known: Known) -> object:

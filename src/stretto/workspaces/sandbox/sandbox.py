@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import structs
+
 from stretto.globs.glob import Glob, parse_glob
 from stretto.processes.limited import ProgramEnd, run_limited
 from stretto.processes.programs import NOWHERE, ProgramStart, Writable, find_program
@@ -102,7 +104,7 @@ async def _run(
     launch: ProgramStart, confinement: Confinement, writable: Sequence[Path], *, is_namespace: bool
 ) -> ProgramEnd:
     return await run_limited(
-        replace(launch, stdin_text=confinement.stdin),
+        structs.replace(launch, stdin_text=confinement.stdin),
         confinement.limits,
         writable,
         is_namespace=is_namespace,
