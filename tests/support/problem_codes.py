@@ -98,4 +98,5 @@ TITLES: dict[str, str] = {
     "RUN007": "no tool that can be used",
     "RUN008": "your home as a workspace",
     "RUN009": "function that does not fit the recipe",
+    "RUN010": "secret that is replaced",
 }

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from stretto.events.model import Happening
-from stretto.ports.runner import AttemptRequest, AttemptResult, Identified, Runner, Witness
+from stretto.ports.runner import AttemptRequest, AttemptResult, Identified, Runner, Success, Witness
 from stretto.ports.tool import Tool, ToolOutcome, ToolSpec
 from stretto.problems.errors import StrettoError
 from stretto.text.redaction import MASK, Redactor
+from stretto.text.short import listed
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
 from stretto.vocabulary.usage import Usage
@@ -47,8 +48,8 @@ class RedactedRunner:
             said = f"{type(error).__name__}: {error}"
             raise _redact_error(said, error, self._redactor) from None
         if len(str(getattr(result, "output", ""))) < _LARGE:
-            return without_secrets(result, self._redactor)
-        return await asyncio.to_thread(without_secrets, result, self._redactor)
+            return _redact_result(result, self._redactor)
+        return await asyncio.to_thread(_redact_result, result, self._redactor)
 
 
 class _RedactedWitness:
@@ -70,6 +71,17 @@ class _RedactedWitness:
 
     def spend(self, usage: Usage) -> None:
         self._witness.spend(usage)
+
+
+def _redact_result(result: AttemptResult, redactor: Redactor) -> AttemptResult:
+    """With a word about what was taken out of an output: whoever reads it gets something else."""
+    hidden = without_secrets(result, redactor)
+    if not isinstance(result, Success) or not isinstance(hidden, Success):
+        return hidden
+    if hidden.output == result.output or not (names := redactor.named(str(result.output))):
+        return hidden
+    said = f"its output held the value of {listed(names)}: {MASK} stands in its place"
+    return structs.replace(hidden, warnings=(*hidden.warnings, said))
 
 
 def without_secrets(value: _T, redactor: Redactor) -> _T:

@@ -38,6 +38,7 @@ from stretto.recipe.model import Budget
 from stretto.report.gate import gate_as_text, gate_of
 from stretto.report.report import report_of
 from stretto.templates.render import as_text
+from stretto.text.redaction import MASK
 from stretto.text.short import counted, listed, shorten
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json
@@ -104,6 +105,7 @@ class Chat:
         self._hear = hear or _ignore
         self._is_called_off = False
         self._notices: tuple[str, ...] = ()
+        self._replaced: tuple[str, ...] = ()  # the secrets in what was said in the turn under way
         self._turn: Run | None = None  # the run of the turn under way
         self._under_way = asyncio.Lock()
         self._queues: list[asyncio.Queue[ChatEvent | None]] = []
@@ -257,7 +259,9 @@ class Chat:
         self, kind: str, said: str, request: dict[str, Json], run_id: RunId | None = None
     ) -> ChatTurn:
         async with self._alone():
-            said = self._engine.project.redactor.text(said)
+            redactor = self._engine.project.redactor
+            self._replaced = redactor.named(said)
+            said = redactor.text(said)
             now = self._engine.now()
 
             def begin(store: ChatStore) -> KeptTurn:
@@ -367,7 +371,11 @@ class Chat:
                 turn, status="waiting" if awaits else "open"
             )  # fmt: skip
             await self._keep(turn)
-        return turn_of(turn, calls, awaits, tuple(dict.fromkeys(_warnings(turn, state, calls))))
+        warnings = list(_warnings(turn, state, calls))
+        if self._replaced and MASK in turn.said:
+            named = f"what you said holds the value of {listed(self._replaced)}"
+            warnings.insert(0, f"{named}: {MASK} stands in its place")
+        return turn_of(turn, calls, awaits, tuple(dict.fromkeys(warnings)))
 
     async def _end_children(self, turn: KeptTurn) -> None:
         """Whatever a turn that was cancelled had under way ends with it."""

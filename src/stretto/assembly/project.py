@@ -3,7 +3,7 @@
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -268,7 +268,6 @@ class Project:
         """The plan, with a warning for what the copies of its writers will leave out."""
         if not self.workspace(model, plan):
             return plan
-        from msgspec import structs
 
         from stretto.assembly.copies import LEFT_OUT, copy_warnings
 
@@ -282,7 +281,6 @@ class Project:
 
         Gives the permission with which the run goes on. Raises PermissionDenied and NotTrusted.
         """
-        from msgspec import structs
 
         from stretto.plan.prepare import RunPolicy, prepare
 
@@ -393,6 +391,17 @@ class Project:
             project=str(self.settings.project),
             trusted=self.settings.digest if self.settings.is_trusted else "",
         )
+
+    def tell_of_secrets(
+        self, plan: "Plan", inputs: Mapping[str, Json], kept: Collection[str] = ()
+    ) -> "Plan":
+        """The plan, with a warning for each secret that the run would be given. `kept`: inputs with
+        the values of an earlier run. Raises InvalidInputs where a program would need the secret."""
+        if not (kept or self.redactor.has_secrets):
+            return plan
+        from stretto.assembly.replaced_secrets import tell_of_secrets
+
+        return tell_of_secrets(plan, inputs, self.redactor, kept)
 
     def _without_secrets(self, plan: "Plan") -> "Plan":
         from msgspec import Raw

@@ -124,6 +124,7 @@ def _begun(
     inputs = project.inputs(plan, given)
     workspace = _workspace(ports, recorded)
     plan = project.bind(plan, inputs, workspace)
+    plan = project.tell_of_secrets(plan, inputs, given.keys() - request.inputs.keys())
     plan = _permitted(plan, request, project, model, workspace)
     plan, more = equip_plan(plan, inputs, project.settings, ports.open_clock().now)
     start = _as_asked(project.start(plan, inputs, model), request, workspace)

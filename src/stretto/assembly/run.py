@@ -24,6 +24,7 @@ from stretto.events.model import AttemptSucceeded
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.status import run_word
+from stretto.text.short import listed
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import loaded
 
@@ -238,6 +239,7 @@ class Run:
         """End the run; what had ended is kept. Returns when the run has ended, or, where another
         process drives it, when that process is asked."""
         check_text(reason=reason)
+        reason = self._engine.project.redactor.text(reason)
         runs = await self._open()
         await runs.cancel(self._id, reason)
         if self._task is None:
@@ -452,6 +454,11 @@ class Run:
         check_text(step=step, reason=reason, by=who)
         # One at a time: a decision that is being written down holds the run's lease for a moment, and
         # the run would look as if somebody drove it.
+        redactor = self._engine.project.redactor
+        if names := redactor.named("\n".join(prompts.values())):
+            said = f"the edited prompt holds the value of {listed(names)}, which no model is given"
+            raise InvalidUsage(said, hint="leave it out")
+        reason = redactor.text(reason)
         async with self._deciding:
             await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
             await self._finish_task()

@@ -35,7 +35,7 @@ from stretto.ports.runner import (
     Witness,
 )
 from stretto.processes.watchdog import LimitName
-from stretto.text.redaction import Redactor
+from stretto.text.redaction import MASK, Redactor
 from stretto.text.short import listed, shorten
 from stretto.validation.test_output import why_untested
 from stretto.vocabulary.json_value import Json
@@ -111,7 +111,7 @@ class CommandRunner:
         if _is_out_of_time(ran, request):
             # The timer ends the step. A failure here would start a retry for the last moment.
             await asyncio.sleep(_MOST_WAIT_SECONDS)
-        warnings = (*self._warnings, *overreaches(ran, reach))
+        warnings = (*self._warnings, *_masked(command), *overreaches(ran, reach))
         if ran.exit_code == 0 and ran.limit_hit is None and (why := why_untested(_printed(ran))):
             warnings += (f"exit code 0, but no test ran: {shorten(why, _MOST_WHY)}",)
         result = await self._result(ran, request, witness)
@@ -156,6 +156,13 @@ def _why_unusable(command: CommandRequest, request: AttemptRequest, redactor: Re
     if names := redactor.named("\n".join((*command.env.values(), command.stdin))):
         return f"its values hold the value of {listed(names)}, which no command is given"
     return ""
+
+
+def _masked(command: CommandRequest) -> tuple[str, ...]:
+    """An earlier step has said a secret, which nobody keeps."""
+    if not any(MASK in each for each in (*command.env.values(), command.stdin)):
+        return ()
+    return (f"its values hold {MASK}: a secret was taken out of what it was given",)
 
 
 def _seconds(request: AttemptRequest) -> float:
