@@ -7,6 +7,7 @@ import pytest
 
 from support.background_runs import MODEL, lines
 from support.cli import Said, refused, stretto, write
+from support.served import served
 
 SECRET = "sk-live-0123456789abcdefghij"
 ENV = {"MY_API_KEY": SECRET}
@@ -151,3 +152,19 @@ def test_an_edited_prompt_and_a_reason_hold_none_either(folder: Path) -> None:
     events = stretto(folder, "events", "last").out
     assert "as [redacted] says" in events
     assert SECRET not in (folder / "home" / "runs.db").read_bytes().decode("latin-1")
+
+
+def test_a_dry_run_tells_it_and_shows_what_the_run_would_keep(folder: Path) -> None:
+    write(folder, "r.yaml", READS)
+    words = ("-i", f"token={SECRET}", "--json")
+    planned = stretto(folder, "plan", "r.yaml", *words, env=ENV)
+    assert planned.code == 0
+    assert "Use [redacted]." in planned.out
+    assert "RUN010" in planned.out
+    write(folder, "r.yaml", HEAD + BY_PROGRAMS["a command's stdin"])
+    refused(stretto(folder, "plan", "r.yaml", *words, env=ENV), "invalid_inputs")
+    with served(folder, {"r": READS}, ENV) as server:
+        body = {"inputs": {"token": SECRET}, "dry_run": True}
+        answer = server.client().post("/api/workflows/r/run", json=body)
+    assert (answer.status_code, SECRET in answer.text) == (200, False)
+    assert "RUN010" in answer.text

@@ -383,9 +383,10 @@ class Project:
         """What a new run of a prepared plan begins with, without the secrets of the environment."""
         from stretto.execution.runs import Start
 
+        kept, given = self.without_secrets(plan, inputs)
         return Start(
-            self._without_secrets(plan),
-            {name: self.redactor.json(value) for name, value in inputs.items()},
+            kept,
+            given,
             model=model,
             workspace=self.workspace(model, plan),
             project=str(self.settings.project),
@@ -402,6 +403,13 @@ class Project:
         from stretto.assembly.replaced_secrets import tell_of_secrets
 
         return tell_of_secrets(plan, inputs, self.redactor, kept)
+
+    def without_secrets(
+        self, plan: "Plan", inputs: Mapping[str, Json]
+    ) -> "tuple[Plan, dict[str, Json]]":
+        """As a run keeps them."""
+        given = {name: self.redactor.json(value) for name, value in inputs.items()}
+        return self._without_secrets(plan), given
 
     def _without_secrets(self, plan: "Plan") -> "Plan":
         from msgspec import Raw

@@ -289,6 +289,8 @@ class Stretto:
         given = project.inputs(plan, check_inputs(inputs))
         plan = await asyncio.to_thread(project.bind, plan, given)
         plan = await asyncio.to_thread(project.with_copy_warnings, plan, project.model(None))
+        plan = await asyncio.to_thread(project.tell_of_secrets, plan, given)
+        plan, given = await asyncio.to_thread(project.without_secrets, plan, given)
         now = self._engine.now
         plan, _ = await asyncio.to_thread(equip_plan, plan, given, project.settings, now, True)
         found = dry_run(plan, given, project.named_models(project.model(None)))

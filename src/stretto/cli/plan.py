@@ -94,6 +94,7 @@ def show_dry_run(
         given = ask_missing(project, opened, given)
     inputs = project.inputs(plan, given)
     plan = project.with_copy_warnings(project.bind(plan, inputs), project.model(None))
+    plan, inputs = project.without_secrets(project.tell_of_secrets(plan, inputs), inputs)
     plan, _ = equip_plan(plan, inputs, project.settings, time.time, is_dry_run=True)
     found = dry_run(plan, inputs, project.named_models(project.model(None)))
     if as_json:
