@@ -71,6 +71,7 @@ soak: $(VENV)/.dev
 	$(BIN)/python benchmarks/crash.py
 	$(BIN)/python benchmarks/writer_kills.py
 	$(BIN)/python benchmarks/command_kills.py
+	$(BIN)/python benchmarks/goal_kills.py
 	$(BIN)/python benchmarks/server_kills.py
 	$(BIN)/python benchmarks/overlaps.py
 	$(BIN)/python benchmarks/embedded.py

@@ -12,11 +12,7 @@ a random moment. Then `stretto resume`. A command is in doubt unless it says `ef
 Half of the trials are of commands in doubt, half of idempotent ones, which must be repeated.
 """
 
-import argparse
-import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,12 +20,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from killed import PATIENCE_SECONDS, ask, kill, read_options, say_figures, start
 
 QUICK = 6  # kills
-PATIENCE_SECONDS = 120.0  # only keeps a run that hangs from hanging the harness
 RUN_SECONDS = 1.5  # how long after the start the last kills come
-SRC = Path(__file__).parents[1] / "src"
 RECIPE = """
 name: kills
 steps:
@@ -66,14 +61,9 @@ def _try_kill(place: Path, effect: str, seconds: float, figures: Figures) -> Non
     work = place / "work"
     work.mkdir(parents=True)
     (work / "r.yaml").write_text(RECIPE.format(effect=effect))
-    child = subprocess.Popen(
-        _words("run", "r.yaml", "--json"), cwd=work, env=_environment(place),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    child = start(place, ("run", "r.yaml", "--json"))
     _wait(child, work, seconds)
-    was_alive = child.poll() is None
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    was_alive = kill(child)
     figures.kills += was_alive
     began = _log(work)
     moment = {0: "before it", 1: "at work"}.get(len(began), "after it") if was_alive else "ended"
@@ -95,11 +85,11 @@ def _wait(child: "subprocess.Popen[bytes]", work: Path, seconds: float) -> None:
 def judge(place: Path, effect: str, figures: Figures) -> None:
     """Resume the run that was killed, and look at what its command did."""
     work = place / "work"
-    runs = _ask(place, "runs", "--json")["runs"]
+    runs = ask(place, "runs", "--json")["runs"]
     if not runs:
         return  # it was killed before there was a run
-    _ask(place, "resume", runs[0]["run_id"], "--json")
-    status = _ask(place, "runs", "--json")["runs"][0]["status"]
+    ask(place, "resume", runs[0]["run_id"], "--json")
+    status = ask(place, "runs", "--json")["runs"][0]["status"]
     log = _log(work)
     is_asked = status == "waiting"
     if status not in ("waiting", "complete"):
@@ -114,35 +104,13 @@ def _log(work: Path) -> list[str]:
     return (work / "log").read_text().split() if (work / "log").exists() else []
 
 
-def _ask(place: Path, *words: str) -> Any:
-    done = subprocess.run(
-        _words(*words), cwd=place / "work", env=_environment(place), capture_output=True,
-        timeout=PATIENCE_SECONDS,
-    )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def _words(*words: str) -> list[str]:
-    return [sys.executable, "-m", "stretto", *words]
-
-
-def _environment(place: Path) -> dict[str, str]:
-    home = {"HOME": str(place / "user"), "STRETTO_HOME": str(place / "home")}
-    return {"PATH": os.defpath, "PYTHONPATH": str(SRC), "LANG": "C.UTF-8", **home}
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--folder", type=Path, default=None)
-    options = parser.parse_args()
-    seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
+    options = read_options(__doc__, kills=100)
     with tempfile.TemporaryDirectory(prefix="stretto-kills-", dir=options.folder) as folder:
-        figures = try_kills(Path(folder), options.kills, random.Random(seed))
+        figures = try_kills(Path(folder), options.kills, random.Random(options.seed))
     moments = ", ".join(f"{count} {moment}" for moment, count in figures.moments.items())
-    print(f"seed {seed}: {figures.kills} kills ({moments})")
-    print(", ".join(f"{count} {name}" for name, count in figures.bad.items()))
+    print(f"seed {options.seed}: {figures.kills} kills ({moments})")
+    say_figures(figures.bad)
     return 0 if figures.is_good else 1
 
 

@@ -31,10 +31,15 @@ def kill_commands(folder: Path) -> Any:
     return harness.try_kills(folder, harness.QUICK, random.Random(1))
 
 
+def kill_goals(folder: Path) -> Any:
+    harness = load_benchmark("goal_kills")
+    return harness.try_kills(folder, harness.QUICK, random.Random(1))
+
+
 @pytest.mark.parametrize(
     ("harness", "kills"),
-    [(kill_runs, 10), (kill_writers, 6), (kill_commands, 4)],
-    ids=["runs", "writers", "commands"],
+    [(kill_runs, 10), (kill_writers, 6), (kill_commands, 4), (kill_goals, 6)],
+    ids=["runs", "writers", "commands", "goals"],
 )
 def test_a_few_kills_lose_nothing(harness: Any, kills: int, tmp_path: Path) -> None:
     figures = harness(tmp_path)
@@ -146,3 +151,39 @@ def test_a_command_that_began_twice_unasked_is_found(tmp_path: Path) -> None:
     harness.judge(tmp_path, "in_doubt", figures)
     assert figures.bad["repeated"] == 1
     assert not figures.is_good
+
+
+@pytest.fixture(scope="module")
+def ended_goal(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A goal over a workflow with a budget, which nobody disturbed, and what its model gave."""
+    harness = load_benchmark("goal_kills")
+    provider = harness.Provider((), random.Random(1))
+    with harness.serving(provider.answer) as server:
+        place = tmp_path_factory.mktemp("goals") / "one"
+        trial = harness.Trial(harness.WORKFLOW_GOAL, place, server.url, is_bounded=True)
+        trial.prepare()
+        trial.go_on(trial.words())
+        assert trial.words() is None
+        yield trial, provider.given
+
+
+@pytest.mark.parametrize(
+    ("more", "marks", "seen"),
+    [
+        (0, (), ()),
+        (1, (), ("uncounted",)),
+        (-1, (), ("twice",)),
+        (0, ("again",), ("doubled",)),
+    ],
+    ids=["nothing", "usage that is not counted", "usage counted twice", "work done twice"],
+)
+def test_the_harness_of_goals_sees_damage(
+    more: int, marks: tuple[str, ...], seen: tuple[str, ...], ended_goal: Any
+) -> None:
+    harness = load_benchmark("goal_kills")
+    trial, given = ended_goal
+    for name in marks:
+        (trial.place / "work" / "marks" / name).touch()
+    figures = harness.Figures()
+    asyncio.run(harness.judge(trial, given + more, figures))
+    assert tuple(name for name, count in figures.bad.items() if count) == seen, figures.notes
