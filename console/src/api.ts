@@ -11,6 +11,12 @@ export class ApiError extends Error {
   }
 }
 
+// Whatever was thrown: a page that shows an error must not break on one of another kind.
+export function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  return new ApiError(0, 'console', thrown instanceof Error ? thrown.message : String(thrown))
+}
+
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 async function send(method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {

@@ -1,6 +1,6 @@
 // Draw a plan or a run. In: steps with their edges and states. Out: one SVG in a box of its own that scrolls.
-import type { JSX } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import type { JSX, RefObject } from 'preact'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type Edge, layOut, type Node } from './layout'
 import { markOf, shortened, toneOf } from './words'
 
@@ -13,6 +13,8 @@ export interface GraphStep {
 }
 
 const LONGEST = 26
+const PADDING = 12 // of the box, as style.css has it
+const SIDES = 52 // where edges run down past other layers
 const WIDEST_STATE = '? awaiting approval'.length
 const COLUMN = 7.4 // of the monospaced font at 12 pixels
 const MOST = 300 // above this, sub-workflows and finished layers would not be legible at once
@@ -21,7 +23,8 @@ export function Graph({ steps, chosen, href }: { steps: GraphStep[]; chosen?: st
   const [isWhole, setWhole] = useState(false)
   const shown = useMemo(() => (steps.length > MOST && !isWhole ? folded(steps) : steps), [steps, isWhole])
   const shape = shown.map((step) => `${step.id}>${step.needs.join(',')}`).join(';')
-  const layout = useMemo(() => layOut(shown.map(sizeOf), edgesOf(shown)), [shape])
+  const [box, most] = useWidth()
+  const layout = useMemo(() => layOut(shown.map(sizeOf), edgesOf(shown), most - SIDES), [shape, most])
   return (
     <>
       {steps.length > MOST ? (
@@ -30,8 +33,8 @@ export function Graph({ steps, chosen, href }: { steps: GraphStep[]; chosen?: st
           <button onClick={() => setWhole(!isWhole)}>{isWhole ? 'Fold them' : 'Show every step'}</button>
         </p>
       ) : null}
-      <div class="graph" tabIndex={0} role="group" aria-label="Graph of the steps; the list below says the same">
-        <svg width={layout.width + 52} height={layout.height + 4} viewBox={`-26 -2 ${layout.width + 52} ${layout.height + 4}`} role="presentation">
+      <div ref={box} class="graph" tabIndex={0} role="group" aria-label="Graph of the steps; the list below says the same">
+        <svg width={layout.width + SIDES} height={layout.height + 4} viewBox={`${-SIDES / 2} -2 ${layout.width + SIDES} ${layout.height + 4}`} role="presentation">
           {layout.paths.map((path) => <path class="link" key={`${path.from} ${path.to}`} d={path.d} />)}
           {shown.map((step) => {
             const at = layout.nodes.get(step.id)!
@@ -49,6 +52,20 @@ export function Graph({ steps, chosen, href }: { steps: GraphStep[]; chosen?: st
       </div>
     </>
   )
+}
+
+// The width of the box inside its padding, now and whenever it changes.
+function useWidth(): [RefObject<HTMLDivElement>, number] {
+  const box = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const look = (): void => setWidth(Math.max(240, (box.current?.clientWidth ?? 0) - 2 * PADDING))
+    look()
+    const observer = new ResizeObserver(look)
+    observer.observe(box.current!)
+    return () => observer.disconnect()
+  }, [])
+  return [box, width]
 }
 
 function subOf(step: GraphStep): string {

@@ -28,14 +28,16 @@ export interface Layout {
 
 const GAP_X = 24
 const GAP_Y = 44
+const GAP_ROW = 12 // between the rows of one layer
 const SWEEPS = 6
 
-export function layOut(nodes: Node[], edges: Edge[]): Layout {
+// `most`: a layer that is wider goes on in a row below, so that the graph fits its box.
+export function layOut(nodes: Node[], edges: Edge[], most = Infinity): Layout {
   const known = new Set(nodes.map((node) => node.id))
   const links = edges.filter((edge) => known.has(edge.from) && known.has(edge.to) && edge.from !== edge.to)
   const depths = depthsOf(nodes, links)
   const layers = orderLayers(nodes, links, depths)
-  const placed = placeLayers(layers)
+  const placed = placeLayers(layers, most)
   const paths = links.map((link) => {
     const [from, to] = [depths.get(link.from)!, depths.get(link.to)!]
     const side = to - from > 1 ? Math.max(...placed.rights.slice(from, to + 1)) + GAP_X / 2 : undefined
@@ -96,22 +98,43 @@ interface PlacedLayers {
   rights: number[] // where each layer ends
 }
 
-function placeLayers(layers: Node[][]): PlacedLayers {
-  const widths = layers.map((layer) => layer.reduce((sum, node) => sum + node.width + GAP_X, -GAP_X))
-  const width = Math.max(0, ...widths)
+function placeLayers(layers: Node[][], most: number): PlacedLayers {
+  const rowsOf = layers.map((layer) => broken(layer, most))
+  const width = Math.max(0, ...rowsOf.flat().map(widthOf))
   const nodes = new Map<string, Placed>()
-  const rights = widths.map((each) => (width + each) / 2)
+  const rights = rowsOf.map((rows) => (width + Math.max(...rows.map(widthOf))) / 2)
   let y = 0
-  layers.forEach((layer, depth) => {
-    let x = (width - widths[depth]!) / 2
-    const height = Math.max(...layer.map((node) => node.height))
-    for (const node of layer) {
-      nodes.set(node.id, { x, y: y + (height - node.height) / 2, width: node.width, height: node.height })
-      x += node.width + GAP_X
+  for (const rows of rowsOf) {
+    for (const row of rows) {
+      let x = (width - widthOf(row)) / 2
+      const height = Math.max(...row.map((node) => node.height))
+      for (const node of row) {
+        nodes.set(node.id, { x, y: y + (height - node.height) / 2, width: node.width, height: node.height })
+        x += node.width + GAP_X
+      }
+      y += height + GAP_ROW
     }
-    y += height + GAP_Y
-  })
+    y += GAP_Y - GAP_ROW
+  }
   return { width, height: Math.max(0, y - GAP_Y), nodes, rights }
+}
+
+function widthOf(row: Node[]): number {
+  return row.reduce((sum, node) => sum + node.width + GAP_X, -GAP_X)
+}
+
+function broken(layer: Node[], most: number): Node[][] {
+  const rows: Node[][] = [[]]
+  let width = 0
+  for (const node of layer) {
+    if (width && width + node.width > most) {
+      rows.push([])
+      width = 0
+    }
+    rows.at(-1)!.push(node)
+    width += node.width + GAP_X
+  }
+  return rows
 }
 
 // `side`: where an edge that passes by other layers runs down, so that it is not hidden behind their boxes.

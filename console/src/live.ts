@@ -20,6 +20,7 @@ const RETRY_MS = [500, 1000, 2000, 5000]
 class Changes {
   private watchers = new Map<string, Set<Watcher>>()
   private channel: BroadcastChannel | undefined
+  private isLeading = false
 
   subscribe(key: string, watcher: Watcher): () => void {
     const group = this.watchers.get(key) ?? new Set()
@@ -29,17 +30,20 @@ class Changes {
 
   start(): void {
     this.channel = new BroadcastChannel('stretto')
-    this.channel.onmessage = ({ data }) => this.take(data as Heard)
+    this.channel.onmessage = ({ data }) => this.hear(data as Heard | 'who leads?')
+    this.channel.postMessage('who leads?') // a tab that comes later learns at once how the stream stands
     void navigator.locks.request('stretto-stream', () => this.lead())
   }
 
+  private hear(said: Heard | 'who leads?'): void {
+    if (said !== 'who leads?') this.take(said)
+    else if (this.isLeading) this.channel?.postMessage({ connection: connection.value, at: lastHeard.value })
+  }
+
   private take(heard: Heard): void {
-    lastHeard.value = Date.now()
+    lastHeard.value = heard.at ?? Date.now()
     if (heard.connection !== connection.value) {
-      const isBack = heard.connection === 'live' && connection.value === 'lost'
       connection.value = heard.connection
-      // Changes may have been missed while the server was away: everything is loaded again.
-      if (isBack) for (const group of this.watchers.values()) for (const watcher of group) watcher({ run_id: '*' })
     }
     if (heard.change) this.tell(heard.change)
   }
@@ -57,15 +61,16 @@ class Changes {
   // Never settles: the lock is held until the tab closes.
   private lead(): Promise<never> {
     let failures = 0
-    let last = ''
+    this.isLeading = true
     const open = (): void => {
-      const source = new EventSource(`/api/events${last ? `?after=${encodeURIComponent(last)}` : ''}`)
+      // `after`: whoever opens a stream may have missed changes before it, as while the tab that had
+      // it was closing, so the server's first word is that everything is to be loaded again.
+      const source = new EventSource('/api/events?after=0')
       source.onopen = () => {
         failures = 0
         this.publish({ connection: 'live' })
       }
       const hear = (event: MessageEvent<string>): void => {
-        if (event.lastEventId) last = event.lastEventId
         const change = event.data ? (JSON.parse(event.data) as Change) : undefined
         this.publish({ connection: 'live', change })
       }
@@ -85,6 +90,7 @@ class Changes {
 interface Heard {
   connection: Connection
   change?: Change | undefined
+  at?: number // when the stream said it; now, if left out
 }
 
 export const changes = new Changes()

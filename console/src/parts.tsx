@@ -2,9 +2,9 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import type { ApiError } from './api'
+import { type ApiError, asApiError } from './api'
 import type { Resource } from './resource'
-import { ago, clock, markOf, toneOf } from './words'
+import { ago, clock, markOf, toneOf, until } from './words'
 
 // What a screen reader is told, politely: one region for the whole page.
 export const announcement = signal('')
@@ -95,7 +95,7 @@ export function useAction(): Action {
       await work()
       return true
     } catch (failure) {
-      setError(failure as ApiError)
+      setError(asApiError(failure))
       return false
     } finally {
       setBusy(false)
@@ -120,4 +120,66 @@ export function Diff({ text }: { text: string }): JSX.Element {
     return <div class={kind}>{line || ' '}</div>
   })
   return <pre tabIndex={0} aria-label="Changes">{rows}</pre>
+}
+
+// Facts side by side, each below its name; what is empty is left out.
+export function Facts({ of, label }: { of: [string, ComponentChildren][]; label?: string }): JSX.Element {
+  return (
+    <dl class="facts" aria-label={label}>
+      {of.filter(([, value]) => value !== '' && value !== null && value !== undefined && value !== false).map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
+    </dl>
+  )
+}
+
+// The time now, kept going while something counts up or down.
+export function useNow(everyMs = 1000, isOn = true): number {
+  const [now, setNow] = useState(Date.now())
+  useEffect(() => {
+    if (!isOn) return undefined
+    const timer = setInterval(() => setNow(Date.now()), everyMs)
+    return () => clearInterval(timer)
+  }, [everyMs, isOn])
+  return now
+}
+
+// 'in 14 s', counted down.
+export function Until({ at }: { at: string | null }): JSX.Element | null {
+  const now = useNow(1000, at !== null)
+  const said = until(at, now)
+  return said ? <span class="nowrap"> {said}</span> : null
+}
+
+// A button that unfolds further ones. Escape, a choice and leaving it fold it again.
+export function Menu({ label, children }: { label: string; children: ComponentChildren }): JSX.Element {
+  const box = useRef<HTMLDetailsElement>(null)
+  const close = (): void => void box.current?.removeAttribute('open')
+  return (
+    <details
+      ref={box}
+      class="menu"
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape') return
+        close()
+        box.current?.querySelector('summary')?.focus()
+      }}
+      onFocusOut={(event) => box.current?.contains(event.relatedTarget as Node | null) || close()}
+    >
+      <summary class="button">{label} <span aria-hidden="true">▾</span></summary>
+      <div class="items" onClick={close}>{children}</div>
+    </details>
+  )
+}
+
+// How many of each state, as a bar and as buttons that choose one of them.
+export function Tallies({ of, chosen, choose }: { of: string[]; chosen: string; choose: (status: string) => void }): JSX.Element {
+  const many = new Map<string, number>()
+  for (const status of of) many.set(status, (many.get(status) ?? 0) + 1)
+  return (
+    <>
+      <div class="counts" aria-hidden="true">{[...many].map(([status, n]) => <span key={status} class={toneOf(status)} style={{ width: `${(100 * n) / of.length}%` }} />)}</div>
+      <div class="tallies" role="group" aria-label="Show only">
+        {[...many].map(([status, n]) => <button key={status} aria-pressed={chosen === status} onClick={() => choose(chosen === status ? '' : status)}>{n.toLocaleString('en')} <State status={status} /></button>)}
+      </div>
+    </>
+  )
 }

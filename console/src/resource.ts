@@ -1,6 +1,6 @@
 // Keep what a page shows up to date. In: how to load it. Out: the value, its error, its age; old data stays until new is there.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ApiError } from './api'
+import { type ApiError, asApiError } from './api'
 import { changes } from './live'
 
 export interface Resource<T> {
@@ -33,7 +33,7 @@ export function useResource<T>(load: () => Promise<T>, key: string, watch = ''):
       const loaded = await loader.current()
       if (mine === turn.current) (setValue(() => loaded), setError(undefined))
     } catch (failure) {
-      if (mine === turn.current) setError(failure as ApiError)
+      if (mine === turn.current) setError(asApiError(failure))
     } finally {
       isLoading.current = false
       if (isAsked.current) {

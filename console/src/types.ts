@@ -68,6 +68,12 @@ export interface PlannedNode {
   gated: boolean
 }
 
+// Why something is where it is, and the moment that leads on: a retry, a deadline.
+export interface Why {
+  says: string
+  at: string | null
+}
+
 export interface RunAnswer {
   run_id: string
   workflow: string
@@ -88,6 +94,10 @@ export interface RunAnswer {
   inputs: Record<string, unknown>
   steps: Record<string, StepReport>
   plan: PlannedNode[]
+  retries: number
+  agents_deployed: number
+  standing: Why & { steps: Record<string, Why> }
+  recipe: { digest: string; now: 'unchanged' | 'edited' | 'not saved' }
 }
 
 export interface StepRow extends StepReport {
@@ -95,6 +105,8 @@ export interface StepRow extends StepReport {
   kind: string
   agent: string
   needs: string[]
+  why: string // one line: its error, why it waits, what it does
+  whyAt: string | null
 }
 
 // A step as the plan and the report together know it.
@@ -105,7 +117,67 @@ export function stepsOf(run: RunAnswer): StepRow[] {
     kind: node.type,
     agent: node.agents.join(', '),
     needs: node.depends_on,
+    ...whyOf(run, node.id),
   }))
+}
+
+function whyOf(run: RunAnswer, id: string): { why: string; whyAt: string | null } {
+  const [standing, report] = [run.standing.steps[id], run.steps[id]!]
+  return { why: report.error ?? standing?.says ?? report.warnings[0] ?? '', whyAt: standing?.at ?? null }
+}
+
+// A part of a step: a branch, a try of a loop, an element of a map.
+export interface StepPart {
+  part: string
+  agent: string
+  status: string
+  attempts: number
+  started_at: string | null
+  ended_at: string | null
+  usage: Usage
+  error: string | null
+  says: string
+}
+
+export interface Attempt {
+  part: string
+  number: number
+  agent: string
+  model: string
+  status: string
+  started_at: string | null
+  ended_at: string | null
+  failure: string
+  error: string
+  usage: Usage
+  provider_retries: string[]
+  playbooks: string[]
+  reused_from: string | null
+}
+
+export interface Entry {
+  at: number
+  part: string
+  attempt: number
+  agent: string
+  kind: 'instructions' | 'prompt' | 'words' | 'tool' | 'model' | 'answer' | 'rejected' | 'failed' | 'cancelled'
+  text: string
+  verdict: string
+}
+
+export interface StepDetail {
+  step: string
+  report: StepReport
+  prompt: string
+  model: string
+  standing: Why
+  validation: unknown
+  parts: StepPart[]
+  part_output: unknown
+  attempts: Attempt[]
+  transcript: Entry[]
+  diff: { patch?: string } | null
+  artifacts: { path: string; change: string }[]
 }
 
 export interface Gate {

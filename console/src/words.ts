@@ -9,6 +9,7 @@ const TONES: Record<string, [Tone, string]> = {
   running: ['busy', '▶'], retrying: ['busy', '↻'], merging: ['busy', '⇄'], active: ['busy', '▶'],
   'awaiting approval': ['ask', '?'],
   ok: ['good', '✓'], optional: ['idle', '–'], missing: ['bad', '✗'],
+  error: ['bad', '✗'], refused: ['warn', '⊘'], reused: ['good', '↺'], queued: ['idle', '…'], asking: ['ask', '?'], 'in doubt': ['warn', '!'], planned: ['idle', '…'],
   waiting: ['idle', '…'], skipped: ['idle', '–'], cancelled: ['idle', '⊘'], cleared: ['idle', '⊘'],
 }
 
@@ -64,6 +65,21 @@ export interface Usage {
 export function tokens(usage: Usage | null | undefined): string {
   if (!usage) return ''
   return count(usage.input_tokens + usage.output_tokens, 'token')
+}
+
+// How long until a moment: 'in 14 s', 'in 3 min'; empty once it has passed.
+export function until(at: string | number | null | undefined, now: number = Date.now()): string {
+  const then = moment(at)
+  const seconds = then ? Math.ceil((then.getTime() - now) / 1000) : 0
+  if (seconds <= 0) return ''
+  if (seconds < 120) return `in ${seconds} s`
+  if (seconds < 7200) return `in ${Math.round(seconds / 60)} min`
+  return `at ${then!.toLocaleString()}`
+}
+
+export function dollars(usd: number | null | undefined): string {
+  if (!usd) return ''
+  return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`
 }
 
 export function shortened(text: string, most: number): string {

@@ -75,12 +75,17 @@ class Site:
 
 @contextmanager
 def opened_site(
-    browser: Browser, folder: Path, script: str, recipes: dict[str, str] | None = None
+    browser: Browser,
+    folder: Path,
+    script: str,
+    recipes: dict[str, str] | None = None,
+    environ: dict[str, str] | None = None,
 ) -> Iterator[Site]:
+    """`environ`: of the server, as to name another model than the scripted one."""
     file = folder / "script.yaml"
     file.write_text(script, encoding="utf-8")
     saved = {"gated": GATED, "slow": SLOW, **(recipes or {})}
-    with served(folder, saved, {"STRETTO_MODEL": f"scripted:{file}"}) as at:
+    with served(folder, saved, {"STRETTO_MODEL": f"scripted:{file}", **(environ or {})}) as at:
         session = browser.new_context(viewport={"width": 1280, "height": 900})
         site = Site(at, session)
         session.on(

@@ -158,6 +158,55 @@ def test_a_step_is_shown_with_its_prompt_and_transcript(server: Served) -> None:
     assert client.get(f"/api/runs/{run}/diff?step=hello").status_code == 404
 
 
+def test_a_step_is_shown_by_its_parts_and_attempts(server: Served) -> None:
+    client = server.client()
+    recipe = """
+name: both
+steps:
+  - id: views
+    parallel:
+      - {agent: writer, prompt: One., output_key: one}
+      - {agent: researcher, prompt: Two., output_key: two}
+"""
+    run = client.post("/api/runs", json={"recipe": recipe}).json()["run_id"]
+    path = f"/api/runs/{run}/steps/views"
+    step = client.get(path).json()
+    assert [(each["part"], each["says"]) for each in step["parts"]] == [
+        ("one", "Hello!"),
+        ("two", "Hello!"),
+    ]
+    assert [(each["agent"], each["status"]) for each in step["attempts"]] == [
+        ("writer", "succeeded"),
+        ("researcher", "succeeded"),
+    ]
+    two = client.get(path, params={"part": "two"}).json()
+    assert (two["prompt"], two["part_output"], len(two["attempts"])) == ("Two.", "Hello!", 1)
+    assert {each["part"] for each in two["transcript"]} == {"two"}
+    assert client.get(path, params={"part": "three"}).status_code == 404
+
+
+def test_a_run_says_why_it_is_where_it_is_and_whether_its_recipe_was_edited(
+    server: Served,
+) -> None:
+    client = server.client()
+    run = client.post("/api/workflows/gated/run", json={}).json()["run_id"]
+    found = client.get(f"/api/runs/{run}").json()
+    assert found["standing"]["says"] == "A person must approve or reject 'act'"
+    assert "approve" in found["standing"]["steps"]["act"]["says"]
+    assert found["recipe"]["now"] == "unchanged"
+    file = server.folder / "workflows" / "gated.yaml"
+    text = file.read_text()
+    file.write_text(text + "# edited\n")
+    try:
+        assert client.get(f"/api/runs/{run}").json()["recipe"]["now"] == "edited"
+    finally:
+        file.write_text(text)
+    inline = "name: inline\nsteps: [{id: a, subagent: writer, prompt: Hi.}]\n"
+    other = client.post("/api/runs", json={"recipe": inline}).json()["run_id"]
+    ended = client.get(f"/api/runs/{other}").json()
+    assert (ended["recipe"]["now"], ended["standing"]["says"]) == ("not saved", "")
+
+
 def test_tasks_and_batches_are_runs(server: Served) -> None:
     client = server.client()
     told = {"agent": "writer", "prompt": "Say {{hi}}."}

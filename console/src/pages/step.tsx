@@ -1,59 +1,190 @@
 // One step: its error first, then what it was told, what it said and did, what it changed.
 import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
 import { get, part } from '../api'
 import { plain, Value } from '../markdown'
-import { Diff, Loaded, State } from '../parts'
-import { useResource } from '../resource'
-import type { StepReport } from '../types'
-import { duration, tokens } from '../words'
+import { Diff, Failure, Facts, Loaded, State, Tallies, Until, useAction } from '../parts'
+import { type Resource, useResource } from '../resource'
+import type { Attempt, RunAnswer, StepDetail, StepPart } from '../types'
+import { count, dollars, duration, moment, shortened, toneOf, tokens } from '../words'
 import { Decision } from './approvals'
+import { follow } from './run_actions'
+import { Transcript } from './transcript'
 
-interface StepDetail {
-  run_id: string
-  step: string
-  report: StepReport
-  prompt: string
-  transcript: Record<string, unknown>[]
-  diff: { patch?: string; text?: string } | null
+const OPEN = ['running', 'retrying', 'merging', 'waiting', 'awaiting approval']
+
+function useDetail(view: RunAnswer, step: string, piece?: string): Resource<StepDetail> {
+  const path = `/api/runs/${part(view.run_id)}/steps/${step.split('/').map(part).join('/')}`
+  return useResource(() => get<StepDetail>(piece === undefined ? path : `${path}?part=${part(piece)}`), `${view.run_id} ${step} ${piece ?? ''}`, view.run_id)
 }
 
-export function StepCard({ run, step, status }: { run: string; step: string; status: string }): JSX.Element {
-  const path = `/api/runs/${part(run)}/steps/${step.split('/').map(part).join('/')}`
-  const detail = useResource(() => get<StepDetail>(path), `${run} ${step}`, run)
+export function StepCard({ view, step, isOnly }: { view: RunAnswer; step: string; isOnly: boolean }): JSX.Element {
+  const status = view.steps[step]?.status ?? ''
+  const action = useAction()
+  const detail = useDetail(view, step)
   return (
-    <section class="card" aria-label={`Step ${step}`}>
-      <h2>{step} <State status={status} /></h2>
-      {status === 'awaiting approval' ? <Decision run={run} step={step} /> : null}
-      <Loaded from={detail}>{(found) => <Parts detail={found} />}</Loaded>
+    <section class={`card step-card ${toneOf(status)}`} aria-label={`Step ${step}`}>
+      <div class="bar between top">
+        <h2><span class="mono">{step}</span> <State status={status} /></h2>
+        <div class="bar">
+          {view.ended_at ? <button class="tight" disabled={action.isBusy} onClick={() => void action.run(() => follow(`/api/runs/${part(view.run_id)}`, 'retry', { from_step: step }))}>Retry from here</button> : null}
+          {isOnly ? null : <a class="button tight" href={`/runs/${part(view.run_id)}?step=`}>Whole run</a>}
+        </div>
+      </div>
+      {action.error ? <Failure error={action.error} /> : null}
+      {status === 'awaiting approval' ? <Decision run={view.run_id} step={step} /> : null}
+      <Loaded from={detail}>{(found) => <Parts view={view} detail={found} />}</Loaded>
     </section>
   )
 }
 
-function Parts({ detail }: { detail: StepDetail }): JSX.Element {
+function Parts({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.Element {
   const { report } = detail
-  const calls = report.tool_calls
+  const isOpen = OPEN.includes(report.status)
+  const hasParts = detail.parts.length > 1 || Boolean(detail.parts[0]?.part)
   return (
     <>
-      {report.error ? <div class="card error"><p><strong>{plain(report.error)}</strong></p></div> : null}
-      {report.warnings.length ? <div class="card warning"><ul>{report.warnings.map((warning) => <li>{plain(warning)}</li>)}</ul></div> : null}
-      <p class="quiet small">
-        {[`${report.attempts} attempts`, duration(report.duration_seconds), report.usage.model_calls ? tokens(report.usage) : '', calls.made ? `${calls.made} tool calls, ${calls.refused} refused, ${calls.failed} failed` : '', report.playbooks.length ? `playbooks: ${report.playbooks.join(', ')}` : ''].filter(Boolean).join(' · ')}
-      </p>
-      <h3>Output</h3>
-      <Value value={report.output} />
-      {detail.prompt ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(detail.prompt)}</pre></details> : null}
-      {detail.transcript.length ? <details><summary>Transcript</summary>{detail.transcript.map((entry) => <Entry entry={entry} />)}</details> : null}
-      {detail.diff ? <details open><summary>Changed files</summary><Diff text={detail.diff.patch ?? detail.diff.text ?? JSON.stringify(detail.diff, null, 2)} /></details> : null}
+      {report.error ? <div class="card error"><p class="pre"><strong>{plain(report.error)}</strong></p></div> : null}
+      {report.warnings.length ? <div class="card warning"><ul>{report.warnings.map((warning) => <li key={warning}>{plain(warning)}</li>)}</ul></div> : null}
+      {isOpen && detail.standing.says && report.status !== 'awaiting approval' ? <p class="quiet">{capital(plain(detail.standing.says))}<Until at={detail.standing.at} />.</p> : null}
+      <About view={view} detail={detail} />
+      {isOpen ? <Live detail={detail} /> : null}
+      {hasParts ? <PartList view={view} detail={detail} /> : null}
+      {isOpen ? null : <><h3>Output</h3><Value value={report.output} /></>}
+      <Validation detail={detail} />
+      {detail.diff ? <details open><summary>{count(detail.artifacts.length, 'changed file')}</summary><Diff text={detail.diff.patch ?? JSON.stringify(detail.diff, null, 2)} /></details> : null}
+      {detail.prompt && !hasParts ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(detail.prompt)}</pre></details> : null}
+      {detail.attempts.length > 1 && !hasParts ? <Attempts attempts={detail.attempts} /> : null}
+      {hasParts ? null : <Transcript entries={detail.transcript} />}
     </>
   )
 }
 
-function Entry({ entry }: { entry: Record<string, unknown> }): JSX.Element {
-  const { kind, type, text, ...rest } = entry
+function About({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.Element {
+  const { report } = detail
+  const node = view.plan.find((each) => each.id === detail.step)
+  const calls = report.tool_calls
+  const agents = [...new Set(detail.attempts.map((each) => each.agent))]
+  const step = (id: string): JSX.Element => <a key={id} href={`/runs/${part(view.run_id)}?step=${part(id)}`}>{id}</a>
   return (
-    <div class="card">
-      <p class="small quiet">{String(kind ?? type ?? 'entry')}</p>
-      {typeof text === 'string' ? <pre tabIndex={0}>{plain(text)}</pre> : <pre tabIndex={0}>{plain(JSON.stringify(rest, null, 2))}</pre>}
-    </div>
+    <Facts
+      of={[
+        ['Agent', (agents.length ? agents : (node?.agents ?? [])).join(', ') || node?.type],
+        ['Model', detail.model],
+        ['Attempts', report.attempts ? String(report.attempts) : ''],
+        ['Took', duration(report.duration_seconds)],
+        ['Tokens', report.usage.model_calls || report.usage.output_tokens ? tokens(report.usage).replace(/ tokens?$/, '') : ''],
+        ['Cost', dollars(report.usage.usd)],
+        ['Tool calls', calls.made ? [String(calls.made), calls.refused ? `${calls.refused} refused` : '', calls.failed ? `${calls.failed} failed` : ''].filter(Boolean).join(', ') : ''],
+        ['Playbooks', report.playbooks.length ? report.playbooks.map((name) => <a key={name} href={`/playbooks/${part(name)}`}>{name} </a>) : ''],
+        ['Needs', node?.depends_on.length ? node.depends_on.slice(0, 8).map((id) => <>{step(id)} </>) : ''],
+      ]}
+    />
   )
+}
+
+// What the model says, as it comes. A screen reader is told of the end alone.
+function Live({ detail }: { detail: StepDetail }): JSX.Element | null {
+  const last = detail.transcript.at(-1)
+  if (last?.kind !== 'words') return null
+  return (
+    <>
+      <h3>Writes now</h3>
+      <pre class="live" tabIndex={0} aria-live="off">{plain(last.text)}</pre>
+    </>
+  )
+}
+
+function Validation({ detail }: { detail: StepDetail }): JSX.Element | null {
+  const rejected = detail.transcript.filter((entry) => entry.kind === 'rejected')
+  if (!rejected.length && detail.validation === null) return null
+  return (
+    <>
+      <h3>Validation</h3>
+      {rejected.length ? <ul>{rejected.map((entry, number) => <li key={number}><span class="state bad" data-mark="✗">{[entry.part, `attempt ${entry.attempt}`].filter(Boolean).join(', ')}</span> {plain(entry.text)}</li>)}</ul> : null}
+      {detail.validation === null ? null : <Value value={detail.validation} />}
+    </>
+  )
+}
+
+function Attempts({ attempts }: { attempts: Attempt[] }): JSX.Element {
+  return (
+    <details open={attempts.some((each) => each.failure)}>
+      <summary>{count(attempts.length, 'attempt')}</summary>
+      <div class="scroll">
+        <table>
+          <thead><tr><th class="num">No.</th><th>State</th><th>Agent</th><th>Model</th><th class="num">Took</th><th>Why</th></tr></thead>
+          <tbody>
+            {attempts.map((each) => (
+              <tr key={`${each.part} ${each.number}`}>
+                <td class="num">{each.number}</td><td class="nowrap"><State status={each.status} /></td><td>{each.agent}</td><td>{each.model}</td><td class="num nowrap">{took(each)}</td>
+                <td class="small">{plain(each.error || (each.reused_from ? `from run ${each.reused_from}` : ''))}{each.provider_retries.length ? <div class="quiet">asked its model again: {plain(each.provider_retries.join('; '))}</div> : null}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  )
+}
+
+function took(each: { started_at: string | null; ended_at: string | null }): string {
+  const [start, end] = [moment(each.started_at), moment(each.ended_at)]
+  return start && end ? duration((end.getTime() - start.getTime()) / 1000) : ''
+}
+
+const FIRST = ['failed', 'asking', 'retrying', 'running', 'queued']
+const AT_ONCE = 50
+
+// Branches, tries of a loop, elements of a map: the failed ones first, and each can be opened.
+function PartList({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.Element {
+  const [status, setStatus] = useState('')
+  const [text, setText] = useState('')
+  const [most, setMost] = useState(AT_ONCE)
+  const rank = (one: StepPart): number => (FIRST.indexOf(one.status) + FIRST.length + 1) % (FIRST.length + 1)
+  const fits = (one: StepPart): boolean => (!status || one.status === status) && `${one.part} ${one.agent} ${one.says} ${one.error ?? ''}`.toLowerCase().includes(text.toLowerCase())
+  const fitting = detail.parts.filter(fits).sort((a, b) => rank(a) - rank(b))
+  return (
+    <>
+      <h3>{count(detail.parts.length, 'part')}</h3>
+      <Tallies of={detail.parts.map((one) => one.status)} chosen={status} choose={setStatus} />
+      {detail.parts.length > 10 ? <input class="wide" type="search" aria-label="Filter the parts" placeholder="filter by name, agent or text" value={text} onInput={(event) => setText(event.currentTarget.value)} /> : null}
+      <ul class="tasks">{fitting.slice(0, most).map((one) => <Part key={one.part} view={view} step={detail.step} of={one} />)}</ul>
+      {fitting.length > most ? <button onClick={() => setMost(most + 500)}>Show {fitting.length - most} more</button> : null}
+    </>
+  )
+}
+
+function Part({ view, step, of }: { view: RunAnswer; step: string; of: StepPart }): JSX.Element {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <li class={`task ${toneOf(of.status)}`}>
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary><span class="bar between"><span class="mono">{of.part || 'the whole step'}</span><State status={of.status} /></span></summary>
+        {isOpen ? <PartDetail view={view} step={step} piece={of.part} /> : null}
+      </details>
+      {isOpen ? null : <p class="small says">{plain(shortened(of.error ?? of.says, 160))}</p>}
+      <p class="small quiet">{[of.agent, took(of), of.usage.model_calls || of.usage.output_tokens ? tokens(of.usage) : '', of.attempts > 1 ? `${of.attempts} attempts` : ''].filter(Boolean).join(' · ')}</p>
+    </li>
+  )
+}
+
+function PartDetail({ view, step, piece }: { view: RunAnswer; step: string; piece: string }): JSX.Element {
+  const detail = useDetail(view, step, piece)
+  return (
+    <Loaded from={detail}>
+      {(found) => (
+        <>
+          {found.part_output === null ? <Live detail={found} /> : <><h3>Output</h3><Value value={found.part_output} /></>}
+          {found.prompt ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(found.prompt)}</pre></details> : null}
+          {found.attempts.length > 1 ? <Attempts attempts={found.attempts} /> : null}
+          <Transcript entries={found.transcript} />
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
 }

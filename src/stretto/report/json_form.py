@@ -43,7 +43,7 @@ def _tail(report: Report) -> dict[str, object]:
     return {
         "warnings": list(report.warnings),
         "recipe_warnings": [as_json(warning) for warning in report.recipe_warnings],
-        "usage": _usage(report.usage),
+        "usage": usage_as_json(report.usage),
         "duration_seconds": round(report.duration_seconds, 3),
         "started_at": iso(report.started_at),
         "ended_at": iso(report.ended_at),
@@ -69,7 +69,7 @@ def _step(step: StepReport) -> dict[str, object]:
         "ended_at": iso(step.ended_at),
         "duration_seconds": None if duration is None else round(duration, 3),
         "error": step.error,
-        "usage": _usage(step.usage),
+        "usage": usage_as_json(step.usage),
         "warnings": list(step.warnings),
         "tool_calls": _calls(step.calls),
         "playbooks": list(step.playbooks),
@@ -110,7 +110,7 @@ def _path_step(step: PathStep) -> dict[str, object]:
     }
 
 
-def _usage(usage: Usage) -> dict[str, object]:
+def usage_as_json(usage: Usage) -> dict[str, object]:
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,

@@ -207,7 +207,12 @@ class PlannedNode(BaseModel):
 
 
 class RunAnswer(ReportAnswer):
-    """The report, and what the run began with. `cursor`: the last event that is in it."""
+    """The report, and what the run began with. `cursor`: the last event that is in it. `standing`: why it
+    is where it is, in a sentence, and why each step that has not ended is. `recipe`: its digest, and
+    whether the saved file still says the same (`now`: unchanged, edited, not saved)."""
+
+    standing: dict[str, Any]
+    recipe: dict[str, str]
 
     inputs: dict[str, Any]
     owner: str
@@ -306,6 +311,12 @@ class StepDetail(ApiAnswer):
     step: str
     report: StepAnswer
     prompt: str
+    model: str
+    standing: dict[str, Any]
+    validation: Any
+    parts: list[dict[str, Any]]
+    part_output: Any
+    attempts: list[dict[str, Any]]
     transcript: list[dict[str, Any]]
     diff: dict[str, Any] | None
     artifacts: list[dict[str, Any]]

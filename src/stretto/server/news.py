@@ -85,16 +85,21 @@ class NewsDesk:
         self._service = service
         self._readers: set[NewsReader] = set()
         self._task: asyncio.Task[None] | None = None
+        self._is_looking = asyncio.Event()  # what changes from now on is told
 
-    def join(self, reader: NewsReader) -> None:
+    async def join(self, reader: NewsReader) -> None:
+        """Once it is back, no change is missed any more."""
         self._readers.add(reader)
         if self._task is None or self._task.done():
+            self._is_looking = asyncio.Event()
             self._task = asyncio.create_task(self._look())
+        await self._is_looking.wait()
 
     def leave(self, reader: NewsReader) -> None:
         self._readers.discard(reader)
         if not self._readers and self._task is not None:
             self._task.cancel()
+            self._task = None  # who joins before it has ended needs another one
 
     async def _look(self) -> None:
         cursor: int | None = None
@@ -105,20 +110,22 @@ class NewsDesk:
             except StrettoError:  # the store is busy or damaged: the routes of the runs say so
                 found = None
             if found is not None:
-                changed = found.run_ids if found.is_whole else (_ALL,)
-                if changed and cursor is not None:
+                is_first = cursor is None and not self._is_looking.is_set()
+                changed = found.run_ids if found.is_whole and cursor is not None else (_ALL,)
+                if changed and not is_first:
                     for reader in self._readers:
                         reader.tell(changed, found.cursor)
                 cursor = found.cursor
+            self._is_looking.set()  # a store that cannot be read keeps nobody waiting
             await asyncio.sleep(_POLL_SECONDS)
 
 
 async def tell_changes(service: Service, desk: NewsDesk, is_behind: bool) -> AsyncIterator[bytes]:
     """The messages of one stream. `is_behind`: the reader was here before, and may have missed some."""
     reader = NewsReader()
-    desk.join(reader)
     service.open_streams += 1
     try:
+        await desk.join(reader)
         yield message("alive", "{}")
         if is_behind:
             yield message("change", json.dumps({"run_id": _ALL}))

@@ -23,6 +23,8 @@ from stretto.lead.tasks import (
 from stretto.plan.model import PlannedStep, briefs
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Recipe
+from stretto.report.json_form import iso
+from stretto.report.standing import Standing, Why, standing_of
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     Again,
@@ -55,7 +57,8 @@ from stretto.server.starts import answer, digest_of_body, start
 from stretto.server.workflows import recipe_given, saved_entry
 from stretto.text.short import did_you_mean
 from stretto.vocabulary.durations import parse_duration
-from stretto.vocabulary.ids import RunId
+from stretto.vocabulary.ids import RunId, is_id
+from stretto.vocabulary.statuses import INTERRUPTED
 
 router = new_router("runs")
 Key = Annotated[str | None, Header(alias="Idempotency-Key")]
@@ -225,14 +228,37 @@ async def whole_run(service: Service, run_id: str) -> dict[str, Any]:
     history = await run.history()
     report = await run.report_of(history)
     started = history.started
+    is_interrupted = any(step.status == INTERRUPTED for step in report.steps)
+    standing = standing_of(
+        history.state, is_interrupted=is_interrupted or report.status == INTERRUPTED
+    )
     return {
         **report.json(),
+        "standing": standing_as_json(standing),
+        "recipe": await asyncio.to_thread(_recipe_now, service, history),
         "inputs": dict(started.inputs),
         "owner": started.owner,
         "trigger": started.trigger,
         "cursor": history.last_seq,
         "plan": plan_of(history),
     }
+
+
+def standing_as_json(standing: Standing) -> dict[str, Any]:
+    steps = {id: why_as_json(why) for id, why in standing.steps.items()}
+    return {**why_as_json(standing.run), "steps": steps}
+
+
+def why_as_json(why: Why) -> dict[str, Any]:
+    return {"says": why.says, "at": iso(why.at)}
+
+
+def _recipe_now(service: Service, history: History) -> dict[str, Any]:
+    """The recipe that the run began with, and whether the file of that name still says the same."""
+    digest, name = history.started.digest, history.state.plan.name
+    found = service.stretto.project.saved(name) if is_id(name) else None
+    same = "unchanged" if found and found.recipe.source.digest == digest else "edited"
+    return {"digest": digest, "now": same if found else "not saved"}
 
 
 def plan_of(history: History) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ The id of a step may hold slashes, as that of a step in a workflow within a work
 """
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -12,15 +12,21 @@ from starlette.responses import Response
 
 from stretto.assembly.changes import change_of, diff_of
 from stretto.assembly.json_forms import change_as_json
-from stretto.events.codec import UnknownEvent
 from stretto.execution.history import History
 from stretto.problems.errors import NotFound, StrettoError
+from stretto.report.json_form import iso, usage_as_json
+from stretto.report.model import AttemptReport
+from stretto.report.standing import Why, standing_of
 from stretto.report.transcript import Log, LogEntry
+from stretto.schedule.state import NO_USAGE, PartState, StepState
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import StepDetail, new_router
+from stretto.server.runs import why_as_json
 from stretto.server.service import VIEWER, Service, TheService
-from stretto.text.short import shorten
+from stretto.templates.render import as_text
+from stretto.text.short import did_you_mean, shorten
 from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.statuses import INTERRUPTED
 from stretto.workspaces.change import ChangeSet, FileChange
 from stretto.workspaces.content import Blobs
 from stretto.workspaces.paths import escape_path
@@ -28,6 +34,8 @@ from stretto.workspaces.paths import escape_path
 router = new_router("steps")
 _MOST_PATCH = 200_000  # characters of a patch within an answer; GET …/diff gives all of it
 _MOST_ENTRIES = 2_000
+_MOST_ATTEMPTS = 500
+_MOST_OF_PART = 200  # characters of what a part answered; ?part= gives all of it
 _MOST_FILE_BYTES = 32 * 2**20
 Step = Annotated[str, Query(min_length=1, max_length=500)]
 
@@ -35,16 +43,28 @@ Step = Annotated[str, Query(min_length=1, max_length=500)]
 @router.get(
     "/api/runs/{run_id}/steps/{step:path}", dependencies=[VIEWER], response_model=StepDetail
 )
-async def show_step(run_id: str, step: str, service: TheService) -> JsonAnswer:
-    """One step: its report, its prompt, its transcript, its change."""
+async def show_step(
+    run_id: str,
+    step: str,
+    service: TheService,
+    part: Annotated[
+        str | None, Query(max_length=500, description="of `parts`: its attempts and words alone")
+    ] = None,
+) -> JsonAnswer:
+    """One step: its report, its prompt, its parts and attempts, its transcript, its change. A step has
+    a part for each branch, try or element, and one without a name where it has no such parts."""
     run = service.stretto.open(run_id)
     history = await run.history(with_speech=True)
-    history.step(step)  # raises NotFound
-    report = await run.report(wait=False)
+    found = history.step(step)  # raises NotFound
+    if part is not None:
+        _check_part(found, part)
+    report = await run.report_of(history)
     project = service.stretto.engine.project_of(history)
-    entries = await asyncio.to_thread(_transcript, history, step)
+    entries = await asyncio.to_thread(_transcript, history, step, part)
     hide = project.redactor.text
     diff, artifacts = await asyncio.to_thread(_change, service, history, step)
+    tried = [each for each in report.steps[step].attempts if part in (None, each.part)]
+    standing = standing_of(history.state, is_interrupted=report.steps[step].status == INTERRUPTED)
     return JsonAnswer(
         {
             "ok": True,
@@ -52,6 +72,14 @@ async def show_step(run_id: str, step: str, service: TheService) -> JsonAnswer:
             "step": step,
             "report": report.json()["steps"][step],
             "prompt": hide(next((e.text for e in reversed(entries) if e.kind == "prompt"), "")),
+            "model": next((each.model for each in reversed(tried) if each.model), ""),
+            "standing": why_as_json(standing.steps.get(StepId(step), Why(""))),
+            "validation": found.validation,
+            "parts": [_part(each) for each in found.parts.values()],
+            "part_output": next(
+                (each.output for each in found.parts.values() if each.name == part), None
+            ),
+            "attempts": [_attempt(each) for each in tried[-_MOST_ATTEMPTS:]],
             "transcript": [{**asdict(each), "text": hide(each.text)} for each in entries],
             "diff": diff,
             "artifacts": artifacts,
@@ -59,15 +87,71 @@ async def show_step(run_id: str, step: str, service: TheService) -> JsonAnswer:
     )
 
 
-def _transcript(history: History, step: str) -> list[LogEntry]:
+def _check_part(step: StepState, part: str) -> None:
+    names = [each.name for each in step.parts.values()]
+    if part not in names:
+        hint = did_you_mean(part, names) or "its `parts` are listed without this parameter"
+        raise NotFound(f"step '{step.id}' has no part '{part[:100]}'", hint=hint)
+
+
+def _part(part: PartState) -> dict[str, Any]:
+    began = [each.started_at for each in part.attempts if each.started_at is not None]
+    ended = [each.ended_at for each in part.attempts if each.ended_at is not None]
+    is_over = part.status in ("succeeded", "failed", "cancelled")
+    error = part.failure.error if part.failure else ""
+    return {
+        "part": part.name,
+        "agent": part.agent,
+        "status": part.status,
+        "attempts": len(part.attempts),
+        "started_at": iso(min(began, default=None)),
+        "ended_at": iso(max(ended, default=None)) if is_over else None,
+        "usage": usage_as_json(sum((each.usage for each in part.attempts), NO_USAGE)),
+        "error": error or None,
+        "says": shorten(as_text(part.output), _MOST_OF_PART) if part.status == "succeeded" else "",
+    }
+
+
+def _attempt(attempt: AttemptReport) -> dict[str, Any]:
+    return {
+        "part": attempt.part,
+        "number": attempt.number,
+        "agent": attempt.agent,
+        "model": attempt.model,
+        "status": attempt.status,
+        "started_at": iso(attempt.started_at),
+        "ended_at": iso(attempt.ended_at),
+        "failure": attempt.failure,
+        "error": attempt.error,
+        "usage": usage_as_json(attempt.usage),
+        "provider_retries": list(attempt.provider_retries),
+        "playbooks": list(attempt.playbooks),
+        "reused_from": attempt.reused_from,
+    }
+
+
+def _transcript(history: History, step: str, part: str | None) -> list[LogEntry]:
+    """A model's words come in hundreds of pieces, which are one entry here."""
     log = Log(history.state.plan)
-    found = [
-        entry
-        for event in history.events
-        if not isinstance(event, UnknownEvent)
-        for entry in log.read(event)
-        if entry.step == step
-    ]
+    found: list[LogEntry] = []
+    pieces: list[str] = []
+
+    def close() -> None:
+        if len(pieces) > 1:
+            found[-1] = replace(found[-1], text="".join(pieces))
+        pieces.clear()
+
+    for event in history.events:
+        for entry in log.read(event):
+            if entry.step != step or part not in (None, entry.part):
+                continue
+            goes_on = bool(pieces) and entry.kind == "words" and found[-1].place == entry.place
+            if not goes_on:
+                close()
+                found.append(entry)
+            if entry.kind == "words":
+                pieces.append(entry.text)
+    close()
     return found[-_MOST_ENTRIES:]
 
 
