@@ -27,7 +27,8 @@ def files_in(folder: Folder, suffixes: Sequence[str]) -> list[Path]:
     ]
 
 
-# A file that changes twice within one tick of its file system's clock keeps its time.
+# The time of the last change of any kind: unlike the time of the last write, no copying program sets it back.
+# A file that changes twice within one tick of its file system's clock keeps it.
 _TICK_NANOSECONDS = 100_000_000
 Stamp = tuple[tuple[str, int, int, int], ...]
 
@@ -49,9 +50,9 @@ def stamp(folders: Iterable[Folder], suffixes: Sequence[str]) -> Stamp | None:
             except OSError:  # a link that leads nowhere, or a file that is gone by now
                 found.append((entry.path, 0, 0, 0))
                 continue
-            if status.st_mtime_ns > newest:
+            if status.st_ctime_ns > newest:
                 return None
-            found.append((entry.path, status.st_mtime_ns, status.st_size, status.st_ino))
+            found.append((entry.path, status.st_ctime_ns, status.st_size, status.st_ino))
     return tuple(sorted(found))
 
 
@@ -62,6 +63,6 @@ def signature(file: Path) -> tuple[int, int, int] | None:
         status = file.stat()
     except OSError:
         return None
-    if status.st_mtime_ns > time.time_ns() - _TICK_NANOSECONDS:
+    if status.st_ctime_ns > time.time_ns() - _TICK_NANOSECONDS:
         return None
-    return (status.st_mtime_ns, status.st_size, status.st_ino)
+    return (status.st_ctime_ns, status.st_size, status.st_ino)
