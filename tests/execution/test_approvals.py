@@ -39,13 +39,18 @@ def approved(recipe: str = GATED, **inputs: str) -> Stage:
 
 
 def again(
-    stage: Stage, plan: Plan | None = None, step: str = "", model: str = "a model", t: str = "Ann"
+    stage: Stage,
+    plan: Plan | None = None,
+    step: str = "",
+    model: str = "a model",
+    t: str = "Ann",
+    script: str = "default: ok",
 ) -> RunState:
     history = stage.do(stage.runs().history(RUN))
     stage.plan = plan or stage.plan
-    stage.runner = Counting("default: ok", stage.clock, stage.log, model)
+    stage.runner = Counting(script, stage.clock, stage.log, model)
     anew = downstream(stage.plan, StepId(step)) if step else frozenset()
-    earlier = reusable(history.state, anew)
+    earlier = reusable(history.state, anew, StepId(step) if step else None)
     return stage.do(stage.starting(stage.runs(), AGAIN, reusable=earlier, t=t))
 
 
@@ -61,6 +66,29 @@ def test_an_approval_is_used_again_for_the_same_content() -> None:
     assert again(stage, step="z").status is RunStatus.COMPLETE
     (event,) = (each for each in stage.journal(AGAIN) if isinstance(each, Approved))
     assert event.by == "Ann, in run run-1"
+
+
+BEFORE = '{id: a, subagent: reviewer, prompt: "of {{inputs.t}}"}'
+LAST = '{id: g, subagent: writer, gate: human, prompt: "send {{steps.a.output}}"}'
+
+
+def test_it_is_used_again_after_a_step_that_says_the_same_once_more() -> None:
+    """`--from` names the step before it: what the person has seen is what will run."""
+    head = "inputs: [{name: t, default: Ann}]\nsteps:"
+    stage = approved(flat(BEFORE, LAST).replace("steps:", head, 1))
+    assert again(stage, step="a").status is RunStatus.COMPLETE
+    assert stage.runner.steps == ["a", "g"]
+
+
+def test_it_is_not_once_the_step_before_it_says_something_else() -> None:
+    head = "inputs: [{name: t, default: Ann}]\nsteps:"
+    stage = approved(flat(BEFORE, LAST).replace("steps:", head, 1))
+    assert again(stage, step="a", script="default: another").status is RunStatus.WAITING
+    assert stage.runner.steps == ["a"]
+
+
+def test_of_the_step_that_is_named_a_person_is_asked_again() -> None:
+    assert again(approved(), step="g").status is RunStatus.WAITING
 
 
 def test_an_approval_does_not_travel_to_another_input() -> None:

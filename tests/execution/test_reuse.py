@@ -47,7 +47,7 @@ def again(
     anew = downstream(plan, StepId(step)) if step else frozenset()
     runner = Counting(script, stage.clock, stage.log, model)
     stage.plan, stage.runner = plan, runner if is_named else NoName(runner)  # type: ignore[assignment]
-    earlier = reusable(history.state, anew)
+    earlier = reusable(history.state, anew, StepId(step) if step else None)
     state = stage.do(stage.starting(stage.runs(), AGAIN, reusable=earlier))
     return runner.steps, state
 

@@ -193,9 +193,9 @@ def _inputs_again(request: RunRequest, plan: "Plan", recorded: RecordedRun) -> d
 
 def _run_again(start: Start, request: RunRequest, plan: "Plan", recorded: RecordedRun) -> Start:
     history = recorded.history
-    step = request.from_step
-    anew = downstream(plan, StepId(step)) if step else frozenset()
-    before = reusable(history.state, anew)
+    step = StepId(request.from_step) if request.from_step else None
+    anew = downstream(plan, step) if step else frozenset()
+    before = reusable(history.state, anew, step)
     if recorded.doubt:  # then its approvals do not count either
         before = replace(before, approved={})
     return replace(start, parent=history.started.run_id, reusable=before)

@@ -55,7 +55,11 @@ class ReusedOutput:
 NOTHING = Reusable()
 
 
-def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable:
+def reusable(
+    state: RunState, anew: frozenset[StepId] = frozenset(), from_step: StepId | None = None
+) -> Reusable:
+    """`from_step`: that the user has named. Of it a person is asked again, whatever was approved: to do
+    it once more is more than that. What follows from it counts by its content, like all else."""
     places, answers = Places(state), dict[AnswerPlace, EarlierAnswer]()
     for step in state.order:
         for part in () if step.is_in_vain else step.parts.values():
@@ -68,9 +72,13 @@ def reusable(state: RunState, anew: frozenset[StepId] = frozenset()) -> Reusable
     approved = {
         step.id: step.approval
         for step in state.order
-        if step.approval is not None and step.approval.key and step.id not in anew
+        if step.approval is not None and step.approval.key and not _is_named(step.id, from_step)
     }
     return Reusable(state.run_id, state.plan, answers, anew, approved)
+
+
+def _is_named(id: StepId, step: StepId | None) -> bool:
+    return step is not None and (id == step or id.startswith(f"{step}/"))
 
 
 class Reuse:
