@@ -6,7 +6,7 @@ import shlex
 import click
 import pytest
 
-from stretto.cli.commands import COMMANDS, EXAMPLES, GROUPS, commands
+from stretto.cli.commands import COMMANDS, EXAMPLES, GROUPS, _example_lines, commands
 from support.cli import GOOD, refused, stretto, write
 from support.problem_codes import TITLES
 
@@ -51,6 +51,30 @@ def test_help_shows_the_groups_in_their_order(tmp_path):
     places = [said.out.index(f"\n{heading}:\n") for heading in GROUPS]
     assert places == sorted(places)
     assert "Examples:\n    stretto init" in said.out
+
+
+def test_the_commands_of_a_group_are_told_whole(tmp_path):
+    for name in ("goal", "schedule", "playbooks", "serve", "agents", "models"):
+        assert "..." not in stretto(tmp_path, "help", name).out
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_an_example_fits_the_terminal_and_can_be_copied_in_pieces(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for lines in EXAMPLES.values():
+        shown = [f"  {line}" for line in _example_lines(lines)]
+        assert max(map(len, shown)) <= max(width, 56), shown
+        again = re.sub(r" \\\n +", " ", "\n".join(shown))
+        for line in lines:
+            assert re.split(r"\s{2,}", line)[0] in again
+
+
+@pytest.mark.parametrize(("word", "hint"), [("RCP9999", "RCP90"), ("run01", "RUN001")])
+def test_a_code_with_a_slip_in_its_digits_is_still_a_code(tmp_path, word, hint):
+    said = stretto(tmp_path, "explain", word)
+    assert said.code == 2
+    assert f"there is no problem with the code {word.upper()}" in said.err
+    assert hint in said.err
 
 
 @pytest.mark.parametrize("words", [("run",), ("models", "pull"), ("list",)], ids=" ".join)

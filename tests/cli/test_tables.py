@@ -1,5 +1,7 @@
 """Tables fit the terminal, whatever stands in them; `stretto runs` finds what is asked for."""
 
+import re
+
 import pytest
 
 from stretto.cli import terminal
@@ -23,7 +25,8 @@ def test_a_table_fits_its_terminal(monkeypatch, width, margin):
     lines = [
         " " * margin * (i == 0) + line for row in made for i, line in enumerate(row.split("\n"))
     ]
-    assert max(map(width_of, lines)) <= width
+    # A word that is longer than the terminal stays whole, alone on its line.
+    assert all(width_of(line) <= width or len(line.split()) == 1 for line in lines)
     assert "\x1b" not in "".join(made)
     # Nothing of the last column is lost.
     assert " ".join("".join(made[1:2]).split()).count("words that") == 8
@@ -62,6 +65,12 @@ def test_runs_are_filtered(folder):
     assert found(folder, "--project", ".") == ["bad", "good", "good"]
     assert found(folder, "--project", "/") == []
     refused(stretto(folder, "runs", "--since", "soon", "--json"), "usage")
+
+
+def test_a_state_that_no_run_has_is_refused(folder):
+    error = refused(stretto(folder, "runs", "--status", "succeded", "--json"), "usage")
+    assert "complete" in error["details"]["hint"]
+    assert "did you mean 'failed'?" in stretto(folder, "runs", "--status", "faild").err
 
 
 def test_runs_say_how_many_more_there_are_what_they_cost_and_when(folder):
@@ -103,6 +112,32 @@ def test_a_short_last_column_stays_beside_the_others(monkeypatch):
     made = columns([("RUN", "STATUS", "NAME"), ("2026-1", "interrupted-by-somebody", "two")])
     assert made[1].count("\n") == 0
     assert made[1].endswith(" two")
+
+
+def test_names_and_states_are_never_cut(monkeypatch):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 60)
+    head, row = columns(
+        [("RUN", "STATUS", "STARTED", "TOOK", "COST", "WORKFLOW"),
+         ("20261118-185420-a3958a7631", "awaiting approval", "32s ago", "9ms", "unknown", "small")],
+        has_head=True,
+    )  # fmt: skip
+    assert head.split("\n")[1].split() == ["COST", "WORKFLOW"]
+    assert row.split("\n")[1].split() == ["unknown", "small"]
+    assert "awaiting approval" in row
+
+
+def test_a_command_that_does_not_fit_can_still_be_copied(monkeypatch):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 50)
+    command = "stretto approve 20261118-185420-a3958a7631 publish-it --show"
+    (made,) = columns([(command, "shows what would run")], margin=2)
+    assert max(map(len, made.split("\n"))) <= 50
+    assert re.sub(r" \\\n +", " ", made).split("\n")[0] == command
+
+
+def test_a_path_that_does_not_fit_stays_whole(monkeypatch):
+    monkeypatch.setattr(terminal, "terminal_columns", lambda err=False: 50)
+    (made,) = columns([("weights", f"/{'folder/' * 8}file.gguf is there")])
+    assert f"/{'folder/' * 8}file.gguf" in made
 
 
 def test_a_file_gets_every_column_on_one_line(monkeypatch):

@@ -8,12 +8,14 @@ import atexit
 import json
 import os
 import pkgutil
+import pty
 import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import traceback
 from collections.abc import Mapping
@@ -26,6 +28,7 @@ from typing import Any, NoReturn
 
 # What an interpreter reads once, when it starts: a command that sets one needs its own.
 _READ_AT_START = ("LANG", "LC_", "PYTHON", "LD_")
+_LANG = "C.UTF-8"
 # Programs of their own, and what commands import as a last resort.
 _LEFT_OUT = ("__main__", "worker", "serving", "launcher", "guard", "detached", "bundled")
 
@@ -69,6 +72,45 @@ def run_forked(
         return Done(code, out.read(), err.read())
 
 
+def show_forked(
+    words: list[str],
+    folder: Path,
+    env: Mapping[str, str],
+    size: tuple[int, int],
+    seconds: float,
+) -> Done:
+    """At a terminal of so many lines and columns, where every question is answered by Ctrl-D: all
+    that came on it."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, size)
+    os.write(ours, b"\x04" * 9)
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(_start_server(env.get("LANG", _LANG)))
+        line.settimeout(seconds)
+        asked = json.dumps({"words": words, "cwd": str(folder), "env": dict(env)}).encode()
+        socket.send_fds(line, [len(asked).to_bytes(4, "big")], [theirs] * 3)
+        line.sendall(asked)
+        os.close(theirs)
+        pid = int.from_bytes(_receive(line, 4), "big")
+        seen = bytearray()
+        reader = threading.Thread(target=_drain, args=(ours, seen), daemon=True)
+        reader.start()
+        try:
+            code = int.from_bytes(_receive(line, 4), "big", signed=True)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        reader.join(seconds)
+    os.close(ours)
+    return Done(code, bytes(seen), b"")
+
+
+def _drain(terminal: int, seen: bytearray) -> None:
+    with suppress(OSError):  # Linux: the other end has been closed
+        while piece := os.read(terminal, 65536):
+            seen += piece
+
+
 def _feed(fd: int, given: bytes) -> None:
     """A pipe, as a shell gives: a command that reads nothing must not stop us."""
 
@@ -94,10 +136,10 @@ def _receive(line: socket.socket, count: int) -> bytes:
 
 
 @cache
-def _start_server() -> str:
+def _start_server(lang: str = _LANG) -> str:
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "socket")
-    env = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+    env = {"PATH": os.defpath, "LANG": lang}
     process = subprocess.Popen(
         [sys.executable, "-P", __file__, path],
         env=env,

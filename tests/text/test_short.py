@@ -12,6 +12,7 @@ from stretto.text.short import (
     shorten,
     shorten_arguments,
     show_json,
+    wrap,
     wrap_prose,
 )
 from stretto.vocabulary.json_value import Json
@@ -86,4 +87,6 @@ def test_prose_is_broken_between_words_and_keeps_its_margin():
     assert wrap_prose("    | one two three", 14) == "    | one two\n    | three"
     assert wrap_prose("a\n\nb", 3) == "a\n\nb"
     assert wrap_prose("漢字漢字", 4) == "漢字\n漢字"
+    assert wrap_prose("see /a/long/path now", 6) == "see\n/a/long/path\nnow"
+    assert wrap("/a/long/path", 6, breaks_words=True) == ["/a/lon", "g/path"]
     assert wrap_prose(" " * 30 + "deep words", 20).replace("\n", " ").split() == ["deep", "words"]

@@ -87,12 +87,12 @@ def _as_json(captured: "CapturedWorkflow", saved: "SavedRecipe | None") -> dict[
 
 def _print(stretto: Surface, captured: "CapturedWorkflow", saved: "SavedRecipe | None") -> None:
     if sys.stdout.isatty():
-        say(captured.recipe.rstrip("\n"))
+        say(captured.recipe.rstrip("\n"), is_exact=True)
     else:
         print_for_program(hide_secrets(captured.recipe))
     sys.stdout.flush()
     if captured.diagram:
-        say(f"{captured.diagram}\n", err=True)
+        say(f"{captured.diagram}\n", err=True, is_exact=True)
     print_problems(captured.problems, to_stderr=True)
     for each in captured.notes:
         say(f"note: {each}", err=True)

@@ -1,10 +1,15 @@
 """All commands. A command's module is imported only when that command is called."""
 
+import re
+import shutil
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
+_WORD = re.compile(r'(?:"[^"]*"|\S)+')  # of a command line
+_MARGIN = 2  # what click puts before each line of a section
 # Heading → name → what --help says of it; the module has the same name (`list` is list_.py).
 GROUPS = {
     "Write recipes": {
@@ -211,7 +216,7 @@ EXAMPLES = {
     "trust": ("stretto trust",),
     "prune": (
         "stretto prune --keep 100 --older-than 90d",
-        "stretto prune --keep 0 --dry-run what would be removed",
+        "stretto prune --keep 0 --dry-run  what would be removed",
         "stretto prune RUN                this one",
     ),
     "completion": ("stretto completion bash", "stretto completion zsh"),
@@ -243,6 +248,10 @@ class _Commands(click.Group):
                 rows = [(name.ljust(widest), said) for name, said in group.items()]
                 formatter.write_dl(rows)
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _with_examples(self, "")
+        super().format_epilog(ctx, formatter)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
@@ -256,8 +265,34 @@ class _Commands(click.Group):
 def _with_examples(command: click.Command, name: str) -> click.Command:
     if lines := EXAMPLES.get(name, ()):
         # \b: click leaves the lines as they are.
-        command.epilog = "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+        command.epilog = "\n".join(("\b", "Examples:", *_example_lines(lines)))
     return command
+
+
+def _example_lines(lines: Sequence[str]) -> Iterator[str]:
+    """What an example does stands beside it, or below it where the terminal has no room for that."""
+    room = shutil.get_terminal_size((80, 24)).columns - 2 * _MARGIN
+    pairs = [(each, does.strip()) for each, _, does in (line.partition("  ") for line in lines)]
+    beside = max((len(each) for each, does in pairs if does), default=0) + 2
+    fits = all(beside + len(does) <= room for _, does in pairs)
+    for each, does in pairs:
+        first, *more = _broken(each, room - 2)
+        yield f"  {f'{first:{beside}}{does}' if fits and not more else first}".rstrip()
+        yield from (f"      {line}" for line in more)
+        if does and (more or not fits):
+            yield f"      {does}"
+
+
+def _broken(example: str, room: int) -> Iterator[str]:
+    """A command that is too long for the terminal goes on in the next line, as a shell reads it."""
+    line = ""
+    for word in _WORD.findall(example):
+        if line and len(line) + len(word) + 3 > room:
+            yield f"{line} \\"
+            line, room = word, room - _MARGIN * 2
+        else:
+            line = f"{line} {word}".lstrip()
+    yield line
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -268,6 +303,3 @@ def commands() -> None:
     A recipe is data: inputs, agents, steps. Stretto checks all of it before any model is called,
     runs the steps as soon as their edges and their files allow, and reports.
     """
-
-
-_with_examples(commands, "")

@@ -195,9 +195,14 @@ def command(shell: str | None, words: str | None) -> None:
     """Print a script that completes commands, recipes, runs, steps and models at Tab.
 
     \b
-    bash:  stretto completion bash > ~/.local/share/bash-completion/completions/stretto
-    zsh:   stretto completion zsh > a folder of $fpath, as the file _stretto
-    fish:  stretto completion fish > ~/.config/fish/completions/stretto.fish
+    bash:
+      stretto completion bash > \\
+        ~/.local/share/bash-completion/completions/stretto
+    zsh, in a folder of $fpath:
+      stretto completion zsh > _stretto
+    fish:
+      stretto completion fish > \\
+        ~/.config/fish/completions/stretto.fish
     """
     if words is not None:
         found = dict.fromkeys(words_for(words, Path.cwd(), os.environ.get))

@@ -220,7 +220,7 @@ def _print_waiting(draft: DraftedRecipe, result: ResultOptions) -> None:
     if result.file is not None:
         write_target(result.file, hide_secrets(draft.recipe))
     elif sys.stdout.isatty():
-        say(draft.recipe.rstrip("\n"))
+        say(draft.recipe.rstrip("\n"), is_exact=True)
     else:
         print_for_program(hide_secrets(draft.recipe))
     if result.is_quiet:
@@ -244,13 +244,13 @@ def _draft_as_json(draft: DraftedRecipe) -> dict[str, object]:
 
 
 def _show(draft: DraftedRecipe) -> None:
-    say(f"\n{draft.recipe.rstrip()}\n", err=True)
+    say(f"\n{draft.recipe.rstrip()}\n", err=True, is_exact=True)
     _show_beside(draft)
 
 
 def _show_beside(draft: DraftedRecipe) -> None:
     if draft.diagram:
-        say(f"{draft.diagram}\n", err=True)
+        say(f"{draft.diagram}\n", err=True, is_exact=True)
     for each in draft.to_read:
         say(each, err=True, mark="read this:", colour="yellow")
     print_problems(draft.problems, to_stderr=True)

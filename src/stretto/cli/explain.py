@@ -12,7 +12,8 @@ from stretto.cli.terminal import print_json, say
 from stretto.problems.errors import InvalidUsage
 from stretto.text.short import listed
 
-_CODE = re.compile(r"[A-Za-z]{3}[0-9]{3}", re.ASCII)
+_CODE = re.compile(r"([A-Za-z]{3})([0-9]{1,6})", re.ASCII)
+_PAGE = re.compile(r"[A-Z]{3}[0-9]{3}", re.ASCII)
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 
 
@@ -58,8 +59,7 @@ def _hint(code: str) -> str:
     alike = [known for known in all_codes() if known[:3] == code[:3]]
     alike.sort(key=lambda known: abs(int(known[3:]) - number))
     if not alike:
-        kinds = sorted({known[:3] for known in all_codes()})
-        return f"codes begin with {listed(kinds)}, such as {all_codes()[0]}"
+        return f"codes begin with {listed(sorted(_kinds()))}, such as {all_codes()[0]}"
     return f"did you mean {alike[0]}? The next to it: {', '.join(alike[1:5])}"
 
 
@@ -81,7 +81,9 @@ def _explain_recipe(recipe: str, as_json: bool) -> None:
 
 def is_code(word: str) -> bool:
     """Whether a word has the form of a code, known or not."""
-    return _CODE.fullmatch(word) is not None
+    found = _CODE.fullmatch(word)
+    # A digit too many or too few is a slip in a code, not the name of a recipe.
+    return found is not None and (len(found[2]) == 3 or found[1].upper() in _kinds())
 
 
 def page_of(code: str) -> str | None:
@@ -99,7 +101,11 @@ def title_of(page: str) -> str:
 
 @cache
 def all_codes() -> tuple[str, ...]:
-    return tuple(sorted(file.stem for file in _folder().glob("*.md") if is_code(file.stem)))
+    return tuple(sorted(file.stem for file in _folder().glob("*.md") if _PAGE.fullmatch(file.stem)))
+
+
+def _kinds() -> set[str]:
+    return {known[:3] for known in all_codes()}
 
 
 @cache

@@ -58,7 +58,7 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
         try:
             prepared.project.check_namesakes(prepared.plan)
         except NotTrusted as error:  # and the person has said no: the run goes on, not in silence
-            say(error.with_hint, err=True, mark="warning:", colour="yellow", is_prose=True)
+            say(error.with_hint, err=True, mark="warning:", colour="yellow")
     # A run that is resumed has had its warnings before.
     is_told = not (as_json or result.is_quiet or request.is_resumed)
     print_warnings(prepared.warnings if is_told else ())

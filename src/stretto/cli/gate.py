@@ -60,7 +60,7 @@ async def ask_at_gates(
 
 
 def _tell(text: str) -> None:
-    say(text, err=True, is_prose=True)  # stdout is for the answer
+    say(text, err=True)  # stdout is for the answer
 
 
 @dataclass(slots=True)

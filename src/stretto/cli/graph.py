@@ -33,7 +33,7 @@ def command(recipe: str, form: str, is_expanded: bool, width: int | None, as_jso
     if as_json:
         print_json({"ok": True, "workflow": plan.name, "format": form, "graph": drawing})
     else:
-        say(drawing.rstrip("\n"))
+        say(drawing.rstrip("\n"), is_exact=True)
 
 
 def terminal_width() -> int:

@@ -67,4 +67,4 @@ class _Printer:
             say(f"\n== {entry.step}{part}, attempt {entry.attempt} by {entry.agent}, {at}")
             self._last = entry.place
         say(f"-- {entry.kind}")
-        say("\n".join(f"   {line}" for line in text.splitlines()), is_prose=True)
+        say("\n".join(f"   {line}" for line in text.splitlines()))

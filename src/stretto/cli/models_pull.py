@@ -60,7 +60,7 @@ def pull_missing(project: Project, error: NotReady) -> bool:
     if not (are_weights and sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     if error.hint:
-        say(error.hint, err=True, is_prose=True)
+        say(error.hint, err=True)
         error.hint = ""  # whoever says no need not read it again
     for problem in error.problems:
         if not confirm(f"{problem.message}. Fetch them now?", default=True, err=True):

@@ -2,6 +2,18 @@
 
 import click
 
+
+class WithCommands(click.Group):
+    """Its help says all that each command is for; click alone would cut that to one line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, each.get_short_help_str(1_000)) for name, each in known if each]
+            )
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 model_option = click.option("--model", metavar="MODEL", help="provider:name, or scripted:FILE.")

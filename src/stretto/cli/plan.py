@@ -11,7 +11,7 @@ from stretto.assembly.playbook_choice import equip_plan
 from stretto.cli.inputs import ask_missing, given_inputs, input_options
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project, open_recipe
-from stretto.cli.terminal import columns, print_json, print_warnings, say
+from stretto.cli.terminal import columns, print_json, print_warnings, say, terminal_columns
 from stretto.events.model import Approved
 from stretto.plan.dry_run import dry_run
 from stretto.plan.model import Plan
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stretto.execution.history import History
 
 _PROMPT_LINES = 12
+_PROMPT_MARGIN = 8  # columns before the lines of a prompt, and one after them
 
 
 @click.command("plan")
@@ -162,7 +163,7 @@ def _step_lines(number: int, step: dict, full: bool) -> list[str]:  # type: igno
         given = each.get("playbooks")
         methods = f", playbooks {' '.join(given)}" if given else ""
         lines.append(f"   {each['role']}: {who}{methods}")
-        lines += [f"     {line}" for line in columns(list(_terms(each)))]
+        lines += [f"     {line}" for line in columns(list(_terms(each)), margin=5)]
         lines += [f"     │ {line}" for line in _prompt_lines(each["prompt"], full)]
     return [*lines, ""]
 
@@ -266,7 +267,8 @@ def _decision(decides: dict | None) -> str:  # type: ignore[type-arg]
 
 
 def _prompt_lines(prompt: str, full: bool) -> list[str]:
-    lines = [piece for line in prompt.splitlines() for piece in textwrap.wrap(line, 92) or [""]]
+    room = min(terminal_columns() or 100, 100) - _PROMPT_MARGIN
+    lines = [piece for line in prompt.splitlines() for piece in textwrap.wrap(line, room) or [""]]
     if full or len(lines) <= _PROMPT_LINES:
         return lines
     left = len(lines) - _PROMPT_LINES + 1

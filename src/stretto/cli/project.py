@@ -20,7 +20,7 @@ def open_project(folder: Path | None = None) -> Project:
     if not notice:
         return project
     if sys.stdin.isatty() and sys.stderr.isatty():
-        say(f"{notice}. What would count then:", err=True, is_prose=True)
+        say(f"{notice}. What would count then:", err=True)
         for offer in project.offers():
             say(f"  {offer}", err=True)
         if confirm("Trust this folder as it is now?", default=False, err=True):
@@ -28,7 +28,7 @@ def open_project(folder: Path | None = None) -> Project:
             return Project(folder)
     else:
         how = "(stretto trust, --trust or STRETTO_TRUST=1)"
-        say(f"{notice} {how}", err=True, is_prose=True)
+        say(f"{notice} {how}", err=True)
     return project
 
 

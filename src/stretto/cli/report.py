@@ -70,7 +70,7 @@ async def _report(
     if output is None and form is None:
         print_rendered(text)
     elif output is None:
-        say(text)
+        say(text, is_exact=True)
     else:
         write_target(output, text + "\n")
         say(f"wrote {output}", err=True)

@@ -7,7 +7,7 @@ stderr   a summary of three lines, what went wrong, the next commands
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,9 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.statuses import UNFINISHED, StepStatus
 
 if TYPE_CHECKING:
-    from rich.markdown import Markdown
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.markdown import Markdown, TableElement
+    from rich.table import Table
 
 _MOST_ISSUES = 5
 _LONGEST_ISSUE = 300
@@ -135,7 +137,7 @@ def print_summary(report: Report, was_stopped: bool) -> None:
     _print_standing(report)
     issues = list(_issues(report))
     for text in issues[:_MOST_ISSUES]:
-        say(f"  {one_line(text, _LONGEST_ISSUE)}", err=True, is_prose=True)
+        say(f"  {one_line(text, _LONGEST_ISSUE)}", err=True)
     if len(issues) > _MOST_ISSUES:
         say(f"  … and {len(issues) - _MOST_ISSUES} more: stretto report {report.run_id}", err=True)
     if was_stopped:
@@ -161,7 +163,7 @@ def _print_standing(report: Report) -> None:
     used += [cost_of(report.usage, uses_of(report.steps))] if report.usage.usd > 0 else []
     cut = sum(each in ("running", "interrupted") for each in _attempt_statuses(report))
     more = f"; what was cut short ({counted(cut, 'attempt')}) is not counted" if cut else ""
-    say(", ".join(used) + more, err=True, is_prose=True)
+    say(", ".join(used) + more, err=True)
     say(f"run {report.run_id} of {one_line(report.workflow)}", err=True)
 
 
@@ -173,7 +175,7 @@ def _count_steps(report: Report) -> str:
     words = (StepStatus.FAILED, StepStatus.SKIPPED, StepStatus.HELD, StepStatus.CANCELLED)
     counts = [(report.count(word), word.value) for word in words]
     counts.append((report.count(*UNFINISHED), "not ended"))
-    said = f"{report.count(StepStatus.SUCCEEDED)} of {len(report.steps)} steps succeeded"
+    said = f"{report.count(StepStatus.SUCCEEDED)} of {counted(len(report.steps), 'step')} succeeded"
     return ", ".join([said, *(f"{count} {word}" for count, word in counts if count)])
 
 
@@ -204,7 +206,7 @@ def print_answer(value: Json) -> None:
     elif isinstance(value, str):
         print_rendered(value)
     else:
-        say(show(value))
+        say(show(value), is_exact=True)
 
 
 def print_rendered(text: str) -> None:
@@ -227,7 +229,10 @@ def _markdown(text: str) -> "Markdown":
     from markdown_it import MarkdownIt
     from rich.markdown import Markdown
 
-    rendered = Markdown(visible(text), hyperlinks=False)
+    class Rendered(Markdown):
+        elements = {**Markdown.elements, "table_open": _table_element()}
+
+    rendered = Rendered(visible(text), hyperlinks=False)
     # Rich would drop what looks like HTML, as `list<int>` does, and join the lines of a poem.
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     rendered.parsed = parser.parse(text)
@@ -236,3 +241,37 @@ def _markdown(text: str) -> "Markdown":
             if child.type == "softbreak":
                 child.type = "hardbreak"
     return rendered
+
+
+_LONGEST_WORD = 12  # characters; in a table, states and numbers have no more
+
+
+@cache
+def _table_element() -> "type[TableElement]":
+    """A table as rich draws it, but for what it does where there is no room: it cuts words."""
+    from rich.markdown import TableElement
+
+    class WholeWords(TableElement):
+        def __rich_console__(
+            self, console: "Console", options: "ConsoleOptions"
+        ) -> Iterator["RenderableType"]:
+            for table in super().__rich_console__(console, options):
+                assert isinstance(table, Table)
+                if console.measure(table, options=options).maximum >= options.max_width:
+                    _keep_words(table)
+                yield table
+
+    from rich.table import Table
+
+    return WholeWords
+
+
+def _keep_words(table: "Table") -> None:
+    for column in table.columns:
+        head, *cells = (str(cell) for cell in (column.header, *column.cells))
+        words = [len(word) for cell in (head, *cells) for word in cell.split()]
+        longest = max(words, default=1)
+        if longest <= _LONGEST_WORD and max(map(len, cells), default=0) <= 2 * _LONGEST_WORD:
+            column.width = longest
+        else:
+            column.overflow = "fold"

@@ -24,7 +24,9 @@ from stretto.cli.terminal import columns, print_json, say
 from stretto.config.settings import find_project
 from stretto.ports.journal import Loss
 from stretto.problems.errors import InvalidUsage
+from stretto.text.short import did_you_mean
 from stretto.vocabulary.durations import format_duration, parse_duration
+from stretto.vocabulary.statuses import RUN_WORDS
 
 # The id of a chat, and its end, which names it as well.
 _ID, _END = re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{4}([0-9a-f]{6})\b"), r"…\1"
@@ -60,7 +62,7 @@ def command(
     With TEXT: only those whose id, recipe or inputs hold it.
     """
     wanted = RunFilter(
-        tuple(word.lower() for word in statuses),
+        tuple(map(_read_status, statuses)),
         workflow,
         _read_since(since),
         find_project(Path(project)) if project else None,
@@ -90,6 +92,13 @@ def _print_table(rows: Sequence[ListedRun]) -> None:
     for each, line in zip(rows, lines[1:], strict=True):
         run, _, rest = line.partition(" ")
         say(rest, mark=run, colour=_COLOURS.get(each.status, ""))
+
+
+def _read_status(word: str) -> str:
+    if word.lower() in RUN_WORDS:
+        return word.lower()
+    hint = did_you_mean(word, RUN_WORDS) or f"a run is {', '.join(RUN_WORDS)}"
+    raise InvalidUsage(f"--status {word}: no run is ever that", hint=hint)
 
 
 def _read_since(written: str | None) -> float | None:

@@ -18,4 +18,5 @@ def command(as_json: bool) -> None:
 
         # yaml-language-server: $schema=PATH
     """
-    say(json.dumps(recipe_schema(), indent=None if as_json else 2, ensure_ascii=False))
+    text = json.dumps(recipe_schema(), indent=None if as_json else 2, ensure_ascii=False)
+    say(text, is_exact=True)

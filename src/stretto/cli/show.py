@@ -51,7 +51,7 @@ def command(recipe: str, is_list: bool, number: int | None, as_json: bool) -> in
         )
     else:
         say(f"# {found.source.file}")
-        say(found.source.text.rstrip("\n"))
+        say(found.source.text.rstrip("\n"), is_exact=True)
         if problems:
             say()
             print_problems(problems, to_stderr=True)
@@ -87,7 +87,7 @@ def _show_version(found: "RecipeVersion", name: str, as_json: bool) -> int:
         )
     else:
         say(f"# {name}, version {found.number}")
-        say(found.text.rstrip("\n"))
+        say(found.text.rstrip("\n"), is_exact=True)
     return 0
 
 

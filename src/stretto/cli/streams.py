@@ -10,8 +10,10 @@ import errno
 import io
 import os
 import sys
+from contextlib import suppress
 
 _faults: dict[int, OSError] = {}
+_PLAIN = ("C", "POSIX")  # locales
 
 
 class Terminated(KeyboardInterrupt):
@@ -68,6 +70,18 @@ def finish(code: int | None) -> int:
     return 1 if code is None else code
 
 
+def wants_ascii() -> bool:
+    """Whether the locale is C because somebody said so. Python speaks UTF-8 then all the same, and
+    sets LC_CTYPE to say so to others; what was said at first is only in /proc."""
+    said = dict(os.environ)
+    if said.get("LANG") in _PLAIN and "LC_CTYPE" in said and not said.get("LC_ALL"):
+        with suppress(OSError), open("/proc/self/environ", "rb") as file:
+            first = [line.partition(b"=") for line in file.read().split(b"\0")]
+            said = {name.decode("latin-1"): value.decode("latin-1") for name, _, value in first}
+    names = ("LC_ALL", "LC_CTYPE", "LANG")
+    return next((said[name] for name in names if said.get(name)), "") in _PLAIN
+
+
 class _Safe(io.FileIO):
     def write(self, data: object) -> int:
         size = memoryview(data).nbytes  # type: ignore[arg-type]
@@ -84,6 +98,8 @@ class _Safe(io.FileIO):
 def _safe(stream: "io.TextIOBase | object", number: int) -> io.TextIOWrapper:
     raw = _Safe(number, "w", closefd=False)
     encoding = getattr(stream, "encoding", None) or "utf-8"
+    if wants_ascii() and raw.isatty():
+        encoding = "ascii"
     errors = getattr(stream, "errors", None) or "backslashreplace"
     if stream is not None:
         stream.flush()  # type: ignore[attr-defined]

@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stretto.cli import streams
 from stretto.problems import Problem
 from stretto.problems.render import as_text
-from stretto.text.short import columns as screen_columns, fit, fit_name, wrap, wrap_prose
-from stretto.text.visible import encodable, escaped, harmless, visible, visible_line
+from stretto.text.short import columns as screen_columns, wrap, wrap_prose
+from stretto.text.visible import (
+    encodable,
+    escaped,
+    harmless,
+    plain_signs,
+    visible,
+    visible_line,
+)
 
 if TYPE_CHECKING:
     from stretto.report.model import Report
@@ -27,16 +35,18 @@ if TYPE_CHECKING:
 
 
 def say(
-    text: str = "", err: bool = False, mark: str = "", colour: str = "", is_prose: bool = False
+    text: str = "", err: bool = False, mark: str = "", colour: str = "", is_exact: bool = False
 ) -> None:
-    """`mark`: a word in front of the text, in a colour. `is_prose`: nobody copies it as it stands,
-    so on a terminal its long lines are broken between words."""
-    shown = for_terminal(wrap_prose(text, terminal_columns(err)) if is_prose else text, err)
-    if mark:
+    """On a terminal, lines that are too long for it are broken between words. `mark`: a word in
+    front of the text, in a colour. `is_exact`: it is copied or read by programs as it stands, such
+    as a recipe, so its lines stay whole."""
+    whole = f"{mark} {text}" if mark else text
+    shown = for_terminal(
+        whole if is_exact else wrap_prose(whole, terminal_columns(err)), err, is_exact
+    )
+    if mark and _wants_colours(err):
         word = _encodable(mark, err)
-        if _wants_colours(err):
-            word = click.style(word, fg=colour or None, bold=True)
-        shown = f"{word} {shown}"
+        shown = click.style(word, fg=colour or None, bold=True) + shown.removeprefix(word)
     click.echo(shown, err=err)
 
 
@@ -46,8 +56,9 @@ def say_piece(text: str, err: bool = False) -> None:
     (sys.stderr if err else sys.stdout).flush()
 
 
-def for_terminal(text: str, err: bool = False) -> str:
-    return _encodable(visible(hide_secrets(text)), err)
+def for_terminal(text: str, err: bool = False, is_exact: bool = False) -> str:
+    shown = visible(hide_secrets(text))
+    return _encodable(shown if is_exact or not _is_plain() else plain_signs(shown), err)
 
 
 def _wants_colours(err: bool) -> bool:
@@ -72,7 +83,11 @@ def prompt(name: str, check: Callable[[str], str]) -> str:
         except click.UsageError as error:
             raise click.UsageError(for_terminal(error.message, err=True)) from None
 
-    answer = click.prompt(visible_line(name), value_proc=check_answer, err=True)
+    try:
+        answer = click.prompt(visible_line(name), value_proc=check_answer, err=True)
+    except click.Abort:
+        click.echo(err=True)  # what is said next begins a line
+        raise
     assert isinstance(answer, str)
     return answer
 
@@ -116,13 +131,18 @@ def _safe_json(text: str) -> str:
 
 def _wants_ascii() -> bool:
     """Whether the terminal can show only ASCII; JSON can escape everything else."""
-    return (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    return _is_plain() or (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+
+
+@cache
+def _is_plain() -> bool:
+    return streams.wants_ascii()
 
 
 def print_bytes(content: bytes) -> None:
     """Print bytes unchanged for another program; on a terminal, as text that it can show safely."""
     if sys.stdout.isatty():
-        say(content.decode("utf-8", "replace").rstrip("\n"))
+        say(content.decode("utf-8", "replace").rstrip("\n"), is_exact=True)
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -142,7 +162,8 @@ def print_traceback(
     """Print the traceback of a bug; it may hold text from outside, so it is made safe as well."""
     from traceback import format_exception
 
-    say("".join(format_exception(kind, error, traceback)).rstrip("\n"), err=True)
+    said = "".join(format_exception(kind, error, traceback))
+    say(said.rstrip("\n"), err=True, is_exact=True)
 
 
 @cache
@@ -169,7 +190,6 @@ def print_warnings(warnings: Iterable[Problem]) -> None:
         say(f"{rest}\n", err=True, mark=code, colour="yellow")
 
 
-_NARROWEST = 6  # columns of a cell; what is left of a name then still says something
 _NARROWEST_PROSE = 30  # columns; below that a sentence is a column of single words
 _INDENT = 4
 
@@ -182,8 +202,8 @@ def columns(
     err: bool = False,
 ) -> list[str]:
     """Rows as aligned text, one for each. On a terminal they fit its width: the last column goes on
-    below itself, or stands below its row where there is no room beside it; names are cut in their
-    middle only then, the first column never (it is for copying).
+    below itself; where there is no room beside it, it stands below its row, with those before it
+    that do not fit either. Nothing is cut, for a part of a name or of a state says little.
 
     `margin`: columns that the caller puts before each row. `has_head`: the first row names the
     columns, of which those that say nothing in any row are left out on a terminal.
@@ -192,44 +212,48 @@ def columns(
         return []
     rows = [(*map(visible_line, row[:-1]), row[-1]) for row in rows]
     room = terminal_columns(err) - margin
-    if room <= 0:
-        return [(head + row[-1]).rstrip() for head, row in _heads(rows, gap, 0)]
-    rows = _without_empty(rows) if has_head else rows
+    rows = _without_empty(rows) if has_head and room > 0 else rows
     widths = [max(screen_columns(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    if room <= 0:
+        return [(_aligned(row, widths, gap) + row[-1]).rstrip() for row in rows]
     beside = room - sum(widths) - len(gap) * len(widths)
     longest = max(screen_columns(row[-1]) for row in rows)
-    if min(beside, longest) >= _NARROWEST_PROSE or longest < _NARROWEST_PROSE or len(widths) < 2:
-        heads = _heads(rows, gap, max(1, room - min(longest, _NARROWEST_PROSE)))
-        return [_beside(head, row[-1], room, margin) for head, row in heads]
-    found = [_below(head, row[-1], room, margin) for head, row in _heads(rows, gap, room)]
-    # The head's last word names a column that is not there.
-    return [found[0].split("\n")[0], *found[1:]] if has_head else found
+    if beside >= min(longest, _NARROWEST_PROSE):
+        return [_beside(_aligned(row, widths, gap), row[-1], room, margin) for row in rows]
+    kept = max(1, sum(sum(widths[: i + 1]) + len(gap) * i <= room for i in range(len(widths))))
+    is_prose = longest >= _NARROWEST_PROSE
+    made = []
+    for place, row in enumerate(rows):
+        # Prose explains itself; its name would stand over a column that is not there.
+        last = "" if place == 0 and has_head and is_prose else row[-1]
+        pushed = gap.join(filter(None, row[kept:-1]))
+        more = [pushed, last] if is_prose else [gap.join(filter(None, (pushed, last)))]
+        made.append(_below(_aligned(row, widths[:kept], gap), more, room, margin))
+    return made
 
 
-def _heads(
-    rows: Sequence[tuple[str, ...]], gap: str, room: int
-) -> list[tuple[str, tuple[str, ...]]]:
-    """All columns but the last, as wide as each other. `room` 0: nothing is cut."""
-    widths = [max(screen_columns(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    widths = _narrow(widths, room - len(gap) * len(widths)) if room else widths
-    found = []
-    for row in rows:
-        cells = [fit_name(cell, width) for cell, width in zip(row, widths, strict=False)]
-        padded = (c + " " * (w - screen_columns(c)) for c, w in zip(cells, widths, strict=True))
-        found.append(("".join(cell + gap for cell in padded), row))
-    return found
+def _aligned(row: tuple[str, ...], widths: Sequence[int], gap: str) -> str:
+    padded = (c + " " * (w - screen_columns(c)) for c, w in zip(row, widths, strict=False))
+    return "".join(cell + gap for cell in padded)
 
 
 def _beside(head: str, last: str, room: int, margin: int) -> str:
     left = room - screen_columns(head)
+    if max(map(screen_columns, _wrap(last, left))) > left:
+        return _below(head, [last], room, margin)
     indent = "\n" + " " * (margin + screen_columns(head))
     return (head + indent.join(_wrap(last, left))).rstrip()
 
 
-def _below(head: str, last: str, room: int, margin: int) -> str:
+def _below(head: str, more: Sequence[str], room: int, margin: int) -> str:
     indent = "\n" + " " * (margin + _INDENT)
-    lines = _wrap(last, room - _INDENT) if last else []
-    return indent.join([head.rstrip(), *lines])
+    # A command that goes on in the next line can still be copied.
+    end = " \\" if head.startswith("stretto ") else ""
+    heads = [head.rstrip()]
+    if screen_columns(heads[0]) > room:
+        heads = wrap(heads[0], room - _INDENT - len(end))
+    lines = [line for each in more if each for line in _wrap(each, room - _INDENT)]
+    return indent.join([f"{end}{indent}".join(heads), *(line.rstrip() for line in lines)])
 
 
 def _without_empty(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -240,20 +264,7 @@ def _without_empty(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [tuple(row[i] for i in kept) for row in rows]
 
 
-def _narrow(widths: list[int], room: int) -> list[int]:
-    """Take from the widest but the first, until all fit or none can give more."""
-    widths = list(widths)
-    while sum(widths) > room:
-        widest = max(range(1, len(widths)), key=lambda i: widths[i], default=0)
-        if not widest or widths[widest] <= _NARROWEST:
-            break
-        widths[widest] -= 1
-    return widths
-
-
 def _wrap(text: str, width: int) -> list[str]:
-    if width < _NARROWEST:
-        return [fit(text, width)] if width > 0 else [""]
     return [part for line in text.split("\n") for part in wrap(line, width)]
 
 

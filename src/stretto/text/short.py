@@ -163,8 +163,10 @@ def fit_name(text: str, most: int) -> str:
     return f"{head}…{tail}" if most > 0 else ""
 
 
-def wrap(line: str, width: int) -> list[str]:
-    """At blanks where there are any, and nowhere beyond the width."""
+def wrap(line: str, width: int, breaks_words: bool = False) -> list[str]:
+    """At blanks where there are any. A word that is longer than the width, such as a path, stays
+    whole, so that it can be copied, unless `breaks_words`; scripts without blanks are broken
+    anywhere."""
     found, width = [], max(1, width)
     while columns(line) > width:
         end, room = 0, width
@@ -173,12 +175,12 @@ def wrap(line: str, width: int) -> list[str]:
             end += 1
         end = max(1, end)
         blank = line.rfind(" ", 1, end + 1)
-        if blank > 0:
-            found.append(line[:blank])
-            line = line[blank + 1 :]
-        else:
-            found.append(line[:end])
-            line = line[end:]
+        if blank <= 0 and not breaks_words and line[: end + 1].isascii():
+            blank = line.find(" ", end)
+            if blank < 0:
+                break
+        found.append(line[:blank] if blank > 0 else line[:end])
+        line = line[blank + 1 :] if blank > 0 else line[end:]
     return [*found, line]
 
 

@@ -58,7 +58,8 @@ _ASCII = str.maketrans(
     {
         "·": "-", "…": "...", "→": "->", "←": "<-", "↑": "^", "↓": "v", "›": ">", "•": "*",
         "│": "|", "┌": "+", "─": "-", "–": "-", "—": "-", "✓": "+", "✗": "x", "▶": ">",
-        "“": '"', "”": '"', "‘": "'", "’": "'", "×": "x", "≤": "<=", "≥": ">=",
+        "├": "+", "┐": "+", "└": "+", "┘": "+", "┼": "+", "┴": "+", "◆": "*", "↻": "~", "⇄": "<->",
+        "✖": "x", "✕": "x", "⊘": "o", "“": '"', "”": '"', "‘": "'", "’": "'", "×": "x", "≤": "<=", "≥": ">=",
     }
 )  # fmt: skip
 
@@ -71,6 +72,11 @@ def encodable(text: str, encoding: str) -> str:
         kept = "".join(each if _has(each, encoding) else each.translate(_ASCII) for each in text)
         return kept.encode(encoding, "replace").decode(encoding)
     return text
+
+
+def plain_signs(text: str) -> str:
+    """The same with ASCII for the signs that we write; the letters of others stay."""
+    return text if text.isascii() else text.translate(_ASCII)
 
 
 def _has(character: str, encoding: str) -> bool:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from stretto.cli.progress.board import Head, View
 from stretto.cli.progress.lines import SIGNS
 from stretto.cli.progress.rows import Row, join_pieces
-from stretto.text.short import columns, fit, fit_end, fit_name
+from stretto.text.short import columns, counted, fit, fit_end, fit_name
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import StepWord
@@ -145,7 +145,7 @@ class Frame:
         return (*spans, (run, "dim")) if columns(run) <= left else spans
 
     def _sums(self, head: Head, now: float, stopped: str) -> Line:
-        pieces = [f"{head.ended:,} of {head.total:,} steps"]
+        pieces = [f"{head.ended:,} of {counted(head.total, 'step')}"]
         if head.started_at is not None:
             pieces.insert(0, elapsed(head.started_at, head.ended_at, now))
         if head.ended_at is None and not stopped:

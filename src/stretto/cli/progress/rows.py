@@ -180,7 +180,7 @@ def _warning_of(step: StepState) -> str:
 
 def _why(state: RunState, step: StepState) -> str:
     if step.unmet > _MOST_NAMED:
-        return f"waits for {step.unmet:,} steps"
+        return f"waits for {counted(step.unmet, 'step')}"
     return why_waiting(state, step.id)
 
 
@@ -194,7 +194,8 @@ def _progress(step: StepState, tally: Tally) -> str:
         enough = "" if work.wait == "all" else f", {work.needed} needed"
         return f"{ended} of {len(work.branches)} branches{enough}"
     if step.inner is not None:
-        return f"{len(step.inner.steps) - step.inner.left} of {len(step.inner.steps)} steps"
+        total = len(step.inner.steps)
+        return f"{total - step.inner.left} of {counted(total, 'step')}"
     if isinstance(work, PlannedLoop):
         judging = ", judging" if last and last.brief is work.validator else ""
         return f"iteration {step.iteration} of {work.max_iterations}{judging}"

@@ -79,7 +79,7 @@ class StepStreams:
         found = [("(more before this: stretto logs)", "dim")] if heard.is_cut else []
         for text, style in heard.pieces:
             for line in visible(text).expandtabs(4).split("\n"):
-                found += [(part, style) for part in wrap(line, width)]
+                found += [(part, style) for part in wrap(line, width, breaks_words=True)]
         return found
 
 
