@@ -27,7 +27,14 @@ def test_a_look_sees_files_and_links_but_nothing_through_them(workspace: Path) -
     assert set(snapshot.stamps) == {"src/a.py", "docs/b.md", "link"}
     assert snapshot.is_whole
     status = (workspace / "src/a.py").stat()
-    assert snapshot.stamps["src/a.py"] == (status.st_mtime_ns, 1, status.st_ino)
+    stamp = (status.st_mtime_ns, 1, status.st_ino, status.st_mode)
+    assert snapshot.stamps["src/a.py"] == stamp
+
+
+def test_a_file_that_was_made_executable_has_changed(workspace: Path) -> None:
+    before = snapshot_stats(workspace)
+    (workspace / "src/a.py").chmod(0o755)
+    assert find_undeclared_paths(before, snapshot_stats(workspace), ()) == ("src/a.py",)
 
 
 def test_what_changed_appeared_or_went_and_was_declared_by_nobody_is_named(workspace: Path) -> None:

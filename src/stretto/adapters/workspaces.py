@@ -4,6 +4,7 @@ HOME/workspaces/RUN/STEP/copy-N/    the writer's copy, until what became of it i
 HOME/workspaces/RUN/STEP/kept-N/    a copy whose change could not be kept (a full disk, say)
 HOME/workspaces/RUN/STEP/change/    the change, for `stretto diff` and `stretto apply`
 HOME/workspaces/RUN/STEP/written.json    what a shared writer left in the workspace
+HOME/workspaces/RUN/STEP/read.json       what a command could read there
 HOME/workspaces/trash/              what is being removed; a crash may leave some of it
 HOME/merges/                        what undoes a merge that a crash interrupted
 """
@@ -18,7 +19,9 @@ from pathlib import Path
 from stretto.config.home import make_private
 from stretto.ports.workspace import (
     Collected,
+    FilesToRead,
     Held,
+    Looked,
     MergeTerms,
     NotMerged,
     SharedWorkspace,
@@ -28,6 +31,7 @@ from stretto.ports.workspace import (
 )
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.text.redaction import NOTHING_SECRET, Redactor
+from stretto.vocabulary.ids import StepId
 from stretto.workspaces.admission import doubt_about, why_inadmissible
 from stretto.workspaces.change import (
     DRAFT,
@@ -37,7 +41,7 @@ from stretto.workspaces.change import (
     has_all_bytes,
     open_changes,
 )
-from stretto.workspaces.content import Unreadable, write_durably
+from stretto.workspaces.content import FileEntry, Unreadable, write_durably
 from stretto.workspaces.file_list import DEFAULT_LIMITS, WorkspaceLimits
 from stretto.workspaces.isolated_copy import (
     IsolatedCopy,
@@ -50,6 +54,14 @@ from stretto.workspaces.merge import Conflict, plan_merge
 from stretto.workspaces.patch import render_patch, summarize
 from stretto.workspaces.paths import escape_path
 from stretto.workspaces.protected import NOTHING_PROTECTED, Protected
+from stretto.workspaces.read_files import (
+    TOO_MUCH,
+    ReadFileFinder,
+    ReadFiles,
+    is_read_alike,
+    note_read,
+    settle,
+)
 from stretto.workspaces.rollback import recover_merges, unfinished_merges
 from stretto.workspaces.sandbox.repository_guard import (
     Survey,
@@ -62,11 +74,16 @@ from stretto.workspaces.shared_workspace import (
     find_undeclared_paths,
     is_still_written,
     note_written,
+    read_written,
     snapshot_stats,
 )
 from stretto.workspaces.transaction import merge_back
 
 _TORN = "the machine was restarted while its copy was in use, so files of it may be lost or cut off"
+_NEVER_REUSED = (
+    f"its answer is never reused, because it may read {TOO_MUCH}: "
+    "say in its read_set which files it reads"
+)
 _MOST_WARNINGS = 20  # of one step
 _LONGEST_NAME = 200  # of a step's folder, in characters, which are bytes there
 # Of a change, in the journal and in prompts. All of it is in the artifact.
@@ -97,6 +114,8 @@ class LocalWorkspaces:
         self._opening: dict[WorkspaceCopy, asyncio.Lock] = {}
         self._snapshots: dict[SharedWorkspace, StatSnapshot] = {}
         self._surveys: dict[SharedWorkspace, Survey] = {}
+        self._finder = ReadFileFinder()
+        self._looked: dict[FilesToRead, ReadFiles] = {}
 
     async def recover(self, workspace: Path) -> tuple[Undone, ...]:
         return await asyncio.to_thread(self._recover, workspace)
@@ -148,6 +167,24 @@ class LocalWorkspaces:
 
     async def can_reuse_shared(self, shared: SharedWorkspace, run_id: str) -> bool:
         return await asyncio.to_thread(self._can_reuse_shared, shared, run_id)
+
+    async def look(self, files: FilesToRead) -> Looked:
+        found = await asyncio.to_thread(self._find_read, files)
+        if found is None:
+            self._looked.pop(files, None)
+            return Looked("", _NEVER_REUSED)
+        self._looked[files] = found
+        return Looked(found.digest)
+
+    async def note_read(self, files: FilesToRead) -> str:
+        looked = self._looked.pop(files, None)
+        return await asyncio.to_thread(self._note_read, files, looked) if looked else ""
+
+    async def can_reuse_read(
+        self, files: FilesToRead, run_id: str, step: StepId, part: str, later: Sequence[StepId]
+    ) -> bool:
+        earlier = self._read_note(run_id, step, part)
+        return await asyncio.to_thread(self._can_reuse_read, files, earlier, run_id, later)
 
     async def discard(self, copy: WorkspaceCopy) -> None:
         await asyncio.to_thread(discard_tree, self._copy(copy), self._trash)
@@ -239,6 +276,52 @@ class LocalWorkspaces:
         make_private(own.parent)
         write_durably(own, earlier.read_bytes())  # this run may be retried in its turn
         return True
+
+    def _find_read(self, files: FilesToRead) -> ReadFiles | None:
+        root = files.folder.resolve()
+        ours = (*files.recipes, str(self._home.resolve()))
+        apart = frozenset(os.path.relpath(os.path.join(root, each), root) for each in ours)
+        try:
+            return self._finder.find(files.folder, files.read_set, apart)
+        except (OSError, StrettoError):
+            return None  # a folder that is gone, say: then nothing is reused
+
+    def _note_read(self, files: FilesToRead, looked: ReadFiles) -> str:
+        settled = settle(looked, self._find_read(files), files.write_set)
+        try:
+            note_read(self._read_note(files.run_id, files.step, files.part), settled)
+        except OSError:
+            return ""  # a full disk: the command has succeeded all the same
+        return "" if settled.unsure else settled.digest
+
+    def _can_reuse_read(
+        self, files: FilesToRead, earlier: Path, run_id: str, later: Sequence[StepId]
+    ) -> bool:
+        now = self._find_read(files)
+        if now is None or not is_read_alike(earlier, now, self._left_by(run_id, later)):
+            return False
+        own = self._read_note(files.run_id, files.step, files.part)
+        with suppress(OSError):
+            make_private(own.parent)
+            write_durably(own, earlier.read_bytes())  # this run may be retried in its turn
+        return True
+
+    def _left_by(self, run_id: str, steps: Sequence[StepId]) -> dict[str, list[FileEntry | None]]:
+        """What writers of that run left in the workspace, by path."""
+        left: dict[str, list[FileEntry | None]] = {}
+        for step in steps:
+            with suppress(NotFound, Unreadable):
+                for path, entry in read_written(self._note(run_id, step)).items():
+                    left.setdefault(path, []).append(entry)
+            with suppress(NotFound, Unreadable):
+                for change in open_changes(self.artifact(run_id, step)).changes:
+                    left.setdefault(change.path, []).append(change.after)
+                    if change.renamed_from is not None:
+                        left.setdefault(change.renamed_from, []).append(None)
+        return left
+
+    def _read_note(self, run_id: str, step: str, part: str) -> Path:
+        return self._folder(run_id, step) / (f"read-{part}.json" if part else "read.json")
 
     def _note(self, run_id: str, step: str) -> Path:
         return self._folder(run_id, step) / "written.json"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from msgspec import UNSET, structs
 
 from stretto.agents.phase import telling_phase
-from stretto.events.attempts import AttemptId, Timer
+from stretto.events.attempts import WHOLE_STEP, AttemptId, Timer
 from stretto.events.model import (
     ApprovalRequested,
     Approved,
@@ -30,6 +30,7 @@ from stretto.events.model import (
 )
 from stretto.execution.budget import Account, BudgetLedger
 from stretto.execution.clock import Timers
+from stretto.execution.command_files import CommandFiles
 from stretto.execution.leases import RunJournal
 from stretto.execution.reuse import NOTHING, AnswerCache, Reusable, Reuse, ReusedOutput
 from stretto.execution.seals import fire_overdue
@@ -52,6 +53,7 @@ from stretto.schedule.commands import (
     StartAttempt,
 )
 from stretto.schedule.outputs import release_output
+from stretto.schedule.places import AnswerPlace
 from stretto.schedule.recovery import usage_with_interrupted
 from stretto.schedule.state import NO_USAGE, RunState
 from stretto.schedule.timers import deadline_of
@@ -83,6 +85,7 @@ class Driver:
         self._reusable = reusable
         self._reuse = Reuse(reusable, state)
         self._copies = WriterCopies(state, workspaces)
+        self._files = CommandFiles(state, workspaces)
         budget = state.plan.budget
         is_bounded = budget.tokens is not None or budget.usd is not None
         spent = usage_with_interrupted(state)
@@ -236,6 +239,8 @@ class Driver:
                 if self._state.steps[command.step].asked_key != command.key:
                     asked = ApprovalRequested(now, command.step, command.key, command.about)
                     self._fold(asked, rows, decided)
+                if (approved := await self._approved_before(command)) is not None:
+                    self.tell(approved)
                 commands.append(command)
             elif isinstance(command, EndRun):
                 self._fold(self._ended(now, command), rows, decided)
@@ -254,7 +259,7 @@ class Driver:
             for row in rows:
                 self._listener(row, self._state)
         if self._cache.is_used:
-            await self._cache.fill(rows)
+            await self._cache.fill(rows, self._files.digest)
 
     def _fold(
         self, event: Event, rows: list[Event], decided: deque[Command]
@@ -268,11 +273,31 @@ class Driver:
         self, command: StartAttempt, found: ReusedOutput | None
     ) -> ReusedOutput | None:
         """An answer of the earlier run, or else of the cache; of a writer, only with its files."""
+        if command.step in self._reusable.anew:
+            return None  # a person asked for it again, and so not for what the cache holds
+        if command.request.command is not None:
+            return await self._find_said(command, found)
         if found is None:
             found = await self._cache.find(command)
         if found is None or await self._copies.can_reuse(command, found.run_id):
             return found
         return None
+
+    async def _find_said(
+        self, command: StartAttempt, found: ReusedOutput | None
+    ) -> ReusedOutput | None:
+        """What a command has said about the files that it would read now."""
+        if found is not None:
+            self._files.want(command)
+            is_alike = await self._files.are_alike(command, found.earlier)
+            if is_alike and await self._copies.can_reuse(command, found.run_id):
+                return found
+        files = await self._files.look(command)
+        found = await self._cache.find(command, files) if files else None
+        if found is None or not await self._copies.can_reuse(command, found.run_id):
+            return None
+        await self._files.note(command)
+        return found
 
     def _carry_out(self, command: Command) -> None:
         match command:
@@ -290,9 +315,7 @@ class Driver:
             case ClearTimer():
                 self._timers.clear(command.timer)
             case AskApproval():
-                # The state says so, and whoever watches shows it.
-                if (approved := self._approved_before(command)) is not None:
-                    self.tell(approved)
+                pass  # the state says so, and whoever watches shows it
             case CollectChanges():
                 if command.step not in self._collecting:
                     task = asyncio.create_task(self._collect(command))
@@ -300,15 +323,19 @@ class Driver:
             case EndRun():
                 pass  # it is on record already
 
-    def _approved_before(self, command: AskApproval) -> Approved | None:
+    async def _approved_before(self, command: AskApproval) -> Approved | None:
         """The approval of the same content in the run that this one repeats, if there is one.
 
-        The files count as content: after a writer that worked anew a person is asked again.
+        The files count as content: after a writer that worked anew a person is asked again, and so
+        about a command that would read other files.
         """
         then = self._reusable.approved.get(command.step)
         if then is None or command.about != "start" or then.key != command.key:
             return None
         if self._copies.follows_new_files(command.step):
+            return None
+        ran = self._reusable.commands.get(AnswerPlace(command.step, WHOLE_STEP))
+        if not await self._files.is_approved_still(command.step, ran):
             return None
         return structs.replace(then, at=self._clock.now())
 
@@ -325,8 +352,7 @@ class Driver:
                     folder = await self._copies.open(command)
                 origin = "" if folder == request.workspace else request.workspace
                 request = structs.replace(request, workspace=folder, origin=origin)
-            result = await self._runner.run(request, witness)
-            ended = self._end_event(command, result)
+            ended = self._end_event(command, await self._run(command, request, witness))
         except asyncio.CancelledError:
             ended = AttemptCancelled(self._clock.now(), command.attempt, usage=witness.spent)
         except StrettoError as error:
@@ -341,6 +367,17 @@ class Driver:
         # Told from here and not by a callback: that would take the loop one round more.
         if self._attempts.pop(command.attempt, None):  # None: it was left behind
             self.tell(ended)
+
+    async def _run(
+        self, command: StartAttempt, request: AttemptRequest, witness: Witness
+    ) -> AttemptResult:
+        if request.command is None:
+            return await self._runner.run(request, witness)
+        await self._files.look(command)
+        result = await self._runner.run(request, witness)
+        await self._files.note(command)
+        warnings = (*result.warnings, *self._files.warnings(command))
+        return structs.replace(result, warnings=warnings)
 
     async def _collect(self, command: CollectChanges) -> None:
         try:

@@ -6,7 +6,7 @@ were asked apart on purpose, so a place takes its own answer. The answer of anot
 only where the recipe was edited so that this place is new and that one is gone, and only once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -18,10 +18,11 @@ from stretto.events.model import Approved, AttemptSucceeded, CommandEnded, Event
 from stretto.execution.leases import RunJournal
 from stretto.plan.model import Plan
 from stretto.plan.workflow_steps import inner_steps
+from stretto.schedule.changes import writes_here
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import AnswerPlace, Places, PlannedPlaces
 from stretto.schedule.state import AttemptState, RunState
-from stretto.vocabulary.ids import StepId
+from stretto.vocabulary.ids import COMMAND_AGENT, StepId
 from stretto.vocabulary.json_value import Json, Large, loaded
 
 
@@ -34,6 +35,16 @@ class EarlierAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierCommand:
+    """The last time that a command ran, or that its answer was reused, at some place of a run."""
+
+    run_id: str
+    step: StepId
+    part: str
+    later: tuple[StepId, ...]  # writers that came to an end after it had begun
+
+
+@dataclass(frozen=True, slots=True)
 class Reusable:
     """The answers and approvals of an earlier run."""
 
@@ -42,6 +53,7 @@ class Reusable:
     answers: Mapping[AnswerPlace, EarlierAnswer] = field(default_factory=dict)
     anew: frozenset[StepId] = frozenset()  # steps that must run again, whatever their keys
     approved: Mapping[StepId, Approved] = field(default_factory=dict)  # by a person, for its key
+    commands: Mapping[AnswerPlace, EarlierCommand] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,7 @@ class ReusedOutput:
     run_id: str
     warnings: tuple[str, ...] = ()
     command: CommandEnded | None = None
+    earlier: EarlierCommand | None = None  # where a command has said it, in the run before
 
 
 NOTHING = Reusable()
@@ -74,7 +87,31 @@ def reusable(
         for step in state.order
         if step.approval is not None and step.approval.key and not _is_named(step.id, from_step)
     }
-    return Reusable(state.run_id, state.plan, answers, anew, approved)
+    return Reusable(
+        state.run_id, state.plan, answers, anew, approved, _find_commands(state, places)
+    )
+
+
+def _find_commands(state: RunState, places: Places) -> dict[AnswerPlace, EarlierCommand]:
+    found = dict[AnswerPlace, EarlierCommand]()
+    for step in state.order:
+        for part in step.parts.values():
+            last = part.attempts[-1] if part.attempts else None
+            if last is not None and last.agent == COMMAND_AGENT and last.started_at is not None:
+                later = _writers_since(state, last.started_at)
+                command = EarlierCommand(state.run_id, step.id, part.id.text, later)
+                found[places.of(step.id, part.id)] = command
+    return found
+
+
+def _writers_since(state: RunState, at: float) -> tuple[StepId, ...]:
+    return tuple(
+        step.id
+        for step in state.order
+        if writes_here(state, step)
+        and step.started_at is not None
+        and (step.ended_at is None or step.ended_at > at)
+    )
 
 
 def _is_named(id: StepId, step: StepId | None) -> bool:
@@ -103,7 +140,9 @@ class Reuse:
         if source is None:
             return None
         answer = self._left.pop(source)
-        return ReusedOutput(answer.output, self._earlier.run_id, answer.warnings, answer.command)
+        then = self._earlier.commands.get(source)
+        run_id = self._earlier.run_id
+        return ReusedOutput(answer.output, run_id, answer.warnings, answer.command, then)
 
     def _source(self, place: AnswerPlace, key: str) -> AnswerPlace | None:
         own = self._left.get(place)
@@ -129,10 +168,11 @@ class AnswerCache:
         self._places = Places(state)
         self.is_used = any(step.is_cached for step in state.plan.steps)
 
-    async def find(self, command: StartAttempt) -> ReusedOutput | None:
+    async def find(self, command: StartAttempt, files: str = "") -> ReusedOutput | None:
+        """`files`: the digest of what a command would read."""
         if not self._state.steps[command.step].planned.is_cached:
             return None
-        key = self._key(command.attempt, command.key)
+        key = self._key(command.attempt, command.key, files)
         kept = await self._journal.get(key)
         if kept is None:
             return None
@@ -142,27 +182,31 @@ class AnswerCache:
             ended = msgspec.convert(said.output, CommandEnded) if said else None
         return ReusedOutput(kept.output, kept.run_id, command=ended)
 
-    async def fill(self, rows: Sequence[Event]) -> None:
+    async def fill(self, rows: Sequence[Event], files: Callable[[AttemptId], str]) -> None:
+        """`files`: the digest of what a command has read; empty where that is not certain."""
         for row in rows:
             if isinstance(row, AttemptSucceeded) and row.reused_from is None:
                 id = row.attempt
                 step = self._state.steps[id.step]
                 if step.planned.is_cached:
-                    await self._keep(row, step.parts[id.part].attempts[id.number - 1])
+                    await self._keep(row, step.parts[id.part].attempts[id.number - 1], files(id))
 
-    async def _keep(self, row: AttemptSucceeded, attempt: AttemptState) -> None:
+    async def _keep(self, row: AttemptSucceeded, attempt: AttemptState, files: str) -> None:
         if attempt.warnings:
             return  # whoever took it from the cache would not be warned
-        key = self._key(row.attempt, attempt.key)
+        if attempt.agent == COMMAND_AGENT and not files:
+            return
+        key = self._key(row.attempt, attempt.key, files)
         if attempt.ended_command is not None:
             # First: who finds the answer finds with it what else the command said.
             await self._journal.put(_command_key(key), to_builtins(attempt.ended_command))
         await self._journal.put(key, loaded(row.output))
 
-    def _key(self, attempt: AttemptId, key: str) -> str:
+    def _key(self, attempt: AttemptId, key: str, files: str) -> str:
         """A key of content and place: two votes with the same prompt are two answers."""
         place = self._places.of(attempt.step, attempt.part)
-        where = "\0".join((self._state.plan.name, place.step, place.part.text))
+        names = (self._state.plan.name, place.step, place.part.text, *((files,) if files else ()))
+        where = "\0".join(names)
         return f"{key}-{sha256(where.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 

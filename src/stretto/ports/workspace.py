@@ -31,6 +31,25 @@ class SharedWorkspace:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesToRead:
+    """The files of the run's workspace that one part of a step, a command, may read."""
+
+    run_id: str
+    step: StepId
+    part: str  # as people know it; empty: the whole step
+    folder: Path
+    read_set: tuple[str, ...]
+    write_set: tuple[str, ...] = ()  # what it may change there itself while it runs
+    recipes: tuple[str, ...] = ()  # the files of the recipe, which count only if the set names them
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    digest: str  # of all these files; empty: there is too much to compare
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MergeTerms:
     """What holds for a writer's change, whoever merges it."""
 
@@ -140,6 +159,22 @@ class Workspaces(Protocol):
 
     async def can_reuse_shared(self, shared: SharedWorkspace, run_id: str) -> bool:
         """Whether all is there that the same step wrote in the workspace itself, in that run."""
+        ...
+
+    async def look(self, files: FilesToRead) -> Looked:
+        """How these files are now, remembered until `note_read`."""
+        ...
+
+    async def note_read(self, files: FilesToRead) -> str:
+        """Keep for later runs what `look` saw. Out: its digest; empty if something has changed since
+        that the command did not write itself, or nothing could be compared."""
+        ...
+
+    async def can_reuse_read(
+        self, files: FilesToRead, run_id: str, step: StepId, part: str, later: Sequence[StepId]
+    ) -> bool:
+        """Whether these files are as that part of that run has read them, or as its steps `later` left
+        them. If so, what was noted there is noted for this run too."""
         ...
 
     async def discard(self, copy: WorkspaceCopy) -> None:

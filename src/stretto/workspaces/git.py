@@ -150,6 +150,14 @@ def _head(repository: Repository) -> str | None:
     return line if _OBJECT.fullmatch(line) else None
 
 
+def describe_head(workspace: Path) -> str:
+    """The branch and the commit that are checked out; empty where there is no repository."""
+    repository = find_repository(workspace)
+    if repository is None:
+        return ""
+    return f"{_first_line(repository.git_dir / 'HEAD')} {_head(repository)}"
+
+
 def _find_packed(repository: Repository, name: str) -> str:
     with suppress(OSError, UnicodeDecodeError):
         packed = read_start(repository.common_dir / "packed-refs", _MOST_PACKED)

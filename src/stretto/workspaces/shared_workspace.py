@@ -28,7 +28,7 @@ from stretto.workspaces.links import MOST_LOOKED_AT, fold, ignores_case, is_skip
 from stretto.workspaces.paths import PathRefused
 from stretto.workspaces.rooted_dir import RootedDir
 
-FileStamp: TypeAlias = tuple[int, int, int]  # mtime_ns, size, inode
+FileStamp: TypeAlias = tuple[int, int, int, int]  # mtime_ns, size, inode, mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def snapshot_stats(
                 status = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # gone since
-            stamp = status.st_mtime_ns, status.st_size, status.st_ino
+            stamp = status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
             stamps[f"{prefix}{entry.name}"] = stamp
     return StatSnapshot(stamps, True, is_case_ignored)
 
@@ -113,14 +113,19 @@ def note_written(note: Path, workspace: Path, paths: Iterable[str]) -> None:
     write_durably(note, encode_record(written))
 
 
+def read_written(note: Path) -> dict[str, FileEntry | None]:
+    """By path; None: it was removed. Raises NotFound, Unreadable."""
+    return read_record(note, WrittenFiles, "note of what was written").files
+
+
 def is_still_written(note: Path, workspace: Path) -> bool:
     """Whether all noted files are as they were. False where there is no note, too."""
     try:
-        written = read_record(note, WrittenFiles, "note of what was written")
+        written = read_written(note)
     except (NotFound, Unreadable):
         return False
     with RootedDir(workspace) as rooted:
-        return all(_is_as_noted(rooted, path, entry) for path, entry in written.files.items())
+        return all(_is_as_noted(rooted, path, entry) for path, entry in written.items())
 
 
 def _read_entry(rooted: RootedDir, path: str) -> FileEntry | None:
