@@ -65,13 +65,14 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/server_load.py
 	$(BIN)/python benchmarks/size.py
 
-# Long: 300 kills and a full disk, 500 kills of writers, 100 of commands, 10,000 plans, all printed recipes on the
-# embedded model.
+# Long: 300 kills and a full disk, 500 kills of writers, 100 of commands, 60 of recipes in recipes, 10,000 plans,
+# all printed recipes on the embedded model.
 soak: $(VENV)/.dev
 	$(BIN)/python benchmarks/crash.py
 	$(BIN)/python benchmarks/writer_kills.py
 	$(BIN)/python benchmarks/command_kills.py
 	$(BIN)/python benchmarks/goal_kills.py
+	$(BIN)/python benchmarks/workflow_kills.py
 	$(BIN)/python benchmarks/server_kills.py
 	$(BIN)/python benchmarks/overlaps.py
 	$(BIN)/python benchmarks/embedded.py

@@ -65,7 +65,7 @@ def _try_kill(place: Path, effect: str, seconds: float, figures: Figures) -> Non
     _wait(child, work, seconds)
     was_alive = kill(child)
     figures.kills += was_alive
-    began = _log(work)
+    began = began_lines(work)
     moment = {0: "before it", 1: "at work"}.get(len(began), "after it") if was_alive else "ended"
     figures.moments[moment] += 1
     judge(place, effect, figures)
@@ -90,7 +90,7 @@ def judge(place: Path, effect: str, figures: Figures) -> None:
         return  # it was killed before there was a run
     ask(place, "resume", runs[0]["run_id"], "--json")
     status = ask(place, "runs", "--json")["runs"][0]["status"]
-    log = _log(work)
+    log = began_lines(work)
     is_asked = status == "waiting"
     if status not in ("waiting", "complete"):
         figures.bad["unsaid"] += 1
@@ -100,7 +100,7 @@ def judge(place: Path, effect: str, figures: Figures) -> None:
         figures.bad["lost"] += 1
 
 
-def _log(work: Path) -> list[str]:
+def began_lines(work: Path) -> list[str]:
     return (work / "log").read_text().split() if (work / "log").exists() else []
 
 

@@ -36,10 +36,21 @@ def kill_goals(folder: Path) -> Any:
     return harness.try_kills(folder, harness.QUICK, random.Random(1))
 
 
+def kill_workflows(folder: Path) -> Any:
+    harness = load_benchmark("workflow_kills")
+    return harness.try_kills(folder, harness.QUICK, random.Random(1))
+
+
 @pytest.mark.parametrize(
     ("harness", "kills"),
-    [(kill_runs, 10), (kill_writers, 6), (kill_commands, 4), (kill_goals, 6)],
-    ids=["runs", "writers", "commands", "goals"],
+    [
+        (kill_runs, 10),
+        (kill_writers, 6),
+        (kill_commands, 4),
+        (kill_goals, 6),
+        (kill_workflows, 4),
+    ],
+    ids=["runs", "writers", "commands", "goals", "workflows"],
 )
 def test_a_few_kills_lose_nothing(harness: Any, kills: int, tmp_path: Path) -> None:
     figures = harness(tmp_path)
@@ -146,7 +157,7 @@ def test_a_command_that_began_twice_unasked_is_found(tmp_path: Path) -> None:
     work.mkdir()
     recipe = harness.RECIPE.format(effect="in_doubt").replace("echo began", "echo began began")
     (work / "r.yaml").write_text(recipe)
-    harness._ask(tmp_path, "run", "r.yaml", "--json")
+    harness.ask(tmp_path, "run", "r.yaml", "--json")
     figures = harness.Figures()
     harness.judge(tmp_path, "in_doubt", figures)
     assert figures.bad["repeated"] == 1
@@ -187,3 +198,19 @@ def test_the_harness_of_goals_sees_damage(
     figures = harness.Figures()
     asyncio.run(harness.judge(trial, given + more, figures))
     assert tuple(name for name, count in figures.bad.items() if count) == seen, figures.notes
+
+
+@pytest.mark.parametrize("damage", ["a step that is repeated", "a file that is lost"])
+def test_the_harness_of_recipes_in_recipes_sees_damage(tmp_path: Path, damage: str) -> None:
+    harness = load_benchmark("workflow_kills")
+    figures = harness.Figures(bad={"lost": 0, "twice": 0, "unsaid": 0})
+    for name, text in harness.FILES.items():
+        file = tmp_path / "work" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = text.replace("EFFECT", "in_doubt")
+        file.write_text(text.replace("echo began", "echo began began") if "rep" in damage else text)
+    harness.ask(tmp_path, *harness.RUN, "--json")
+    if "lost" in damage:
+        (tmp_path / "work/made.txt").unlink()
+    harness.judge(tmp_path, "in_doubt", 0, figures)
+    assert figures.bad == {"lost": "lost" in damage, "twice": "rep" in damage, "unsaid": 0}
