@@ -122,6 +122,17 @@ def test_lists_are_printed_without_a_model(folder: Path, line: str) -> None:
     assert said.out
 
 
+def test_a_goal_that_is_set_in_a_chat_asks_its_model_and_may_do_what_it_may(folder: Path) -> None:
+    line = '/goal set "It is there" --verify "command:touch made; test -f made"'
+    chat = ("chat", "-p", line, "--json", *MODEL)
+    forbidden = stretto(folder, *chat, "--permission", "read_only").json["goal"]
+    assert (forbidden["status"], forbidden["iterations"]) == ("stalled", 3)
+    assert not (folder / "made").exists()
+    assert stretto(folder, *chat).json["goal"]["status"] == "achieved"
+    own = stretto(folder, "chat", "-p", f"{line} --permission auto", "--permission", "read_only")
+    assert own.code == 0, "what the line says itself counts first"
+
+
 def test_a_chat_drafts_and_captures(folder: Path) -> None:
     drafted = "name: tea\nsteps:\n  - {id: a, subagent: writer, prompt: It's about tea.}\n"
     facts = "Tea was first drunk in the south of China, some say."

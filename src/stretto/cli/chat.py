@@ -313,9 +313,7 @@ class _Session:
     def _words(self, command: SlashCommand) -> list[str]:
         """What is typed after the name, as the command takes it."""
         if command.name == "draft":  # all of it is one text, quotation marks and all
-            chat = self._chat
-            model = ["--model", chat.model] if chat.model else []
-            return ["--permission", chat.permission, *model, "--", command.rest]
+            return [*self._own_options(), "--", command.rest]
         if command.name == "capture":
             if not self._has_turns:
                 raise InvalidUsage("nothing was said in this chat yet: there is nothing to capture")
@@ -323,9 +321,17 @@ class _Session:
         import shlex
 
         try:
-            return shlex.split(command.rest)
+            words = shlex.split(command.rest)
         except ValueError as error:
             raise InvalidUsage(f"/{command.name}: {error}") from None
+        if command.name == "goal" and words[:1] == ["set"]:
+            return ["set", *self._own_options(), *words[1:]]  # what the line says itself counts
+        return words
+
+    def _own_options(self) -> list[str]:
+        """The chat's, for what is typed in it."""
+        model = ["--model", self._chat.model] if self._chat.model else []
+        return ["--permission", self._chat.permission, *model]
 
     def _drive(self, work: Callable[[], Awaitable[ChatTurn]]) -> ChatTurn:
         async def driven() -> ChatTurn:
