@@ -40,6 +40,17 @@ def test_every_mistake_is_told_with_its_line() -> None:
     ]
 
 
+def test_a_line_that_is_no_json_is_told_with_those_that_are_wrong_otherwise() -> None:
+    text = '{"agent": "writer", "prompt": "a"}\n\n{"agent": "writer", "prompt":\noops\n{"agent": "writr", "prompt": "x"}'
+    with pytest.raises(InvalidUsage) as caught:
+        read_tasks(text, "tasks", AGENTS)
+    found = [(each.place and each.place.line, each.source_line) for each in caught.value.problems]
+    assert found == [(number, text.splitlines()[number - 1]) for number in (3, 4, 5)]
+    assert caught.value.problems[2].message == "task 4: agent 'writr' is not registered"
+    assert caught.value.problems[2].place is not None
+    assert caught.value.problems[2].place.column == text.splitlines()[4].index('"writr"') + 1
+
+
 def test_what_is_no_list_is_told() -> None:
     (found,) = problems("agent: writer\nprompt: a\n")
     assert found[0].startswith("a batch must be a list of tasks")

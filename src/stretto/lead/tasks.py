@@ -8,14 +8,17 @@ bounded, reported and resumed as every run is. The prompts are inputs of that ru
 in a prompt are no template.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from stretto.documents.document import Document, read_text
 from stretto.documents.kinds import Identifier, Text
 from stretto.documents.node import ListNode, Node, describe
 from stretto.documents.shapes import Key, Reading, Shape
+from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.problems.render import count
 from stretto.report.model import Report, StepReport
@@ -47,16 +50,22 @@ class AgentTask:
         return shorten(words, _LONGEST_TITLE)
 
 
+_Read: TypeAlias = tuple[tuple[AgentTask, ...], Sequence[Problem]]
+
+
 def read_tasks(
     text: str, shown_as: str, agents: Collection[str], limits: Limits = DEFAULT_LIMITS
 ) -> tuple[AgentTask, ...]:
     """A YAML or JSON list, or one JSON object a line. Raises InvalidUsage with all problems."""
-    document = read_text(_as_list(text) if text.strip() else "[]", shown_as, limits)
-    reading = Reading(document.source, list(document.problems))
-    tasks = _tasks(document, reading, agents)
-    if reading.problems:
+    lines = _json_lines(text)
+    tasks, problems = (
+        _read_list(text, shown_as, agents, limits)
+        if lines is None
+        else _read_lines(lines, shown_as, agents, limits)
+    )
+    if problems:
         named = shown_as or "the list of tasks"
-        raise InvalidUsage(f"{named} has {count(reading.problems)}", reading.problems)
+        raise InvalidUsage(f"{named} has {count(problems)}", problems)
     if not tasks:
         raise InvalidUsage("there is no task in it", hint="- {agent: writer, prompt: Say hello.}")
     if len(tasks) > limits.steps:
@@ -65,17 +74,51 @@ def read_tasks(
     return tasks
 
 
-def _as_list(text: str) -> str:
-    """JSON lines as one JSON list, in which every line keeps its number."""
-    lines = text.removeprefix("\ufeff").splitlines()
-    written = [number for number, line in enumerate(lines) if line.strip()]
-    if not written or not all(lines[number].lstrip().startswith("{") for number in written):
-        return text
-    for number in written[:-1]:
-        lines[number] += ","
-    lines[written[0]] = f"[{lines[written[0]]}"
-    lines[written[-1]] += "]"
-    return "\n".join(lines)
+def _json_lines(text: str) -> list[tuple[int, str]] | None:
+    """The lines that are written, with their numbers, where each line is a task of its own."""
+    lines = enumerate(text.removeprefix("\ufeff").splitlines(), 1)
+    written = [(number, line) for number, line in lines if line.strip()]
+    if not written or not written[0][1].lstrip().startswith("{"):
+        return None
+    is_each = all(line.lstrip().startswith("{") for _, line in written)
+    return written if is_each or _is_object(written[0][1]) else None
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _read_lines(
+    lines: Sequence[tuple[int, str]], shown_as: str, agents: Collection[str], limits: Limits
+) -> _Read:
+    """Each by itself: a line that is broken hides nothing of the others."""
+    tasks: list[AgentTask] = []
+    problems: list[Problem] = []
+    size = sum(len(line.encode("utf-8", "surrogatepass")) + 1 for _, line in lines)
+    if size > limits.text_bytes:
+        return (), read_text("\n".join(line for _, line in lines), shown_as, limits).problems
+    for place, (number, line) in enumerate(lines):
+        document = read_text(line, shown_as, limits)
+        reading = Reading(document.source, list(document.problems))
+        root = document.root
+        task = None if root is None else _task(root, place, reading, agents)
+        tasks += () if task is None else (task,)
+        problems += (_in_line(each, number) for each in reading.problems)
+    return tuple(tasks), problems
+
+
+def _in_line(problem: Problem, number: int) -> Problem:
+    place = problem.place
+    return problem if place is None else replace(problem, place=replace(place, line=number))
+
+
+def _read_list(text: str, shown_as: str, agents: Collection[str], limits: Limits) -> _Read:
+    document = read_text(text if text.strip() else "[]", shown_as, limits)
+    reading = Reading(document.source, list(document.problems))
+    return _tasks(document, reading, agents), reading.problems
 
 
 def _tasks(document: Document, reading: Reading, agents: Collection[str]) -> tuple[AgentTask, ...]:
