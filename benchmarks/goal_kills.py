@@ -36,7 +36,8 @@ QUICK = 6  # kills of the tests
 SOME_KILLS = 60  # of --quick
 MANY_KILLS = 200
 KILLS_A_TRIAL = 4
-LATEST_SECONDS = 3.0  # after the start of a process
+SLOWEST_SECONDS = 0.9  # of an answer, so that most kills come while somebody waits for one
+LATEST_SECONDS = 2.5  # of a kill, after the start of a process
 GIVEN = TokenUsage(40, 9)
 MODEL = "openai:m"
 MARK = """\
@@ -68,6 +69,7 @@ MARKS = {CHAT: 1, WORKFLOW_GOAL: 2, LEAD_GOAL: 2, BATCH: 0}
 @dataclass
 class Figures:
     kills: int = 0
+    cut_off: int = 0  # attempts that were under way when a kill came
     trials: Counter[str] = field(default_factory=Counter)
     bad: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(
@@ -93,7 +95,7 @@ class Provider:
 
     def answer(self, asked: Asked) -> ServerAnswer:
         self.given += GIVEN.prompt + GIVEN.completion
-        delay = self._chance.uniform(0.02, 0.3)
+        delay = self._chance.uniform(0.05, SLOWEST_SECONDS)
         if "task_batch" not in asked.tool_names:
             return Said("Done.", usage=GIVEN, delay_seconds=delay)
         last = max(n for n, each in enumerate(asked.messages) if each.get("role") == "user")
@@ -194,6 +196,12 @@ async def judge(trial: Trial, given: int, figures: Figures) -> None:
         reports = [await stretto.open(id).report() for id in ids]
         usage, is_right = await _outcome(stretto, trial.kind, reports)
     said = f"{trial.kind} in {trial.place}"
+    figures.cut_off += sum(
+        each.status == "in doubt"
+        for report in reports
+        for step in report.steps
+        for each in step.attempts
+    )
     certain, all_of_it = _usage_of(reports)
     found = {
         "lost": int(not is_right or any(each.status != "complete" for each in reports)),
@@ -251,6 +259,7 @@ def main(say: Callable[[str], None] = print) -> int:
         figures = try_kills(Path(folder), options.kills, random.Random(options.seed))
     trials = ", ".join(f"{count} of a {kind}" for kind, count in figures.trials.items())
     say(f"seed {options.seed}: {figures.kills} kills in {figures.trials.total()} trials ({trials})")
+    say(f"{figures.cut_off} attempts were cut off")
     say_figures(figures.bad, say)
     for note in figures.notes:
         say(note)
