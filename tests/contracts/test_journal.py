@@ -18,6 +18,7 @@ from stretto.events.model import (
 )
 from stretto.execution.leases import Store as Everything
 from stretto.ports.journal import CachedOutput, Fenced, Journal, Leased, RunRow
+from stretto.problems.errors import RefusedToOverwrite
 from stretto.vocabulary.ids import RunId, StepId
 from support.stores import Store
 
@@ -155,6 +156,26 @@ def test_a_run_is_leased_to_one_owner_at_a_time(store: Store) -> None:
             await journal.lease(RUN, "two", 60)
         assert (refused.value.by, refused.value.seconds_left) == ("one", 60)
         assert await journal.lease(OTHER, "two", 60) == 1
+
+    store.run(story)
+
+
+def test_a_run_begins_with_its_lease_and_its_first_event_and_only_once(store: Store) -> None:
+    async def story(journal: Journal) -> None:
+        fence = await journal.begin(RUN, "one", 60, started())
+        assert await events_of(journal) == [started()]
+        assert (await journal.runs())[0].leased_by == "one"
+        await journal.append(RUN, [fired("a")], fence=fence)
+        for owner in ("one", "two"):
+            with pytest.raises(RefusedToOverwrite):
+                await journal.begin(RUN, owner, 60, started())
+        await journal.lease(OTHER, "two", 60)
+        with pytest.raises(Leased):
+            await journal.begin(OTHER, "one", 60, started())
+        assert await events_of(journal) == [started(), fired("a")]
+        await journal.forget(RUN, fence=fence)
+        with pytest.raises(RefusedToOverwrite):
+            await journal.begin(RUN, "one", 60, started())
 
     store.run(story)
 

@@ -20,6 +20,7 @@ from stretto.events.model import (
 from stretto.execution.driver import Driver
 from stretto.execution.leases import Lease, RunJournal
 from stretto.execution.runs import Runs, Start
+from stretto.execution.start_line import StartLine
 from stretto.ports.journal import Fenced, JournalFull
 from stretto.ports.runner import AttemptRequest, AttemptResult, Witness
 from stretto.schedule.state import RunState, begin
@@ -56,7 +57,8 @@ def test_a_turn_costs_one_commit() -> None:
     stage.start()
     kinds = [[type(event).__name__ for event in commit] for commit in stage.store.commits]
     assert kinds == [
-        ["RunStarted", "AttemptStarted"],
+        ["RunStarted"],  # with its lease: the run is accepted
+        ["AttemptStarted"],
         ["AttemptSucceeded", "AttemptStarted"],
         ["AttemptSucceeded", "AttemptStarted"],
         ["AttemptSucceeded", "RunEnded"],
@@ -119,16 +121,51 @@ def test_an_attempt_that_is_cancelled_before_it_begins_never_runs() -> None:
     stage = Stage(DIAMOND)
 
     async def story() -> RunState:
-        runs = stage.runs()
-        # Posted before anybody drives: it is the first thing that the driver hears.
-        await stage.store.send(RUN, CancelRequested(0.0, "changed my mind"))
-        return await stage.starting(runs)
+        line = StartLine(patience_seconds=3600)
+        runs = Runs(stage.store, stage.clock, start_line=line)
+        with line.accepting():  # the run is accepted, and waits to begin
+            task = asyncio.create_task(stage.starting(runs))
+            while not runs.is_driving(RUN):
+                await asyncio.sleep(0)
+            await runs.cancel(RUN, "changed my mind")
+        return await task
 
     state = stage.do(story())
     assert state.status is RunStatus.CANCELLED
     assert stage.runner.begun == []
+    assert [type(each) for each in stage.journal()] == [RunStarted, CancelRequested, RunEnded]
+
+
+def stop_before_it_begins(stage: Stage) -> RunState:
+    async def story() -> RunState:
+        line = StartLine(patience_seconds=3600)
+        runs = Runs(stage.store, stage.clock, start_line=line)
+        with line.accepting():
+            task = asyncio.create_task(stage.starting(runs))
+            while not runs.is_driving(RUN):
+                await asyncio.sleep(0)
+            runs.stop()
+            return await task
+
+    return stage.do(story())
+
+
+def test_an_attempt_that_was_begun_and_cancelled_at_once_never_runs() -> None:
+    stage = Stage(DIAMOND)
+    stop_before_it_begins(stage)
+    # Posted before anybody drives: it is the first thing that the driver hears.
+    stage.do(stage.store.send(RUN, CancelRequested(0.0, "changed my mind")))
+    assert stage.resume().status is RunStatus.CANCELLED
+    assert stage.runner.begun == []
     assert places(stage.journal(), AttemptStarted) == [("a", "", 1)]
     assert [type(each) for each in stage.journal()][-2:] == [AttemptCancelled, RunEnded]
+
+
+def test_a_run_that_is_stopped_before_it_begins_can_be_resumed() -> None:
+    stage = Stage(DIAMOND)
+    assert stop_before_it_begins(stage).status is RunStatus.RUNNING
+    assert [type(each) for each in stage.journal()] == [RunStarted]
+    assert stage.resume().status is RunStatus.COMPLETE
 
 
 def test_a_journal_that_is_full_stops_the_drive_and_nothing_unwritten_happens() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from stretto.assembly.ports import Ports
 from stretto.assembly.project import Project
 from stretto.assembly.request import PreparedRun, RecordedRun, RunRequest, prepare
+from stretto.execution.start_line import StartLine
 from stretto.problems.errors import InvalidUsage, PlanNotAccepted
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.statuses import INTERRUPTED
@@ -40,6 +41,7 @@ class Engine:
         self.driven: dict[RunId, Any] = {}  # each Run that a task of this process drives
         self.tasks: set[asyncio.Task[Any]] = set()  # of those runs, and of goals
         self.stoppable: set[Stoppable] = set()  # the goals that are driven here
+        self.start_line = StartLine()  # of all runs that begin here
         self.listeners: list[Listener] = []  # each hears every event of every run driven here
         self._open_project = open_project
         self._store: Store | None = None
@@ -122,7 +124,9 @@ class Engine:
                 self._store = await self.ports.open_store(self.project)
         place = (project.settings.project, accepted)
         if place not in self._runs:
-            self._runs[place] = self.ports.open_runs(self._store, project, accepted)
+            self._runs[place] = self.ports.open_runs(
+                self._store, project, accepted, self.start_line
+            )
         return self._runs[place]
 
     async def history(self, run_id: str, *, with_speech: bool = False) -> "History":

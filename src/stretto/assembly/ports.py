@@ -19,12 +19,25 @@ if TYPE_CHECKING:
     from stretto.config.settings import Settings
     from stretto.execution.leases import Store
     from stretto.execution.runs import Runs
+    from stretto.execution.start_line import StartLine
     from stretto.plan.model import Plan
     from stretto.ports.clock import Clock
     from stretto.ports.runner import Runner
     from stretto.text.redaction import Redactor
 
-_STORE = ("append", "read", "runs", "run", "lease", "send", "pending", "put", "get", "close")
+_STORE = (
+    "append",
+    "read",
+    "runs",
+    "run",
+    "begin",
+    "lease",
+    "send",
+    "pending",
+    "put",
+    "get",
+    "close",
+)
 _NEVER = 10 * 365 * 86_400.0
 
 
@@ -85,7 +98,11 @@ class Ports:
         return open_runner(project, chosen, lead)
 
     def open_runs(
-        self, store: "Store", project: "Project", accepted: frozenset[str] = frozenset()
+        self,
+        store: "Store",
+        project: "Project",
+        accepted: frozenset[str] = frozenset(),
+        start_line: "StartLine | None" = None,
     ) -> "Runs":
         """The runs of one user, with the workspaces and limits of one project."""
         from stretto.config.home import user_secret
@@ -108,7 +125,17 @@ class Ports:
         seals = Seals(lambda: user_secret(settings.home), accepted)
         owner = LeaseOwner(name_of_this_process(), is_dead)
         kept = settings.retention
-        return Runs(store, clock, workspaces, seals, lease, crashes, owner, retention=kept)
+        return Runs(
+            store,
+            clock,
+            workspaces,
+            seals,
+            lease,
+            crashes,
+            owner,
+            retention=kept,
+            start_line=start_line,
+        )
 
 
 def open_workspaces(settings: "Settings", redactor: "Redactor") -> "LocalWorkspaces":

@@ -145,7 +145,6 @@ def _as_asked(start: Start, request: RunRequest, workspace: str | None) -> Start
     return replace(
         start,
         run_id=request.run_id or new_run_id(),
-        is_named=request.run_id is not None,
         seed=request.seed,
         owner=request.owner,
         trigger=request.trigger,

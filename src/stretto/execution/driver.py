@@ -94,6 +94,7 @@ class Driver:
         self._collected: list[CollectionEvent] = []  # whose copies go once they are on record
         self._discarding: set[asyncio.Task[None]] = set()
         self._cache = AnswerCache(state, journal)
+        self._accepted: deque[Command] = deque()  # what follows from a first event on record
         self._inbox: list[Event] = []
         self._awaiting: list[asyncio.Future[None]] = []  # who waits until the inbox is durable
         self._arrived = asyncio.Event()
@@ -135,11 +136,24 @@ class Driver:
         self._lost = error
         self.stop()
 
-    async def drive(self, first: Event) -> RunState:
-        """Returns once the run has ended, was stopped, or waits for a person and for nothing else."""
+    def accept(self, first: Event) -> None:
+        """A new run's first event is durable. What follows from it happens when `drive` is called."""
+        rows: list[Event] = []
+        self._fold(first, rows, self._accepted)
+        self._tell_listener(rows)
+
+    async def drive(self, first: Event | None = None) -> RunState:
+        """Returns once the run has ended, was stopped, or waits for a person and for nothing else.
+
+        `first`: with which a recorded run goes on; None after `accept`.
+        """
         try:
-            await self._turn([first, *fire_overdue(self._state, self._clock.now())])
-            self._take_over()
+            if first is not None:
+                await self._turn([first, *fire_overdue(self._state, self._clock.now())])
+                self._take_over()
+            elif not self._is_stopped:
+                events, self._inbox = self._inbox, []  # such as a cancellation meanwhile
+                await self._turn(events)
             while not (self._state.has_ended or self._is_stopped or self.is_waiting):
                 await self._arrived.wait()
                 self._arrived.clear()
@@ -202,11 +216,12 @@ class Driver:
 
     async def _turn(self, events: Sequence[Event]) -> None:
         rows: list[Event] = []
-        decided: deque[Command] = deque()
+        decided, self._accepted = self._accepted, deque()
         for event in events:
             self._fold(event, rows, decided)
         commands = await self._settle(rows, decided)
-        await self._append(rows)
+        if rows:
+            await self._append(rows)
         for command in commands:
             self._carry_out(command)
 
@@ -255,11 +270,14 @@ class Driver:
             release_output(self._state, kept, large)
         if self._collected:
             self._discard_copies(rows)
+        self._tell_listener(rows)
+        if self._cache.is_used:
+            await self._cache.fill(rows, self._files.digest)
+
+    def _tell_listener(self, rows: Sequence[Event]) -> None:
         if self._listener is not None:
             for row in rows:
                 self._listener(row, self._state)
-        if self._cache.is_used:
-            await self._cache.fill(rows, self._files.digest)
 
     def _fold(
         self, event: Event, rows: list[Event], decided: deque[Command]

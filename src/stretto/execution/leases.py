@@ -67,10 +67,14 @@ class Lease:
         run_id: RunId,
         owner: str,
         seconds: float = LEASE_SECONDS,
+        first: Event | None = None,
     ) -> "Lease":
-        """Raises Leased."""
+        """`first`: with which a new run begins. Raises Leased, and for a new run RefusedToOverwrite."""
         until = clock.now() + seconds
-        fence = await store.lease(run_id, owner, seconds)
+        if first is None:
+            fence = await store.lease(run_id, owner, seconds)
+        else:
+            fence = await store.begin(run_id, owner, seconds, first)
         return cls(store, clock, run_id, fence, seconds, until)
 
     async def confirm(self) -> None:
@@ -112,11 +116,16 @@ class RunJournal:
 
 
 async def take_lease(
-    store: Store, clock: Clock, run_id: RunId, owner: LeaseOwner, seconds: float
+    store: Store,
+    clock: Clock,
+    run_id: RunId,
+    owner: LeaseOwner,
+    seconds: float,
+    first: Event | None = None,
 ) -> Lease:
-    """Raises Leased while another process holds the run and may be alive."""
+    """Raises Leased while another process holds the run and may be alive. `first`: as in `Lease.take`."""
     try:
-        return await Lease.take(store, clock, run_id, owner.name, seconds)
+        return await Lease.take(store, clock, run_id, owner.name, seconds, first)
     except Leased as held:
         if not owner.is_dead(held.by):
             raise
@@ -124,7 +133,7 @@ async def take_lease(
         # dead process's name fences it off, in case it is alive after all, and releasing that
         # lease makes room. If two processes do this at once, the store gives the run to one.
         await (await Lease.take(store, clock, run_id, held.by, seconds)).release()
-        return await Lease.take(store, clock, run_id, owner.name, seconds)
+        return await Lease.take(store, clock, run_id, owner.name, seconds, first)
 
 
 class LeaseKeeper:

@@ -43,6 +43,7 @@ from stretto.execution.seals import (
     fire_overdue,
     refusal,
 )
+from stretto.execution.start_line import StartLine
 from stretto.plan.model import Plan, briefs, encode_plan
 from stretto.ports.clock import Clock
 from stretto.ports.journal import (
@@ -56,7 +57,7 @@ from stretto.ports.journal import (
 )
 from stretto.ports.runner import Identified, Runner
 from stretto.ports.workspace import Undone, Workspaces
-from stretto.problems.errors import InvalidUsage, RefusedToOverwrite, StrettoError
+from stretto.problems.errors import InvalidUsage, StrettoError
 from stretto.schedule.state import RunState, begin
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
@@ -88,7 +89,6 @@ class Start:
     trusted: str = ""
     owner: str = ""
     trigger: str = ""
-    is_named: bool = False  # its id was chosen before, and may be the id of a recorded run
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,7 @@ class Runs:
         owner: LeaseOwner | None = None,
         poll_seconds: float = POLL_SECONDS,
         retention: Retention = KEEP_ALL,
+        start_line: StartLine | None = None,
     ) -> None:
         self._store = store
         self._seals = seals
@@ -127,6 +128,7 @@ class Runs:
         self.removal = RunRemoval(store, workspaces, self._lease)
         self._drivers: dict[RunId, Driver] = {}
         self._leases = WeakValueDictionary[RunId, Lease]()
+        self._start_line = start_line or StartLine()
         self._leasing = set[RunId]()  # a lease of these is being taken
         self._is_stopped = False
 
@@ -166,10 +168,7 @@ class Runs:
         )
         if self._seals is not None:
             started = self._seals.seal(started)
-        lease = await self._lease(run_id)
-        if start.is_named and await self._store.run(run_id) is not None:
-            await lease.release()
-            raise RefusedToOverwrite(f"there is a run {run_id} already")
+        lease = await self._lease(run_id, started)
         driver = self._driver(
             lease,
             begin(plan),
@@ -179,7 +178,8 @@ class Runs:
             self._carry_approvals(start.reusable, run_id),
         )
         _tell_undone(driver, undone)
-        return await self._drive(lease, driver, started)
+        driver.accept(started)
+        return await self._drive(lease, driver)
 
     async def resume(
         self,
@@ -378,6 +378,8 @@ class Runs:
         """Leave one run where it is, or every run and those that are about to begin. Each can be
         resumed."""
         self._is_stopped = self._is_stopped or run_id is None
+        if run_id is None:
+            self._start_line.open()
         for id, driver in self._drivers.items():
             if run_id in (None, id):
                 driver.stop()
@@ -444,7 +446,7 @@ class Runs:
         if self._workspaces is not None and state.workspace and state.has_ended:
             await self._workspaces.release(state.run_id)
 
-    async def _lease(self, run_id: RunId) -> Lease:
+    async def _lease(self, run_id: RunId, first: Event | None = None) -> Lease:
         # The store would give the same owner another lease, which fences off the first one.
         held = self._leases.get(run_id)
         if run_id in self._leasing or (held is not None and held.is_held):
@@ -452,7 +454,7 @@ class Runs:
         self._leasing.add(run_id)
         try:
             lease = self._leases[run_id] = await take_lease(
-                self._store, self._clock, run_id, self._owner, self._lease_seconds
+                self._store, self._clock, run_id, self._owner, self._lease_seconds, first
             )
         finally:
             self._leasing.discard(run_id)
@@ -487,14 +489,18 @@ class Runs:
         journal = RunJournal(self._store, lease)
         return Driver(state, journal, runner, clock, listener, reusable, self._workspaces)
 
-    async def _drive(self, lease: Lease, driver: Driver, first: Event) -> RunState:
+    async def _drive(self, lease: Lease, driver: Driver, first: Event | None = None) -> RunState:
+        """`first`: with which a recorded run goes on; None: it was accepted just now."""
         self._drivers[lease.run_id] = driver
         if self._is_stopped:
             driver.stop()
         self._keeper.add(lease, driver)
         try:
-            # What was posted while nobody drove comes first: a gate may be open already.
-            await self._keeper.poll_mailbox()
+            if first is not None:
+                # What was posted while nobody drove comes first: a gate may be open already.
+                await self._keeper.poll_mailbox()
+            else:
+                await self._start_line.wait()
             ended = await driver.drive(first)
             await self._release(ended)
             return ended

@@ -192,6 +192,14 @@ class Journal(Protocol):
         """
         ...
 
+    async def begin(self, run_id: RunId, owner: str, seconds: float, first: Event) -> int:
+        """A new run: its lease and its first event, both or neither. The fence, as of `lease`.
+
+        Raises RefusedToOverwrite for a run that has begun before, also if it was removed since, and
+        what `lease` and `append` raise.
+        """
+        ...
+
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
         """The lease lasts `seconds` from now. A lease that ran out is renewed if nobody took it.
 

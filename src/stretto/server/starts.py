@@ -18,7 +18,7 @@ from stretto.assembly.request import RunRequest
 from stretto.assembly.surface import SurfaceRun
 from stretto.execution.runs import new_run_id
 from stretto.ports.journal import Leased
-from stretto.problems.errors import InvalidUsage, PermissionDenied, StrettoError
+from stretto.problems.errors import InvalidUsage, PermissionDenied, RefusedToOverwrite, StrettoError
 from stretto.server.answers import JsonAnswer, KeyConflict
 from stretto.server.ledger import KeyedRequest, open_ledger
 from stretto.vocabulary.ids import RunId
@@ -44,6 +44,13 @@ async def start(
     Raises what `Surface.prepare` raises, InvalidUsage and KeyConflict.
     """
     request = replace(request, model=_own_model(service, request.model))
+    with service.stretto.engine.start_line.accepting():
+        return await _start(service, request, key, content)
+
+
+async def _start(
+    service: "Service", request: RunRequest, key: str | None, content: str
+) -> tuple[SurfaceRun, bool]:
     if key is None:
         return await _begin(service, request), False
     if not _KEY.fullmatch(key):
@@ -66,7 +73,7 @@ async def _begin_once(
         return service.stretto.open(id), True
     try:
         return await _begin(service, replace(request, run_id=id)), False
-    except Leased:  # another server begins it at this moment
+    except (Leased, RefusedToOverwrite):  # another server has begun it at this moment
         return service.stretto.open(id), True
     except StrettoError:
         if not await runs.is_known(id):  # it can be sent again, with what was wrong put right

@@ -23,6 +23,7 @@ from stretto.ports.journal import (
     RunRow,
     StoredEvent,
 )
+from stretto.problems.errors import RefusedToOverwrite
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Large
 from stretto.vocabulary.statuses import RunStatus
@@ -35,6 +36,7 @@ class _Run:
     fence: int = 0
     owner: str | None = None
     leased_until: float = 0.0
+    is_removed: bool = False
 
 
 class MemoryJournal:
@@ -117,6 +119,17 @@ class MemoryJournal:
         self._runs[run_id] = run
         return run.fence
 
+    async def begin(self, run_id: RunId, owner: str, seconds: float, first: Event) -> int:
+        self._check_open()
+        row, run = encode(first), self._runs.get(run_id)
+        if run is not None and (run.rows or run.is_removed):
+            raise RefusedToOverwrite(f"there is a run {run_id} already")
+        if self._capacity is not None:
+            self._fitting([row])
+        fence = await self.lease(run_id, owner, seconds)
+        await self.append(run_id, [first], fence=fence)
+        return fence
+
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
         self._held(run_id, fence).leased_until = self._now() + seconds
 
@@ -151,7 +164,7 @@ class MemoryJournal:
     async def forget(self, run_id: RunId, *, fence: int) -> None:
         run = self._held(run_id, fence)
         # The fence stays: whoever drove the run long ago must not append to it.
-        run.rows, run.listed, run.owner = [], None, None
+        run.rows, run.listed, run.owner, run.is_removed = [], None, None, True
         self._mailbox = {n: m for n, m in self._mailbox.items() if m.run_id != run_id}
         self._kept = {key: kept for key, kept in self._kept.items() if kept[1] != run_id}
 

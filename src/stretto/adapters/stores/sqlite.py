@@ -126,6 +126,10 @@ class SqliteJournal:
     async def lease(self, run_id: RunId, owner: str, seconds: float) -> int:
         return await self._writer.submit(Ledger.lease, run_id, owner, self._lease_time(), seconds)
 
+    async def begin(self, run_id: RunId, owner: str, seconds: float, first: Event) -> int:
+        row, now = encode(first), self._lease_time()
+        return await self._writer.submit(Ledger.begin_run, run_id, owner, now, seconds, first, row)
+
     async def renew(self, run_id: RunId, *, fence: int, seconds: float) -> None:
         await self._writer.submit(Ledger.renew, run_id, fence, self._lease_time() + seconds)
 

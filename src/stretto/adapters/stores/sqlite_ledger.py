@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, repeat
-from typing import cast
 
 from stretto.adapters.stores.sqlite_file import roll_back
 from stretto.events.model import Event, RunEnded, RunResumed, RunStarted
 from stretto.ports.journal import Fenced, Leased
+from stretto.problems.errors import RefusedToOverwrite
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.statuses import RunStatus
 
@@ -104,7 +104,21 @@ class Ledger:
             if isinstance(event, _LISTED):
                 self._list(run.id, event)
 
+    def begin_run(
+        self, run_id: RunId, owner: str, now: float, seconds: float, first: Event, row: str
+    ) -> int:
+        begun = "SELECT 1 FROM runs WHERE run_id = ? AND (started_at IS NOT NULL OR status = ?)"
+        if self._db.execute(begun, (run_id, REMOVED)).fetchone() is not None:
+            raise RefusedToOverwrite(f"there is a run {run_id} already")
+        run = self._take(run_id, owner, now, seconds)
+        self._held[run_id] = run  # as yet it has no event
+        self.append(run_id, run.fence, (first,), (row,))
+        return run.fence
+
     def lease(self, run_id: RunId, owner: str, now: float, seconds: float) -> int:
+        return self._take(run_id, owner, now, seconds).fence
+
+    def _take(self, run_id: RunId, owner: str, now: float, seconds: float) -> _Held:
         held = f"""
             SELECT owner, leased_until FROM runs
             WHERE run_id = :run_id AND owner != :owner AND {IN_FORCE}
@@ -117,10 +131,10 @@ class Ledger:
             INSERT INTO runs (run_id, fence, owner, leased_until) VALUES (?, 1, ?, ?)
             ON CONFLICT (run_id) DO UPDATE
             SET fence = fence + 1, owner = excluded.owner, leased_until = excluded.leased_until
-            RETURNING fence
+            RETURNING id, fence
             """
-        ((fence,),) = self._db.execute(take, (run_id, owner, now + seconds)).fetchall()
-        return cast(int, fence)
+        ((id, fence),) = self._db.execute(take, (run_id, owner, now + seconds)).fetchall()
+        return _Held(id, fence, 0)
 
     def renew(self, run_id: RunId, fence: int, until: float) -> None:
         run = self._find(run_id, fence)
