@@ -14,6 +14,7 @@ export type Connection = 'connecting' | 'live' | 'lost'
 
 export const connection = signal<Connection>('connecting')
 export const lastHeard = signal(0) // when the stream last said anything, in milliseconds
+export const lastChange = signal(0) // when it last named a run that has changed
 
 const RETRY_MS = [500, 1000, 2000, 5000]
 
@@ -37,7 +38,7 @@ class Changes {
 
   private hear(said: Heard | 'who leads?'): void {
     if (said !== 'who leads?') this.take(said)
-    else if (this.isLeading) this.channel?.postMessage({ connection: connection.value, at: lastHeard.value })
+    else if (this.isLeading) this.channel?.postMessage({ connection: connection.value, at: lastHeard.value, changedAt: lastChange.value })
   }
 
   private take(heard: Heard): void {
@@ -45,6 +46,8 @@ class Changes {
     if (heard.connection !== connection.value) {
       connection.value = heard.connection
     }
+    if (heard.changedAt) lastChange.value = Math.max(lastChange.value, heard.changedAt)
+    if (heard.change && heard.change.run_id !== '*') lastChange.value = Date.now()
     if (heard.change) this.tell(heard.change)
   }
 
@@ -91,6 +94,7 @@ interface Heard {
   connection: Connection
   change?: Change | undefined
   at?: number // when the stream said it; now, if left out
+  changedAt?: number // when a run last changed, for a tab that comes later
 }
 
 export const changes = new Changes()

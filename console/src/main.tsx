@@ -1,9 +1,9 @@
 // The console: which page is shown, the way to the others, and how fresh all of it is.
 import { render, type JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { get } from './api'
-import { changes, connection, lastHeard } from './live'
-import { announcement, Title } from './parts'
+import { changes, connection, lastChange, lastHeard } from './live'
+import { announcement, Title, useNow } from './parts'
 import { useResource } from './resource'
 import { listen, path } from './router'
 import { Agents } from './pages/agents'
@@ -22,6 +22,7 @@ import { ago, count } from './words'
 import './style.css'
 
 // Chat, workflows and single tasks are the kinds of work; goals, playbooks and triggers stand beside them.
+const QUIET_MS = 25_000 // the server says every ten seconds that it is there
 const MENU: [string, [string, string][]][] = [
   ['Work', [['/chat', 'Chat'], ['/workflows', 'Workflows'], ['/single', 'Single and batch']]],
   ['What happens', [['/runs', 'Runs'], ['/approvals', 'Approvals']]],
@@ -98,15 +99,17 @@ function Shell(): JSX.Element {
   )
 }
 
+// How old what is shown may be: the state of the stream, and when it last said that anything changed.
 function Freshness(): JSX.Element {
-  const [, tick] = useState(0)
-  useEffect(() => {
-    const timer = setInterval(() => tick((n) => n + 1), 5000)
-    return () => clearInterval(timer)
-  }, [])
-  const heard = lastHeard.value ? `last event ${ago(lastHeard.value / 1000)}` : 'nothing heard yet'
-  const word = { connecting: 'connecting …', live: 'live', lost: 'connection lost, trying again' }[connection.value]
-  return <p class="quiet small" style="padding:.5rem"><span class={`state ${connection.value === 'live' ? 'good' : connection.value === 'lost' ? 'bad' : 'idle'}`} data-mark="●">{word}</span><br />{heard}</p>
+  const now = useNow(1000)
+  const isStale = connection.value === 'lost' || (connection.value === 'live' && now - lastHeard.value > QUIET_MS)
+  const word = isStale ? 'connection lost, trying again' : { connecting: 'connecting …', live: 'live', lost: '' }[connection.value]
+  return (
+    <p class="freshness small">
+      <span class={`state ${isStale ? 'bad' : connection.value === 'live' ? 'good' : 'idle'}`} data-mark="●">{word}</span>
+      <span class="quiet">{lastChange.value ? `last event ${ago(lastChange.value / 1000, now)}` : 'no event yet'}</span>
+    </p>
+  )
 }
 
 listen()

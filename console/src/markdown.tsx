@@ -31,16 +31,22 @@ function blocks(lines: string[]): ComponentChildren[] {
       const end = endOf(lines, at + 1, (other) => !isItem(other) && !/^\s+\S/.test(other))
       made.push(list(lines.slice(at, end)))
       at = end
+    } else if (QUOTE.test(line)) {
+      const end = endOf(lines, at + 1, (other) => !QUOTE.test(other))
+      made.push(<blockquote>{inline(lines.slice(at, end).map((each) => each.replace(QUOTE, '')).join('\n'))}</blockquote>)
+      at = end
     } else if (!line.trim()) {
       at++
     } else {
-      const end = endOf(lines, at + 1, (other) => !other.trim() || isItem(other) || /^(#{1,6}\s|\s{0,3}(```|~~~))/.test(other))
+      const end = endOf(lines, at + 1, (other) => !other.trim() || isItem(other) || QUOTE.test(other) || /^(#{1,6}\s|\s{0,3}(```|~~~))/.test(other))
       made.push(<p>{inline(lines.slice(at, end).join('\n'))}</p>)
       at = end
     }
   }
   return made
 }
+
+const QUOTE = /^\s{0,3}> ?/
 
 function endOf(lines: string[], from: number, isEnd: (line: string) => boolean): number {
   let at = from
@@ -105,7 +111,7 @@ export function Value({ value }: { value: unknown }): JSX.Element {
   return (
     <>
       <Prose text={value} />
-      <details class="small">
+      <details class="small raw">
         <summary>As it was written</summary>
         <pre tabIndex={0}>{plain(value)}</pre>
       </details>

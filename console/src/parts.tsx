@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type ApiError, asApiError } from './api'
+import { connection } from './live'
 import type { Resource } from './resource'
 import { ago, clock, markOf, toneOf, until } from './words'
 
@@ -50,7 +51,7 @@ export function Loaded<T>({ from, children }: { from: Resource<T>; children: (va
   return (
     <>
       {from.error ? <Failure error={from.error} next={<button onClick={() => void from.reload()}>Try again</button>} /> : null}
-      {from.value !== undefined ? <div class={from.isStale ? 'stale' : ''}>{children(from.value)}</div> : null}
+      {from.value !== undefined ? <div class={from.isStale || connection.value === 'lost' ? 'stale' : ''}>{children(from.value)}</div> : null}
       {from.value === undefined && !from.error ? <p class="quiet">Loading …</p> : null}
     </>
   )

@@ -123,7 +123,7 @@ export function stepsOf(run: RunAnswer): StepRow[] {
 
 function whyOf(run: RunAnswer, id: string): { why: string; whyAt: string | null } {
   const [standing, report] = [run.standing.steps[id], run.steps[id]!]
-  return { why: report.error ?? standing?.says ?? report.warnings[0] ?? '', whyAt: standing?.at ?? null }
+  return { why: report.error ?? standing?.says ?? '', whyAt: standing?.at ?? null }
 }
 
 // A part of a step: a branch, a try of a loop, an element of a map.
@@ -191,6 +191,11 @@ export interface Gate {
   deadline: string | null
   then: string
   overdue: boolean
-  parts: { part?: string; agent?: string; model?: string; prompt?: string; tools?: string[]; write_set?: string[] }[]
+  question: string
+  posture: string
+  read_set: string[]
+  write_set: string[]
+  workspace: string
+  parts: { part?: string; agent?: string; models?: string[]; prompt?: string; tools?: string[]; instructions?: string }[]
   grounds: { step: string; output?: unknown; status?: string }[]
 }

@@ -71,6 +71,9 @@ def test_what_there_is_to_work_with_is_listed(server: Served) -> None:
     assert "models" in client.get("/api/models").json()
     assert "playbooks" in client.get("/api/playbooks").json()
     assert "playbooks" in client.get("/api/playbooks?query=review").json()
+    assert client.get("/api/playbook-changes").json()["audit"] == []
+    tried = client.post("/api/models/test", json={"model": "scripted:nowhere.yaml"})
+    assert tried.status_code in (404, 422, 424), tried.text
     assert client.get("/api/doctor").json()["checks"]
     assert "stretto_runs_started_total" in client.get("/metrics").text
     page = client.get("/runs/anything", headers={"Accept": "text/html"})

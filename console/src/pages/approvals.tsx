@@ -3,11 +3,12 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { type ApiError, get, part, post } from '../api'
 import { plain, Value } from '../markdown'
-import { announce, Empty, Failure, Field, Loaded, Title, useAction, When } from '../parts'
+import { announce, Empty, Facts, Failure, Field, Loaded, Title, Until, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import type { Gate } from '../types'
-import { clock } from '../words'
+import { clock, count, shortened } from '../words'
 
+// Each stays as it was when it came: an answer to one must not move what is typed into the others.
 export function Approvals(): JSX.Element {
   const waiting = useResource(() => get<{ approvals: Gate[] }>('/api/approvals'), 'approvals', '*')
   return (
@@ -15,7 +16,12 @@ export function Approvals(): JSX.Element {
       <Title page="Approvals">Approvals</Title>
       <Loaded from={waiting}>
         {({ approvals }) =>
-          approvals.length ? approvals.map((gate) => <GateCard key={`${gate.run_id} ${gate.step} ${gate.key}`} gate={gate} />) : (
+          approvals.length ? (
+            <>
+              <p class="quiet">{count(approvals.length, 'decision')} to make, the one that waits longest first. Nothing is done at a step before you decide.</p>
+              {approvals.map((gate) => <GateCard key={keyOf(gate)} gate={gate} isAlone />)}
+            </>
+          ) : (
             <Empty what="A step with a gate, or a writer in the permission mode ask, waits here until a person decides. Nothing waits now." action={<a class="button" href="/runs">See the runs</a>} command="stretto approve RUN STEP" />
           )}
       </Loaded>
@@ -23,13 +29,24 @@ export function Approvals(): JSX.Element {
   )
 }
 
-// The gate of one step, on the page of its run.
-export function Decision({ run, step }: { run: string; step: string }): JSX.Element {
-  const waiting = useResource(() => get<{ approvals: Gate[] }>('/api/approvals'), `${run} ${step}`, run)
-  return <Loaded from={waiting}>{({ approvals }) => <>{approvals.filter((gate) => gate.run_id === run && gate.step === step).map((gate) => <GateCard gate={gate} />)}</>}</Loaded>
+function keyOf(gate: Gate): string {
+  return `${gate.run_id} ${gate.step} ${gate.key}`
 }
 
-export function GateCard({ gate }: { gate: Gate }): JSX.Element {
+// The gate of one step, on the page of its run.
+export function Decision({ run, step, reload }: { run: string; step: string; reload: () => Promise<void> }): JSX.Element {
+  const waiting = useResource(() => get<{ approvals: Gate[] }>('/api/approvals'), `${run} ${step}`, run)
+  return <Loaded from={waiting}>{({ approvals }) => <>{approvals.filter((gate) => gate.run_id === run && gate.step === step).map((gate) => <GateCard key={keyOf(gate)} gate={gate} done={reload} />)}</>}</Loaded>
+}
+
+const ABOUT: Record<string, string> = {
+  start: 'This would run:',
+  again: 'It was interrupted. This would run again:',
+  merge: 'Its work is done, and its change waits to be merged:',
+}
+
+// `isAlone`: not within the card of its step, which says where it belongs.
+export function GateCard({ gate, isAlone, done }: { gate: Gate; isAlone?: boolean; done?: () => Promise<void> }): JSX.Element {
   const action = useAction()
   const [reason, setReason] = useState('')
   const first = gate.parts[0]?.prompt ?? ''
@@ -39,28 +56,40 @@ export function GateCard({ gate }: { gate: Gate }): JSX.Element {
     void action.run(async () => {
       await post(`${path}/${what}`, { reason, ...body })
       announce(`${gate.step}: ${what === 'reject' ? 'rejected' : 'approved'}.`)
+      await done?.()
     })
   }
   return (
-    <section class="card asking" aria-label={`Approval of ${gate.step}`}>
-      <p><strong><a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>{gate.workflow} / {gate.step}</a></strong> <span class="quiet">asked <When at={gate.asked_at} /></span></p>
-      {gate.about ? <p>{plain(gate.about)}</p> : null}
-      {gate.deadline ? <p class="state warn" data-mark="!">until {clock(gate.deadline)}; then: {gate.then}</p> : null}
-      {gate.parts.map((each, number) => (
-        <div>
-          <p class="small quiet">{[each.part, each.agent, each.model, each.tools?.length ? `tools ${each.tools.join(', ')}` : '', each.write_set?.length ? `writes ${each.write_set.join(', ')}` : ''].filter(Boolean).join(' · ')}</p>
-          {number === 0 && edited !== null ? <Field label="Prompt to run instead">{(id) => <textarea id={id} class="code" value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />}</Field> : <pre tabIndex={0}>{plain(each.prompt ?? '')}</pre>}
-        </div>
-      ))}
-      {gate.grounds.length ? <details><summary>What came before</summary>{gate.grounds.map((ground) => <div><h3>{ground.step}</h3><Value value={ground.output ?? ground.status} /></div>)}</details> : null}
-      <Field label="Reason" note="shown in the report">{(id) => <input id={id} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}</Field>
+    <section class={isAlone ? 'card asking' : 'gate'} aria-label={`Approval of ${gate.step}`}>
+      {isAlone ? <h2><a href={`/runs/${part(gate.run_id)}?step=${part(gate.step)}`}>{gate.workflow} / {gate.step}</a> <span class="quiet small">asked <When at={gate.asked_at} />{gate.owner ? `, started by ${gate.owner}` : ''}</span></h2> : null}
+      {gate.deadline ? <p class="small"><span class="state warn" data-mark="!">Decide by {clock(gate.deadline)}<Until at={gate.deadline} /></span>. Otherwise {gate.then}.</p> : null}
+      <p>{gate.question ? plain(gate.question) : (ABOUT[gate.about] ?? plain(gate.about))}</p>
+      {gate.parts.map((each, number) => <Would key={number} part={each} sets={number === 0 ? setsOf(gate) : []} edited={number === 0 ? edited : null} edit={setEdited} />)}
+      {gate.grounds.length ? <details open={isAlone}><summary>What came before</summary><div class="grounds" tabIndex={0} role="group" aria-label="What came before">{gate.grounds.map((ground) => <div class="said" key={ground.step}><h4>{ground.step}</h4><Value value={ground.output ?? ground.status} /></div>)}</div></details> : null}
+      <Field label="Reason" note="optional, shown in the report">{(id) => <input id={id} class="wide" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />}</Field>
       <p class="bar">
         {edited === null ? <button class="main" disabled={action.isBusy} onClick={() => decide('approve', { key: gate.key })}>Approve</button> : <button class="main" disabled={action.isBusy || !edited.trim()} onClick={() => decide('edit', { key: gate.key, prompt: edited })}>Approve with this prompt</button>}
-        {gate.parts.length === 1 ? <button onClick={() => setEdited(edited === null ? first : null)}>{edited === null ? 'Edit the prompt' : 'Keep the prompt as it was'}</button> : null}
+        {gate.parts.length === 1 && first ? <button onClick={() => setEdited(edited === null ? first : null)}>{edited === null ? 'Edit the prompt' : 'Keep the prompt as it was'}</button> : null}
         <button class="bad" disabled={action.isBusy} onClick={() => decide('reject', {})}>Reject</button>
       </p>
       {action.error ? <Decided error={action.error} /> : null}
     </section>
+  )
+}
+
+// Which files it may write, for a step that writes at all.
+function setsOf(gate: Gate): [string, string][] {
+  if (gate.posture !== 'writer') return []
+  return [['Writes', gate.write_set.join(', ') || 'any file'], ['Workspace', gate.workspace]]
+}
+
+function Would({ part: each, sets, edited, edit }: { part: Gate['parts'][number]; sets: [string, string][]; edited: string | null; edit: (text: string) => void }): JSX.Element {
+  return (
+    <div>
+      <Facts of={[['Part', each.part], ['Agent', each.agent], ['Model', each.models?.map((model) => shortened(model, 60)).join(', then ')], ['Tools', each.tools?.join(', ')], ...sets]} />
+      {edited !== null ? <Field label="Prompt to run instead">{(id) => <textarea id={id} class="code" value={edited} onInput={(event) => edit(event.currentTarget.value)} />}</Field> : each.prompt ? <pre tabIndex={0}>{plain(each.prompt)}</pre> : null}
+      {each.instructions ? <details class="small"><summary>Instructions of the agent</summary><pre tabIndex={0}>{plain(each.instructions)}</pre></details> : null}
+    </div>
   )
 }
 

@@ -1,12 +1,20 @@
 // Talk with the lead agent: it answers, delegates, and asks before it changes anything.
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, part, post } from '../api'
 import { plain, Value } from '../markdown'
 import { announce, Empty, Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { go } from '../router'
-import { count } from '../words'
+import { type RunAnswer, stepsOf } from '../types'
+import { type Usage, count, shortened, toneOf, tokens } from '../words'
+
+interface Call {
+  tool: string
+  arguments: Record<string, unknown>
+  run_id: string | null
+  ok: boolean | null
+}
 
 interface Turn {
   id: string
@@ -15,8 +23,10 @@ interface Turn {
   said: string
   text: string
   error: string | null
-  calls: { tool: string; arguments: Record<string, unknown>; run_id: string | null; ok: boolean | null }[]
+  calls: Call[]
   awaits: { key: string | null; run_id: string | null; step: string | null; shown: string }[]
+  warnings: string[]
+  usage: Usage
 }
 
 interface Row {
@@ -32,15 +42,27 @@ export function Chat({ id }: { id: string }): JSX.Element {
 }
 
 function Chats(): JSX.Element {
-  const chats = useResource(() => get<{ chats: Row[] }>('/api/chats'), 'chats')
+  const chats = useResource(() => get<{ chats: Row[] }>('/api/chats'), 'chats', '*')
+  const [sent, setSent] = useState<{ text: string; before: Set<string> } | null>(null)
+  // The answer to a first message comes with the end of its turn. The chat is there before, and shows the turn.
+  const begun = sent && chats.value?.chats.find((chat) => !sent.before.has(chat.id) && sent.text.startsWith(chat.title.slice(0, 20)))
+  useEffect(() => {
+    if (begun) go(`/chat/${part(begun.id)}`)
+  }, [begun])
   return (
     <>
       <Title page="Chat">Chat</Title>
       <p class="quiet">The lead agent answers, gives tasks to agents, and runs and saves workflows. It asks before it changes anything unless its permission is auto.</p>
-      <Say path="/api/chats" done={(chat) => go(`/chat/${part(chat)}`)} />
+      <Say path="/api/chats" sending={(text) => setSent({ text, before: new Set(chats.value?.chats.map((chat) => chat.id)) })} done={(chat) => go(`/chat/${part(chat)}`)} />
       <h2>Earlier chats</h2>
       <Loaded from={chats}>
-        {({ chats: all }) => all.length ? <ul>{all.map((chat) => <li key={chat.id}><a href={`/chat/${part(chat.id)}`}>{plain(chat.title)}</a> <span class="quiet small">{count(chat.turns, 'turn')} · <When at={chat.last_at} /></span> <State status={chat.status} /><span></span></li>)}</ul> : <Empty what="Nothing has been said yet." command='stretto chat -p "Which workflows are there?"' />}
+        {({ chats: all }) =>
+          all.length ? (
+            <div class="scroll"><table>
+              <thead><tr><th>Chat</th><th>State</th><th class="num">Turns</th><th>Last</th></tr></thead>
+              <tbody>{all.map((chat) => <tr key={chat.id}><td><a href={`/chat/${part(chat.id)}`}>{plain(chat.title)}</a></td><td class="nowrap"><State status={chat.status} /></td><td class="num">{chat.turns}</td><td class="nowrap"><When at={chat.last_at} /></td></tr>)}</tbody>
+            </table></div>
+          ) : <Empty what="Nothing has been said yet. Ask the lead agent for something above: it knows your workflows and agents." command='stretto chat -p "Which workflows are there?"' />}
       </Loaded>
     </>
   )
@@ -49,33 +71,46 @@ function Chats(): JSX.Element {
 function Talk({ id }: { id: string }): JSX.Element {
   const path = `/api/chats/${part(id)}`
   const chat = useResource(() => get<{ turns: Turn[] }>(path), id, '*')
+  const many = chat.value?.turns.length ?? 0
+  const end = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (many > 1) end.current?.scrollIntoView({ block: 'end' })
+  }, [many])
+  const title = chat.value?.turns[0] ? shortened(plain(chat.value.turns[0].said), 60) : 'Chat'
   return (
-    <>
-      <p class="quiet small"><a href="/chat">Chat</a> / <span class="mono">{id}</span></p>
-      <Title page="Chat">Chat</Title>
+    <div class="talk">
+      <p class="crumbs"><a href="/chat">Chat</a> / <span class="mono">{id}</span></p>
+      <Title page={title}>{title}</Title>
       <Loaded from={chat}>{({ turns }) => <>{turns.map((turn) => <TurnCard key={turn.id} path={path} turn={turn} reload={chat.reload} />)}</>}</Loaded>
-      <Say path={path} done={() => void chat.reload()} />
-    </>
+      <Say path={path} sending={() => undefined} done={() => void chat.reload()} />
+      <div ref={end} />
+    </div>
   )
 }
 
-function Say({ path, done }: { path: string; done: (chat: string) => void }): JSX.Element {
+function Say({ path, sending, done }: { path: string; sending: (text: string) => void; done: (chat: string) => void }): JSX.Element {
   const [text, setText] = useState('')
   const action = useAction()
-  const send = (event: Event): void => {
-    event.preventDefault()
+  const isHere = useRef(true)
+  useEffect(() => () => void (isHere.current = false), [])
+  const send = (): void => {
+    const said = text
+    sending(said)
     void action.run(async () => {
-      const { chat } = await post<{ chat: string }>(path, { text })
+      const { chat } = await post<{ chat: string }>(path, { text: said })
+      if (!isHere.current) return // whoever went elsewhere meanwhile is left there
       setText('')
       announce('The lead agent has answered.')
       done(chat)
     })
   }
   return (
-    <form onSubmit={send}>
-      <Field label="Your words">{(id) => <textarea id={id} value={text} onInput={(event) => setText(event.currentTarget.value)} />}</Field>
+    <form class="say" onSubmit={(event) => { event.preventDefault(); send() }}>
+      <Field label="Your words" note="Ctrl+Enter sends">
+        {(id) => <textarea id={id} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && text.trim() && !action.isBusy) send() }} />}
+      </Field>
       {action.error ? <Failure error={action.error} /> : null}
-      <button class="main" disabled={action.isBusy || !text.trim()}>{action.isBusy ? 'The lead agent works …' : 'Send'}</button>
+      <p class="bar"><button class="main" disabled={action.isBusy || !text.trim()}>{action.isBusy ? 'The lead agent works …' : 'Send'}</button></p>
     </form>
   )
 }
@@ -84,23 +119,62 @@ function TurnCard({ path, turn, reload }: { path: string; turn: Turn; reload: ()
   const action = useAction()
   const decide = (verb: string, key: string): void => void action.run(async () => { await post(`${path}/${verb}`, { key }); await reload() })
   return (
-    <section class="card" aria-label={`Turn ${turn.number}`}>
-      <p><strong>You:</strong> {plain(turn.said)}</p>
-      {turn.calls.map((call) => (
-        <details class="card">
-          <summary>{call.tool} <span class={`state ${call.ok === false ? 'bad' : call.ok ? 'good' : 'busy'}`} data-mark={call.ok === false ? '✗' : call.ok ? '✓' : '▶'}>{call.ok === false ? 'failed' : call.ok ? 'succeeded' : 'running'}</span> {call.run_id ? <a href={`/runs/${part(call.run_id)}`}>its run</a> : null}</summary>
-          <pre tabIndex={0}>{plain(JSON.stringify(call.arguments, null, 2))}</pre>
-        </details>
-      ))}
+    <section class="turn" aria-label={`Turn ${turn.number}`}>
+      <div class="you"><p class="small quiet">You</p><p class="pre">{plain(turn.said)}</p></div>
+      {turn.calls.length ? <ul class="tasks">{turn.calls.map((call, number) => <Delegation key={number} call={call} />)}</ul> : null}
       {turn.awaits.map((each) => (
-        <div class="card asking">
-          <p>{plain(each.shown)}</p>
+        <div class="card asking" key={each.key ?? each.run_id ?? each.shown}>
+          <p class="pre">{plain(each.shown)}</p>
           {each.key ? <p class="bar"><button class="main" disabled={action.isBusy} onClick={() => decide('approve', each.key!)}>Allow</button><button class="bad" disabled={action.isBusy} onClick={() => decide('reject', each.key!)}>Refuse</button></p> : each.run_id ? <p><a href={`/runs/${part(each.run_id)}?step=${part(each.step ?? '')}`}>Decide at its run</a></p> : null}
         </div>
       ))}
       {turn.error ? <div class="card error"><p>{plain(turn.error)}</p></div> : null}
-      {turn.text ? <Value value={turn.text} /> : <State status={turn.status} />}
+      {turn.warnings.length ? <div class="card warning small"><ul>{turn.warnings.map((warning) => <li key={warning}>{plain(warning)}</li>)}</ul></div> : null}
+      {turn.text ? <Value value={turn.text} /> : <p><State status={turn.status} /></p>}
+      <p class="small quiet">{tokens(turn.usage)}{turn.text && turn.status !== 'complete' ? <> · <State status={turn.status} /></> : null}</p>
       {action.error ? <Failure error={action.error} /> : null}
     </section>
+  )
+}
+
+// What a call asks for, in words; its arguments as they are stand below.
+function aboutOf({ tool, arguments: given }: Call): [string, string] {
+  const text = (name: string): string => (typeof given[name] === 'string' ? (given[name] as string) : '')
+  if (tool === 'task') return [`Task for ${text('agent') || 'an agent'}`, text('prompt')]
+  if (tool === 'task_batch') return [`${count(Array.isArray(given.tasks) ? given.tasks.length : 0, 'task')} side by side`, '']
+  if (tool === 'run_workflow') return [`Run of ${text('name')}`, given.inputs ? JSON.stringify(given.inputs) : '']
+  if (tool === 'save_workflow') return ['Saves a workflow', '']
+  return [tool.replaceAll('_', ' '), '']
+}
+
+function Delegation({ call }: { call: Call }): JSX.Element {
+  const status = call.ok === null ? 'running' : call.ok ? 'succeeded' : 'failed'
+  const [isOpen, setOpen] = useState(call.ok !== true)
+  const [title, says] = aboutOf(call)
+  return (
+    <li class={`task ${toneOf(status)}`}>
+      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary><span class="bar between"><span>{plain(title)}</span><State status={status} /></span></summary>
+        {call.run_id && isOpen ? <Glance id={call.run_id} /> : null}
+        <details class="small"><summary>What it was given</summary><pre tabIndex={0}>{plain(JSON.stringify(call.arguments, null, 2))}</pre></details>
+      </details>
+      {says ? <p class="small says">{plain(shortened(says, 200))}</p> : null}
+      {call.run_id ? <p class="small"><a href={`/runs/${part(call.run_id)}`}>Its run</a></p> : null}
+    </li>
+  )
+}
+
+// A delegation's run, as it goes on.
+function Glance({ id }: { id: string }): JSX.Element {
+  const run = useResource(() => get<RunAnswer>(`/api/runs/${part(id)}`), id, id)
+  return (
+    <Loaded from={run}>
+      {(view) => (
+        <>
+          <p class="small">{plain(view.standing.says || view.summary)}</p>
+          <ul class="plain small">{stepsOf(view).slice(0, 20).map((step) => <li key={step.id}><a href={`/runs/${part(id)}?step=${part(step.id)}`}>{step.id}</a> <State status={step.status} /> <span class="quiet">{plain(shortened(step.why || (typeof step.output === 'string' ? step.output : ''), 120))}</span></li>)}</ul>
+        </>
+      )}
+    </Loaded>
   )
 }

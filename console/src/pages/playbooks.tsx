@@ -1,68 +1,138 @@
-// Playbooks: methods that steps are given. Search, read, pin, delete with undo.
+// Playbooks: methods that steps are given. Search, read, pin, delete with undo, and who changed what.
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { get, part, post, remove } from '../api'
-import { Prose } from '../markdown'
-import { announce, Empty, Failure, Loaded, Title, useAction, When } from '../parts'
+import { plain, Prose } from '../markdown'
+import { announce, Empty, Facts, Failure, Loaded, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
 import { query, setQuery } from '../router'
+import { count } from '../words'
 
 interface Playbook {
   name: string
   description: string
   source: string
-  confidence?: number | null
-  pinned?: boolean
-  uses?: number
-  last_used_at?: number | null
-  deleted?: boolean
+  layer: string
+  confidence: number
+  pinned: boolean
+  uses: number
+  last_used_at: number | null
+  fault: string | null
   score?: number
 }
 
+interface Change {
+  at: number
+  action: string
+  name: string
+  why: string
+  by: string
+}
+
+interface Whole {
+  playbook: Playbook & { body: string; files: string[]; origin: Record<string, string> }
+  audit: Change[]
+  used_by: { run_id: string; workflow: string; step: string; at: number }[]
+}
+
 export function Playbooks({ name }: { name: string }): JSX.Element {
-  if (name) return <One name={name} />
+  return name ? <One key={name} name={name} /> : <All />
+}
+
+function All(): JSX.Element {
   const words = query.value.get('q') ?? ''
-  const found = useResource(() => get<{ playbooks: Playbook[] }>(`/api/playbooks${words ? `?query=${part(words)}` : ''}`), words)
+  const asked = useSettled(words.trim())
+  const found = useResource(() => get<{ playbooks: Playbook[] }>(`/api/playbooks${asked ? `?query=${part(asked)}&limit=50` : ''}`), asked)
+  const changes = useResource(() => get<{ audit: Change[] }>('/api/playbook-changes'), 'changes')
   return (
     <>
       <Title page="Playbooks">Playbooks</Title>
       <p class="quiet">A playbook is a method in words. It never runs: the ones that fit a step are given to its subagent.</p>
-      <input type="search" aria-label="Search the playbooks" placeholder="search by name, description and text" value={words} onChange={(event) => setQuery('q', event.currentTarget.value)} />
+      <input class="wide" type="search" aria-label="Search the playbooks" placeholder="search by name, description and text" value={words} onInput={(event) => setQuery('q', event.currentTarget.value)} />
       <Loaded from={found}>
         {({ playbooks }) =>
           playbooks.length ? (
             <div class="scroll"><table>
-              <thead><tr><th>Name</th><th>When it helps</th><th>Source</th><th class="num">Confidence</th><th>Last used</th></tr></thead>
-              <tbody>{playbooks.map((each) => <tr key={each.name}><td><a href={`/playbooks/${part(each.name)}`}>{each.name}</a>{each.pinned ? <span class="quiet small"> pinned</span> : null}</td><td>{each.description}</td><td>{each.source}</td><td class="num">{each.confidence?.toFixed(2) ?? ''}</td><td><When at={each.last_used_at} /></td></tr>)}</tbody>
+              <thead><tr><th>Name</th><th>When it helps</th><th>Source</th><th class="num">{asked ? 'Fits' : 'Confidence'}</th><th class="num">Used</th><th>Last used</th></tr></thead>
+              <tbody>{playbooks.map((each) => <Row key={each.name} of={each} />)}</tbody>
             </table></div>
-          ) : <Empty what={words ? `No playbook fits “${words}”.` : 'There is no playbook yet. A folder with a SKILL.md is one.'} command="stretto playbooks add PATH" />}
+          ) : asked ? <p>No playbook fits “{asked}”. <button onClick={() => setQuery('q', null)}>Show all</button></p> : <Empty what="There is no playbook yet. A folder with a SKILL.md is one; a step that went well can be captured as one, too." action={<a class="button" href="/runs?status=complete">Choose a run to capture from</a>} command="stretto playbooks add PATH" />}
       </Loaded>
+      <h2>What changed</h2>
+      <Loaded from={changes}>{({ audit }) => (audit.length ? <Audit changes={audit} isOfAll /> : <p class="quiet">Nobody has added, pinned or deleted one yet.</p>)}</Loaded>
     </>
   )
 }
 
+function Row({ of }: { of: Playbook }): JSX.Element {
+  return (
+    <tr>
+      <td class="nowrap"><a href={`/playbooks/${part(of.name)}`}>{plain(of.name)}</a>{of.pinned ? <div class="quiet small">pinned</div> : null}</td>
+      <td>{of.fault ? <span class="state bad" data-mark="✗">{plain(of.fault)}</span> : plain(of.description)}</td>
+      <td>{of.source}</td>
+      <td class="num">{of.score === undefined ? of.confidence.toFixed(2) : of.score.toFixed(1)}</td>
+      <td class="num">{of.uses || ''}</td>
+      <td class="nowrap"><When at={of.last_used_at} /></td>
+    </tr>
+  )
+}
+
+// What is typed is searched for once the typing stops.
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), 250)
+    return () => clearTimeout(timer)
+  }, [text])
+  return settled
+}
+
+function Audit({ changes, isOfAll }: { changes: Change[]; isOfAll?: boolean }): JSX.Element {
+  return (
+    <div class="scroll"><table>
+      <thead><tr><th>When</th><th>What</th>{isOfAll ? <th>Playbook</th> : null}<th>By</th><th>Why</th></tr></thead>
+      <tbody>{changes.map((each, number) => <tr key={number}><td class="nowrap"><When at={each.at} /></td><td>{each.action}</td>{isOfAll ? <td><a href={`/playbooks/${part(each.name)}`}>{plain(each.name)}</a></td> : null}<td>{each.by || 'curation'}</td><td>{plain(each.why)}</td></tr>)}</tbody>
+    </table></div>
+  )
+}
+
 function One({ name }: { name: string }): JSX.Element {
-  const found = useResource(() => get<{ playbook: Playbook & { body: string; files: string[] } }>(`/api/playbooks/${part(name)}`), name)
+  const found = useResource(() => get<Whole>(`/api/playbooks/${part(name)}`), name)
   const action = useAction()
   const [isDeleted, setDeleted] = useState(false)
   const path = `/api/playbooks/${part(name)}`
   const change = (work: () => Promise<unknown>, says: string): void => void action.run(async () => { await work(); announce(says); await found.reload() })
+  const undo = (): void => change(async () => { await post(`${path}/restore`); setDeleted(false) }, `${name} is restored.`)
   return (
     <>
-      <p class="quiet small"><a href="/playbooks">Playbooks</a></p>
-      <Title page={name}>{name}</Title>
-      {action.error ? <Failure error={action.error} /> : null}
-      {isDeleted ? <p class="card warning">Deleted. <button onClick={() => change(async () => { await post(`${path}/restore`); setDeleted(false) }, 'restored')}>Undo</button></p> : null}
+      <p class="crumbs"><a href="/playbooks">Playbooks</a> / {plain(name)}</p>
       <Loaded from={found}>
-        {({ playbook }) => (
+        {({ playbook, audit, used_by }) => (
           <>
-            <p>{playbook.description}</p>
-            <p class="bar">
-              {playbook.pinned ? <button disabled={action.isBusy} onClick={() => change(() => post(`${path}/unpin`), 'unpinned')}>Unpin</button> : <button disabled={action.isBusy} onClick={() => change(() => post(`${path}/pin`), 'pinned')}>Pin</button>}
-              {isDeleted ? null : <button class="bad" disabled={action.isBusy} onClick={() => void action.run(async () => { await remove(path); setDeleted(true); announce('deleted') })}>Delete</button>}
-            </p>
-            <Prose text={playbook.body} />
-            {playbook.files.length ? <p class="quiet">Files: {playbook.files.join(', ')}</p> : null}
+            <div class="bar between top">
+              <Title page={name}>{plain(name)}</Title>
+              <div class="bar">
+                {isDeleted ? null : playbook.pinned ? <button disabled={action.isBusy} onClick={() => change(() => post(`${path}/unpin`), `${name} is not pinned any more.`)}>Unpin</button> : <button disabled={action.isBusy} onClick={() => change(() => post(`${path}/pin`), `${name} is pinned.`)}>Pin</button>}
+                {isDeleted ? null : <button class="bad" disabled={action.isBusy} onClick={() => void action.run(async () => { await remove(path); setDeleted(true); announce(`${name} is deleted.`) })}>Delete</button>}
+              </div>
+            </div>
+            {action.error ? <Failure error={action.error} /> : null}
+            {isDeleted ? <p class="card warning">Deleted: no step is given it any more. Its folder stays. <button disabled={action.isBusy} onClick={undo}>Undo</button></p> : null}
+            <p>{plain(playbook.description)}</p>
+            {playbook.fault ? <p class="card error">{plain(playbook.fault)}</p> : null}
+            <Facts
+              of={[
+                ['Source', playbook.source], ['Layer', playbook.layer], ['Confidence', playbook.confidence.toFixed(2)], ['Pinned', playbook.pinned ? 'yes: curation leaves it alone' : ''],
+                ['Used', playbook.uses ? count(playbook.uses, 'time') : 'never'], ['Last used', playbook.last_used_at ? <When at={playbook.last_used_at} /> : ''],
+                ['Made from', playbook.origin.run ? <a href={`/runs/${part(playbook.origin.run)}?step=${part(playbook.origin.step ?? '')}`}>a step of a run</a> : ''],
+              ]}
+            />
+            <div class="card"><Prose text={playbook.body} /></div>
+            {playbook.files.length ? <p class="quiet">Files: {playbook.files.map(plain).join(', ')}</p> : null}
+            <h2>Used by</h2>
+            {used_by.length ? <ul>{used_by.map((each) => <li key={`${each.run_id} ${each.step}`}><a href={`/runs/${part(each.run_id)}?step=${part(each.step)}`}>{each.workflow} / {each.step}</a> <span class="quiet small"><When at={each.at} /></span></li>)}</ul> : <p class="quiet">None of the newest runs was given it.</p>}
+            <h2>What changed</h2>
+            {audit.length ? <Audit changes={audit} /> : <p class="quiet">Nothing is recorded.</p>}
           </>
         )}
       </Loaded>

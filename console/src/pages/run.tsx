@@ -68,13 +68,13 @@ function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void>
           ['Cost', dollars(view.usage.usd)],
           ['Model calls', view.usage.model_calls ? view.usage.model_calls.toLocaleString('en') : ''],
           ['Retries', view.retries ? String(view.retries) : ''],
-          ['Started by', [view.trigger || 'a terminal', view.owner].filter(Boolean).join(', ')],
+          ['Started by', `${view.trigger || 'a terminal'}${view.owner ? ` (${view.owner})` : ''}`],
           ['Made from', view.parent ? <a class="mono" href={`/runs/${part(view.parent)}`}>{view.parent}</a> : ''],
           ['Recipe', view.recipe.now === 'edited' ? <a class="state warn" data-mark="✎" href={`/workflows/${part(view.workflow)}?tab=versions`} title="This run goes by the recipe as it was when the run began">edited since</a> : ''],
         ]}
       />
       {view.warnings.length ? (
-        <details class="card warning">
+        <details class="card warning slim">
           <summary>{count(view.warnings.length, 'warning')}</summary>
           <ul>{view.warnings.map((warning) => <li key={warning}>{plain(warning)}</li>)}</ul>
         </details>

@@ -6,7 +6,7 @@ import { Empty, Loaded, State, Title, When } from '../parts'
 import { useResource } from '../resource'
 import { go, query, setQuery } from '../router'
 import type { RunRow } from '../types'
-import { duration, moment } from '../words'
+import { count, duration, moment } from '../words'
 
 const STATES = ['running', 'waiting', 'overdue', 'interrupted', 'complete', 'partial', 'failed', 'cancelled']
 
@@ -26,7 +26,7 @@ export function Runs(): JSX.Element {
       <Loaded from={runs}>
         {(page) =>
           page.runs.length ? <Table first={page} asked={asked} /> : asked.toString() ? (
-            <p>No run fits these filters. <button onClick={() => go('/runs')}>Show all runs</button></p>
+            <p>No run fits these filters. <button onClick={() => go('/runs', true)}>Show all runs</button></p>
           ) : (
             <Empty what="A run is one execution of a workflow. Its steps, prompts, answers and changes are kept here." action={<a class="button" href="/workflows">Choose a workflow to run</a>} command="stretto run research-and-brief -i topic=tea" />
           )}
@@ -62,13 +62,14 @@ function Table({ first, asked }: { first: Page; asked: URLSearchParams }): JSX.E
   const choose = (id: string, is: boolean): void => setChosen(is ? [...chosen, id].slice(-2) : chosen.filter((other) => other !== id))
   return (
     <>
-      <p class="bar">
+      <p class="bar between">
+        <span class="quiet small">{count(rows.length, 'run')}{next ? ', and older ones' : ''}. Choose two to compare them.</span>
         <button disabled={chosen.length !== 2} onClick={() => go(`/compare?left=${part(chosen[1]!)}&right=${part(chosen[0]!)}`)}>Compare the two chosen</button>
       </p>
       <div class="scroll">
         <table>
           <thead>
-            <tr><th><span class="visually-hidden">Choose</span></th><th>Workflow</th><th>State</th><th>Started</th><th class="num">Took</th><th class="num">Cost</th><th>Id</th></tr>
+            <tr><th><span class="visually-hidden">Choose</span></th><th>Workflow</th><th>State</th><th>Started</th><th>By</th><th class="num">Took</th><th class="num">Cost</th><th>Id</th></tr>
           </thead>
           <tbody>{rows.map((run) => <Row key={run.run_id} run={run} isChosen={chosen.includes(run.run_id)} choose={choose} />)}</tbody>
         </table>
@@ -84,11 +85,12 @@ function Row({ run, isChosen, choose }: { run: RunRow; isChosen: boolean; choose
     <tr>
       <td><input type="checkbox" aria-label={`Choose ${run.run_id}`} checked={isChosen} onChange={(event) => choose(run.run_id, event.currentTarget.checked)} /></td>
       <td><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a></td>
-      <td><State status={run.status} /></td>
-      <td><When at={run.started_at} />{run.trigger ? <span class="quiet small"> · {run.trigger}</span> : null}</td>
-      <td class="num">{start && end ? duration((end.getTime() - start.getTime()) / 1000) : ''}</td>
+      <td class="nowrap"><State status={run.status} /></td>
+      <td class="nowrap"><When at={run.started_at} /></td>
+      <td class="quiet small">{run.trigger || 'a terminal'}{run.owner ? ` (${run.owner})` : ''}</td>
+      <td class="num nowrap">{start && end ? duration((end.getTime() - start.getTime()) / 1000) : ''}</td>
       <td class="num">{run.cost}</td>
-      <td class="mono quiet">{run.run_id}</td>
+      <td class="mono quiet small nowrap">{run.run_id}</td>
     </tr>
   )
 }

@@ -1,15 +1,19 @@
 // Who is logged in, and what the server's machine has and lacks.
 import type { JSX } from 'preact'
 import { get, remove, session } from '../api'
-import { Loaded, State, Title, useAction } from '../parts'
+import { Facts, Loaded, State, Tallies, Title, useAction } from '../parts'
 import { useResource } from '../resource'
+import { useState } from 'preact/hooks'
 
 interface Check {
   name: string
   status: string
   says: string
   fix: string
+  essential: boolean
 }
+
+const FIRST = ['missing', 'optional', 'ok']
 
 export function Settings(): JSX.Element {
   const who = useResource(() => session(), 'session')
@@ -18,17 +22,31 @@ export function Settings(): JSX.Element {
   return (
     <>
       <Title page="Settings">Settings</Title>
-      <Loaded from={who}>{({ name, role }) => <p>Logged in as <strong>{name}</strong>, role <strong>{role}</strong>. <button disabled={action.isBusy} onClick={() => void action.run(async () => { await remove('/api/session'); location.reload() })}>Log out</button></p>}</Loaded>
-      <h2>This machine</h2>
-      <Loaded from={health}>
-        {({ checks }) => (
-          <div class="scroll"><table>
-            <thead><tr><th>What</th><th>State</th><th>Says</th></tr></thead>
-            <tbody>{checks.map((check) => <tr><td>{check.name}</td><td><State status={check.status} /></td><td class="small">{check.says} {check.fix ? <span class="quiet">{check.fix}</span> : null}</td></tr>)}</tbody>
-          </table></div>
+      <Loaded from={who}>
+        {({ name, role }) => (
+          <div class="bar between">
+            <Facts of={[['Logged in as', name], ['Role', role]]} />
+            <button disabled={action.isBusy} onClick={() => void action.run(async () => { await remove('/api/session'); location.reload() })}>Log out</button>
+          </div>
         )}
       </Loaded>
+      <div class="bar between"><h2>This machine</h2><button onClick={() => void health.reload()}>Check again</button></div>
+      <Loaded from={health}>{({ checks }) => <Checks checks={checks} />}</Loaded>
       <p class="quiet">Settings are in <code>stretto.yaml</code> of the project and in <code>~/.stretto/stretto.yaml</code>. In the terminal: <code>stretto doctor</code>.</p>
+    </>
+  )
+}
+
+function Checks({ checks }: { checks: Check[] }): JSX.Element {
+  const [status, setStatus] = useState('')
+  const shown = checks.filter((check) => !status || check.status === status).sort((a, b) => FIRST.indexOf(a.status) - FIRST.indexOf(b.status))
+  return (
+    <>
+      <Tallies of={checks.map((check) => check.status)} chosen={status} choose={setStatus} />
+      <div class="scroll"><table>
+        <thead><tr><th>What</th><th>State</th><th>Found</th></tr></thead>
+        <tbody>{shown.map((check) => <tr key={check.name}><td>{check.name}</td><td class="nowrap"><State status={check.status} /></td><td class="small">{check.says}{check.fix ? <div class="quiet">To mend it: {check.fix}</div> : null}</td></tr>)}</tbody>
+      </table></div>
     </>
   )
 }

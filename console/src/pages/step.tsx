@@ -5,7 +5,7 @@ import { get, part } from '../api'
 import { plain, Value } from '../markdown'
 import { Diff, Failure, Facts, Loaded, State, Tallies, Until, useAction } from '../parts'
 import { type Resource, useResource } from '../resource'
-import type { Attempt, RunAnswer, StepDetail, StepPart } from '../types'
+import type { Attempt, RunAnswer, StepDetail, StepPart, StepReport } from '../types'
 import { count, dollars, duration, moment, shortened, toneOf, tokens } from '../words'
 import { Decision } from './approvals'
 import { follow } from './run_actions'
@@ -32,7 +32,7 @@ export function StepCard({ view, step, isOnly }: { view: RunAnswer; step: string
         </div>
       </div>
       {action.error ? <Failure error={action.error} /> : null}
-      {status === 'awaiting approval' ? <Decision run={view.run_id} step={step} /> : null}
+      {status === 'awaiting approval' ? <Decision run={view.run_id} step={step} reload={detail.reload} /> : null}
       <Loaded from={detail}>{(found) => <Parts view={view} detail={found} />}</Loaded>
     </section>
   )
@@ -50,7 +50,7 @@ function Parts({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.E
       <About view={view} detail={detail} />
       {isOpen ? <Live detail={detail} /> : null}
       {hasParts ? <PartList view={view} detail={detail} /> : null}
-      {isOpen ? null : <><h3>Output</h3><Value value={report.output} /></>}
+      {isOpen || saysOnlyError(report) ? null : <><h3>Output</h3><Value value={report.output} /></>}
       <Validation detail={detail} />
       {detail.diff ? <details open><summary>{count(detail.artifacts.length, 'changed file')}</summary><Diff text={detail.diff.patch ?? JSON.stringify(detail.diff, null, 2)} /></details> : null}
       {detail.prompt && !hasParts ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(detail.prompt)}</pre></details> : null}
@@ -58,6 +58,11 @@ function Parts({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.E
       {hasParts ? null : <Transcript entries={detail.transcript} />}
     </>
   )
+}
+
+// What a failed step hands on is its error in other words, which stands above already.
+function saysOnlyError({ error, output }: StepReport): boolean {
+  return error !== null && (output === null || (typeof output === 'string' && output.includes(error)))
 }
 
 function About({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.Element {
@@ -73,7 +78,7 @@ function About({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.E
         ['Model', detail.model],
         ['Attempts', report.attempts ? String(report.attempts) : ''],
         ['Took', duration(report.duration_seconds)],
-        ['Tokens', report.usage.model_calls || report.usage.output_tokens ? tokens(report.usage).replace(/ tokens?$/, '') : ''],
+        ['Tokens', report.usage.output_tokens ? tokens(report.usage).replace(/ tokens?$/, '') : ''],
         ['Cost', dollars(report.usage.usd)],
         ['Tool calls', calls.made ? [String(calls.made), calls.refused ? `${calls.refused} refused` : '', calls.failed ? `${calls.failed} failed` : ''].filter(Boolean).join(', ') : ''],
         ['Playbooks', report.playbooks.length ? report.playbooks.map((name) => <a key={name} href={`/playbooks/${part(name)}`}>{name} </a>) : ''],
@@ -164,7 +169,7 @@ function Part({ view, step, of }: { view: RunAnswer; step: string; of: StepPart 
         {isOpen ? <PartDetail view={view} step={step} piece={of.part} /> : null}
       </details>
       {isOpen ? null : <p class="small says">{plain(shortened(of.error ?? of.says, 160))}</p>}
-      <p class="small quiet">{[of.agent, took(of), of.usage.model_calls || of.usage.output_tokens ? tokens(of.usage) : '', of.attempts > 1 ? `${of.attempts} attempts` : ''].filter(Boolean).join(' · ')}</p>
+      <p class="small quiet">{[of.agent, took(of), of.usage.output_tokens ? tokens(of.usage) : '', of.attempts > 1 ? `${of.attempts} attempts` : ''].filter(Boolean).join(' · ')}</p>
     </li>
   )
 }

@@ -5,7 +5,7 @@ import { part } from '../api'
 import { plain } from '../markdown'
 import { Failure, State, Tallies, Until, useAction } from '../parts'
 import type { RunAnswer, StepRow } from '../types'
-import { duration, shortened, toneOf, tokens } from '../words'
+import { count, duration, shortened, toneOf, tokens } from '../words'
 import { follow } from './run_actions'
 
 const FIRST = ['failed', 'awaiting approval', 'overdue', 'running', 'retrying', 'merging', 'interrupted']
@@ -53,8 +53,8 @@ export function StepList({ run, steps, chosen }: { run: string; steps: StepRow[]
       {sift.controls}
       <div class="scroll">
         <table class="steps">
-          <thead><tr><th>Step</th><th>State</th><th class="num">Took</th><th class="num">Tokens</th></tr></thead>
-          <tbody>{sift.shown.map((step) => <Row key={step.id} run={run} step={step} isChosen={step.id === chosen} />)}</tbody>
+          <thead><tr><th>Step</th><th>State</th><th class="agent">Agent</th><th class="num">Took</th><th class="num">Tokens</th></tr></thead>
+          {sift.shown.map((step) => <Row key={step.id} run={run} step={step} isChosen={step.id === chosen} />)}
         </table>
       </div>
       {sift.more}
@@ -62,18 +62,21 @@ export function StepList({ run, steps, chosen }: { run: string; steps: StepRow[]
   )
 }
 
+// A step has a group of rows: what it is, and below that, as wide as the table, why it is so.
 function Row({ run, step, isChosen }: { run: string; step: StepRow; isChosen: boolean }): JSX.Element {
   const spent = step.usage.input_tokens + step.usage.output_tokens
+  const notes = [step.attempts > 1 ? `${step.attempts} attempts` : '', step.warnings.length ? count(step.warnings.length, 'warning') : ''].filter(Boolean).join(', ')
   return (
-    <tr aria-current={isChosen ? 'true' : undefined}>
-      <td>
-        <a href={`/runs/${part(run)}?step=${part(step.id)}`}>{step.id}</a>
-        <div class="small quiet under">{step.why ? <>{plain(shortened(step.why, LONGEST))}<Until at={step.whyAt} /></> : step.agent || step.kind}</div>
-      </td>
-      <td class="nowrap"><State status={step.status} />{step.attempts > 1 ? <div class="small quiet">{step.attempts} attempts</div> : null}</td>
-      <td class="num nowrap">{duration(step.duration_seconds)}</td>
-      <td class="num">{spent ? spent.toLocaleString('en') : ''}</td>
-    </tr>
+    <tbody aria-current={isChosen ? 'true' : undefined}>
+      <tr>
+        <td><a href={`/runs/${part(run)}?step=${part(step.id)}`}>{step.id}</a></td>
+        <td class="nowrap"><State status={step.status} /></td>
+        <td class="agent quiet">{step.agent || step.kind}</td>
+        <td class="num nowrap">{duration(step.duration_seconds)}</td>
+        <td class="num">{spent ? spent.toLocaleString('en') : ''}</td>
+      </tr>
+      {step.why || notes ? <tr class="why"><td colSpan={5} class="small quiet">{[plain(shortened(step.why, LONGEST)), notes].filter(Boolean).join(' · ')}<Until at={step.whyAt} /></td></tr> : null}
+    </tbody>
   )
 }
 
@@ -110,7 +113,7 @@ function Task({ view, step, title, isChosen }: { view: RunAnswer; step: StepRow;
       </div>
       {says ? <p class="small says">{plain(shortened(says.trim(), LONGEST))}<Until at={step.whyAt} /></p> : null}
       <div class="bar between small quiet">
-        <span>{[step.agent, duration(step.duration_seconds), step.usage.model_calls ? tokens(step.usage) : '', step.attempts > 1 ? `${step.attempts} attempts` : ''].filter(Boolean).join(' · ')}</span>
+        <span>{[step.agent, duration(step.duration_seconds), step.usage.output_tokens ? tokens(step.usage) : '', step.attempts > 1 ? `${step.attempts} attempts` : '', step.warnings.length ? count(step.warnings.length, 'warning') : ''].filter(Boolean).join(' · ')}</span>
         {isOver && step.status !== 'succeeded' ? <button class="tight" disabled={action.isBusy} aria-label={`Retry ${title}`} onClick={() => void action.run(() => follow(`/api/runs/${part(view.run_id)}`, 'retry', { from_step: step.id }))}>Retry</button> : null}
       </div>
       {action.error ? <Failure error={action.error} /> : null}

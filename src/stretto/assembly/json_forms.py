@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stretto.agents.agent_files import ListedAgent
     from stretto.assembly.changes import AppliedChange, StepChange
     from stretto.assembly.doctor import Finding
-    from stretto.assembly.local_models import ShelvedWeights
+    from stretto.assembly.local_models import ShelvedWeights, Trial
     from stretto.assembly.project import Project
     from stretto.playbooks.playbook import Playbook
     from stretto.recipe.model import Agent
@@ -124,6 +124,18 @@ def weights_as_json(model: "ShelvedWeights") -> dict[str, object]:
         "sha256": weights.sha256,
         "file": model.file,
         "about": weights.about,
+    }
+
+
+def trial_as_json(trial: "Trial") -> dict[str, object]:
+    return {
+        "what": trial.what,
+        "ok": trial.is_ok,
+        "says": trial.says,
+        "output_tokens": trial.tokens,
+        "first_seconds": round(trial.first_seconds, 3),
+        "seconds": round(trial.seconds, 3),
+        "tokens_per_second": round(trial.tokens_per_second, 1),
     }
 
 

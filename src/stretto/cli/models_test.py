@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from stretto.assembly.json_forms import trial_as_json
 from stretto.assembly.local_models import LocalModels, Trial, try_model
 from stretto.assembly.project import Project
 from stretto.assembly.subagents import Ask
@@ -21,7 +22,7 @@ def command(name: str | None, as_json: bool) -> int:
     named, trials = asyncio.run(_try(Project(), name))
     is_ok = all(each.is_ok for each in trials)
     if as_json:
-        print_json({"ok": is_ok, "model": named, "tried": [_row(each) for each in trials]})
+        print_json({"ok": is_ok, "model": named, "tried": [trial_as_json(each) for each in trials]})
         return 0 if is_ok else 1
     say(f"{named}\n")
     say("\n".join(columns([_cells(each) for each in trials])))
@@ -36,18 +37,6 @@ async def _try(project: Project, name: str | None) -> tuple[str, list[Trial]]:
 def _ask_to_fetch() -> Ask | None:
     is_watched = sys.stdin.isatty() and sys.stderr.isatty()
     return (lambda question: confirm(question, default=True, err=True)) if is_watched else None
-
-
-def _row(trial: Trial) -> dict[str, object]:
-    return {
-        "what": trial.what,
-        "ok": trial.is_ok,
-        "says": trial.says,
-        "output_tokens": trial.tokens,
-        "first_seconds": round(trial.first_seconds, 3),
-        "seconds": round(trial.seconds, 3),
-        "tokens_per_second": round(trial.tokens_per_second, 1),
-    }
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:

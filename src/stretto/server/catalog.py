@@ -1,7 +1,8 @@
 """What there is to work with: `/api/agents`, `/api/models`, `/api/playbooks`, `/api/doctor`."""
 
 import asyncio
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 from fastapi import Query
 
@@ -10,16 +11,21 @@ from stretto.assembly.json_forms import (
     agent_as_json,
     finding_as_json,
     playbook_as_json,
+    trial_as_json,
     weights_as_json,
 )
-from stretto.assembly.local_models import LocalModels
-from stretto.problems.errors import NotFound
-from stretto.server.answers import JsonAnswer
-from stretto.server.bodies import ApiAnswer, ListAnswer, new_router
-from stretto.server.service import ADMIN, AUTHOR, VIEWER, TheService
+from stretto.assembly.local_models import LocalModels, try_model
+from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
+from stretto.server.answers import JsonAnswer, status_of
+from stretto.server.bodies import ApiAnswer, ListAnswer, ShortText, StrictBody, new_router
+from stretto.server.service import ADMIN, AUTHOR, VIEWER, Service, TheService
 from stretto.text.short import did_you_mean
 
 router = new_router("catalog")
+EMBEDDED = "embedded"
+_MOST_CHANGES = 500  # that are looked through for those of one playbook
+_MOST_RUNS = 50  # likewise, for its uses
+_MOST_USES = 20
 
 
 @router.get("/api/agents", dependencies=[VIEWER], response_model=ListAnswer)
@@ -54,6 +60,25 @@ async def list_models(service: TheService) -> JsonAnswer:
     )
 
 
+class ModelTest(StrictBody):
+    """`model`: as `--model` takes it; left out, the one in use."""
+
+    model: ShortText | None = None
+
+
+@router.post("/api/models/test", dependencies=[AUTHOR], response_model=ListAnswer)
+async def test_model(body: ModelTest, service: TheService) -> JsonAnswer:
+    """Ask a model two small questions, one in words and one that wants JSON: `tried`."""
+    project = service.stretto.project
+    name = body.model or await LocalModels(project).model_in_use() or EMBEDDED
+    try:
+        tried = await try_model(project, name, None)
+    except StrettoError as error:  # whatever is wrong with it, whoever named it can name another
+        raise error if status_of(error) < 500 else InvalidUsage(error.with_hint) from error
+    rows = [trial_as_json(each) for each in tried]
+    return JsonAnswer({"ok": all(each.is_ok for each in tried), "model": name, "tried": rows})
+
+
 @router.get("/api/playbooks", dependencies=[VIEWER], response_model=ListAnswer)
 async def list_playbooks(
     service: TheService,
@@ -74,10 +99,45 @@ async def list_playbooks(
 
 @router.get("/api/playbooks/{name}", dependencies=[VIEWER], response_model=ApiAnswer)
 async def show_playbook(name: str, service: TheService) -> JsonAnswer:
-    """One playbook in full: `playbook`."""
+    """One playbook in full: `playbook`; who changed it: `audit`; the last steps it was given to:
+    `used_by`."""
     found = await service.stretto.playbooks.show(name)
     more = {"body": found.body, "files": list(found.files), "origin": dict(found.origin)}
-    return JsonAnswer({"ok": True, "playbook": {**playbook_as_json(found), **more}})
+    audit = await service.stretto.playbooks.audit(_MOST_CHANGES)
+    return JsonAnswer(
+        {
+            "ok": True,
+            "playbook": {**playbook_as_json(found), **more},
+            "audit": [asdict(each) for each in audit if each.name == name],
+            "used_by": await _uses(service, name) if found.uses else [],
+        }
+    )
+
+
+async def _uses(service: Service, name: str) -> list[dict[str, Any]]:
+    """Where it was given to an agent, as far as the newest runs tell, newest first."""
+    runs = await service.stretto.engine.runs_of()
+    found: list[dict[str, Any]] = []
+    for row in await runs.recent(_MOST_RUNS):
+        try:
+            history = await runs.history(row.run_id)
+        except StrettoError:  # one journal that cannot be read must not hide the others
+            continue
+        found += [
+            {"run_id": row.run_id, "workflow": row.workflow, "step": step.id, "at": row.started_at}
+            for step in history.state.order
+            if any(name in each.playbooks for each in step.attempts)
+        ]
+    return found[:_MOST_USES]
+
+
+@router.get("/api/playbook-changes", dependencies=[VIEWER], response_model=ListAnswer)
+async def list_changes(
+    service: TheService, limit: Annotated[int, Query(ge=1, le=500)] = 50
+) -> JsonAnswer:
+    """Who changed which playbook, newest first: `audit`."""
+    audit = await service.stretto.playbooks.audit(limit)
+    return JsonAnswer({"ok": True, "audit": [asdict(each) for each in audit]})
 
 
 @router.post("/api/playbooks/{name}/pin", dependencies=[AUTHOR], response_model=ApiAnswer)
