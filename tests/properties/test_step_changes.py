@@ -18,7 +18,7 @@ from stretto.plan.step_changes import (
     DuplicateStep,
     RemoveStep,
     RenameStep,
-    StepChange,
+    StepEdit,
     change_steps,
 )
 from stretto.problems.errors import InvalidUsage, StepInUse
@@ -135,7 +135,7 @@ def edges_of(recipe: Recipe) -> Edges:
     return connect(make_draft(recipe, CATALOG, DEFAULT_LIMITS))
 
 
-def changed(text: str, name: str, change: StepChange) -> str:
+def changed(text: str, name: str, change: StepEdit) -> str:
     return change_steps(recipe_of(text, name), change, CATALOG)
 
 

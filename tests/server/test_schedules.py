@@ -151,3 +151,15 @@ def test_a_role_may_do_what_it_may(server: Served) -> None:
     assert (
         json.loads(server.stranger().get("/api/hooks").text)["error"]["kind"] == "unauthenticated"
     )
+
+
+def test_an_expression_is_said_in_words_with_its_next_fires(server: Served) -> None:
+    client = server.client()
+    body = {"cron": "0 9 * * 1-5", "zone": "Europe/Berlin"}
+    found = client.post("/api/schedules/preview", json=body).json()
+    assert found["says"] == "at 09:00 from Monday to Friday"
+    assert len(found["next"]) == 3
+    assert found["next"] == sorted(found["next"])
+    for wrong in ({"cron": "61 * * * *"}, {"cron": "0 9 * * *", "zone": "Mars/Base"}):
+        answer = client.post("/api/schedules/preview", json=wrong)
+        assert (answer.status_code, answer.json()["error"]["kind"]) == (422, "usage")

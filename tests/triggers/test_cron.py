@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from stretto.problems.errors import InvalidUsage
-from stretto.triggers.cron import MOST_MADE_UP, MOST_RECORDED, CronSchedule, due, next_fires
+from stretto.triggers.cron import (
+    MOST_MADE_UP,
+    MOST_RECORDED,
+    CronSchedule,
+    due,
+    in_words,
+    next_fires,
+)
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "UTC")
 # A day on which each zone sets its clock, forward and back; Kolkata and UTC never do.
@@ -191,3 +198,23 @@ def test_what_is_no_cron_expression_is_refused(cron: str) -> None:
 def test_what_is_no_time_zone_is_refused(zone: str) -> None:
     with pytest.raises(InvalidUsage):
         CronSchedule("@daily", zone).check()
+
+
+@pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("30 2 * * *", "every day at 02:30"),
+        ("@weekly", "at 00:00 on Sunday"),
+        ("*/15 * * * *", "every 15 minutes"),
+        ("*/10 9-17 * * 1-5", "every 10 minutes from 09:00 to 17:59 from Monday to Friday"),
+        ("0 9,17 * * mon", "at 09:00 and 17:00 on Monday"),
+        ("5 */6 * * *", "at 05 minutes past every 6 hours"),
+        ("0 0 1,15 1 *", "at 00:00 on day 1 and 15 of the month in January"),
+        ("0 0 13 * 5", "at 00:00 on day 13 of the month or on Friday"),
+        ("0 0 L * *", "at 00:00 on the last day of the month"),
+        ("1-59/2 * * * *", "at the times of 1-59/2 * * * *"),
+        ("0 0 * * 5#2", "at the times of 0 0 * * 5#2"),
+    ],
+)
+def test_a_schedule_is_said_in_words(cron: str, words: str) -> None:
+    assert in_words(CronSchedule(cron).check().cron) == words

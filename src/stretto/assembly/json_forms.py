@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from stretto.agents.agent_files import ListedAgent
     from stretto.assembly.changes import AppliedChange, StepChange
     from stretto.assembly.doctor import Finding
+    from stretto.assembly.drafts import DraftedRecipe
     from stretto.assembly.local_models import ShelvedWeights, Trial
     from stretto.assembly.project import Project
     from stretto.playbooks.playbook import Playbook
@@ -172,4 +173,16 @@ def applied_as_json(applied: "AppliedChange") -> dict[str, object]:
         "files": list(applied.files),
         "left": [{"path": each.path, "why": each.why} for each in applied.left],
         "refused": list(applied.refused),
+    }
+
+
+def draft_as_json(draft: "DraftedRecipe") -> dict[str, object]:
+    return {
+        "id": draft.id,
+        "words": draft.words,
+        "recipe": draft.recipe,
+        "diagram": draft.diagram,
+        "rounds": draft.rounds,
+        "to_read": list(draft.to_read),
+        "problems": [problem_as_json(each) for each in draft.problems],
     }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stretto.registry.workflows import Entry
 
 _VERSIONS = "recipes.db"
+_TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,23 @@ class Wish:
     at: float
     replaces: str | None = None  # the digest of what is to be there now
     by: str = ""  # empty: the user
+
+
+def recipe_templates() -> dict[str, Path]:
+    """The built-in recipes to start from, by name."""
+    return {path.stem: path for path in sorted(_TEMPLATES.glob("*.yaml"))}
+
+
+def text_of_template(template: Path, name: str) -> str:
+    """A template under another name."""
+    import re
+
+    text = template.read_text(encoding="utf-8")
+    # Only the recipe's own name changes; the first `name:` of every template is that one. So do the
+    # lines of its comment that show how it is run.
+    text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)
+    shown = rf"^(#   stretto run ){template.stem}\b"
+    return re.sub(shown, rf"\g<1>{name}", text, flags=re.MULTILINE)
 
 
 def list_workflows(project: "Project") -> tuple[ListedWorkflow, ...]:
@@ -96,7 +114,7 @@ def save_workflow(project: "Project", source: "RecipeSource", wish: Wish) -> "Sa
             kept = project.recipe_from_text(recipe.source.text, project.display_path(file))
             plan = project.plan(kept)
         draft = RecipeDraft(
-            recipe.name, plan, recipe.source.text.encode(), file, wish.origin,
+            recipe.name, plan, recipe.source.content, file, wish.origin,
             wish.by or user_name(), wish.at, wish.why, wish.may_replace, wish.replaces,
         )  # fmt: skip
         return save(draft, known_recipes(project, entries), versions)
@@ -197,11 +215,14 @@ def _named(project: "Project", source: "RecipeSource", name: str | None) -> "Rec
         hint = "use letters, digits, '-' and '_', at most 100"
         raise InvalidUsage(f"'{wanted[:100]}' is not a name for a recipe", hint=hint)
     text = with_name(recipe, wanted)
-    if text.lstrip().startswith("{"):
+    there = project.saved(wanted)
+    suffix = there.file.suffix if there else ".yaml"
+    is_braced = there is not None and there.recipe.source.text.lstrip().startswith("{")
+    if text.lstrip().startswith("{") and not is_braced and suffix != ".json":
         root = project.recipe_from_text(text).root
         text = yaml_form(plain(root)) if root is not None else text
     # Always read anew: its problems then point to the text that would be saved.
-    return project.recipe_from_text(text, f"{wanted}.yaml")
+    return project.recipe_from_text(recipe.source.mark + text, f"{wanted}{suffix}")
 
 
 def _target(project: "Project", name: str, entries: "list[Entry]", versions: "Versions") -> Path:

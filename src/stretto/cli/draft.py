@@ -20,6 +20,7 @@ from stretto.assembly.drafts import (
     drafted,
     examined,
 )
+from stretto.assembly.json_forms import draft_as_json
 from stretto.assembly.request import RunRequest
 from stretto.cli.foreground import (
     INTERRUPTED,
@@ -47,7 +48,7 @@ from stretto.cli.terminal import (
 )
 from stretto.lead.drafts import DRAFT, MAX_REPAIRS, MOST_REPAIRS
 from stretto.problems.errors import InvalidRecipe, InvalidUsage, StrettoError
-from stretto.problems.render import as_json as problem_as_json, count
+from stretto.problems.render import count
 from stretto.report.json_form import report_as_json
 from stretto.report.report import report_of
 from stretto.text.short import counted, shorten
@@ -191,7 +192,7 @@ async def _run_unasked(
             print_result(report, replace(result, as_json=False, is_quiet=True))
         print_json({
             "ok": report.is_ok,
-            "draft": _draft_as_json(draft),
+            "draft": draft_as_json(draft),
             "saved": saved and {"name": saved.name, "file": str(saved.file), "same_as": saved.same_as},
             "report": report_as_json(report),
         })  # fmt: skip
@@ -215,7 +216,7 @@ def _print_waiting(draft: DraftedRecipe, result: ResultOptions) -> None:
         ways = [each for each, _ in commands]
         details = {"hint": ways[0]}
         error = {"kind": "waiting", "message": "nobody has approved this draft", "details": details}
-        print_json({"ok": False, "error": error, "draft": _draft_as_json(draft), "next": ways})
+        print_json({"ok": False, "error": error, "draft": draft_as_json(draft), "next": ways})
         return
     if result.file is not None:
         write_target(result.file, hide_secrets(draft.recipe))
@@ -229,18 +230,6 @@ def _print_waiting(draft: DraftedRecipe, result: ResultOptions) -> None:
     say("nobody has approved it yet, so nothing of it has run", err=True)
     for line in columns(list(commands), margin=2):
         say(f"  {line}", err=True)
-
-
-def _draft_as_json(draft: DraftedRecipe) -> dict[str, object]:
-    return {
-        "id": draft.id,
-        "words": draft.words,
-        "recipe": draft.recipe,
-        "diagram": draft.diagram,
-        "rounds": draft.rounds,
-        "to_read": list(draft.to_read),
-        "problems": [problem_as_json(each) for each in draft.problems],
-    }
 
 
 def _show(draft: DraftedRecipe) -> None:

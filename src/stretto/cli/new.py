@@ -1,12 +1,12 @@
 """`stretto new NAME --template T`: a complete recipe to start from."""
 
 import os
-import re
 import shlex
 from pathlib import Path
 
 import click
 
+from stretto.assembly.recipe_files import recipe_templates, text_of_template
 from stretto.cli.files import write_recipe
 from stretto.cli.options import json_option
 from stretto.cli.project import open_project
@@ -18,7 +18,6 @@ from stretto.text.short import did_you_mean
 from stretto.vocabulary.ids import is_id
 
 _SAMPLES = {"number": "3", "boolean": "true", "json": "{}", "object": "{}", "array": "[]"}
-TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"
 
 
 @click.command("new")
@@ -33,7 +32,7 @@ def command(
     name: str | None, template: str | None, folder: Path | None, force: bool, as_json: bool
 ) -> None:
     """Write a new recipe from one of the built-in templates."""
-    templates = {path.stem: path for path in sorted(TEMPLATES.glob("*.yaml"))}
+    templates = recipe_templates()
     if template is None:
         _list(templates, as_json, name)
         return
@@ -45,11 +44,7 @@ def command(
         raise InvalidUsage(f"'{name}' is not a name for a recipe",
                            hint="use letters, digits, '-' and '_'")  # fmt: skip
     project = open_project()
-    text = templates[template].read_text(encoding="utf-8")
-    # Only the recipe's own name changes; the first `name:` of every template is that one. So do the
-    # lines of its comment that show how it is run.
-    text = re.sub(r"^(\s*name:).*$", rf"\1 {name}", text, count=1, flags=re.MULTILINE)
-    text = re.sub(rf"^(#   stretto run ){template}\b", rf"\g<1>{name}", text, flags=re.MULTILINE)
+    text = text_of_template(templates[template], name)
     file = write_recipe(folder or project.settings.workflows_dir, name, text, force)
     if as_json:
         print_json(

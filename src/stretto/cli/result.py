@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -230,7 +230,7 @@ def _markdown(text: str) -> "Markdown":
     from rich.markdown import Markdown
 
     class Rendered(Markdown):
-        elements = {**Markdown.elements, "table_open": _table_element()}
+        elements: ClassVar = {**Markdown.elements, "table_open": _table_element()}
 
     rendered = Rendered(visible(text), hyperlinks=False)
     # Rich would drop what looks like HTML, as `list<int>` does, and join the lines of a poem.

@@ -3,7 +3,6 @@
 Nothing here raises for bad input: a document that could not be read has problems and no root.
 """
 
-import codecs
 import re
 from pathlib import Path as FilePath
 
@@ -14,6 +13,7 @@ from stretto.documents.regular_file import NotRegular, TooLarge, read_regular
 from stretto.problems import Problem
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
+_MARK = "\ufeff"
 _NAME_A_FILE = "name a recipe: a YAML or JSON file"
 
 
@@ -37,7 +37,7 @@ def read_text(text: str, file: str = "", limits: Limits = DEFAULT_LIMITS) -> Doc
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if size > limits.text_bytes:
         return _too_large(file, size, limits)
-    source = _clean(Source(text.removeprefix("\ufeff"), file))
+    source = _clean(_source(text, file))
     return source if isinstance(source, Document) else compose(source, limits)
 
 
@@ -69,16 +69,20 @@ def compose(source: Source, limits: Limits = DEFAULT_LIMITS) -> Document:
 def _decode(raw: bytes, file: str, limits: Limits) -> Source | Document:
     if len(raw) > limits.text_bytes:
         return _too_large(file, len(raw), limits)
-    raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
-        return _clean(Source(raw.decode("utf-8"), file))
+        return _clean(_source(raw.decode("utf-8"), file))
     except UnicodeDecodeError as error:
-        good = raw[: error.start].decode("utf-8", "replace")
+        good = raw[: error.start].decode("utf-8", "replace").removeprefix(_MARK)
         source = Source(good + "\N{REPLACEMENT CHARACTER}", file)
         message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
         place = source.place_of_index(len(good))
         problem = source.problem("RCP003", place, message, "save the file as UTF-8")
         return Document(source, None, (problem,))
+
+
+def _source(text: str, file: str) -> Source:
+    mark = _MARK if text.startswith(_MARK) else ""
+    return Source(text.removeprefix(mark), file, mark)
 
 
 def _clean(source: Source) -> Source | Document:

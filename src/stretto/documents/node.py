@@ -97,6 +97,12 @@ _FIRST_LINE = re.compile(r"[^\r\n]*")
 class Source(Struct, frozen=True, dict=True):
     text: str
     file: str = ""
+    mark: str = ""  # the byte order mark that stood before the text, to be kept where it is saved
+
+    @property
+    def content(self) -> bytes:
+        """The file, byte for byte."""
+        return (self.mark + self.text).encode()
 
     @cached_property
     def lines(self) -> list[str]:
@@ -118,6 +124,11 @@ class Source(Struct, frozen=True, dict=True):
     def place_of_index(self, index: int, width: int = 1) -> Place:
         line = bisect_right(self._line_starts, index)
         return Place(line, index - self._line_starts[line - 1] + 1, width)
+
+    def index_of(self, line: int, column: int) -> int:
+        """The nearest one that there is."""
+        start = self._line_starts[min(line, len(self._line_starts)) - 1]
+        return min(start + column - 1, len(self.text))
 
     def place_of(self, node: Node) -> Place:
         written = self.text[node.start : node.end].split("\n", 1)[0].rstrip()

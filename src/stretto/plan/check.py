@@ -3,9 +3,11 @@
 Kept apart from `build`: checking imports neither the classes of a plan nor msgspec.
 """
 
+from dataclasses import dataclass
+
 from stretto.plan.catalog import EMPTY_CATALOG, Catalog
-from stretto.plan.draft import make_draft
-from stretto.plan.edges import connect
+from stretto.plan.draft import Draft, make_draft
+from stretto.plan.edges import Edges, connect
 from stretto.plan.inner_recipes import (
     Checked as Checked,
     InnerRecipes,
@@ -36,7 +38,9 @@ from stretto.plan.rules.templates import (
     check_statuses,
     warn_unused,
 )
+from stretto.problems import Problem
 from stretto.recipe.model import Recipe
+from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.limits import DEFAULT_LIMITS, Limits
 
 _RULES = (
@@ -59,23 +63,50 @@ _RULES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ExaminedRecipe:
+    """A recipe as far as it is understood, for whoever is still writing it."""
+
+    draft: Draft
+    edges: Edges
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
 def check(
     recipe: Recipe, catalog: Catalog = EMPTY_CATALOG, limits: Limits = DEFAULT_LIMITS
 ) -> Checked | Problems:
     """A recipe, with those that it uses as steps."""
-
-    def check_one(each: Recipe, inner: InnerRecipes) -> Checked | Problems:
-        inner.enter(each)
-        checked = _check(each, catalog, limits, inner)
-        inner.leave()
-        return checked
-
-    return check_one(recipe, InnerRecipes(check_one, catalog))
+    recipes = _inner_recipes(catalog, limits)
+    return recipes.check(recipe, recipes)
 
 
-def _check(
+def examine(
+    recipe: Recipe, catalog: Catalog = EMPTY_CATALOG, limits: Limits = DEFAULT_LIMITS
+) -> ExaminedRecipe:
+    """The same with its draft and its edges, whatever is wrong with it."""
+    recipes = _inner_recipes(catalog, limits)
+    recipes.enter(recipe)
+    return _examine(recipe, catalog, limits, recipes)[0]
+
+
+def _inner_recipes(catalog: Catalog, limits: Limits) -> InnerRecipes:
+    def check_one(each: Recipe, recipes: InnerRecipes) -> Checked | Problems:
+        recipes.enter(each)
+        found, inner = _examine(each, catalog, limits, recipes)
+        recipes.leave()
+        return (
+            Problems(found.problems)
+            if found.problems
+            else checked_of(found.draft, found.edges, inner)
+        )
+
+    return InnerRecipes(check_one, catalog)
+
+
+def _examine(
     recipe: Recipe, catalog: Catalog, limits: Limits, recipes: InnerRecipes
-) -> Checked | Problems:
+) -> tuple[ExaminedRecipe, dict[StepId, Checked]]:
     draft = make_draft(recipe, catalog, limits)
     inner = recipes.of(draft)  # first: references to their outputs are checked below
     for rule in _RULES:
@@ -84,9 +115,9 @@ def _check(
     check_cycles(draft, edges)
     check_merge_order(draft, edges)
     problems = dict.fromkeys((*recipe.problems, *draft.problems))
-    if problems:
-        return Problems(tuple(sorted(problems, key=lambda problem: problem.sort_key)))
-    warn_empty(draft)
-    warn_unused(draft)
-    warn_untold(draft, edges)
-    return checked_of(draft, edges, inner)
+    if not problems:
+        warn_empty(draft)
+        warn_unused(draft)
+        warn_untold(draft, edges)
+    ordered = tuple(sorted(problems, key=lambda problem: problem.sort_key))
+    return ExaminedRecipe(draft, edges, ordered, tuple(draft.warnings)), inner

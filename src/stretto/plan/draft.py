@@ -126,10 +126,10 @@ class Draft(Struct):
         return any(_AN_INPUT.fullmatch(problem.path) for problem in self.recipe.problems)
 
     def problem_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
-        self._add(self._problem(code, self._place(at), at, message, hint), at)
+        self._add(self._problem(code, self.place_of(at), at, message, hint), at)
 
     def warning_at(self, code: str, at: Path, message: str, hint: str | None = "") -> None:
-        self.warnings.append(self._problem(code, self._place(at), at, message, hint))
+        self.warnings.append(self._problem(code, self.place_of(at), at, message, hint))
 
     def problem_at_word(
         self, code: str, at: Path, position: int, word: str, message: str, hint: str
@@ -150,7 +150,7 @@ class Draft(Struct):
         self.warnings.append(self._inside(at, text, fault))
 
     def _inside(self, at: Path, text: str, fault: Fault) -> Problem:
-        place = self._place(at)
+        place = self.place_of(at)
         if self.recipe.root is not None:
             node = find(self.recipe.root, at)
             piece = text[fault.offset : fault.offset + fault.width]
@@ -197,7 +197,7 @@ class Draft(Struct):
     def is_written(self, at: Path) -> bool:
         return self.recipe.root is not None and find_key(self.recipe.root, at) is not None
 
-    def _place(self, at: Path) -> Place | None:
+    def place_of(self, at: Path) -> Place | None:
         if self.recipe.root is None:
             return None
         return self.recipe.source.place_of(find(self.recipe.root, at))

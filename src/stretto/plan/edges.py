@@ -64,7 +64,7 @@ def _wait_for_chosen(draft: Draft, edges: Edges, stored: dict[str, StepId]) -> N
     """The output of a condition is that of the step it chose, so whoever waits for a condition
     waits for the steps that it may choose. A step that goes before one of them does not, unless it
     uses the output, which is then a cycle."""
-    chosen_by = {each.id: _outcomes(draft, each) for each in draft.steps if each.targets}
+    chosen_by = {each.id: outcomes_of(draft, each) for each in draft.steps if each.targets}
     for step in draft.steps:
         into = edges[step.id]
         conditions = [before for before in into if chosen_by.get(before)]
@@ -77,7 +77,7 @@ def _wait_for_chosen(draft: Draft, edges: Edges, stored: dict[str, StepId]) -> N
                 _add(into, sooner, into[condition])
 
 
-def _outcomes(draft: Draft, condition: DraftStep) -> tuple[StepId, ...]:
+def outcomes_of(draft: Draft, condition: DraftStep) -> tuple[StepId, ...]:
     """The steps whose output may be that of the condition; one of them may be a condition too."""
     found: dict[StepId, None] = {}
     waiting = [condition]
@@ -214,6 +214,6 @@ def _reference_to(draft: Draft, drafted: DraftStep, before: StepId) -> Cause | N
             if named == before:
                 return Cause("reference", site.at, site, reference)
             condition = draft.by_id.get(named) if named else None
-            if condition and _is_output(reference) and before in _outcomes(draft, condition):
+            if condition and _is_output(reference) and before in outcomes_of(draft, condition):
                 indirect = Cause("reference", site.at, site, reference, condition.id)
     return indirect

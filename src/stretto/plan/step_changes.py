@@ -1,4 +1,4 @@
-"""Change the steps of a recipe in its text. In: a Recipe and a StepChange. Out: the new text, or a refusal.
+"""Change the steps of a recipe in its text. In: a Recipe and a StepEdit. Out: the new text, or a refusal.
 
 Comments, quotes, order and keys that nobody asked about stay byte for byte. What comes out was read again
 and means what was asked for and nothing else; where the text is written in a way that does not allow that,
@@ -73,7 +73,7 @@ class RenameStep:
     id: str
 
 
-StepChange: TypeAlias = (
+StepEdit: TypeAlias = (
     ConnectSteps | DisconnectSteps | AddStep | DuplicateStep | RemoveStep | RenameStep
 )
 
@@ -97,7 +97,7 @@ class _Edit:
 
 def change_steps(
     recipe: Recipe,
-    change: StepChange,
+    change: StepEdit,
     catalog: Catalog = EMPTY_CATALOG,
     limits: Limits = DEFAULT_LIMITS,
 ) -> str:
@@ -184,7 +184,7 @@ def _looks_like_json(text: str) -> bool:
     return True
 
 
-def _edit(steps: _Steps, change: StepChange) -> _Edit:
+def _edit(steps: _Steps, change: StepEdit) -> _Edit:
     match change:
         case ConnectSteps():
             return _connect(steps, change)
@@ -505,7 +505,7 @@ def _at(content: Any, path: Path) -> Any:
 # --- what it means -------------------------------------------------------------------------
 
 
-def _check(before: _Steps, after: _Steps, change: StepChange) -> None:
+def _check(before: _Steps, after: _Steps, change: StepEdit) -> None:
     _check_cycles(before, after, change)
     old, new = before.edges, after.edges
     match change:
@@ -530,7 +530,7 @@ def _check(before: _Steps, after: _Steps, change: StepChange) -> None:
             pass
 
 
-def _check_cycles(before: _Steps, after: _Steps, change: StepChange) -> None:
+def _check_cycles(before: _Steps, after: _Steps, change: StepEdit) -> None:
     known = {problem.message for problem in _cycles(before)}
     for problem in _cycles(after):
         if problem.message not in known and not isinstance(change, RenameStep):

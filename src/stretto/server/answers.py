@@ -37,6 +37,7 @@ STATUSES = {
     "fenced": 409,
     "plan_not_accepted": 409,
     "already_decided": 409,
+    "in_use": 409,
     "changed": 412,
     "too_large": 413,
     "not_ready": 424,

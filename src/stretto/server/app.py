@@ -25,6 +25,7 @@ from stretto.server import (
     lead,
     metrics,
     news,
+    recipes,
     runs,
     schedules,
     session,
@@ -43,6 +44,7 @@ from stretto.vocabulary.version import VERSION
 ROUTERS: tuple[APIRouter, ...] = (
     session.router,
     workflows.router,
+    recipes.router,
     runs.router,
     approvals.router,  # before steps, whose path takes whatever follows
     steps.router,

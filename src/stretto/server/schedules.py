@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Query, Request
@@ -21,6 +22,7 @@ from stretto.server.bodies import (
 )
 from stretto.server.service import AUTHOR, IF_WORKFLOWS, OPERATOR, VIEWER, Service, TheService
 from stretto.triggers.arrivals import MOST_BODY_BYTES
+from stretto.triggers.cron import CronSchedule, in_words, next_fires
 from stretto.triggers.trigger import Trigger, fire_as_json, trigger_as_json
 
 router = new_router("schedules")
@@ -62,6 +64,11 @@ class FolderBody(StrictBody):
     permission: Permission | None = None
 
 
+class SchedulePreview(StrictBody):
+    cron: ShortText
+    zone: ShortText = "UTC"
+
+
 async def fire_triggers(service: Service) -> None:
     """A chore of the server: fire until it is cancelled."""
     while True:
@@ -92,7 +99,8 @@ def _listed(rows: list[dict[str, Any]], noun: str) -> JSONResponse:
 
 async def _row(service: Service, trigger: Trigger) -> dict[str, Any]:
     coming = await service.stretto.triggers.next(trigger.name, 1)
-    return {**trigger_as_json(trigger), "next_at": iso(coming[0]) if coming else None}
+    says = {"says": in_words(trigger.cron)} if trigger.kind == "schedule" else {}
+    return {**trigger_as_json(trigger), **says, "next_at": iso(coming[0]) if coming else None}
 
 
 @router.post("/api/schedules", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
@@ -118,6 +126,16 @@ async def add_hook(body: HookBody, service: TheService) -> JSONResponse:
     made = await service.stretto.triggers.add_webhook(body.name, body.workflow, **given)
     shown = await _row(service, made.trigger)
     return JSONResponse({"ok": True, "hook": shown, "secret": made.secret}, 201)
+
+
+@router.post(
+    "/api/schedules/preview", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ApiAnswer
+)
+async def preview_schedule(body: SchedulePreview, service: TheService) -> JSONResponse:
+    """What an expression would mean: `says` in words, and its `next` three fires. Nothing is added."""
+    schedule = CronSchedule(body.cron, body.zone).check()
+    coming = list(islice(next_fires(schedule, service.stretto.engine.now()), 3))
+    return JSONResponse({"ok": True, "says": in_words(body.cron), "next": list(map(iso, coming))})
 
 
 @router.get("/api/schedules/{name}", dependencies=[VIEWER, IF_WORKFLOWS], response_model=ApiAnswer)

@@ -7,11 +7,13 @@ Five fields, as people write them for the clock on their wall. Where that clock 
   then every hour that passes is one of them.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import takewhile
+from typing import TypeGuard
 from zoneinfo import ZoneInfo
 
 from stretto.problems.errors import InvalidUsage, NotReady
@@ -97,6 +99,114 @@ def _after_gap(wall: datetime, zone: ZoneInfo) -> float:
         else:
             late = middle
     return float(round(late))
+
+
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_EVERY = re.compile(r"\*(?:/([0-9]+))?")
+
+
+def in_words(cron: str) -> str:
+    """'every day at 02:30', as far as it can be said in a few words; else the expression itself."""
+    minute, hour, day, month, week_day = _SHORT.get(cron.strip().lower(), cron).split()
+    when = _time_in_words(minute, hour)
+    days = [
+        _day_of_month(day),
+        _named_days(week_day, _DAYS, "SUN MON TUE WED THU FRI SAT", 0, "on "),
+    ]
+    months = _named_days(month, _MONTHS, _SHORT_MONTHS, 1, "in ")
+    if when is None or None in days or months is None:
+        return f"at the times of {cron.strip()}"
+    said = " and ".join(str(each) for each in days if each) if "*" in (day[0], week_day[0]) else ""
+    if not said and (days[0] or days[1]):
+        said = " or ".join(str(each) for each in days if each)
+    is_daily = not said and when.startswith("at ") and "past every" not in when
+    return " ".join(filter(None, ["every day" if is_daily else "", when, said, months]))
+
+
+_SHORT_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
+
+
+def _time_in_words(minute: str, hour: str) -> str | None:
+    every_minute, every_hour = _EVERY.fullmatch(minute), _EVERY.fullmatch(hour)
+    if every_minute is not None:
+        pace = (
+            "every minute" if every_minute[1] in (None, "1") else f"every {every_minute[1]} minutes"
+        )
+        if hour == "*":
+            return pace
+        ends = _numbers(hour)
+        return f"{pace} from {ends[0]:02}:00 to {ends[-1]:02}:59" if _is_run(ends) else None
+    minutes = _numbers(minute)
+    if minutes is None or len(minutes) > 4:
+        return None
+    if every_hour is not None:
+        pace = "every hour" if every_hour[1] in (None, "1") else f"every {every_hour[1]} hours"
+        return (
+            f"at {_listed([f'{each:02}' for each in minutes])} minutes past {pace}"
+            if minutes != [0]
+            else pace
+        )
+    hours = _numbers(hour)
+    if hours is None or len(hours) * len(minutes) > 6:
+        return None
+    return "at " + _listed([f"{each:02}:{past:02}" for each in hours for past in minutes])
+
+
+def _day_of_month(field: str) -> str | None:
+    if field == "*":
+        return ""
+    if field.upper() == "L":
+        return "on the last day of the month"
+    days = _numbers(field)
+    if days is None or len(days) > 6:
+        return None
+    return f"on day {_listed([str(each) for each in days])} of the month"
+
+
+def _named_days(field: str, names: list[str], short: str, first: int, word: str) -> str | None:
+    if field == "*":
+        return ""
+    for number, name in enumerate(short.split()):
+        field = re.sub(rf"\b{name}\b", str(number + first), field, flags=re.IGNORECASE)
+    found = _numbers(field)
+    if found is None or not all(0 <= each - first < len(names) for each in found):
+        return None
+    said = [names[each - first] for each in found]
+    if len(said) > 2 and _is_run(found):
+        return f"from {said[0]} to {said[-1]}"
+    return word + _listed(list(dict.fromkeys(said)))
+
+
+def _numbers(field: str) -> list[int] | None:
+    found: list[int] = []
+    for part in field.split(","):
+        read = re.fullmatch(r"([0-9]{1,2})(?:-([0-9]{1,2}))?", part)
+        if read is None:
+            return None
+        found += range(int(read[1]), int(read[2] or read[1]) + 1)
+    return found or None
+
+
+def _is_run(numbers: list[int] | None) -> TypeGuard[list[int]]:
+    return numbers is not None and numbers == list(range(numbers[0], numbers[-1] + 1))
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _wall_times(cron: str, after: datetime) -> Iterator[datetime]:

@@ -39,12 +39,12 @@ _SINGLE_BRACES = re.compile(r"(?<!\{)\$?\{(\s*(inputs|steps)\.([\w-]+)[^{}\0]{0,
 
 
 def check_references(draft: Draft) -> None:
-    known = _known_names(draft, stored_names(draft))
+    known = known_names(draft, stored_names(draft))
     told: set[tuple[object, ...]] = set()
     good: _GoodReferences = {}
     for drafted in draft.steps:
         for site in (*drafted.sites, *drafted.later):
-            item = _item_schema(draft, drafted, site, known) if "item" in site.local else None
+            item = item_schema(draft, drafted, site, known) if "item" in site.local else None
             _check_site(
                 draft, site, structs.replace(known, item=item) if item else known, told, good
             )
@@ -127,7 +127,7 @@ def _quote_word(fault: Fault, reference: Reference, site: TemplateSite) -> Fault
     return structs.replace(fault, hint=f"put a text in quotes: '{reference.text}'")
 
 
-def _item_schema(draft: Draft, drafted: DraftStep, site: TemplateSite, known: Known) -> object:
+def item_schema(draft: Draft, drafted: DraftStep, site: TemplateSite, known: Known) -> object:
     """What is known of `item` there: an element of the list, or what the stage before gives."""
     work, over = drafted.step.work, draft.parsed.get((*drafted.step.at, "map", "over"))
     if not isinstance(work, Map) or not isinstance(over, Template):
@@ -151,7 +151,7 @@ def _unused_agents(draft: Draft) -> list[AgentId]:
     return [agent for agent in draft.prompts if agent not in used]
 
 
-def _known_names(draft: Draft, stored: Mapping[str, StepId]) -> Known:
+def known_names(draft: Draft, stored: Mapping[str, StepId]) -> Known:
     return Known(
         inputs={declared.name: declared.type for declared in draft.recipe.inputs},
         steps={id: _known_step(draft, draft.by_id[id]) for id in draft.step_ids()},
@@ -190,7 +190,7 @@ def _known_step(draft: Draft, drafted: DraftStep) -> KnownStep:
 def known_output(draft: Draft) -> KnownStep:
     """What is known of the output of a whole recipe, for the recipes that use it as a step."""
     stored = stored_names(draft)
-    known = _known_names(draft, stored)
+    known = known_names(draft, stored)
     if draft.output is not None:
         written = draft.output.parsed.parts if isinstance(draft.output.parsed, Template) else ()
         parts = [each for each in written if isinstance(each, Reference) or each.strip()]
