@@ -53,7 +53,7 @@ def test_more_than_one_process_is_refused(tmp_path: Path) -> None:
     assert "one process" in stretto(tmp_path, "serve", "--workers", "2").err
 
 
-def test_tokens_are_added_listed_and_removed(tmp_path: Path) -> None:
+def test_tokens_are_added_listed_and_revoked(tmp_path: Path) -> None:
     made = stretto(tmp_path, "serve", "token", "add", "ada", "--role", "operator", "--json").json
     assert len(made["token"]) > 30
     again = stretto(tmp_path, "serve", "token", "add", "ada", "--json")
@@ -61,8 +61,8 @@ def test_tokens_are_added_listed_and_removed(tmp_path: Path) -> None:
     listed = stretto(tmp_path, "serve", "token", "list", "--json").json["tokens"]
     assert [(each["name"], each["role"]) for each in listed] == [("ada", "operator")]
     assert made["token"] not in stretto(tmp_path, "serve", "token", "list").out
-    assert stretto(tmp_path, "serve", "token", "remove", "ada").code == 0
-    assert stretto(tmp_path, "serve", "token", "remove", "ada").code == 2
+    assert stretto(tmp_path, "serve", "token", "revoke", "ada").code == 0
+    assert stretto(tmp_path, "serve", "token", "revoke", "ada").code == 2
 
 
 def test_the_log_as_json_tells_every_request_and_no_login_code(tmp_path: Path) -> None:
