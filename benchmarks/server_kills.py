@@ -68,7 +68,7 @@ class Bench:
     def start(self) -> None:
         environ = {
             "PATH": os.environ["PATH"],
-            "HOME": str(self.folder),
+            "HOME": str(self.folder / "user"),
             "STRETTO_HOME": str(self.folder / "home"),
             "STRETTO_TOKEN": self.token,
             "STRETTO_TRUST": "1",

@@ -4,7 +4,9 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -47,6 +49,83 @@ def test_a_signal_ends_it_within_two_seconds_with_a_stream_open(
     assert seconds < 10.0  # two, where the machine has nothing else to do
     env = {"STRETTO_HOME": str(tmp_path / "home")}
     assert stretto(tmp_path, "runs", "--json", env=env).json["runs"][0]["status"] == "interrupted"
+
+
+GROW = """\
+name: grow
+inputs: [{name: evidence, default: none}]
+steps:
+  - {id: think, subagent: writer, prompt: "So far: {{inputs.evidence}}"}
+  - {id: add, run: "echo $ID >> lines.txt", env: {ID: "{{run.id}}"}, write_set: [lines.txt], effect: idempotent, depends_on: think}
+"""
+GATED = """\
+name: gated-grow
+inputs: [{name: evidence, default: none}]
+steps:
+  - {id: add, run: echo x >> lines.txt, write_set: [lines.txt], gate: human}
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Any]:
+    found = load_benchmark("server_kills").Bench(tmp_path)
+    (tmp_path / "workflows" / "grow.yaml").write_text(GROW)
+    (tmp_path / "workflows" / "gated-grow.yaml").write_text(GATED)
+    found.start()
+    yield found
+    found.kill()
+
+
+def goal_until(bench: Any, goal: str, *statuses: str) -> dict[str, Any]:
+    give_up_at = time.monotonic() + 120
+    while True:
+        found: dict[str, Any] = bench.ask("GET", f"/api/goals/{goal}")["goal"]
+        if found["status"] in statuses:
+            return found
+        assert time.monotonic() < give_up_at, found
+        time.sleep(0.05)
+
+
+def test_a_goal_goes_on_with_the_next_server_and_no_iteration_counts_twice(bench: Any) -> None:
+    body = {"text": "Four lines", "verify": 'command:test "$(wc -l < lines.txt)" -ge 4'}
+    goal = bench.ask("POST", "/api/goals", json={**body, "workflow": "grow"})["goal"]["id"]
+    chance = random.Random(5)
+    for _ in range(4):
+        time.sleep(chance.uniform(0.2, 1.5))
+        bench.kill()
+        bench.start()
+    found = goal_until(bench, goal, "achieved", "exhausted", "stalled")
+    assert found["status"] == "achieved"
+    numbers = [each["iteration"] for each in found["history"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    runs = [each["run_id"] for each in found["history"]]
+    assert len(set(runs)) == len(runs)
+    written = (bench.folder / "lines.txt").read_text().split()
+    assert set(written) == set(runs)
+    assert {row["run_id"] for row in bench.ask("GET", "/api/runs?limit=200")["runs"]} == set(runs)
+
+
+def test_a_goal_that_waited_goes_on_once_a_person_has_decided(bench: Any) -> None:
+    body = {"text": "A line", "verify": "command:test -s lines.txt", "workflow": "gated-grow"}
+    goal = bench.ask("POST", "/api/goals", json=body)["goal"]["id"]
+    run = goal_until(bench, goal, "waiting")["run_id"]
+    bench.kill()
+    bench.start()
+    time.sleep(3)  # the next server has looked at it, and left it waiting
+    assert goal_until(bench, goal, "waiting", "active")["run_id"] == run
+    bench.ask("POST", f"/api/runs/{run}/steps/add/approve", json={})
+    found = goal_until(bench, goal, "achieved")
+    assert [each["run_id"] for each in found["history"]] == [run]
+
+
+def test_a_goal_of_a_terminal_is_left_to_it(bench: Any) -> None:
+    env = {"STRETTO_HOME": str(bench.folder / "home")}
+    words = ("goal", "set", "A line", "--verify", "command:test -s lines.txt", "--json")
+    said = stretto(bench.folder, *words, "--workflow", "gated-grow", env=env)
+    goal, run = said.json["goal"]["id"], said.json["goal"]["run_id"]
+    bench.ask("POST", f"/api/runs/{run}/steps/add/approve", json={})
+    time.sleep(5)
+    assert bench.ask("GET", f"/api/goals/{goal}")["goal"]["history"][0]["met"] is False
 
 
 def test_more_than_one_process_is_refused(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from stretto.execution.runs import new_run_id
 from stretto.goals.goal import (
     DEFAULT_ITERATIONS,
     DEFAULT_STALL,
+    GOAL_PREFIX,
     GoalEnded,
     GoalEvent,
     GoalLimits,
@@ -199,7 +200,7 @@ class Goals:
     async def record(self, request: "GoalRequest") -> str:
         """Keep a goal without driving it: the id, for `drive`. Raises as `set` does."""
         spec = await asyncio.to_thread(goal_spec, self._engine.project, request)
-        id = f"g-{new_run_id()}"
+        id = f"{GOAL_PREFIX}{new_run_id()}"
         await self._with(lambda store: store.add(id, spec, self._engine.now()))
         return id
 

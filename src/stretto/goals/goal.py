@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.usage import Usage
 
+GOAL_PREFIX = "g-"  # of the id of every goal
 DEFAULT_ITERATIONS = 10
 DEFAULT_STALL = 3
 DEFAULT_CHECK_SECONDS = 600.0

@@ -10,6 +10,9 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import Field
 
+from stretto.assembly.arguments import check_inputs
+from stretto.assembly.goal_requests import GoalRequest, read_limits
+from stretto.goals.goal import DEFAULT_STALL, GoalLimits
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     ApiAnswer,
@@ -83,18 +86,14 @@ async def set_goal(body: GoalBody, service: TheService) -> JsonAnswer:
     if body.workflow is not None:
         workflow = (await asyncio.to_thread(saved_entry, service, body.workflow)).recipe
     service.check_serving()
-    goal = await service.stretto.goals.set(
-        body.text,
-        body.verify,
-        workflow=workflow,
-        inputs=body.inputs,
-        evidence_input=body.evidence_input,
-        max_iterations=body.max_iterations,
-        budget=_budget(body.budget),
-        timeout=body.timeout,
-        model=body.model,
-        permission=body.permission,
+    limits = read_limits(
+        GoalLimits(), body.max_iterations, _budget(body.budget), body.timeout, None, DEFAULT_STALL
     )
+    request = GoalRequest(
+        body.text, body.verify, workflow, check_inputs(body.inputs), body.evidence_input, limits,
+        body.model, body.permission,
+    )  # fmt: skip
+    goal = await service.drive_goal(await service.stretto.goals.record(request))
     has_ended = body.wait and await service.until(goal.wait())
     report = await goal.report()
     is_ok = report.is_ok if has_ended else True
@@ -115,7 +114,8 @@ async def clear_goal(goal: str, service: TheService) -> JsonAnswer:
 async def resume_goal(goal: str, service: TheService) -> JsonAnswer:
     """Go on with a goal that was interrupted or waited."""
     service.check_serving()
-    found = await service.stretto.goals.resume(goal)
+    await service.stretto.goals.show(goal)  # raises NotFound
+    found = await service.drive_goal(goal)
     return JsonAnswer({"ok": True, "goal": (await found.report()).json()}, 202)
 
 

@@ -147,11 +147,11 @@ class ServerLedger:
             self._db.execute("DELETE FROM requests WHERE owner = ? AND key = ?", (owner, key))
 
     def adopted(self) -> set[str]:
-        """Runs that began elsewhere, and that a server has gone on with."""
+        """Runs that began elsewhere and that a server has gone on with, and goals that one drove."""
         return {run_id for (run_id,) in self._db.execute("SELECT run_id FROM adopted")}
 
     def adopt(self, run_id: str, at: float, forget_before: float) -> None:
-        with changed(self._db, "the runs that this server drives"):
+        with changed(self._db, "the runs and goals that this server drives"):
             self._db.execute("DELETE FROM adopted WHERE at < ?", (forget_before,))
             self._db.execute("INSERT OR REPLACE INTO adopted VALUES (?, ?)", (run_id, at))
 

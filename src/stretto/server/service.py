@@ -17,6 +17,7 @@ from stretto.server.answers import Unauthenticated
 from stretto.server.tokens import AccessRole, Identity
 
 if TYPE_CHECKING:
+    from stretto.assembly.goals import Goal
     from stretto.execution.history import History
     from stretto.ports.journal import RunRow
     from stretto.server.access import AccessControl
@@ -45,6 +46,7 @@ class Service:
     desk: Any = None  # a news.NewsDesk, once somebody reads
     gates: Any = None  # an approvals.GateList, once somebody asks
     open_streams: int = 0
+    done_goals: set[str] = field(default_factory=set)  # that need no look: ended, or cannot go on
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @property
@@ -99,6 +101,17 @@ class Service:
             if not started.trigger:  # before it goes on: a crash right after must not forget it
                 self.ledger.adopt(run_id, now, now - _ADOPTED_SECONDS)
             await run.resume(model=model, permission=permission, accepted=accepted)
+
+    async def drive_goal(self, id: str) -> "Goal":
+        """Go on with a goal, driven by this server and, should it end before the goal, by the next one.
+
+        Raises what `Goals.resume` raises.
+        """
+        now = self.stretto.engine.now()
+        # Before it goes on: a crash right after must not forget it.
+        self.ledger.adopt(id, now, now - _ADOPTED_SECONDS)
+        self.done_goals.discard(id)
+        return await self.stretto.goals.drive(id)
 
     async def history(self, run_id: str) -> "History":
         """Raises NotFound."""

@@ -1,13 +1,17 @@
-"""What a server does unasked: go on with the runs that servers drove, and keep deadlines at gates.
+"""What a server does unasked: go on with the runs and goals that servers drove, and keep deadlines at
+gates.
 
-A run whose server died, or was ended, goes on with the next server. A run that waits for a person is
-driven by nobody; when its deadline comes, the server goes on with it, so that nothing lapses silently.
+A run or a goal whose server died, or was ended, goes on with the next server. A run that waits for a
+person is driven by nobody; when its deadline comes, the server goes on with it, so that nothing lapses
+silently. A goal that waits for a person goes on once its run does not wait any more.
 """
 
 import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from stretto.goals.goal import GOAL_PREFIX, GoalState
+from stretto.ports.journal import Leased
 from stretto.problems.errors import StrettoError
 from stretto.schedule.status import run_word
 
@@ -28,6 +32,7 @@ class Upkeep:
         self._service = service
         self._given_up: set[str] = set()  # runs that could not be taken up, and why was logged
         self._dues: dict[str, float] = {}  # when the next deadline of a waiting run is
+        self._goals: dict[str, asyncio.Task[object]] = {}  # that were taken up here
 
     async def keep(self) -> None:
         """Until it is cancelled."""
@@ -54,6 +59,40 @@ class Upkeep:
                 await self._take_up(row, adopted, now)
 
         await asyncio.gather(*map(take, left))
+        for id in adopted - self._service.done_goals:
+            if id.startswith(GOAL_PREFIX):
+                await self._take_up_goal(id, now)
+
+    async def _take_up_goal(self, id: str, now: float) -> None:
+        """One that has failed here is left alone: what kept it from going on would do so again."""
+        try:
+            if (task := self._goals.get(id)) is not None and task.done():
+                del self._goals[id]
+                task.result()
+            if task is None and await self._is_left(id, now) and not self._service.closing.is_set():
+                goal = await self._service.stretto.goals.drive(id)
+                self._goals[id] = asyncio.create_task(goal.wait())
+                _log.info("stretto: goes on with goal %s", id)
+        except Leased:
+            pass  # somebody else was quicker
+        except StrettoError as error:
+            self._service.done_goals.add(id)
+            _log.warning("stretto: goal %s is not resumed: %s", id, error.with_hint)
+
+    async def _is_left(self, id: str, now: float) -> bool:
+        """Whether the goal could go on, and nobody drives it."""
+        goal = await self._service.stretto.goals.show(id)
+        if goal.state != GoalState.ACTIVE:
+            self._service.done_goals.add(id)
+        if goal.status not in ("waiting", "overdue"):
+            return goal.status == "interrupted"
+        # A turn of the lead agent waits for what its chat asks, which the run does not know.
+        if goal.run_id is None or goal.workflow is None:
+            return False
+        if await self._service.stretto.open(goal.run_id).is_driven():
+            return False
+        state = (await self._service.history(goal.run_id)).state
+        return run_word(state, is_driven=False, now=now) != "waiting"
 
     def _may_be_due(self, row: "RunRow", now: float) -> bool:
         return row.run_id not in self._given_up and self._dues.get(row.run_id, 0.0) <= now
