@@ -116,6 +116,8 @@ def _missing(rule: r.FieldRule, place: _Place) -> RuleDecision:
     is_possible = not kinds or any(_fits(kinds[0], each) for each in _values(value))
     # A list may be what the rule calls by that name; a text may say it under a heading.
     may_be = isinstance(value, list) or (not place.path and not isinstance(value, dict))
+    # "high: fire" may name what the rule asks of an element.
+    may_be = may_be or (isinstance(value, str) and not value.strip().isalnum())
     is_otherwise = may_be and not name.is_exact
     if (is_vague and is_possible) or is_otherwise or _is_hinted(value, name):
         return UNDECIDED
@@ -142,6 +144,17 @@ def _each_meets(rule: r.EachRule, place: _Place) -> RuleDecision:
 _ADJECTIVES = ("ful", "ous", "ive", "able", "ible", "less", "ish", "al", "ic", "ly", "ed", "ing")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
+_ASKING = (
+    "is",
+    "are",
+    "was",
+    "has",
+    "have",
+    "can",
+    "should",
+    "did",
+    "does",
+)  # before a boolean's name
 _PLURALS = (("s", ""), ("es", ""), ("es", "is"), ("ies", "y"))
 _IRREGULAR = {"people": "person", "children": "child", "criteria": "criterion"}
 
@@ -163,7 +176,10 @@ def _is_hinted(value: Json, name: r.FieldName) -> bool:
     texts = [each for each in _values(value) if isinstance(each, str)]
     if any(_has_words(text, name.text) for text in (" ".join(keys), *texts)):
         return True
-    wanted = "".join(_words(name.text))
+    words = _words(name.text)
+    if words[:1] and words[0] in _ASKING and any(_words(key) == words[1:] for key in keys):
+        return True
+    wanted = "".join(words)
     return any(_is_close("".join(_words(key)), wanted) for key in keys)
 
 
@@ -305,9 +321,9 @@ def _spells(kind: r.JsonKind, text: str) -> bool:
 
 def _is_in_range(range: r.RuleRange, place: _Place) -> RuleDecision:
     value = place.value
-    if isinstance(value, str | list | dict):
-        return UNDECIDED  # "85", "85%", a list whose length or elements may be meant
-    if value is not None and not isinstance(value, bool) and range.holds(value):
+    if isinstance(value, str | list | dict | bool):
+        return UNDECIDED  # "85", "85%", true, a list whose length or elements may be meant
+    if value is not None and range.holds(value):
         return PASSED
     return place.fails(f"must be {range}, but is {show_json(value)}")
 
@@ -319,7 +335,8 @@ def _is_filled(place: _Place) -> RuleDecision:
     if value in (None, "", [], {}):
         return place.fails("must not be empty")
     # {"findings": []} is an object with a field, and may still be what the rule calls empty.
-    return PASSED if value is not False and _is_telling(value) else UNDECIDED
+    # Whether 0 or false says anything depends on the question.
+    return PASSED if value not in (0,) and _is_telling(value) else UNDECIDED
 
 
 def _is_telling(value: Json) -> bool:
