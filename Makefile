@@ -61,6 +61,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/escape.py
+	$(BIN)/python benchmarks/hostile_values.py
 	$(BIN)/python benchmarks/merge_back.py
 	$(BIN)/python benchmarks/server_load.py
 	$(BIN)/python benchmarks/size.py

@@ -214,3 +214,20 @@ def test_the_harness_of_recipes_in_recipes_sees_damage(tmp_path: Path, damage: s
         (tmp_path / "work/made.txt").unlink()
     harness.judge(tmp_path, "in_doubt", 0, figures)
     assert figures.bad == {"lost": "lost" in damage, "twice": "rep" in damage, "unsaid": 0}
+
+
+def test_no_hostile_value_is_executed(tmp_path: Path) -> None:
+    harness = load_benchmark("hostile_values")
+    figures = harness.attack(tmp_path, harness.VALUES[::7])
+    assert figures.ways >= 80
+    assert figures.bad == dict.fromkeys(figures.bad, 0), figures
+
+
+def test_the_harness_of_hostile_values_sees_one_that_is_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = load_benchmark("hostile_values")
+    monkeypatch.setattr(harness, "ENVIRONMENT", 'eval "$V" | sha256sum')
+    figures = harness.attack(tmp_path, ["; touch PWNED", "$(touch PWNED)"])
+    assert figures.bad["executed"]
+    assert figures.bad["changed"]
