@@ -136,6 +136,8 @@ _STEP_FOREIGN = {
 _LOOP_FOREIGN = {
     "while": "write until: with the opposite condition",
     "prompt": "write it beside loop:, in the step",
+    "run": "a loop repeats an agent; a command may judge: validator: {run: …}",
+    "workflow": "a loop repeats an agent: put the loop into the other recipe",
 }
 _INPUT_FOREIGN = {"optional": "write required: false"}
 _BODY_FOREIGN = {
@@ -228,11 +230,20 @@ _AGENT_KEYS = (
     Key("agent", _ID, "the agent that does it"),
     Key("subagent", _ID, "the same as agent"),
 )
+# Where only agents work: what an author may mean who writes another kind of work there.
+_BRANCH_FOREIGN = {
+    "run": "branches are agents: write a step with run: beside this one, with the same depends_on",
+    "workflow": "branches are agents: write a step with workflow: beside this one, with the same depends_on",
+}
+_MAP_FOREIGN = {
+    "run": "elements are given to agents: one command may take the whole list, by stdin",
+    "workflow": "elements are given to agents: put a map over the list into the other recipe",
+}
 BRANCH = Shape("a branch", "One of several delegations that start together.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
     Key("output_key", _ID, "its name in steps.ID.outputs; the agent's id by default"),
-), may_be_empty=True, words=_BRANCH_WORDS)  # fmt: skip
+), may_be_empty=True, words=_BRANCH_WORDS, foreign=_BRANCH_FOREIGN)  # fmt: skip
 CONDITION = Shape("'condition'", "Which of two ways to go.", (
     Key("eval", _SENTENCE, "an expression", is_required=True),
     Key("true", _ID, "a step to run, or an agent to run here, when it holds"),
@@ -254,7 +265,7 @@ _COMMAND_KEYS = (
 COMMAND = Shape("a command", "A command that judges: exit code 0 passes.", (
     structs.replace(_COMMAND_KEYS[0], is_required=True),
     *_COMMAND_KEYS[1:],
-))  # fmt: skip
+), foreign={"workflow": "a validator is an agent, or a command with run:"})  # fmt: skip
 LOOP = Shape("'loop'", "Run an agent again until its output is good.", (
     Key("agent", _ID, "the agent that produces", is_required=True),
     Key("validator", NameOr(_ID, ShapeOf(COMMAND, parts.make_command)),
@@ -266,7 +277,7 @@ LOOP = Shape("'loop'", "Run an agent again until its output is good.", (
 STAGE = Shape("a stage", "One stage of a pipeline that every element goes through.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
-), may_be_empty=True)  # fmt: skip
+), may_be_empty=True, foreign=_MAP_FOREIGN)  # fmt: skip
 MAP = Shape("'map'", "One delegation per element of a list.", (
     Key("over", parts.OverKind(), "the list: a template", is_required=True),
     Key("agent", _ID, "the agent for each element"),
@@ -277,7 +288,7 @@ MAP = Shape("'map'", "One delegation per element of a list.", (
     Key("on_item_failure", Choice("inline", "skip", "abort"),
         "an element that failed: its error text, null, or the whole step fails"),
     Key("stages", ListOf(ShapeOf(STAGE, parts.make_stage)), "a pipeline for each element"),
-), may_be_empty=True, words=_MAP_WORDS)  # fmt: skip
+), may_be_empty=True, words=_MAP_WORDS, foreign=_MAP_FOREIGN)  # fmt: skip
 STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("id", _ID, "its name, unique in the recipe", is_required=True),
     Key("type", Choice(*parts.STEP_TYPES), "optional: the keys below already tell"),
