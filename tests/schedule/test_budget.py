@@ -1,5 +1,7 @@
 """Budgets stop a run before the call that would exceed them (RECIPES §8)."""
 
+import pytest
+
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus
 from stretto.vocabulary.usage import Usage
@@ -33,6 +35,34 @@ def test_spent_tokens_let_the_running_finish_and_start_nothing() -> None:
     assert run.statuses() == {"a": "succeeded", "b": "succeeded", "c": "cancelled"}
     assert run.ended == [RunStatus.FAILED]
     assert "budget exhausted: 100 of 100 tokens used" in run.warnings()
+
+
+SPENT = Usage(input_tokens=60, output_tokens=40, usd=0.5)
+
+
+@pytest.mark.parametrize("budget", ["{tokens: 100}", "{agents: 1}", "{usd: 0.5}"])
+def test_a_command_costs_nothing_and_runs_though_all_is_spent(budget: str) -> None:
+    recipe = f"""
+name: t
+budget: {budget}
+steps:
+  - {{id: a, subagent: worker, prompt: go}}
+  - {{id: test, run: pytest, depends_on: [a]}}
+"""
+    run = drive(recipe, {"a": Give("a", usage=SPENT)})
+    assert run.statuses() == {"a": "succeeded", "test": "succeeded"}
+    assert run.ended == [RunStatus.COMPLETE]
+
+
+def test_the_last_candidate_that_could_be_paid_for_is_still_judged_by_its_command() -> None:
+    recipe = """
+name: t
+budget: {tokens: 100}
+steps: [{id: a, prompt: go, loop: {agent: worker, validator: {run: pytest}}}]
+"""
+    passed = Give({"passed": True, "feedback": ""})
+    run = drive(recipe, {"a/try.1": Give("a", usage=SPENT), "a/check.1": passed})
+    assert run.ended == [RunStatus.COMPLETE]
 
 
 def test_spent_money_does_too() -> None:

@@ -30,6 +30,7 @@ from stretto.templates.render import TooLong
 from stretto.templates.scope import MISSING, Missing
 from stretto.vocabulary.durations import format_duration
 from stretto.vocabulary.json_value import Json, Kept, Large
+from stretto.vocabulary.models import is_function
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 from stretto.vocabulary.usage import Usage
 
@@ -56,7 +57,7 @@ def start_attempt(
     if not has_slot and not state.ready.may_take(step.index, is_starting=is_starting):
         _queue(transition, step, part)
         return
-    refused = _budget_refusal(state)
+    refused = _budget_refusal(state, part)
     if refused is not None:
         close_run(transition, RunStatus.FAILED, refused)
         give_up(transition, step, part, part.failure or FailureReason("budget", refused))
@@ -353,10 +354,16 @@ def _base_delay(backoff: Backoff, attempt: int) -> float:
             return float(2 ** min(attempt, _LARGEST_POWER))
 
 
-def _budget_refusal(state: RunState) -> str | None:
+def _budget_refusal(state: RunState, part: PartState) -> str | None:
+    """Why the part cannot be paid for. A command deploys nobody, and neither it nor a Python function
+    asks a model: they cost nothing, so they run whatever was spent."""
     budget = state.plan.budget
+    if part.brief.command is not None:
+        return None
     if budget.agents is not None and state.deployed >= budget.agents:
         return f"budget exhausted: {state.deployed} of {budget.agents} agents deployed"
+    if is_function(state.plan.agents[part.agent].model):
+        return None
     if budget.tokens is not None and state.usage.tokens >= budget.tokens:
         return f"budget exhausted: {state.usage.tokens:,} of {budget.tokens:,} tokens used"
     if budget.usd is not None and state.usage.usd >= budget.usd:
