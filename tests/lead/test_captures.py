@@ -189,3 +189,67 @@ def test_a_replay_that_differs_says_where() -> None:
         "step 'rivals' waits for brief, and was told nothing",
         "step 'brief' was asked something else",
     )
+
+
+def batch(*prompts: str) -> tuple[RecordedDelegation, ...]:
+    return tuple(
+        RecordedDelegation("writer", prompt, f"It is about {number} things.", 2, 3, batch="b")
+        for number, prompt in enumerate(prompts)
+    )
+
+
+def test_a_batch_over_what_a_step_gave_is_a_map_over_that() -> None:
+    listed = done("List the makers.", '["Acme", "Initech", "Globex"]', 0, title="list")
+    prompts = batch("Who is Acme, please?", "Who is Initech, please?", "Who is Globex, please?")
+    captured = capture(CaptureSource((listed, *prompts)))
+    assert content(captured)["steps"][1] == {  # type: ignore[index]
+        "id": "who-is-please",
+        "map": {"over": "{{steps.list.output}}", "agent": "writer"},
+        "prompt": "Who is {{item}}, please?",
+    }
+    assert (captured.steps[1].uses, dict(captured.inputs)) == (("list",), {})
+
+
+@pytest.mark.parametrize(
+    "prompts",
+    [
+        ("Who is Acme?", "Who is Initech?"),
+        ("Write a brief about Acme.", "Write to all of its rivals in Ghent.", "Write it up."),
+        ("Who is Acme?", "Who is Acme?", "Who is Acme?"),
+        ("Read it:\n- a\n- b\nNow.", "Read it:\n- c\n- d\nNow.", "Read it:\n- e\n- f\nNow."),
+        ("Acme", "Initech", "Globex"),
+    ],
+    ids=["two", "no form", "equal", "long parts", "nothing in common"],
+)
+def test_tasks_without_one_form_stay_apart(prompts: tuple[str, ...]) -> None:
+    captured = capture(CaptureSource(batch(*prompts)))
+    assert [each.over for each in captured.steps] == [""] * len(prompts)
+
+
+def test_an_item_that_another_step_gave_keeps_its_edge() -> None:
+    first = done("Name the largest.", "Acme Corporation", 0, title="largest")
+    prompts = batch(
+        "Tell me who is Acme Corporation.", "Tell me who is Initech.", "Tell me who is Globex."
+    )
+    captured = capture(CaptureSource((first, *prompts)))
+    assert captured.steps[1].uses == ("largest",)
+    assert len(captured.steps) == 4
+
+
+def test_a_workflow_is_told_outputs_and_inputs_as_an_agent_is() -> None:
+    ran = RecordedDelegation(
+        "", "", "A poster.", 2, 3, workflow="poster",
+        inputs={"facts": f"Facts: {RIVALS}", "count": 3, "for": "Acme"},
+    )  # fmt: skip
+    captured = capture(
+        CaptureSource((done("Rivals of Acme?", RIVALS, 0), ran), "A poster for Acme")
+    )
+    assert content(captured)["steps"][1] == {  # type: ignore[index]
+        "id": "poster",
+        "workflow": "poster",
+        "inputs": {
+            "facts": "Facts: {{steps.researcher.output}}", "count": 3, "for": "{{inputs.name}}",
+        },
+    }  # fmt: skip
+    with pytest.raises(InvalidUsage, match="'poster' is a workflow already"):
+        capture(CaptureSource((ran,)))

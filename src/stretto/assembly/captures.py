@@ -35,6 +35,7 @@ from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidRecipe, InvalidUsage, StrettoError
 from stretto.registry.saved_recipe import twin_of
+from stretto.schedule.outputs import output_of
 from stretto.templates.render import as_text
 from stretto.vocabulary.ids import RunId
 from stretto.vocabulary.json_value import Json, loaded
@@ -76,7 +77,11 @@ async def capture_workflow(
     """Raises NotFound and InvalidUsage."""
     if not 0 < len(ids) <= _MOST_SOURCES:
         raise InvalidUsage(f"name a chat or runs, {_MOST_SOURCES} at the most")
-    if len(ids) == 1 and not given and (drafted := await _of_draft(engine, ids[0])):
+    if (
+        len(ids) == 1
+        and not given
+        and (drafted := await _of_draft(engine, *await _drafted(engine, ids[0])))
+    ):
         return drafted
     source = await _source(engine, ids, given)
     captured = await asyncio.to_thread(capture, source, name)
@@ -91,6 +96,9 @@ async def _source(engine: Engine, ids: Sequence[str], given: Mapping[str, str]) 
         turns = await _turns(engine, id, len(ids) == 1)
         if turns is None:
             history = await _ended(engine, id)
+            if len(ids) > 1 and _is_saved(engine.project, history):
+                done.append(_workflow(history))
+                continue
             done += _delegations(history)
             known |= _named_inputs(history, done)
             continue
@@ -98,6 +106,8 @@ async def _source(engine: Engine, ids: Sequence[str], given: Mapping[str, str]) 
             if turn.status == "complete":
                 words.append(turn.said)
                 answer = turn.answer
+                if turn.kind == "workflow":
+                    done.append(_workflow(await _ended(engine, turn.run_id)))
                 for call in calls:
                     done += await _of_call(engine, call)
     return CaptureSource(tuple(done), "\n".join(words), answer, {**known, **given})
@@ -117,14 +127,27 @@ def _named_inputs(history: "History", done: Sequence[RecordedDelegation]) -> dic
     }
 
 
-async def _of_draft(engine: Engine, run_id: str) -> CapturedWorkflow | None:
+async def _drafted(engine: Engine, id: str) -> tuple[str, str]:
+    """The run that a draft became, and the draft; empty where there is none. A chat in which nothing
+    but one draft was run stands for that run."""
+    turns = await _turns(engine, id, is_alone=True)
+    if turns is None:
+        if not await _is_known(engine, id):
+            return "", ""
+        word, _, draft_id = (await engine.history(id)).started.trigger.partition(" ")
+        return (id, draft_id) if word == DRAFT else ("", "")
+    calls = [call for _, calls in turns for call in calls if call.is_ok and call.run_id]
+    ran = [call for call in calls if call.tool != "draft_workflow"]
+    if len(ran) != 1 or ran[0].tool != "run_draft":
+        return "", ""
+    return ran[0].run_id, str(ran[0].arguments.get("draft"))
+
+
+async def _of_draft(engine: Engine, run_id: str, draft_id: str) -> CapturedWorkflow | None:
     """The recipe of a run that a draft became, as it was drafted; None: it is none, or it was edited."""
-    if not await _is_known(engine, run_id):
+    if not (await _is_known(engine, run_id) and await _is_known(engine, draft_id)):
         return None
     history = await engine.history(run_id)
-    word, _, draft_id = history.started.trigger.partition(" ")
-    if word != DRAFT or not await _is_known(engine, draft_id):
-        return None
     from stretto.assembly.drafts import drafted
     from stretto.report.report import report_of
 
@@ -159,8 +182,31 @@ async def _of_call(engine: Engine, call: KeptCall) -> list[RecordedDelegation]:
     """What of it worked: of a batch with a failure, the rest."""
     if not call.run_id or call.result is None or not await _is_known(engine, call.run_id):
         return []
-    title = str(call.arguments.get("description") or "")
-    return _delegations(await _ended(engine, call.run_id), title)
+    if call.tool == "draft_workflow":
+        return []  # what it drafted is captured where it was run
+    history = await _ended(engine, call.run_id)
+    if call.tool == "run_workflow":
+        return [_workflow(history)] if call.is_ok else []
+    return _delegations(history, str(call.arguments.get("description") or ""))
+
+
+def _is_saved(project: Project, history: "History") -> bool:
+    """Whether the run was of a recipe that is saved under its name, as it is now."""
+    entry = project.saved(history.state.plan.name)
+    return entry is not None and entry.recipe.source.digest == history.started.digest
+
+
+def _workflow(history: "History") -> RecordedDelegation:
+    """A run of a saved recipe, as a step that runs it. With the inputs that were not the defaults."""
+    plan, given = history.state.plan, history.started.inputs
+    defaults = {str(each.name): each.default for each in plan.inputs}
+    inputs = {name: value for name, value in given.items() if defaults.get(name) != value}
+    prompts, outputs = _recorded(history)
+    inside = {key: (prompts.get(key, ""), output) for key, output in outputs.items()}
+    return RecordedDelegation(
+        "", "", as_text(output_of(history.state)), history.started.at,
+        history.state.ended_at or 0.0, workflow=str(plan.name), inputs=inputs, inside=inside,
+    )  # fmt: skip
 
 
 async def _is_known(engine: Engine, run_id: str) -> bool:
@@ -182,6 +228,7 @@ async def _ended(engine: Engine, run_id: str) -> "History":
 def _delegations(history: "History", title: str = "") -> list[RecordedDelegation]:
     """Those that worked. Raises InvalidUsage for a run with steps of other kinds."""
     state, (prompts, _) = history.state, _recorded(history)
+    batch = str(state.run_id) if state.plan.name == BATCH else ""
     found = []
     for number, step in enumerate(state.order):
         if step.status == StepStatus.SUCCEEDED:
@@ -189,7 +236,9 @@ def _delegations(history: "History", title: str = "") -> list[RecordedDelegation
             started, ended = step.started_at or 0.0, step.ended_at or 0.0
             named = title or _title(history, number, step)
             found.append(
-                RecordedDelegation(agent, prompt, as_text(step.output), started, ended, named)
+                RecordedDelegation(
+                    agent, prompt, as_text(step.output), started, ended, named, batch=batch
+                )
             )
     return found
 
@@ -224,7 +273,11 @@ async def _proven(engine: Engine, captured: CapturedRecipe) -> CapturedWorkflow:
         plan = await asyncio.to_thread(project.plan, recipe)
     except InvalidRecipe as error:
         return replace(found, problems=error.problems)
-    outputs: dict[str, Json] = {each.id: each.done.output for each in captured.steps}
+    outputs = {
+        _key(each.id, part): output
+        for each in captured.steps
+        for part, (_, output) in each.done.parts.items()
+    }
     asked = await _replay(project, recipe, {}, outputs)
     edges = {str(step.id): [str(id) for id in step.edges] for step in plan.steps}
     return await _described(

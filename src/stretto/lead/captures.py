@@ -4,8 +4,12 @@ What flowed is found in the prompts themselves: where the output of an earlier d
 prompt, blanks aside, there is an edge and a reference; nothing else makes an edge. What came from the person
 is found in the same way: names, numbers, addresses and quotations of their words, and phrases that several
 prompts repeat, become inputs whose defaults are these values. So the recipe without inputs asks what was asked.
+
+A saved workflow that ran becomes a workflow step, and tasks of one batch whose prompts share one form become
+a map over what differs, where the later prompts allow it.
 """
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +46,32 @@ class RecordedDelegation:
     started_at: float
     ended_at: float
     title: str = ""  # a few words, as whoever delegated has said
+    batch: str = ""  # the run of the batch that it was a task of
+    workflow: str = (
+        ""  # the saved recipe that ran, with `inputs`; there is no agent and no prompt then
+    )
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    items: tuple[
+        str, ...
+    ] = ()  # what tasks of one form were about; `prompt` has _ITEM in their place
+    # What each part of it was asked and gave, where there is more than the whole.
+    inside: Mapping[str, tuple[str, Json]] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, Json]]:
+        return self.inside or {"": (self.prompt, self.output)}
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """What it was told, by the name of its input; the prompt has none."""
+        if not self.workflow:
+            return {"": self.prompt}
+        return {name: value for name, value in self.inputs.items() if isinstance(value, str)}
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Of each of the items."""
+        return tuple(str(given) for _, given in self.inside.values()) if self.items else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +90,18 @@ class CapturedStep:
     done: RecordedDelegation
     prompt: str  # the template
     uses: tuple[str, ...]  # steps whose outputs it was told
+    inputs: Mapping[str, Json] = field(default_factory=dict)  # of a workflow, with templates
+    over: str = ""  # where the items of a map come from
+    is_told_more: bool = False  # than what was recorded: all of an output, or a list of several
+
+    @property
+    def written(self) -> dict[str, Json]:
+        if self.done.workflow:
+            return {"id": self.id, "workflow": self.done.workflow, "inputs": dict(self.inputs)}
+        if self.over:
+            over: dict[str, Json] = {"over": self.over, "agent": self.done.agent}
+            return {"id": self.id, "map": over, "prompt": self.prompt}
+        return {"id": self.id, "subagent": self.done.agent, "prompt": self.prompt}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +119,11 @@ class _Known(NamedTuple):
     id: str
     output: str  # with one blank between its words
     paragraphs: tuple[str, ...]  # the long ones of it, if it has several
+    each: tuple[str, ...] = ()  # of a map: what its items gave
+
+    @property
+    def size(self) -> int:
+        return len(self.output) or sum(map(len, self.each))
 
 
 class _Part(NamedTuple):
@@ -86,39 +133,187 @@ class _Part(NamedTuple):
     is_reference: bool = False
 
 
+@dataclass(slots=True)
+class _Draft:
+    """A step while it is made."""
+
+    id: str
+    done: RecordedDelegation
+    texts: dict[str, list[_Part]]
+    over: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def parts(self) -> list[_Part]:
+        return [part for parts in self.texts.values() for part in parts]
+
+    def finished(self) -> CapturedStep:
+        written = {name: _template(parts) for name, parts in self.texts.items()}
+        over = [_Part(self.over.strip("{}"), True)] if self.over else []
+        return CapturedStep(
+            self.id, self.done, written.get("", ""), _used([*over, *self.parts]),
+            {**self.done.inputs, **written} if self.done.workflow else {}, self.over,
+            is_told_more=bool(self.notes),
+        )  # fmt: skip
+
+
 def capture(source: CaptureSource, name: str = "") -> CapturedRecipe:
     """Raises InvalidUsage where there is nothing to learn from, or a given input is in no prompt."""
-    done = _in_order(source.delegations)
+    done = _with_maps(_in_order(source.delegations))
     ids = _ids(done)
-    notes: list[str] = []
-    known = [_known(id, each.output) for id, each in zip(ids, done, strict=True)]
-    parts = [
-        _with_outputs([_Part(each.prompt)], _before(done, known, each), f"step '{id}'", notes)
-        for each, id in zip(done, ids, strict=True)
+    known = [_known(id, each) for id, each in zip(ids, done, strict=True)]
+    drafts = [
+        _draft(id, each, _before(done, known, each)) for id, each in zip(ids, done, strict=True)
     ]
-    inputs = _inputs(source, parts)
-    parts = [_with_inputs(each, inputs) for each in parts]
-    steps = tuple(
-        CapturedStep(id, each, _template(template), _used(template))
-        for id, each, template in zip(ids, done, parts, strict=True)
-    )
-    wanted = name or slug(source.words or done[0].prompt) or "captured"
+    notes = [note for each in drafts for note in each.notes]
+    inputs = _inputs(source, [each.parts for each in drafts])
+    lists: dict[str, list[str]] = {}
+    for each in drafts:
+        each.texts = {key: _with_inputs(parts, inputs) for key, parts in each.texts.items()}
+        if each.done.items and not each.over:
+            given = _free_name("items", "", {**inputs, **lists})
+            lists[given] = list(each.done.items)
+            each.over = f"{{{{inputs.{given}}}}}"
+    steps = tuple(each.finished() for each in drafts)
+    wanted = name or slug(source.words or _first_words(done)) or "captured"
     recipe: dict[str, Json] = {"name": wanted}
     if source.words.strip():
         recipe["description"] = one_line(source.words, 200)
-    if inputs:
-        recipe["inputs"] = [{"name": key, "default": value} for key, value in inputs.items()]
-    recipe["steps"] = [
-        {"id": each.id, "subagent": each.done.agent, "prompt": each.prompt} for each in steps
-    ]
+    if declared := _declared(inputs, lists):
+        recipe["inputs"] = declared
+    recipe["steps"] = [dict(each.written) for each in steps]
     if output := _output(source, steps, notes):
         recipe["output"] = output
-    return CapturedRecipe(wanted, yaml_form(recipe), inputs, steps, tuple(notes))
+    found = {**inputs, **{key: json.dumps(each, ensure_ascii=False) for key, each in lists.items()}}
+    return CapturedRecipe(wanted, yaml_form(recipe), found, steps, tuple(notes))
+
+
+def _draft(id: str, done: RecordedDelegation, before: Sequence[_Known]) -> _Draft:
+    notes: list[str] = []
+    texts = {
+        name: _with_outputs(_parts(text, done), before, f"step '{id}'", notes)
+        for name, text in done.texts.items()
+    }
+    over = next((each.id for each in before if done.items and _is_list(each, done.items)), "")
+    return _Draft(id, done, texts, f"{{{{steps.{over}.output}}}}" if over else "", notes)
+
+
+def _parts(text: str, done: RecordedDelegation) -> list[_Part]:
+    if not done.items:
+        return [_Part(text)]
+    before, _, after = text.partition(_ITEM)
+    return [each for each in (_Part(before), _Part("item", True), _Part(after)) if each.text]
+
+
+def _is_list(known: _Known, items: Sequence[str]) -> bool:
+    """Whether what a step gave is the list that a batch went through."""
+    try:
+        return bool(json.loads(known.output) == list(items))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _declared(inputs: Mapping[str, str], lists: Mapping[str, list[str]]) -> list[Json]:
+    found: list[Json] = [{"name": key, "default": value} for key, value in inputs.items()]
+    for key, items in lists.items():
+        found.append({"name": key, "type": "json", "default": list(items)})
+    return found
+
+
+def _first_words(done: Sequence[RecordedDelegation]) -> str:
+    first = done[0]
+    return first.workflow or first.prompt.replace(_ITEM, first.items[0] if first.items else "")
+
+
+_ITEM = "\0"  # stands in no prompt
+_LEAST_ITEMS = 3
+_LONGEST_GAP = 200  # characters between two outputs that were told as a list
+
+
+def _with_maps(done: list[RecordedDelegation]) -> list[RecordedDelegation]:
+    """Tasks of one batch with prompts of one form as one map, where nothing is lost by that."""
+    batches: dict[tuple[str, str], list[RecordedDelegation]] = {}
+    for each in done:
+        if each.batch:
+            batches.setdefault((each.batch, each.agent), []).append(each)
+    for group in batches.values():
+        if (made := _as_map(group, [each for each in done if each not in group])) is not None:
+            at = done.index(group[0])
+            done = [each for each in done if each not in group]
+            done.insert(at, made)
+    return done
+
+
+def _as_map(
+    group: Sequence[RecordedDelegation], others: Sequence[RecordedDelegation]
+) -> RecordedDelegation | None:
+    form = _shared_form([each.prompt for each in group])
+    if form is None:
+        return None
+    before, after, items = form
+    started, ended = min(e.started_at for e in group), max(e.ended_at for e in group)
+    for other in others:
+        earlier = " ".join(other.output.split())
+        if len(earlier) >= LEAST_OUTPUT and any(
+            earlier in " ".join(each.split()) for each in items
+        ):
+            return None  # an item is what another step gave
+        outputs = [" ".join(each.output.split()) for each in group]
+        if other.started_at >= ended and any(
+            _list_span(_normal(text)[1], outputs) is False for text in other.texts.values()
+        ):
+            return None  # it was told some of the outputs, or each in a place of its own
+    inside = {
+        f"item.{number}.stage.0": (each.prompt, each.output) for number, each in enumerate(group)
+    }
+    return RecordedDelegation(
+        group[0].agent, f"{before}{_ITEM}{after}", "", started, ended,
+        slug(f"{before} {after}", 3), items=tuple(items), inside=inside,
+    )  # fmt: skip
+
+
+def _shared_form(prompts: Sequence[str]) -> tuple[str, str, list[str]] | None:
+    """What stands before and after the part in which the prompts differ, and these parts. None: they
+    have little in common."""
+    if len(prompts) < _LEAST_ITEMS or any(_ITEM in each for each in prompts):
+        return None
+    before = re.sub(r"\w*\Z", "", _common_beginning(prompts))
+    rests = [each[len(before) :] for each in prompts]
+    after = re.sub(r"\A\w*", "", _common_beginning([each[::-1] for each in rests])[::-1])
+    items = [each[: len(each) - len(after)] for each in rests]
+    longest = max(len(each.split()) for each in items)
+    are_items = all(each.strip() == each != "" and "\n" not in each for each in items)
+    is_form = len(f"{before} {after}".split()) >= longest and len(set(items)) == len(items)
+    return (before, after, items) if are_items and is_form else None
+
+
+def _common_beginning(texts: Sequence[str]) -> str:
+    first, last = min(texts), max(texts)
+    pairs = enumerate(zip(first, last, strict=False))
+    return first[: next((at for at, (one, other) in pairs if one != other), len(first))]
+
+
+def _list_span(text: str, outputs: Sequence[str]) -> tuple[int, int] | Literal[False] | None:
+    """Where all outputs stand, one after another; None: none of them does; False: neither."""
+    long = [each for each in outputs if len(each) >= LEAST_OUTPUT]
+    if not any(each in text for each in long):
+        return None
+    start, at = -1, 0
+    for each in outputs:
+        found = text.find(each, at)
+        if found < 0 or (start >= 0 and found - at > _LONGEST_GAP):
+            return False
+        start, at = found if start < 0 else start, found + len(each)
+    is_once = not any(each in text[:start] or each in text[at:] for each in long)
+    return (start, at) if is_once else False
 
 
 def _in_order(delegations: Iterable[RecordedDelegation]) -> list[RecordedDelegation]:
     found = sorted(delegations, key=lambda each: (each.started_at, each.ended_at))
     if len(found) < 2:
+        if any(each.workflow for each in found):
+            saved = f"'{found[0].workflow}' is a workflow already, and nothing else was done"
+            raise InvalidUsage(saved, hint=f"stretto run {found[0].workflow}")
         hint = "a single delegation is kept as a playbook: stretto playbooks capture RUN STEP"
         raise InvalidUsage("fewer than two delegations worked, so there is no workflow", hint=hint)
     if sum(len(each.prompt) + len(each.output) for each in found) > _MOST_CHARACTERS:
@@ -135,7 +330,7 @@ def _in_order(delegations: Iterable[RecordedDelegation]) -> list[RecordedDelegat
 def _ids(done: Sequence[RecordedDelegation]) -> list[str]:
     found: list[str] = []
     for each in done:
-        stem = slug(each.title, 4) or slug(each.agent) or "step"
+        stem = slug(each.title, 4) or slug(each.workflow or each.agent) or "step"
         id, number = stem, 1
         while id in found:
             number += 1
@@ -151,10 +346,12 @@ def slug(text: str, most_words: int = 5) -> str:
     return made if is_id(made) else ""
 
 
-def _known(id: str, output: str) -> _Known:
-    pieces = (" ".join(each.split()) for each in re.split(r"\n\s*\n", output))
+def _known(id: str, done: RecordedDelegation) -> _Known:
+    if done.items:
+        return _Known(id, "", (), tuple(" ".join(each.split()) for each in done.outputs))
+    pieces = (" ".join(each.split()) for each in re.split(r"\n\s*\n", done.output))
     normal, long = (
-        " ".join(output.split()),
+        " ".join(done.output.split()),
         [e for e in islice(pieces, 1_000) if len(e) >= _LEAST_PART],
     )
     # A part of it stands for the whole only if it is most of it.
@@ -172,13 +369,19 @@ def _before(
     ]
     # Of equal outputs the later one was handed on more likely.
     found.reverse()
-    return sorted(found, key=lambda each: -len(each.output))
+    return sorted(found, key=lambda each: -each.size)
 
 
 def _with_outputs(
     parts: list[_Part], known: Sequence[_Known], where: str, notes: list[str]
 ) -> list[_Part]:
     for each in known:
+        if each.each:
+            changed = [new for part in parts for new in _listed(part, each)]
+            if changed != parts:
+                parts = changed
+                said = f"{where} was told one after another what the items of '{each.id}' gave"
+                notes.append(f"{said}; the recipe tells it as a list")
         if len(each.output) < LEAST_OUTPUT:
             continue
         reference = _Part(f"steps.{each.id}.output", True)
@@ -208,6 +411,19 @@ def _replaced(part: _Part, wanted: str, reference: _Part) -> Iterator[_Part]:
         rest, at = end, normal.find(wanted, at + len(wanted))
     if rest < len(part.text):
         yield _Part(part.text[rest:])
+
+
+def _listed(part: _Part, known: _Known) -> Iterator[_Part]:
+    """The part, with what the items of a map gave, one after another, as one reference."""
+    starts, normal = ([], "") if part.is_reference else _normal(part.text)
+    span = _list_span(normal, known.each)
+    if not span:
+        yield part
+        return
+    start, end = _place(starts, span[0]), _place(starts, span[1] - 1) + 1
+    yield from (_Part(each) for each in (part.text[:start],) if each)
+    yield _Part(f"steps.{known.id}.output", True)
+    yield from (_Part(each) for each in (part.text[end:],) if each)
 
 
 @lru_cache(maxsize=8)  # one prompt is looked through for every output before it
@@ -342,7 +558,7 @@ def _is_topic(text: str) -> bool:
     return len(text) >= 3 and tokens[0] not in _SMALL and tokens[-1] not in _SMALL
 
 
-def _free_name(kind: LiteralKind, before: str, taken: Mapping[str, str]) -> str:
+def _free_name(kind: str, before: str, taken: Mapping[str, object]) -> str:
     stem = before if before in _NOUNS else kind
     name, number = stem, 1
     while name in taken:
@@ -399,7 +615,7 @@ def _used(parts: Iterable[_Part]) -> tuple[str, ...]:
 
 def _output(source: CaptureSource, steps: Sequence[CapturedStep], notes: list[str]) -> str:
     """What the person was told, if it is what steps gave; else what no other step has used."""
-    known = sorted((_known(e.id, e.done.output) for e in steps), key=lambda e: -len(e.output))
+    known = sorted((_known(e.id, e.done) for e in steps), key=lambda e: -e.size)
     quoted = _with_outputs([_Part(source.answer)], known, "the answer", [])
     told = list(_used(quoted))
     if not told:
@@ -419,7 +635,6 @@ def differences(
 ) -> tuple[str, ...]:
     """How a replay differs from what was recorded. `asked`: the prompt of each step in the replay;
     `edges`: the steps that each step of the plan waits for."""
-    partly = {note.split("'")[1] for note in captured.notes if " a part of " in note}
     found = []
     for step in captured.steps:
         if set(edges.get(step.id, ())) != set(step.uses):
@@ -427,10 +642,12 @@ def differences(
                 f"step '{step.id}' waits for {listed(edges.get(step.id, ())) or 'nothing'}, and was "
                 f"told {listed(step.uses) or 'nothing'}"
             )
-        if step.id not in asked:
-            found.append(f"step '{step.id}' did not run")
-        elif step.id not in partly and not says_same(asked[step.id], step.done.prompt):
-            found.append(f"step '{step.id}' was asked something else")
+        for part, (prompt, _) in step.done.parts.items():
+            key = f"{step.id}/{part}" if part else step.id
+            if key not in asked:
+                found.append(f"step '{key}' did not run")
+            elif not step.is_told_more and not says_same(asked[key], prompt):
+                found.append(f"step '{key}' was asked something else")
     return tuple(found)
 
 
