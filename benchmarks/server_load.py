@@ -5,6 +5,8 @@
     accepted   POSTs a second that start a run of three steps without waiting for it, each durable
                before its answer, as a ratio to what the bare framework does: FastAPI on uvicorn that
                reads the same body and makes one durable commit in SQLite before it answers
+    cpu        of the server for one such run until it has ended, and of the bare one for a request;
+               unlike the rates it says little about the machine and what else it does
     streams    memory of the server with that many open streams of events
 
 Both servers are processes of their own, and the same client asks both, one after the other.
@@ -80,7 +82,7 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def bare_rate(folder: Path, number: int, clients: int) -> float:
+def bare_rate(folder: Path, number: int, clients: int) -> tuple[float, float]:
     port = free_port()
     (folder / "bare.py").write_text(BARE)
     words = [sys.executable, str(folder / "bare.py"), str(folder / "bare.db"), str(port)]
@@ -95,17 +97,35 @@ def bare_rate(folder: Path, number: int, clients: int) -> float:
                 assert time.monotonic() < give_up_at
                 time.sleep(0.1)
         asyncio.run(ask(port, "/run", "x", 50, clients))
-        return asyncio.run(ask(port, "/run", "x", number, clients))
+        before = cpu_seconds(process.pid)
+        rate = asyncio.run(ask(port, "/run", "x", number, clients))
+        return rate, (cpu_seconds(process.pid) - before) / number
     finally:
         process.kill()
         process.wait()
 
 
-def own_rate(bench: Bench, number: int, clients: int) -> float:
+def own_rate(bench: Bench, number: int, clients: int) -> tuple[float, float]:
+    """Runs accepted a second; CPU seconds for each, until the last one has ended."""
+    assert bench.process is not None
     port = int(bench.url.rpartition(":")[2])
     path = "/api/workflows/three/run"
     asyncio.run(ask(port, path, bench.token, 20, clients))
-    return asyncio.run(ask(port, path, bench.token, number, clients))
+    wait_until_idle(bench)
+    before = cpu_seconds(bench.process.pid)
+    rate = asyncio.run(ask(port, path, bench.token, number, clients))
+    wait_until_idle(bench)
+    return rate, (cpu_seconds(bench.process.pid) - before) / number
+
+
+def wait_until_idle(bench: Bench) -> None:
+    while bench.ask("GET", "/api/runs?status=running&limit=1")["runs"]:
+        time.sleep(0.2)
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def open_streams(port: int, run: str, token: str, number: int) -> list[asyncio.StreamWriter]:
@@ -156,13 +176,14 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="stretto-server-load-") as name:
         folder = Path(name)
-        bare = bare_rate(folder, given.runs, given.clients)
+        bare, bare_cpu = bare_rate(folder, given.runs, given.clients)
         bench = Bench(folder)
         (folder / "script.yaml").write_text(SCRIPT)
         bench.start()
         try:
-            own = own_rate(bench, given.runs, given.clients)
+            own, cpu = own_rate(bench, given.runs, given.clients)
             print(f"accepted  {own:,.0f} a second, bare {bare:,.0f}: ratio {own / bare:.2f}")
+            print(f"cpu       {cpu * 1000:.2f} ms a run, bare {bare_cpu * 1000:.2f} ms a request")
             before, after = stream_memory(bench, given.streams)
             print(f"streams   {given.streams} open: {after:.0f} MiB, {before:.0f} before")
         finally:

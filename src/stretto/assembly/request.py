@@ -7,7 +7,7 @@ a run needs is found out in `prepare`: nothing is journaled and no model is aske
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from stretto.execution.reuse import downstream, reusable
 from stretto.execution.runs import Resume, Start, new_run_id
 from stretto.plan.prepare import ask_to_start
 from stretto.problems.errors import InvalidUsage
-from stretto.recipe.model import Budget
+from stretto.recipe.model import Budget, Recipe
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
@@ -38,7 +38,8 @@ class RunRequest:
     Running again without a `recipe` takes the plan that the recorded run has stored.
     """
 
-    recipe: RecipeSource | None = None
+    # A function finds it where the rest is prepared, in a thread; so a request takes one hop.
+    recipe: RecipeSource | Callable[[], Recipe] | None = None
     inputs: Mapping[str, Json] = field(default_factory=dict)
     of: RunId | None = None
     is_resumed: bool = False  # False: `of` is run again, as a new run
@@ -110,8 +111,10 @@ async def prepare(
 def _begun(
     request: RunRequest, project: Project, ports: Ports, recorded: RecordedRun | None
 ) -> tuple[Start, tuple[str, ...]]:
+    if callable(request.recipe):
+        request = replace(request, recipe=request.recipe())
     if recorded is None:
-        plan, notices = project.open_plan(request.recipe)
+        plan, notices = project.open_plan(_source(request))
         given: Mapping[str, Json] = request.inputs
         model = project.model(request.model)
     else:
@@ -131,6 +134,11 @@ def _begun(
     if recorded is not None:
         start = _run_again(start, request, plan, recorded)
     return start, (*notices, *more)
+
+
+def _source(request: RunRequest) -> RecipeSource | None:
+    assert not callable(request.recipe)  # it was called when the preparation began
+    return request.recipe
 
 
 def _permitted(
@@ -170,7 +178,7 @@ def _plan_again(
 ) -> "tuple[Plan, tuple[str, ...]]":
     notices = (recorded.doubt,) if recorded.doubt else ()
     if request.recipe is not None:
-        plan, more = project.open_plan(request.recipe)
+        plan, more = project.open_plan(_source(request))
         notices = (*notices, *more)
     else:
         project.check_trust(recorded.history)

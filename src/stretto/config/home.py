@@ -25,6 +25,9 @@ def make_private(folder: Path) -> None:
         raise NotADirectoryError(20, "Not a directory", str(folder))
 
 
+_known: dict[Path, tuple[object, bytes]] = {}
+
+
 def user_secret(home: Path) -> bytes:
     """The 32 bytes with which Stretto seals what it stores; made once, and never out of its file.
 
@@ -36,12 +39,19 @@ def user_secret(home: Path) -> bytes:
     try:
         if not file.exists():
             _make(file)
+        status = file.stat()
+        # Every run that begins asks for it. Whoever replaces the file makes another one of it.
+        now = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+        known = _known.get(file)
+        if known is not None and known[0] == now:
+            return known[1]
         found = file.read_bytes()
     except OSError as error:
         raise StrettoError(f"{file} cannot be used: {error.strerror}") from error
     if len(found) != _SECRET_BYTES:
         hint = "restore it from a backup, or remove it: then no earlier run can be resumed unasked"
         raise StrettoError(f"{file} does not hold {_SECRET_BYTES} bytes", hint=hint)
+    _known[file] = (now, found)
     return found
 
 

@@ -134,6 +134,8 @@ def _asked(scope: Scope, headers: Mapping[str, str]) -> Caller:
 
 
 def _cookie(header: str) -> str | None:
+    if COOKIE not in header:
+        return None
     try:
         found = SimpleCookie(header).get(COOKIE)
     except CookieError:
@@ -222,6 +224,8 @@ class _Answer:
     def log(self) -> float:
         """Gives the seconds since the request came."""
         seconds = self._tick() - self._began_at
+        if not _log.isEnabledFor(logging.INFO):
+            return seconds
         identity: Identity | None = self._scope.get("state", {}).get("identity")
         # Without the query: a login code stands in one.
         _log.info(

@@ -1,7 +1,9 @@
 """`/api/runs`, and all that starts one: saved workflows, recipes as they are, tasks, batches."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Query
@@ -85,8 +87,11 @@ async def run_workflow(
     name: str, body: RunBody, service: TheService, asker: Asker, key: Key = None
 ) -> Response:
     """Start a saved workflow. Its start is in the journal before this answers."""
-    entry = await asyncio.to_thread(saved_entry, service, name)
-    return await _run(service, asker.name, entry.recipe, body, key, f"workflows/{name}")
+
+    def find() -> Recipe:
+        return saved_entry(service, name).recipe
+
+    return await _run(service, asker.name, find, body, key, f"workflows/{name}")
 
 
 @router.post(
@@ -96,18 +101,23 @@ async def run_recipe(
     body: InlineRun, service: TheService, asker: Asker, key: Key = None
 ) -> Response:
     """Start a run of a recipe that is not saved."""
-    recipe = await asyncio.to_thread(recipe_given, service, body.recipe)
-    return await _run(service, asker.name, recipe, body, key, "runs")
+    find = partial(recipe_given, service, body.recipe)
+    return await _run(service, asker.name, find, body, key, "runs")
 
 
 async def _run(
-    service: Service, owner: str, recipe: Recipe, body: RunBody, key: str | None, route: str
+    service: Service,
+    owner: str,
+    find: Callable[[], Recipe],
+    body: RunBody,
+    key: str | None,
+    route: str,
 ) -> Response:
     if body.dry_run:
-        plan = await service.stretto.plan(recipe, body.inputs)
+        plan = await service.stretto.plan(await asyncio.to_thread(find), body.inputs)
         return JsonAnswer(dict(plan.json))
     request = RunRequest(
-        recipe,
+        find,
         body.inputs,
         model=body.model,
         permission=body.permission,
@@ -140,8 +150,8 @@ async def run_task(body: TaskBody, service: TheService, asker: Asker, key: Key =
         budget=body.budget,
         wait=body.wait,
     )
-    recipe = await asyncio.to_thread(recipe_given, service, dict(task_recipe(body.agent)))
-    return await _run(service, asker.name, recipe, whole, key, f"tasks/{body.agent}")
+    find = partial(recipe_given, service, dict(task_recipe(body.agent)))
+    return await _run(service, asker.name, find, whole, key, f"tasks/{body.agent}")
 
 
 @router.post("/api/batches", dependencies=[AUTHOR], responses=_OF_STARTS, response_model=None)
@@ -153,7 +163,7 @@ async def run_batch(
     text = body.model_dump_json(include={"tasks"}).removeprefix('{"tasks":').removesuffix("}")
     agents, limits = project.catalog().agents, project.settings.limits
     tasks = await asyncio.to_thread(read_tasks, text, "", agents, limits)
-    recipe = await asyncio.to_thread(recipe_given, service, dict(batch_recipe(tasks)))
+    find = partial(recipe_given, service, dict(batch_recipe(tasks)))
     whole = RunBody(
         inputs=dict(batch_inputs(tasks)),
         model=body.model,
@@ -161,7 +171,7 @@ async def run_batch(
         budget=body.budget,
         wait=False,
     )
-    begun = await _run(service, asker.name, recipe, whole, key, "batches")
+    begun = await _run(service, asker.name, find, whole, key, "batches")
     run = service.stretto.open(begun.headers["location"].rpartition("/")[2])
     if not body.wait or not await service.until(run.wait()):
         return begun

@@ -131,7 +131,7 @@ class Service:
 
 
 # These are coroutines because FastAPI takes a plain function to a thread, which costs a request more
-# than all that they do.
+# than all that they do. They ask the request itself: each dependency of a dependency is solved anew.
 async def _service(request: Request) -> Service:
     found: Service = request.app.state.service
     return found
@@ -145,7 +145,8 @@ async def _identity(request: Request) -> Identity:
     return found
 
 
-async def _with_workflows(service: "TheService") -> None:
+async def _with_workflows(request: Request) -> None:
+    service = await _service(request)
     if not service.stretto.project.settings.are_workflows_served:
         hint = "workflows.enabled: true in stretto.yaml turns them on"
         raise NotFound("workflows are turned off here", hint=hint)
@@ -161,8 +162,8 @@ class _Needs:
     def __init__(self, role: AccessRole) -> None:
         self.role = role
 
-    async def __call__(self, asker: Asker) -> None:
-        require_role(asker, self.role)
+    async def __call__(self, request: Request) -> None:
+        require_role(await _identity(request), self.role)
 
 
 def require_role(asker: Identity, role: AccessRole) -> None:

@@ -56,6 +56,7 @@ from stretto.ports.model import (
 )
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.problems.errors import InvalidUsage
+from stretto.registry.folders import signature
 from stretto.text.redaction import NOTHING_SECRET, Redactor
 from stretto.text.short import did_you_mean, listed
 from stretto.vocabulary.ids import StepId
@@ -306,8 +307,26 @@ def _parts(work: PlannedWork) -> list[str]:
             return []
 
 
+_read: dict[Path, tuple[object, Script]] = {}
+_MOST_READ = 100
+
+
 def read_script(file: Path | str) -> Script:
     """Read a script: a Path names its file, a str is the script itself."""
+    if not isinstance(file, Path):
+        return _parse(file)
+    now, known = signature(file), _read.get(file)
+    if known is not None and known[0] == now:
+        return known[1]
+    script = _parse(file)
+    if now is not None:
+        while len(_read) >= _MOST_READ:
+            _read.pop(next(iter(_read)), None)
+        _read[file] = (now, script)
+    return script
+
+
+def _parse(file: Path | str) -> Script:
     document = read_file(file) if isinstance(file, Path) else read_text(file)
     reading = Reading(document.source, list(document.problems))
     script = _script(document, reading)

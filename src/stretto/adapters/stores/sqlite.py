@@ -7,8 +7,9 @@ and the writer never wait for each other.
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -36,6 +37,7 @@ from stretto.vocabulary.json_value import Json, Large
 
 _T = TypeVar("_T")
 _REMAKE = "its run can be retried: what is missing is made again"
+_MOST_READERS = 8
 _SPEECH = '{"type":"model_spoke"'  # how such a row begins
 
 
@@ -71,6 +73,41 @@ class LargeValues:
         return decode_value(row[0])
 
 
+class Readers:
+    """Connections that read, each for one thread at a time. Opening one costs more than most reads do,
+    so a few are kept; one that failed is not."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._is_closed = False
+
+    @contextmanager
+    def one(self) -> Iterator[sqlite3.Connection]:
+        try:
+            db = self._idle.pop()
+        except IndexError:
+            db = connect(self._path, check_same_thread=False)
+        try:
+            yield db
+        except BaseException:
+            db.close()
+            raise
+        db.text_factory = str
+        if self._is_closed or len(self._idle) >= _MOST_READERS:
+            db.close()
+        else:
+            self._idle.append(db)
+            if self._is_closed:  # while it was put back
+                self.close()
+
+    def close(self) -> None:
+        self._is_closed = True
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+
 class SqliteJournal:
     """Open it with `await SqliteJournal.open(path)`; it belongs to the loop it was opened in."""
 
@@ -81,6 +118,7 @@ class SqliteJournal:
         self._writer = writer
         self._lease_time = lease_time or writer.lease_time
         self._large = LargeValues(path)
+        self._readers = Readers(path)
         self._looking = asyncio.Lock()
         self._next_look: asyncio.Task[list[Message]] | None = None
 
@@ -173,6 +211,7 @@ class SqliteJournal:
         return self._writer.losses
 
     async def close(self) -> None:
+        self._readers.close()  # first: the last connection that closes empties the WAL
         await self._writer.close()
 
     async def _look(self) -> list[Message]:
@@ -184,10 +223,8 @@ class SqliteJournal:
         self._writer.check_open()
 
         def read() -> _T:
-            # A connection of its own each time costs 0.2 ms, and there is none to be shared by
-            # readers or left behind by them.
             try:
-                with closing(connect(self._path)) as db:
+                with self._readers.one() as db:
                     return work(db)
             except sqlite3.Error as error:
                 raise StrettoError(f"the journal {self._path} cannot be read: {error}") from error

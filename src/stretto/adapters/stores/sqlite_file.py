@@ -141,9 +141,14 @@ def lease_clock(db: sqlite3.Connection) -> Callable[[], float]:
     return lambda: began_at + elapsed()
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, check_same_thread: bool = True) -> sqlite3.Connection:
     # isolation_level=None: transactions begin where we say so.
-    return sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
+    return sqlite3.connect(
+        path,
+        timeout=_LOCK_SECONDS,
+        isolation_level=None,
+        check_same_thread=check_same_thread,
+    )
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
