@@ -1,18 +1,25 @@
 """The server as a process: how it ends, how the next one goes on, and what it says."""
 
+import functools
 import random
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
+from stretto.server import connections, guard, process
 from support.benchmarks import load_benchmark
 from support.cli import stretto
+from support.served import served
+
+FORM = "application/x-www-form-urlencoded"
 
 
 def test_a_killed_server_loses_and_doubles_no_run(tmp_path: Path) -> None:
@@ -165,3 +172,59 @@ def test_the_log_as_json_tells_every_request_and_no_login_code(tmp_path: Path) -
     asked = [each for each in lines if each.get("path") == "/login"]
     assert asked[0]["status"] == 200
     assert "code=" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0"])
+def test_a_connection_that_sends_no_request_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    patient = functools.partial(connections.with_patience, head_seconds=0.3)
+    monkeypatch.setattr(process, "with_patience", patient)
+    with served(tmp_path) as found:
+        port = urlsplit(found.url).port
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as silent:
+            silent.sendall(sent)
+            assert silent.recv(100) == b""
+        client = found.client()  # one that goes on asking keeps its connection
+        give_up_at = time.monotonic() + 1.5
+        while time.monotonic() < give_up_at:
+            assert client.get("/healthz").status_code == 200
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "path", ["/login", "/hooks/x", "/api/validate", "/mcp", "/api/workflows/x/run"]
+)
+def test_a_body_that_does_not_come_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
+    with served(tmp_path) as found:
+        port = urlsplit(found.url).port
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: {FORM}\r\n"
+            f"Authorization: Bearer {found.token}\r\nContent-Length: 100\r\n\r\n{{"
+        )
+        if path != "/login":
+            head = head.replace(FORM, "application/json")
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+            slow.sendall(head.encode())
+            answer = slow.recv(10_000)
+        assert answer.split()[1] in (b"408", b"404"), answer
+
+
+def test_who_leaves_in_the_middle_of_a_body_is_no_fault_of_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with served(tmp_path) as found:
+        port = urlsplit(found.url).port
+        for path in ("/login", "/api/validate", "/mcp"):
+            head = (
+                f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: {FORM}\r\n"
+                f"Authorization: Bearer {found.token}\r\nContent-Length: 100\r\n\r\n{{"
+            )
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as leaver:
+                leaver.sendall(head.encode())
+                time.sleep(0.2)
+        time.sleep(0.3)
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []

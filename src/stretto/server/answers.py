@@ -39,6 +39,7 @@ STATUSES = {
     "already_decided": 409,
     "in_use": 409,
     "changed": 412,
+    "too_slow": 408,
     "too_large": 413,
     "not_ready": 424,
     "too_many": 429,
@@ -50,6 +51,7 @@ _KINDS = {
     404: "not_found",
     405: "not_allowed",
     406: "usage",
+    408: "too_slow",
     411: "usage",
     413: "too_large",
     415: "usage",
@@ -88,6 +90,10 @@ class TooMany(StrettoError):
 
 class BodyTooLarge(StrettoError):
     kind = "too_large"
+
+
+class BodyTooSlow(StrettoError):
+    kind = "too_slow"
 
 
 class KeyConflict(StrettoError):

@@ -10,17 +10,26 @@ from collections.abc import Callable, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stretto.problems.errors import StrettoError
 from stretto.server.access import COOKIE, CSRF_HEADER, AccessControl, Caller
-from stretto.server.answers import BodyTooLarge, TooMany, Unauthenticated, login_page, refuse
+from stretto.server.answers import (
+    BodyTooLarge,
+    BodyTooSlow,
+    TooMany,
+    Unauthenticated,
+    login_page,
+    refuse,
+)
 from stretto.server.tokens import Identity
 
 OPEN_PATHS = ("/healthz", "/login")
 # Paths below these find out themselves who asks, as by the signature of a webhook.
 OPEN_PREFIXES = ("/hooks/",)
+BODY_SECONDS = 60.0  # for a whole body: whoever sends it slower holds a connection for nothing
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -75,7 +84,10 @@ class Guard:
                 await self._app(scope, body.receive, answer.send)
             except HTTPException as error:  # of what is mounted, and does not answer it itself
                 if not answer.has_begun:
-                    await refuse(BodyTooLarge(error.detail))(scope, receive, answer.send)
+                    refused = BodyTooLarge if error.status_code == 413 else BodyTooSlow
+                    await refuse(refused(error.detail))(scope, receive, answer.send)
+            except ClientDisconnect:
+                pass  # it left before its request was whole: nobody is there to be answered
         finally:
             self._count(scope["method"], answer.status, answer.log())
 
@@ -157,11 +169,17 @@ class _Body:
         self._cut_off = cut_off
         self._bytes = 0
         self._is_read = False
+        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
 
     async def receive(self) -> Message:
         if self._is_read:
             return await self._disconnect()
-        message = await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            said = f"the body did not come within {BODY_SECONDS:.0f} seconds"
+            raise HTTPException(408, said) from None
         if message["type"] == "http.request":
             self._is_read = not message.get("more_body", False)
             self._bytes += len(message.get("body", b""))

@@ -28,6 +28,7 @@ from stretto.assembly.surface import Surface
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.server.access import AccessControl, Hosts
 from stretto.server.app import make_app
+from stretto.server.connections import allow_many_files, with_patience
 from stretto.server.ledger import ServerLedger, open_ledger
 from stretto.server.metrics import Metrics
 from stretto.server.service import Service
@@ -103,6 +104,9 @@ async def _serve(
         timeout_graceful_shutdown=_GRACE_SECONDS,
         backlog=_BACKLOG,
     )
+    config.load()
+    config.http_protocol_class = with_patience(config.http_protocol_class)
+    allow_many_files()
     server = _Server(config, service.closing, tell)
     await server.serve(sockets=[bound])
     if server.lifespan.should_exit and not server.started:
