@@ -25,3 +25,20 @@ function changed(a: string[], b: string[]): string[] {
   }
   return rows
 }
+
+// For each line of the second text, which line of the first it is; undefined for a new one.
+export function sameLines(before: string[], after: string[]): (number | undefined)[] {
+  const found: (number | undefined)[] = []
+  let start = 0
+  while (start < before.length && start < after.length && before[start] === after[start]) found.push(start++)
+  let end = 0
+  while (end < before.length - start && end < after.length - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
+  let at = start
+  for (const row of changed(before.slice(start, before.length - end), after.slice(start, after.length - end))) {
+    if (row[0] === ' ') found.push(at++)
+    else if (row[0] === '-') at++
+    else found.push(undefined)
+  }
+  for (let n = end; n > 0; n--) found.push(before.length - n)
+  return found
+}

@@ -7,6 +7,8 @@ export interface Problem {
   hint?: string
   line?: number
   column?: number
+  width?: number
+  path?: string
 }
 
 export interface WorkflowInput {
@@ -198,4 +200,33 @@ export interface Gate {
   workspace: string
   parts: { part?: string; agent?: string; models?: string[]; prompt?: string; tools?: string[]; instructions?: string }[]
   grounds: { step: string; output?: unknown; status?: string }[]
+}
+
+// --- a recipe that is being written -----------------------------------------------------------------------------------
+
+export interface OutlineStep {
+  id: string
+  line: number | null
+  type: string
+  agents: string[]
+  depends_on: { step: string; why: string }[]
+  posture: string
+  gated: boolean
+}
+
+export interface Outline {
+  workflow: string
+  dialect: string
+  inputs: WorkflowInput[]
+  agents: { id: string; about: string; own: boolean }[]
+  steps: OutlineStep[]
+  problems: Problem[]
+  warnings: Problem[]
+}
+
+export interface Saved {
+  workflow: WorkflowRow
+  text: string
+  recipe: unknown
+  etag: string
 }

@@ -163,3 +163,23 @@ def test_an_expression_is_said_in_words_with_its_next_fires(server: Served) -> N
     for wrong in ({"cron": "61 * * * *"}, {"cron": "0 9 * * *", "zone": "Mars/Base"}):
         answer = client.post("/api/schedules/preview", json=wrong)
         assert (answer.status_code, answer.json()["error"]["kind"]) == (422, "usage")
+
+
+def test_a_trigger_is_changed_and_keeps_what_it_fired(server: Served) -> None:
+    client = server.client()
+    body = {"name": "changing", "workflow": "greet", "cron": "0 6 * * *", **HELLO}
+    made = client.post("/api/schedules", json=body).json()["schedule"]
+    assert client.post("/api/schedules/changing/run-now").status_code == 202
+    changed = client.put("/api/schedules/changing", json={"cron": "30 7 * * 1"}).json()["schedule"]
+    assert (changed["says"], changed["inputs"]) == ("at 07:30 on Monday", made["inputs"])
+    assert len(client.get("/api/schedules/changing").json()["fires"]) == 1
+    for wrong in (
+        {"cron": "no"},
+        {"inputs": {"nobody": 1}},
+        {"workflow": "none"},
+        {"mapping": {}},
+        {"overlap": None},
+    ):
+        assert client.put("/api/schedules/changing", json=wrong).status_code in (404, 422), wrong
+    assert client.get("/api/schedules/changing").json()["schedule"]["cron"] == "30 7 * * 1"
+    assert client.delete("/api/schedules/changing").status_code == 200

@@ -1,10 +1,13 @@
 // Goals: run again until a verifier passes. The condition, how far it is, what the verifier saw, and clearing it.
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { get, part, post } from '../api'
+import { ApiError, get, part, post } from '../api'
+import { InputForm } from '../inputs'
 import { plain } from '../markdown'
-import { announce, Dialog, Empty, Facts, Failure, Loaded, State, Title, useAction, When } from '../parts'
+import { announce, Dialog, Empty, Facts, Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
+import { go } from '../router'
+import type { WorkflowRow } from '../types'
 import { type Usage, count, dollars, duration, toneOf, tokens } from '../words'
 
 interface Iteration {
@@ -37,12 +40,17 @@ interface Goal {
 }
 
 export function Goals({ id }: { id: string }): JSX.Element {
-  if (id) return <One id={id} />
+  return id ? <One id={id} /> : <All />
+}
+
+function All(): JSX.Element {
+  const [isSetting, setSetting] = useState(false)
   const goals = useResource(() => get<{ goals: Goal[] }>('/api/goals'), 'goals', '*')
   return (
     <>
-      <Title page="Goals">Goals</Title>
+      <div class="bar between"><Title page="Goals">Goals</Title>{isSetting ? null : <button class="main" onClick={() => setSetting(true)}>Set a goal</button>}</div>
       <p class="quiet">A goal says when to stop, not how: the lead agent or a workflow works on it until its verifier passes, the budget is spent, or it is given up.</p>
+      {isSetting ? <SetGoal close={() => setSetting(false)} /> : null}
       <Loaded from={goals}>
         {({ goals: all }) =>
           all.length ? (
@@ -50,7 +58,7 @@ export function Goals({ id }: { id: string }): JSX.Element {
               <thead><tr><th>Goal</th><th>State</th><th>Verifier</th><th class="num">Iteration</th><th>Set</th></tr></thead>
               <tbody>{all.map((goal) => <tr key={goal.id}><td><a href={`/goals/${part(goal.id)}`}>{plain(goal.text)}</a></td><td><State status={goal.status} /></td><td class="mono">{plain(goal.verify)}</td><td class="num">{goal.iterations} of {goal.limits.iterations}</td><td><When at={goal.made_at} /></td></tr>)}</tbody>
             </table></div>
-          ) : <Empty what="No goal is set. Know the finish, not the steps? Set a goal with a verifier that a machine can check." command={'stretto goal set "the tests pass" --verify test:tests --max-iterations 5'} />}
+          ) : <Empty what="No goal is set. Know the finish, not the steps? Set a goal with a verifier that a machine can check." action={<button onClick={() => setSetting(true)}>Set the first one</button>} command={'stretto goal set "the tests pass" --verify test:tests --max-iterations 5'} />}
       </Loaded>
     </>
   )
@@ -122,5 +130,55 @@ function Round({ of }: { of: Iteration }): JSX.Element {
       {of.evidence ? <><p class="small quiet">What the verifier saw</p><pre tabIndex={0}>{plain(of.evidence)}</pre></> : null}
       <p class="small quiet">{tokens(of.usage)}</p>
     </li>
+  )
+}
+
+// --- setting one -----------------------------------------------------------------------------------------------------
+
+const VERIFIERS: Record<string, [string, string, string]> = {
+  command: ['a command succeeds', 'make test', 'It runs in the project, on the machine of the server; exit code 0 means that the goal is met.'],
+  test: ['tests pass', 'tests', 'Paths of tests, with blanks between them.'],
+  ci: ['the build passes', 'make check', 'A command, or a ref whose checks are looked up.'],
+  data: ['an expression holds', 'report.json#count >= 3', 'A file or an address, #, and an expression over its data.'],
+  llm: ['a model says so', 'The brief names three sources', 'Words that a model judges by. It can be wrong: prefer one that a machine can check.'],
+}
+
+function SetGoal({ close }: { close: () => void }): JSX.Element {
+  const [text, setText] = useState('')
+  const [kind, setKind] = useState('command')
+  const [spec, setSpec] = useState('')
+  const [workflow, setWorkflow] = useState('')
+  const [inputs, setInputs] = useState<Record<string, unknown>>({})
+  const [most, setMost] = useState({ iterations: '10', tokens: '', usd: '', timeout: '' })
+  const workflows = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'of goals')
+  const action = useAction()
+  const declared = workflows.value?.workflows.find((each) => each.name === workflow)?.inputs ?? []
+  const send = (event: Event): void => {
+    event.preventDefault()
+    void action.run(async () => {
+      const lacking = declared.filter((each) => each.required && (inputs[each.name] ?? '') === '').map((each) => each.name)
+      if (lacking.length) throw new ApiError(0, 'inputs', `Still missing: ${lacking.join(', ')}.`)
+      const budget = { ...(most.tokens ? { tokens: Number(most.tokens) } : {}), ...(most.usd ? { usd: Number(most.usd) } : {}) }
+      const body = { text, verify: `${kind}:${spec}`, workflow: workflow || null, inputs, max_iterations: Number(most.iterations), budget: Object.keys(budget).length ? budget : null, timeout: most.timeout || null }
+      const { goal } = await post<{ goal: Goal }>('/api/goals', body)
+      go(`/goals/${part(goal.id)}`)
+    })
+  }
+  const limit = (key: keyof typeof most, label: string, note: string): JSX.Element => <Field label={label} note={note}>{(id) => <input id={id} class="narrow" inputMode={key === 'timeout' ? 'text' : 'decimal'} value={most[key]} onInput={(event) => setMost({ ...most, [key]: event.currentTarget.value })} />}</Field>
+  return (
+    <form class="card" aria-label="Set a goal" onSubmit={send}>
+      <h2 class="first">Set a goal</h2>
+      <Field label="What is to be so" note="in a sentence">{(id) => <textarea id={id} class="short" rows={2} required value={text} onInput={(event) => setText(event.currentTarget.value)} />}</Field>
+      <div class="fields">
+        <Field label="It is met when">{(id) => <select id={id} value={kind} onChange={(event) => setKind(event.currentTarget.value)}>{Object.entries(VERIFIERS).map(([key, [word]]) => <option value={key}>{word}</option>)}</select>}</Field>
+        <Field label={kind === 'llm' ? 'What it must say' : 'Which'}>{(id) => <input id={id} class="mono wide" required placeholder={VERIFIERS[kind]![1]} value={spec} onInput={(event) => setSpec(event.currentTarget.value)} />}</Field>
+      </div>
+      <p class="quiet small">{VERIFIERS[kind]![2]}</p>
+      <Field label="Who works on it">{(id) => <select id={id} value={workflow} onChange={(event) => { setWorkflow(event.currentTarget.value); setInputs({}) }}><option value="">the lead agent, turn by turn</option>{(workflows.value?.workflows ?? []).filter((each) => each.ok).map((each) => <option value={each.name}>workflow {each.name}</option>)}</select>}</Field>
+      {declared.length ? <fieldset><legend>Its inputs</legend><InputForm inputs={declared} values={inputs} change={setInputs} /></fieldset> : null}
+      <fieldset><legend>It is given up after</legend><div class="fields">{limit('iterations', 'Iterations', '')}{limit('tokens', 'Tokens', 'of all of them')}{limit('usd', 'US dollars', '')}{limit('timeout', 'Time', 'such as 2h')}</div></fieldset>
+      {action.error ? <Failure error={action.error} /> : null}
+      <p class="bar"><button class="main" disabled={action.isBusy}>Set it</button><button type="button" onClick={close}>Cancel</button></p>
+    </form>
   )
 }

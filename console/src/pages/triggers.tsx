@@ -1,71 +1,125 @@
 // What starts workflows by itself: schedules, webhooks, watched folders. When each fires next, here and in its own zone.
 import type { JSX } from 'preact'
-import { get, part, post } from '../api'
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError, get, part, post, put, remove } from '../api'
+import { InputForm } from '../inputs'
 import { plain } from '../markdown'
-import { Empty, Failure, Loaded, Title, useAction } from '../parts'
+import { announce, Dialog, Empty, Failure, Field, Loaded, State, Title, useAction, When } from '../parts'
 import { useResource } from '../resource'
-import { go } from '../router'
+import { go, query } from '../router'
+import type { WorkflowInput, WorkflowRow } from '../types'
 import { clock } from '../words'
+
+type Kind = 'schedule' | 'webhook' | 'folder'
 
 interface Trigger {
   name: string
-  kind: 'schedule' | 'webhook' | 'folder'
+  kind: Kind
   workflow: string
+  inputs: Record<string, unknown>
   cron?: string
+  says?: string
   zone?: string
+  missed?: string
   folder?: string
   pattern?: string
+  input?: string
   hook?: string
+  mapping?: Record<string, string>
   overlap: string
+  permission: string | null
   paused: boolean
   next_at: string | null
 }
 
+interface Fire {
+  run_id: string
+  due_at: string
+  status: string
+  why: string | null
+}
+
+const KINDS: Record<Kind, [string, string]> = {
+  schedule: ['At certain times', 'by a cron expression'],
+  webhook: ['When it is called', 'a signed POST from another program'],
+  folder: ['For each file', 'that comes into a folder of the project'],
+}
+const OVERLAP: Record<string, string> = { skip: 'skip it', queue: 'wait for it', 'cancel-previous': 'cancel the last run', allow: 'run side by side' }
+const MISSED: Record<string, string> = { once: 'run the last of them', all: 'run them all, up to 24', skip: 'run none' }
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
+
 export function Triggers(): JSX.Element {
-  const schedules = useResource(() => get<{ schedules: Trigger[] }>('/api/schedules'), 'schedules', '*')
-  const hooks = useResource(() => get<{ hooks: Trigger[] }>('/api/hooks'), 'hooks', '*')
-  const reload = async (): Promise<void> => void (await Promise.all([schedules.reload(), hooks.reload()]))
+  const all = useResource(() => get<{ schedules: Trigger[] }>('/api/schedules'), 'schedules', '*')
+  const [asked, setAsked] = useState<Trigger | 'new' | undefined>(query.value.has('for') ? 'new' : undefined)
+  const [secret, setSecret] = useState<{ name: string; hook: string; secret: string }>()
+  const done = (made?: { name: string; hook: string; secret: string }): void => {
+    setAsked(undefined)
+    setSecret(made)
+    if (query.value.has('for')) go('/triggers', true)
+    void all.reload()
+  }
   return (
     <>
-      <Title page="Triggers">Triggers</Title>
-      <p class="quiet">A trigger is a when, not a kind of work: it starts a saved workflow.</p>
-      <Loaded from={schedules}>
-        {({ schedules: all }) => (
-          <Loaded from={hooks}>
-            {({ hooks: more }) => {
-              const both = [...all, ...more.filter((hook) => !all.some((each) => each.name === hook.name))]
-              return both.length ? <>{both.map((each) => <One key={each.name} trigger={each} reload={reload} />)}</> : <Empty what="Nothing starts by itself here." command='stretto schedule add nightly research-and-brief --cron "0 6 * * *" -i topic=tea' />
-            }}
-          </Loaded>
-        )}
+      <div class="bar between"><Title page="Triggers">Triggers</Title>{asked ? null : <button class="main" onClick={() => setAsked('new')}>New trigger</button>}</div>
+      <p class="quiet">A trigger is a when, not a kind of work: it starts a saved workflow. Triggers fire while this server runs.</p>
+      {asked ? <Edit key={asked === 'new' ? '' : asked.name} before={asked === 'new' ? undefined : asked} done={done} /> : null}
+      {secret ? <Secret made={secret} close={() => setSecret(undefined)} /> : null}
+      <Loaded from={all}>
+        {({ schedules }) => schedules.length ? <>{schedules.map((each) => <One key={each.name} trigger={each} reload={all.reload} edit={() => setAsked(each)} told={setSecret} />)}</> : asked ? null : <Empty what="Nothing starts by itself here." action={<button onClick={() => setAsked('new')}>Make the first one</button>} command='stretto schedule add nightly research-and-brief --cron "0 6 * * *" -i topic=tea' />}
       </Loaded>
     </>
   )
 }
 
-function One({ trigger, reload }: { trigger: Trigger; reload: () => Promise<void> }): JSX.Element {
+function One({ trigger, reload, edit, told }: { trigger: Trigger; reload: () => Promise<void>; edit: () => void; told: (made: { name: string; hook: string; secret: string }) => void }): JSX.Element {
   const path = `/api/schedules/${part(trigger.name)}`
   const action = useAction()
+  const [isAsking, setAsking] = useState(false)
   const next = useResource(() => (trigger.kind === 'schedule' ? get<{ next: string[] }>(`${path}/next?count=3`) : Promise.resolve({ next: [] })), `${trigger.name} ${trigger.next_at}`)
-  const act = (verb: string): void => void action.run(async () => { await post(`${path}/${verb}`); await reload() })
+  const fires = useResource(() => get<{ fires: Fire[] }>(`${path}?limit=5`), trigger.name, '*')
+  const act = (verb: string): void => void action.run(async () => { await post(`${path}/${verb}`); announce(`${trigger.name}: ${verb}`); await reload() })
   const runNow = (): void => void action.run(async () => go(`/runs/${part((await post<{ run_id: string }>(`${path}/run-now`)).run_id)}`))
+  const rotate = (): void => void action.run(async () => told({ name: trigger.name, hook: trigger.hook ?? '', secret: (await post<{ secret: string }>(`/api/hooks/${part(trigger.name)}/rotate`)).secret }))
+  const given = Object.entries(trigger.inputs)
   return (
     <section class="card" aria-label={trigger.name}>
-      <p><strong>{plain(trigger.name)}</strong> starts <a href={`/workflows/${part(trigger.workflow)}`}>{trigger.workflow}</a> {sentence(trigger)}{trigger.paused ? <span class="state warn" data-mark="‖"> paused</span> : null}</p>
-      {next.value?.next.length ? <ul class="small">{next.value.next.map((at) => <li>{clock(at)}{trigger.zone ? <span class="quiet"> · {inZone(at, trigger.zone)} in {trigger.zone}</span> : null}</li>)}</ul> : null}
+      <div class="bar between">
+        <h2 class="first">{plain(trigger.name)} {trigger.paused ? <span class="state warn small" data-mark="‖">paused</span> : null}</h2>
+        <span class="bar tight">
+          {trigger.kind === 'schedule' ? <button disabled={action.isBusy} onClick={runNow}>Run now</button> : null}
+          {trigger.paused ? <button disabled={action.isBusy} onClick={() => act('resume')}>Go on</button> : <button disabled={action.isBusy} onClick={() => act('pause')}>Pause</button>}
+          {trigger.kind === 'webhook' ? <button disabled={action.isBusy} onClick={rotate}>New secret</button> : null}
+          <button onClick={edit}>Edit</button>
+          <button class="bad" disabled={action.isBusy} onClick={() => setAsking(true)}>Delete …</button>
+        </span>
+      </div>
+      <p>Starts <a href={`/workflows/${part(trigger.workflow)}`}>{trigger.workflow}</a> {sentence(trigger)}.{given.length ? <span class="quiet small"> With {given.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ')}.</span> : null}</p>
+      {next.value?.next.length ? <Times at={next.value.next} zone={trigger.zone ?? 'UTC'} /> : null}
+      {fires.value?.fires.length ? <details><summary class="small">Fired last</summary><ul class="plain small">{fires.value.fires.map((fire) => <li key={fire.run_id}><State status={fire.status} /> <a class="mono" href={`/runs/${part(fire.run_id)}`}>{fire.run_id}</a> <When at={fire.due_at} />{fire.why ? <span class="quiet"> · {plain(fire.why)}</span> : null}</li>)}</ul></details> : null}
       {action.error ? <Failure error={action.error} /> : null}
-      <p class="bar">
-        {trigger.paused ? <button disabled={action.isBusy} onClick={() => act('resume')}>Go on</button> : <button disabled={action.isBusy} onClick={() => act('pause')}>Pause</button>}
-        {trigger.kind === 'schedule' ? <button disabled={action.isBusy} onClick={runNow}>Run now</button> : null}
-      </p>
+      {isAsking ? (
+        <Dialog title={`Delete ${trigger.name}?`} close={() => setAsking(false)}>
+          <p>It fires no more{trigger.kind === 'webhook' ? ', and its address and secret are gone' : ''}. The runs that it has started stay.</p>
+          <p class="bar"><button class="bad" disabled={action.isBusy} onClick={() => void action.run(async () => { await remove(path); announce('Deleted.'); await reload() })}>Delete it</button><button onClick={() => setAsking(false)}>Keep it</button></p>
+        </Dialog>
+      ) : null}
     </section>
   )
 }
 
+function Times({ at, zone }: { at: string[]; zone: string }): JSX.Element {
+  return (
+    <table class="times small">
+      <thead><tr><th>Next</th><th>here, {HERE}</th>{zone === HERE ? null : <th>there, {zone}</th>}</tr></thead>
+      <tbody>{at.map((each, index) => <tr key={each}><td class="quiet">{index + 1}</td><td><time>{clock(each)}</time></td>{zone === HERE ? null : <td>{inZone(each, zone)}</td>}</tr>)}</tbody>
+    </table>
+  )
+}
+
 function sentence(trigger: Trigger): string {
-  if (trigger.kind === 'schedule') return `at ${trigger.cron} (${trigger.zone})`
-  if (trigger.kind === 'folder') return `when a file ${trigger.pattern ?? ''} comes to ${trigger.folder}`
-  return 'when its webhook is called'
+  if (trigger.kind === 'schedule') return `${trigger.says ?? `at ${trigger.cron}`}, by the clock of ${trigger.zone}`
+  if (trigger.kind === 'folder') return `for each file ${trigger.pattern === '*' ? '' : `${trigger.pattern} `}that comes into ${trigger.folder}`
+  return `when somebody posts to /hooks/${trigger.hook}`
 }
 
 function inZone(at: string, zone: string): string {
@@ -74,4 +128,139 @@ function inZone(at: string, zone: string): string {
   } catch {
     return at // a zone that this browser does not know
   }
+}
+
+function Secret({ made, close }: { made: { name: string; hook: string; secret: string }; close: () => void }): JSX.Element {
+  const address = `${location.origin}/hooks/${made.hook}`
+  const copy = (text: string): void => void navigator.clipboard?.writeText(text).then(() => announce('Copied.'))
+  return (
+    <Dialog title={`The secret of ${made.name}`} close={close}>
+      <p>It is shown now and never again. The sender signs each delivery with it.</p>
+      <Field label="Address">{(id) => <input id={id} class="wide mono" readOnly value={address} />}</Field>
+      <Field label="Secret">{(id) => <input id={id} class="wide mono" readOnly value={made.secret} />}</Field>
+      <p class="bar"><button onClick={() => copy(address)}>Copy the address</button><button onClick={() => copy(made.secret)}>Copy the secret</button><button class="main" onClick={close}>I have it</button></p>
+    </Dialog>
+  )
+}
+
+interface Form {
+  kind: Kind
+  name: string
+  workflow: string
+  inputs: Record<string, unknown>
+  cron: string
+  zone: string
+  missed: string
+  overlap: string
+  permission: string
+  folder: string
+  pattern: string
+  input: string
+  mapping: Record<string, string>
+}
+
+function formOf(before: Trigger | undefined): Form {
+  return {
+    kind: before?.kind ?? 'schedule', name: before?.name ?? '', workflow: before?.workflow ?? query.value.get('for') ?? '', inputs: before?.inputs ?? {}, cron: before?.cron ?? '0 6 * * *', zone: before?.zone ?? HERE, missed: before?.missed ?? 'once',
+    overlap: before?.overlap ?? 'skip', permission: before?.permission ?? '', folder: before?.folder ?? 'inbox', pattern: before?.pattern ?? '*', input: before?.input ?? '', mapping: before?.mapping ?? {},
+  }
+}
+
+// What is sent: the fields of its kind, and those that every one has.
+function bodyOf(form: Form, isNew: boolean): Record<string, unknown> {
+  const own = { schedule: { cron: form.cron, zone: form.zone, missed: form.missed }, webhook: { mapping: form.mapping }, folder: isNew ? { folder: form.folder, pattern: form.pattern, input: form.input } : {} }[form.kind]
+  return { ...(isNew ? { name: form.name } : {}), workflow: form.workflow, inputs: form.inputs, overlap: form.overlap, permission: form.permission || null, ...own }
+}
+
+function Edit({ before, done }: { before: Trigger | undefined; done: (made?: { name: string; hook: string; secret: string }) => void }): JSX.Element {
+  const [form, setForm] = useState(() => formOf(before))
+  const workflows = useResource(() => get<{ workflows: WorkflowRow[] }>('/api/workflows'), 'of triggers')
+  const action = useAction()
+  const set = (part: Partial<Form>): void => setForm((now) => ({ ...now, ...part }))
+  const declared = workflows.value?.workflows.find((each) => each.name === form.workflow)?.inputs ?? []
+  const taken = form.kind === 'folder' ? declared.filter((each) => each.name !== form.input) : form.kind === 'webhook' ? declared.filter((each) => !form.mapping[each.name]) : declared
+  const send = (event: Event): void => {
+    event.preventDefault()
+    void action.run(async () => {
+      const lacking = form.kind === 'schedule' ? declared.filter((each) => each.required && (form.inputs[each.name] ?? '') === '').map((each) => each.name) : []
+      if (lacking.length) throw new ApiError(0, 'inputs', `Still missing: ${lacking.join(', ')}.`)
+      if (before) return void (await put(`/api/schedules/${part(before.name)}`, bodyOf(form, false)), done())
+      const made = await post<{ hook?: Trigger; secret?: string }>({ schedule: '/api/schedules', webhook: '/api/hooks', folder: '/api/folders' }[form.kind], bodyOf(form, true))
+      done(made.secret ? { name: form.name, hook: made.hook?.hook ?? '', secret: made.secret } : undefined)
+    })
+  }
+  return (
+    <form class="card" onSubmit={send} aria-label={before ? `Edit ${before.name}` : 'New trigger'}>
+      <h2 class="first">{before ? `Edit ${before.name}` : 'New trigger'}</h2>
+      {before ? null : <fieldset class="kinds"><legend class="visually-hidden">What starts it</legend>{(Object.keys(KINDS) as Kind[]).map((kind) => <label class="choice" key={kind}><input type="radio" name="kind" checked={form.kind === kind} onChange={() => set({ kind, overlap: { schedule: 'skip', webhook: 'allow', folder: 'queue' }[kind] })} /><span><strong>{KINDS[kind][0]}</strong><br /><span class="quiet small">{KINDS[kind][1]}</span></span></label>)}</fieldset>}
+      <div class="fields">
+        {before ? null : <Field label="Its name" note="letters, digits, - and _">{(id) => <input id={id} required pattern="[A-Za-z0-9][A-Za-z0-9_\-]*" value={form.name} onInput={(event) => set({ name: event.currentTarget.value })} />}</Field>}
+        <Field label="Starts the workflow">{(id) => <select id={id} required value={form.workflow} onChange={(event) => set({ workflow: event.currentTarget.value, inputs: {} })}><option value="">choose …</option>{(workflows.value?.workflows ?? []).filter((each) => each.ok).map((each) => <option key={each.name}>{each.name}</option>)}</select>}</Field>
+      </div>
+      {form.kind === 'schedule' ? <Schedule form={form} set={set} /> : null}
+      {form.kind === 'webhook' ? <Mapping declared={declared} mapping={form.mapping} set={(mapping) => set({ mapping })} /> : null}
+      {form.kind === 'folder' && !before ? <Folder form={form} set={set} declared={declared} /> : null}
+      {taken.length ? <fieldset><legend>{form.kind === 'webhook' ? 'Inputs that are the same for every delivery' : 'Its inputs'}</legend><InputForm inputs={form.kind === 'webhook' ? taken.map((each) => ({ ...each, required: false })) : taken} values={form.inputs} change={(inputs) => set({ inputs })} /></fieldset> : null}
+      <div class="fields">
+        <Choice label="While its last run goes on" options={OVERLAP} value={form.overlap} set={(overlap) => set({ overlap })} />
+        {form.kind === 'schedule' ? <Choice label="Fires that nobody served" options={MISSED} value={form.missed} set={(missed) => set({ missed })} /> : null}
+        <Choice label="Its runs may" options={{ '': 'do what the settings say', read_only: 'change no file', ask: 'change files, after a question', auto: 'change files' }} value={form.permission} set={(permission) => set({ permission })} />
+      </div>
+      {action.error ? <Failure error={action.error} /> : null}
+      <p class="bar"><button class="main" disabled={action.isBusy}>{before ? 'Save it' : 'Make it'}</button><button type="button" onClick={() => done()}>Cancel</button></p>
+    </form>
+  )
+}
+
+function Choice({ label, options, value, set }: { label: string; options: Record<string, string>; value: string; set: (value: string) => void }): JSX.Element {
+  return <Field label={label}>{(id) => <select id={id} value={value} onChange={(event) => set(event.currentTarget.value)}>{Object.entries(options).map(([key, word]) => <option value={key}>{word}</option>)}</select>}</Field>
+}
+
+const SHORT: Record<string, string> = { '0 6 * * *': 'every morning', '0 9 * * 1-5': 'on workdays', '@weekly': 'every week', '0 0 1 * *': 'every month', '@hourly': 'every hour', '*/15 * * * *': 'every 15 minutes' }
+
+function Schedule({ form, set }: { form: Form; set: (part: Partial<Form>) => void }): JSX.Element {
+  const [preview, setPreview] = useState<{ says: string; next: string[] } | string>()
+  useEffect(() => {
+    let isOld = false
+    const timer = setTimeout(() => {
+      void post<{ says: string; next: string[] }>('/api/schedules/preview', { cron: form.cron, zone: form.zone }).then((found) => !isOld && setPreview(found), (error: ApiError) => !isOld && setPreview([error.message, error.details.hint].filter(Boolean).join('; ')))
+    }, 250)
+    return () => ((isOld = true), clearTimeout(timer))
+  }, [form.cron, form.zone])
+  const zones = typeof Intl.supportedValuesOf === 'function' ? ['UTC', ...Intl.supportedValuesOf('timeZone')] : ['UTC', HERE]
+  return (
+    <>
+      <div class="fields">
+        <Field label="When" note="minute, hour, day, month, weekday">{(id) => <input id={id} class="mono" required value={form.cron} onInput={(event) => set({ cron: event.currentTarget.value })} />}</Field>
+        <Field label="By the clock of">{(id) => <><input id={id} required list="zones" value={form.zone} onInput={(event) => set({ zone: event.currentTarget.value })} /><datalist id="zones">{zones.map((each) => <option value={each} />)}</datalist></>}</Field>
+      </div>
+      <p class="bar tight">{Object.entries(SHORT).map(([cron, word]) => <button type="button" class="small" aria-pressed={form.cron === cron} onClick={() => set({ cron })}>{word}</button>)}</p>
+      <div class="preview" role="status">{typeof preview === 'string' ? <span class="state bad" data-mark="✗">{preview}</span> : preview ? <><p><strong>It runs {preview.says}.</strong></p><Times at={preview.next} zone={form.zone} /></> : <p class="quiet">…</p>}</div>
+    </>
+  )
+}
+
+function Mapping({ declared, mapping, set }: { declared: WorkflowInput[]; mapping: Record<string, string>; set: (mapping: Record<string, string>) => void }): JSX.Element {
+  if (!declared.length) return <p class="quiet small">The workflow takes no inputs.</p>
+  const change = (name: string, text: string): void => {
+    const { [name]: _, ...others } = mapping
+    set(text ? { ...others, [name]: text } : others)
+  }
+  return (
+    <fieldset>
+      <legend>What each input takes from the JSON that is sent</legend>
+      <p class="quiet small">Left empty everywhere, the fields of the body that have the names of inputs are taken.</p>
+      {declared.map((each) => <Field key={each.name} label={each.name} note={each.type}>{(id) => <input id={id} class="mono wide" placeholder={`{{body.${each.name}}}`} value={mapping[each.name] ?? ''} onInput={(event) => change(each.name, event.currentTarget.value)} />}</Field>)}
+    </fieldset>
+  )
+}
+
+function Folder({ form, set, declared }: { form: Form; set: (part: Partial<Form>) => void; declared: WorkflowInput[] }): JSX.Element {
+  return (
+    <div class="fields">
+      <Field label="Folder" note="in the project">{(id) => <input id={id} class="mono" required value={form.folder} onInput={(event) => set({ folder: event.currentTarget.value })} />}</Field>
+      <Field label="Files" note="a pattern">{(id) => <input id={id} class="mono" required value={form.pattern} onInput={(event) => set({ pattern: event.currentTarget.value })} />}</Field>
+      <Field label="The file is the input">{(id) => <select id={id} required value={form.input} onChange={(event) => set({ input: event.currentTarget.value })}><option value="">choose …</option>{declared.map((each) => <option key={each.name}>{each.name}</option>)}</select>}</Field>
+    </div>
+  )
 }

@@ -16,9 +16,23 @@ if TYPE_CHECKING:
     from stretto.assembly.local_models import ShelvedWeights, Trial
     from stretto.assembly.project import Project
     from stretto.playbooks.playbook import Playbook
-    from stretto.recipe.model import Agent
+    from stretto.recipe.model import Agent, Recipe
     from stretto.registry.versions import RecipeVersion
     from stretto.registry.workflows import Entry
+
+
+def inputs_as_json(recipe: "Recipe") -> list[dict[str, object]]:
+    return [
+        {
+            "name": each.name,
+            "type": each.type,
+            "required": each.is_required,
+            "default": each.default,
+            "description": each.description,
+            "enum": list(each.enum),
+        }
+        for each in recipe.inputs
+    ]
 
 
 def workflow_as_json(project: "Project", entry: "Entry", origin: str) -> dict[str, object]:
@@ -33,17 +47,7 @@ def workflow_as_json(project: "Project", entry: "Entry", origin: str) -> dict[st
         "used": not entry.is_passed_over,
         "shadows": entry.shadows or None,
         "steps": len(entry.recipe.steps),
-        "inputs": [
-            {
-                "name": each.name,
-                "type": each.type,
-                "required": each.is_required,
-                "default": each.default,
-                "description": each.description,
-                "enum": list(each.enum),
-            }
-            for each in entry.recipe.inputs
-        ],
+        "inputs": inputs_as_json(entry.recipe),
         "problems": [problem_as_json(problem) for problem in entry.problems],
         "origin": origin,
     }

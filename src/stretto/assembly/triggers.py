@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stretto.assembly.arguments import (
     check_inputs,
@@ -22,7 +22,7 @@ from stretto.assembly.arguments import (
 )
 from stretto.assembly.trigger_loop import TriggerLoop, new_fire
 from stretto.problems.errors import InvalidUsage, NotFound, RefusedToOverwrite
-from stretto.text.short import did_you_mean
+from stretto.text.short import did_you_mean, listed
 from stretto.triggers.arrivals import (
     check_delivery,
     check_folder,
@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from stretto.triggers.store import TriggerStore
 
 _LONGEST_NAME = 64
+# Which files a folder has seen goes by its folder and its pattern, so those stay.
+_CHANGEABLE = {
+    "schedule": ("cron", "zone", "missed"),
+    "webhook": ("mapping",),
+    "folder": ("settle_seconds",),
+}
 _LONGEST_SETTLE_SECONDS = 3600.0
 _T = TypeVar("_T")
 
@@ -187,6 +193,35 @@ class Triggers:
         """Fire again. What would have fired in between is not made up for. Raises NotFound."""
         return await self._set_paused(name, False)
 
+    async def change(self, name: str, **settings: Any) -> Trigger:
+        """Set a trigger otherwise, by the names that `add_…` takes; what is not named stays. Its fires stay
+        on record, and nothing is made up for that it would have fired before.
+
+        Raises InvalidUsage, InvalidInputs and NotFound.
+        """
+        before = await self.show(name)
+        allowed = {*_CHANGEABLE[before.kind], "workflow", "inputs", "overlap", "permission"}
+        if unknown := sorted(settings.keys() - allowed):
+            hint = f"it has {listed(sorted(allowed))}"
+            raise InvalidUsage(f"a {before.kind} has no '{unknown[0]}' to change", hint=hint)
+        known: dict[str, Any] = {each: getattr(before, each) for each in allowed} | settings
+        _check_choice("missed", str(known.get("missed", "once")), MISSED)
+        made = self._make(
+            before.kind, name, known.pop("workflow"), known.pop("inputs"),
+            known.pop("overlap"), known.pop("permission"),
+        )  # fmt: skip
+        kept = replace(before, **known)
+        trigger = replace(
+            kept, workflow=made.workflow, inputs=made.inputs, overlap=made.overlap,
+            permission=made.permission, decided_until=made.decided_until,
+        )  # fmt: skip
+        if trigger.kind == "schedule":
+            check_text(cron=trigger.cron, zone=trigger.zone)
+            await asyncio.to_thread(CronSchedule(trigger.cron, trigger.zone).check)
+        await self._check(trigger)
+        await self.with_store(lambda store: store.change(trigger))
+        return await self.show(name)
+
     async def remove(self, name: str) -> None:
         """Its runs stay. Raises NotFound."""
         await self.show(name)
@@ -295,13 +330,16 @@ class Triggers:
     async def _add(
         self, trigger: Trigger, secret: str = "", seen: Mapping[str, str] | None = None
     ) -> Trigger:
+        await self._check(trigger)
+        await self.with_store(lambda store: store.add(trigger, secret, seen))
+        return trigger
+
+    async def _check(self, trigger: Trigger) -> None:
         project = self._engine.project
         plan, _ = await asyncio.to_thread(project.open_plan, self._recipe(trigger.workflow))
         check_mapping(trigger, plan.inputs)
         if trigger.kind == "schedule":
             project.inputs(plan, trigger.inputs)
-        await self.with_store(lambda store: store.add(trigger, secret, seen))
-        return trigger
 
     async def _set_paused(self, name: str, is_paused: bool) -> Trigger:
         await self.show(name)

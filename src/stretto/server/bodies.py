@@ -80,6 +80,7 @@ class InlineRun(RunBody):
 class SavedText(StrictBody):
     recipe: str | dict[str, Any]
     why: Annotated[str, Field(max_length=500)] = "saved"
+    emitted: bool = Field(False, description="A model wrote it: it replaces nothing of a person's")
 
 
 class Restore(StrictBody):

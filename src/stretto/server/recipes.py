@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import Field
 
-from stretto.assembly.json_forms import draft_as_json
+from stretto.assembly.json_forms import draft_as_json, inputs_as_json
 from stretto.assembly.recipe_files import recipe_templates, text_of_template
 from stretto.plan.check import ExaminedRecipe, examine
 from stretto.plan.draft import DraftStep
@@ -132,7 +132,7 @@ def _outline(service: Service, body: WrittenRecipe) -> dict[str, Any]:
         "ok": True,
         "workflow": recipe.name,
         "dialect": recipe.dialect.name,
-        "inputs": [str(each.name) for each in recipe.inputs],
+        "inputs": inputs_as_json(recipe),
         "agents": [
             {"id": id, "about": _about(found, id), "own": id in recipe.agents}
             for id in found.draft.agent_ids()

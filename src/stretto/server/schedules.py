@@ -64,6 +64,21 @@ class FolderBody(StrictBody):
     permission: Permission | None = None
 
 
+class ChangedTrigger(StrictBody):
+    """What is to be otherwise; what is not named stays. `cron`, `zone` and `missed` are a schedule's,
+    `mapping` is a webhook's, `settle_seconds` a folder's."""
+
+    workflow: ShortText | None = None
+    inputs: dict[str, Any] | None = None
+    overlap: Overlap | None = None
+    permission: Permission | None = None
+    cron: ShortText | None = None
+    zone: ShortText | None = None
+    missed: Literal["skip", "once", "all"] | None = None
+    mapping: dict[str, str] | None = Field(None, max_length=1000)
+    settle_seconds: float | None = Field(None, gt=0, le=3600)
+
+
 class SchedulePreview(StrictBody):
     cron: ShortText
     zone: ShortText = "UTC"
@@ -158,6 +173,14 @@ async def show_next(
     """When a schedule fires next: `next`."""
     found = await service.stretto.triggers.next(name, count)
     return JSONResponse({"ok": True, "next": [iso(at) for at in found]})
+
+
+@router.put("/api/schedules/{name}", dependencies=[AUTHOR, IF_WORKFLOWS], response_model=ApiAnswer)
+async def change_schedule(name: str, body: ChangedTrigger, service: TheService) -> JSONResponse:
+    """Set a trigger otherwise. What it has fired, and a webhook's address and secret, stay."""
+    given = body.model_dump(exclude_unset=True)
+    made = await service.stretto.triggers.change(name, **given)
+    return JSONResponse({"ok": True, "schedule": await _row(service, made)})
 
 
 @router.delete(

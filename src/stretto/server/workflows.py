@@ -137,7 +137,8 @@ async def save_workflow(
     saved = await service.stretto.workflows.save(
         recipe,
         name=name,
-        overwrite=True,
+        emitted=body.emitted,
+        overwrite=not body.emitted,
         why=body.why,
         replaces=_replaces(if_match, if_none_match),
         by=asker.name,

@@ -136,6 +136,14 @@ class TriggerStore:
                 raise RefusedToOverwrite(f"there is a '{trigger.name}' already", hint=hint)
             self._see(trigger.name, seen or {})
 
+    def change(self, trigger: Trigger) -> None:
+        """The same one, set otherwise: what it has fired stays on record, and so does its secret."""
+        values = {**_values(trigger), "project": self._project}
+        changes = ", ".join(f"{name} = :{name}" for name in _COLUMNS if name != "name")
+        with changed(self.db, "the triggers"):
+            sql = f"UPDATE triggers SET {changes} WHERE project = :project AND name = :name"
+            self.db.execute(sql, values)
+
     def remove(self, name: str) -> None:
         with changed(self.db, "the triggers"):
             sql = "DELETE FROM triggers WHERE project = ? AND name = ?"
