@@ -5,12 +5,13 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from stretto.assembly.goal_checks import Checks, find_tests
+from stretto.assembly.goal_checks import Checks, _untested, find_tests
 from stretto.assembly.project import Project
 from stretto.goals.evidence import CheckResult
 from stretto.goals.verifier import read_verifier
@@ -188,6 +189,127 @@ def test_the_tests_of_other_languages_are_found_by_their_files(tmp_path: Path) -
     assert go.findall("=== RUN TestA\n--- FAIL: TestA (0.0s)\n") == ["TestA"]
     assert rust.findall("test sums::two ... FAILED\ntest sums::one ... ok\n") == ["sums::two"]
     assert check(tmp_path, "test:").cannot_run
+
+
+NODE = """const test = require("node:test"); const assert = require("node:assert");
+test("adds", () => assert.equal(1 + 1, 2));
+test("reads", () => assert.equal(require("fs").readFileSync("one.txt", "utf8"), "1"));
+"""
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_the_tests_of_a_node_project_are_run_by_npm(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "x", "scripts": {"test": "node --test"}}')
+    (tmp_path / "one.test.js").write_text(NODE)
+    (tmp_path / "one.txt").write_text("2")
+    found = check(tmp_path, "test:")
+    assert not found.is_met
+    assert found.evidence.startswith("FAILED reads\n"), found.evidence
+    (tmp_path / "one.txt").write_text("1")
+    assert check(tmp_path, "test:").is_met
+    (tmp_path / "one.test.js").unlink()
+    assert not check(tmp_path, "test:").is_met
+    (tmp_path / "package.json").write_text('{"name": "x"}')
+    assert not check(tmp_path, "test:").is_met
+
+
+UNITTEST = """import unittest
+class Sums(unittest.TestCase):
+    def test_adds(self): pass
+    def test_reads(self): self.assertEqual(open("one.txt").read(), "1")
+"""
+
+
+def test_unittest_suites_are_run_by_pytest_or_by_a_command(python_project: Path) -> None:
+    folder = python_project / "units"
+    folder.mkdir(exist_ok=True)
+    (folder / "test_units.py").write_text(UNITTEST)
+    (python_project / "one.txt").write_text("2")
+    found = check(python_project, "test:units")
+    assert "FAILED units.test_units.Sums::test_reads: AssertionError: '2' != '1'" in found.evidence
+    by_command = "command:python3 -m unittest discover -s units"
+    assert "FAIL: test_reads" in check(python_project, by_command).evidence
+    (python_project / "one.txt").write_text("1")
+    assert check(python_project, "test:units").is_met
+    assert check(python_project, by_command).is_met
+    assert not check(python_project, "command:python3 -m unittest discover -s units -p none").is_met
+
+
+@pytest.mark.parametrize(
+    ("mark", "program"), [("go.mod", "go"), ("Cargo.toml", "cargo"), ("package.json", "npm")]
+)
+def test_a_test_program_that_is_not_there_is_the_verifier_s_own_fault(
+    tmp_path: Path, mark: str, program: str
+) -> None:
+    (tmp_path / mark).write_text('{"scripts": {"test": "no-such-program"}}')
+    found = check(tmp_path, "test:")
+    if "command not found" in found.evidence or shutil.which(program, path=os.defpath) is None:
+        assert (found.is_met, found.cannot_run) == (False, True)
+        assert f"{program} is not" in found.evidence
+    else:  # it is there; what the project's own script lacks may come to be
+        assert (found.is_met, found.cannot_run) == (False, False)
+
+
+CARGO = """#[cfg(test)]
+mod tests {
+    #[test] fn adds() {}
+    #[test] fn reads() { assert_eq!(1, VALUE); }
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+def test_what_cargo_prints_names_the_tests_that_failed(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "Cargo.toml").write_text(
+        '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n'
+    )
+    program = find_tests(tmp_path, "")
+    assert program.failed is not None
+    for value, names in (("2", ["tests::reads"]), ("1", [])):
+        (tmp_path / "src" / "lib.rs").write_text(CARGO.replace("VALUE", value))
+        words = ["cargo", "test", "--offline"]
+        ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert program.failed.findall(ran.stdout) == names, ran
+        assert (ran.returncode == 0, _untested(ran.stdout)) == (not names, "")
+
+
+JUNIT = '<testsuite name="s" tests="2" failures="{failures}"><testcase name="a"/><testcase name="b">{b}</testcase></testsuite>'
+
+
+@pytest.mark.parametrize(
+    ("reports", "is_met", "says"),
+    [
+        ({"a.xml": JUNIT.format(failures=0, b="")}, True, "0 of 2 tests failed"),
+        ({"a.xml": JUNIT.format(failures=1, b='<failure message="no"/>')}, False, "FAILED b: no"),
+        ({"a.xml": JUNIT.format(failures=1, b="")}, False, "1 failure that no test is named for"),
+        ({"a.xml": JUNIT.format(failures=0, b="").replace("failures", "errors").replace('"0"', '"2"')},
+         False, "2 failures"),
+        ({"a.xml": JUNIT.format(failures=0, b=""), "b.xml": "<testsuite"}, False, "b.xml"),
+        ({"a.xml": "<testsuite/>"}, False, "no test ran"),
+        ({"a.xml": "<html/>"}, False, "a.xml is no JUnit report"),
+        ({"a.xml": '<testsuite><testcase name="a"><skipped/></testcase></testsuite>'}, False, "no test"),
+        ({}, False, "there is no report"),
+    ],
+)  # fmt: skip
+def test_reports_that_somebody_else_wrote_are_read(
+    tmp_path: Path, reports: dict[str, str], is_met: bool, says: str
+) -> None:
+    (tmp_path / "out").mkdir()
+    for name, text in reports.items():
+        (tmp_path / "out" / name).write_text(text)
+    found = check(tmp_path, "test:out/*.xml")
+    assert (found.is_met, found.cannot_run) == (is_met, False)
+    assert says in found.evidence
+
+
+def test_a_report_outside_the_workspace_is_read_only_where_no_link_leads_to_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "good.xml").write_text(JUNIT.format(failures=0, b=""))
+    (tmp_path / "w" / "a.xml").symlink_to(tmp_path / "good.xml")
+    assert not check(tmp_path / "w", "test:a.xml").is_met
 
 
 GH = """#!{python}

@@ -94,6 +94,8 @@ def test_checks_are_green_only_where_each_is_clearly_so() -> None:
     )[0]
     for text in ("[]", "{}", "x", '[{"name": "a"}]', '[{"name": "a", "bucket": "cancel"}]'):
         assert not read_checks(text, "x")[0]
+    is_met, said = read_checks('[{"name": "a", "bucket": "skipping"}]', "PR 1")
+    assert (is_met, said) == (False, "PR 1: its only check was skipped, so nothing is verified")
     assert is_pending('[{"status": "in_progress", "conclusion": ""}]')
     assert not is_pending('[{"status": "completed", "conclusion": "failure"}]')
 

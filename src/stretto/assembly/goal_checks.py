@@ -28,6 +28,7 @@ from stretto.documents.regular_file import read_regular, read_start
 from stretto.events.attempts import AttemptId
 from stretto.goals.evidence import (
     CheckResult,
+    TestCounts,
     check_result,
     decide_data,
     is_pending,
@@ -57,6 +58,8 @@ _MOST_OUTPUT_BYTES = 6 * 1024 * 1024
 _MOST_DATA_BYTES = 8 * 1024 * 1024
 _MOST_ROWS = 10_000
 _NOT_RUNNABLE = (126, 127)  # what a shell says of a program that is not there
+_MISSING = re.compile(r"^.*: line \d+: (\S+): command not found$", re.MULTILINE)
+_MOST_REPORTS = 500  # that one pattern stands for
 _POLL_SECONDS = (1.0, 15.0)  # while CI is at work: the first pause, and the longest
 _SQLITE = b"SQLite format 3\0"
 _READING = (
@@ -140,13 +143,16 @@ class Checks:
         return check_result(is_met, _said(ran), self._hide, cannot_run=is_missing)
 
     async def _tests(self, paths: str, seconds: float) -> CheckResult:
+        if (words := shlex.split(paths)) and all(word.endswith(".xml") for word in words):
+            return await asyncio.to_thread(self._reports, words)
         program = await asyncio.to_thread(find_tests, self._project.settings.project, paths)
         ran = await self._shell(program.command, seconds)
+        _check_there(program, ran)
         output, _, report = (
             ran.output.partition(program.mark) if program.mark else (ran.output, "", "")
         )
         if "No module named pytest" in output:
-            hint = "install it into .venv of the workspace, or use command:CMD"
+            hint = "install it into .venv of the workspace, or: command:python3 -m unittest"
             raise CannotVerify("pytest is not installed for the workspace's Python", hint=hint)
         passed = ran.exit_code == 0 and ran.limit_hit is None
         if program.failed is not None:
@@ -159,11 +165,32 @@ class Checks:
         if counts is None:
             said = say_exit(ran.exit_code, ran.limit_hit or "", output)
             return check_result(False, said, self._hide)
-        is_met = passed and not counts.failed and counts.run > counts.skipped
+        is_met = passed and counts.is_good
         said = counts.evidence
         if not is_met and not counts.failed:
             said = f"{said}\n{say_exit(ran.exit_code, ran.limit_hit or '', output)}"
         return check_result(is_met, said, self._hide)
+
+    def _reports(self, words: list[str]) -> CheckResult:
+        """JUnit reports that somebody else has written: a build, an earlier step."""
+        root = self._project.settings.project
+        counts, said = TestCounts(0, (), 0), list[str]()
+        for word in words:
+            is_pattern = any(mark in word for mark in "*?[")
+            if is_pattern and word.startswith("/"):
+                raise ValueError(f"a pattern is relative to the workspace, and {word} is not")
+            found = sorted(root.glob(word))[:_MOST_REPORTS] if is_pattern else [root / word]
+            if not any(each.is_file() for each in found):
+                said.append(f"there is no report {word}")
+            for file in filter(Path.is_file, found):
+                name = os.path.relpath(file, root)
+                text = read_regular(self._place(name), _MOST_DATA_BYTES).decode("utf-8", "replace")
+                if (read := read_junit(text)) is None:
+                    said.append(f"{name} is no JUnit report")
+                else:
+                    counts += read
+        evidence = "\n".join([*said, counts.evidence])
+        return check_result(not said and counts.is_good, evidence, self._hide)
 
     async def _shell(self, command: str, seconds: float) -> "Ran":
         """Raises CannotVerify where no command may run here."""
@@ -304,6 +331,14 @@ class Checks:
 class _AnyPlace(frozenset[str]):
     def __contains__(self, place: object) -> bool:
         return True
+
+
+def _check_there(program: TestProgram, ran: "Ran") -> None:
+    """Raises CannotVerify. What a script of the project lacks is another matter: it may come to be."""
+    lacks = _MISSING.search(ran.output) if ran.exit_code in _NOT_RUNNABLE else None
+    if lacks is not None and lacks[1] == program.command.split()[0]:
+        hint = "commands find programs in /usr and, by their paths, in the workspace"
+        raise CannotVerify(f"{lacks[1]} is not where commands run", hint=hint)
 
 
 def _said(ran: "Ran") -> str:

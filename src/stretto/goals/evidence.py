@@ -101,6 +101,18 @@ class TestCounts:
     run: int
     failed: tuple[tuple[str, str], ...]  # name, message
     skipped: int
+    unnamed: int = 0  # failures that a suite counts, and that no test of it is named for
+
+    def __add__(self, other: "TestCounts") -> "TestCounts":
+        return TestCounts(
+            self.run + other.run, self.failed + other.failed,
+            self.skipped + other.skipped, self.unnamed + other.unnamed,
+        )  # fmt: skip
+
+    @property
+    def is_good(self) -> bool:
+        """Some ran, and none failed."""
+        return not (self.failed or self.unnamed) and self.run > self.skipped
 
     @property
     def evidence(self) -> str:
@@ -109,25 +121,46 @@ class TestCounts:
             lines.append(f"FAILED {name}: {message}" if message else f"FAILED {name}")
         if len(self.failed) > _MOST_NAMED:
             lines.append(f"… and {len(self.failed) - _MOST_NAMED} more")
+        if self.unnamed:
+            lines.append(f"{counted(self.unnamed, 'failure')} that no test is named for")
+        if self.run <= self.skipped:
+            lines.append("no test ran, so nothing is verified")
         return "\n".join(lines)
 
 
 def read_junit(text: str) -> TestCounts | None:
     """None for what is no JUnit report. Entities are not expanded: a report has none."""
+    text = text.removeprefix("\ufeff")
     if len(text) > _MOST_XML or "<!DOCTYPE" in text or "<!ENTITY" in text:
         return None
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError):
         return None
+    if root.tag not in ("testsuites", "testsuite"):
+        return None
     cases = list(root.iter("testcase"))
     failed = tuple(
         (_case_name(case.get("classname", ""), case.get("name", "")), _first_line(fault))
         for case in cases
-        if (fault := next((e for e in case if e.tag in ("failure", "error")), None)) is not None
+        if (fault := _fault_of(case)) is not None
     )
     skipped = sum(any(e.tag == "skipped" for e in case) for case in cases)
-    return TestCounts(len(cases), failed, skipped)
+    unnamed = max((_unnamed(suite) for suite in root.iter("testsuite")), default=0)
+    return TestCounts(len(cases), failed, skipped, unnamed)
+
+
+def _fault_of(case: "ElementTree.Element") -> "ElementTree.Element | None":
+    return next((each for each in case if each.tag in ("failure", "error")), None)
+
+
+def _unnamed(suite: "ElementTree.Element") -> int:
+    """A suite that broke before its tests says so in its counts alone."""
+    claims = (suite.get(name, "0") for name in ("failures", "errors"))
+    claimed = sum(
+        int(each) for each in claims if each.isascii() and each.isdigit() and len(each) < 9
+    )
+    return max(0, claimed - sum(_fault_of(each) is not None for each in suite.iter("testcase")))
 
 
 def _case_name(group: str, name: str) -> str:
@@ -148,6 +181,9 @@ def read_checks(text: str, what: str) -> tuple[bool, str]:
     if not rows:
         return False, f"{what} has no checks yet"
     bad = [(_check_name(row), word) for row in rows if (word := _check_word(row)) not in _GREEN]
+    if not bad and not any(_check_word(row) in _PASSED for row in rows):
+        each = "its only check was" if len(rows) == 1 else f"all {len(rows)} checks were"
+        return False, f"{what}: {each} skipped, so nothing is verified"
     if not bad:
         return True, f"{what}: {counted(len(rows), 'check')} passed"
     lines = [f"{what}: {len(bad)} of {counted(len(rows), 'check')} not passed"]
@@ -178,7 +214,8 @@ def _check_name(row: Mapping[str, object]) -> str:
     return str(row.get("workflowName") or row.get("name") or "?")
 
 
-_GREEN = ("success", "pass", "skipping", "skipped", "neutral")
+_PASSED = ("success", "pass")
+_GREEN = (*_PASSED, "skipping", "skipped", "neutral")
 _PENDING = ("pending", "queued", "in_progress", "waiting", "requested", "expected")
 
 
