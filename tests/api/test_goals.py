@@ -302,17 +302,30 @@ def test_two_drivers_keep_each_other_out(counting: Any) -> None:
 @pytest.mark.parametrize("is_driven", [True, False])
 def test_clearing_ends_the_run_in_flight(counting: Any, is_driven: bool) -> None:
     async def work() -> None:
-        async with counting("default: {reply: ok, delay: 10m}") as w, counting() as other:
-            goal = await w.goals.set("x", NEVER, workflow=GROW)
+        async with (
+            counting("default: {reply: ok, delay: 10m, tokens: 60}") as w,
+            counting() as other,
+        ):
+            goal = await w.goals.set("x", NEVER, workflow=GROW, budget={"tokens": 100})
             run_id = await _in_flight(goal, w)
+            await _asked(w, run_id)
             if not is_driven:
                 await goal.stop()
             cleared = await other.goals.clear(goal.id)
             assert (cleared.status, cleared.iterations) == ("cleared", 1)
+            assert cleared.usage.tokens == cleared.history[0].usage.tokens == 60
             assert await other.open(run_id).status() == "cancelled"
             assert (await other.goals.clear(goal.id)).status == "cleared"
 
     run(work)
+
+
+async def _asked(w: stretto.Stretto, run_id: str) -> None:
+    """Once what its call may take is on record."""
+    async with asyncio.timeout(60):
+        async for event in w.open(run_id).events():
+            if event.type == "usage_noted":
+                return
 
 
 async def _in_flight(goal: stretto.Goal, w: stretto.Stretto) -> str:

@@ -88,8 +88,9 @@ class World:
         self.ended.add(run_id)
         return is_new
 
-    async def abandon(self, goal: GoalStanding, run_id: str) -> None:
+    async def abandon(self, goal: GoalStanding, run_id: str) -> Usage:
         self.cancelled.append(run_id)
+        return Usage(0, 7)
 
 
 SPEC = GoalSpec("x", "command:true", "/f", limits=GoalLimits(iterations=5))
@@ -152,6 +153,7 @@ def test_whoever_clears_it_ends_its_run_first() -> None:
     end = asyncio.run(main())
     assert (end.state, end.why) == (GoalState.CLEARED, "cleared by me")
     assert world.cancelled == world.begun
+    assert (end.usage, end.iterations[-1].status) == (Usage(0, 7), "cancelled")
 
 
 def test_who_lost_the_lease_stops_and_says_so() -> None:

@@ -189,12 +189,17 @@ class GoalHands:
         open_it = partial(open_chat, host, goal.id if is_known else None, wanted, self._watch.show)
         return await asyncio.to_thread(open_it)
 
-    async def abandon(self, goal: GoalStanding, run_id: str) -> None:
+    async def abandon(self, goal: GoalStanding, run_id: str) -> Usage:
+        why, used = "its goal was cleared", Usage()
         with suppress(StrettoError):  # it has ended, or never began
             if not goal.spec.recipe and isinstance(goal.in_flight, IterationStarted):
-                await (await self._chat(goal)).cancel("its goal was cleared")
+                used = (await (await self._chat(goal)).cancel(why)).usage
+        run = self._roads.open(RunId(run_id))
         with suppress(StrettoError):
-            await self._roads.open(RunId(run_id)).cancel("its goal was cleared")
+            await run.cancel(why)
+        with suppress(StrettoError):
+            used = used if used != Usage() else (await run.report()).usage
+        return used
 
     def _request(
         self, goal: GoalStanding, recipe: RecipeSource, inputs: Mapping[str, Json], run_id: str

@@ -37,6 +37,7 @@ from stretto.goals.goal import (
 from stretto.goals.loop import GoalDriver, Tell
 from stretto.goals.store import GoalOwner, GoalStore, StoredGoal
 from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.vocabulary.usage import Usage
 
 _T = TypeVar("_T")
 _POLL_SECONDS = 0.5  # of a goal that another process drives
@@ -299,17 +300,17 @@ class Goals:
         journal = _LeasedGoal(self, id, fence)
         stored = await self._with(lambda store: store.get(id))
         goal = stored.standing
+        used = Usage()
         try:
             if goal.in_flight is not None and goal.in_flight.run_id:
                 hands = GoalHands(
                     self._engine, self._engine.project, goal.spec, self._roads, NOBODY
                 )
-                await hands.abandon(goal, goal.in_flight.run_id)
+                used = await hands.abandon(goal, goal.in_flight.run_id)
             why = f"cleared by {user_name()}"
             at = self._engine.now()
-            await journal.append(
-                GoalEnded(at=at, worked=stored.worked, state=GoalState.CLEARED, why=why)
-            )
+            ended = GoalEnded(at, stored.worked, state=GoalState.CLEARED, why=why, usage=used)
+            await journal.append(ended)
         finally:
             await journal.release(stored.worked)
 

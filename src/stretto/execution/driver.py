@@ -200,7 +200,7 @@ class Driver:
                 for attempt in part.attempts:
                     is_open = attempt.stage in ("running", "stopping")
                     if is_open and attempt.id not in self._attempts:
-                        self.tell(AttemptCancelled(now, attempt.id))
+                        self.tell(AttemptCancelled(now, attempt.id, attempt.noted_usage))
             for command in owed_collections(step):
                 self._carry_out(command)
 
@@ -424,7 +424,9 @@ class Driver:
         """Go on without an attempt that does not stop, though it was cancelled."""
         if self._attempts.pop(attempt, None) and not self._is_stopped:
             said = _say_left(attempt)
-            self.tell(AttemptCancelled(self._clock.now(), attempt, warnings=(said,)))
+            step = self._state.steps[attempt.step]
+            used = step.parts[attempt.part].attempts[attempt.number - 1].noted_usage
+            self.tell(AttemptCancelled(self._clock.now(), attempt, used, (said,)))
 
     def _end_event(
         self, command: StartAttempt, result: AttemptResult

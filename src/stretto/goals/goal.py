@@ -108,6 +108,7 @@ class GoalEnded(_GoalEvent, frozen=True, tag="goal_ended"):
     state: GoalState
     why: str = ""
     limit: LimitWord | None = None
+    usage: Usage = Usage()  # of the run that was in flight and ended with the goal
 
 
 class GoalReopened(_GoalEvent, frozen=True, tag="goal_reopened"):
@@ -247,14 +248,7 @@ def advance(goal: GoalStanding, event: GoalEvent) -> GoalStanding:
         case IterationEnded():
             return _worked(goal, event)
         case GoalEnded():
-            return replace(
-                goal,
-                state=event.state,
-                why=event.why,
-                limit=event.limit,
-                waits="",
-                ended_at=event.at,
-            )
+            return _ended(goal, event)
         case GoalReopened():
             return _reopened(goal, event)
         case _:
@@ -310,6 +304,23 @@ def _worked(goal: GoalStanding, event: IterationEnded) -> GoalStanding:
         usage=goal.usage + event.usage,
         declared=event.declared,
         spent=event.spent,
+    )
+
+
+def _ended(goal: GoalStanding, event: GoalEnded) -> GoalStanding:
+    iterations = goal.iterations
+    if isinstance(goal.in_flight, IterationStarted):
+        cancelled = replace(iterations[-1], status="cancelled", usage=event.usage)
+        iterations = (*iterations[:-1], cancelled)
+    return replace(
+        goal,
+        state=event.state,
+        why=event.why,
+        limit=event.limit,
+        iterations=iterations,
+        usage=goal.usage + event.usage,
+        waits="",
+        ended_at=event.at,
     )
 
 

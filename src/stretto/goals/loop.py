@@ -66,8 +66,8 @@ class Hands(Protocol):
         """A run that exists goes on; otherwise it starts, with that id."""
         ...
 
-    async def abandon(self, goal: GoalStanding, run_id: str) -> None:
-        """Conclude a run that is not driven any more; one that never began stays so."""
+    async def abandon(self, goal: GoalStanding, run_id: str) -> Usage:
+        """Conclude a run that is not driven any more: what it took. One that never began stays so."""
         ...
 
 
@@ -213,10 +213,11 @@ class GoalDriver:
 
     async def _clear(self, by: str) -> None:
         """The run in flight is ended first: nothing of a cleared goal works on."""
+        used = Usage()
         if self.goal.in_flight is not None and self.goal.in_flight.run_id:
-            await self._hands.abandon(self.goal, self.goal.in_flight.run_id)
+            used = await self._hands.abandon(self.goal, self.goal.in_flight.run_id)
         why = f"cleared by {by}" if by else ""
-        await self._note(GoalEnded(*self._stamp(), state=GoalState.CLEARED, why=why))
+        await self._note(GoalEnded(*self._stamp(), state=GoalState.CLEARED, why=why, usage=used))
 
     async def _or_halt(self, work: "Coroutine[Any, Any, _T]") -> "_T":
         """Await the work, unless somebody stops the loop first."""
