@@ -104,6 +104,20 @@ def test_a_later_folder_shadows_an_earlier_one_and_none_is_found_twice(tmp_path:
         assert [each.body for each in opened.playbooks()] == ["Theirs."]
 
 
+def test_of_two_folders_with_one_name_the_one_that_does_not_count_is_told(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        place = write_skill(tmp_path, folder, f"Tuning of {folder}.")
+        file = place / "SKILL.md"
+        file.write_text(file.read_text().replace(f"name: {folder}", "name: tune"))
+    with library(tmp_path) as opened:
+        opened.refresh()
+        listed = [(each.name, each.fault) for each in opened.playbooks()]
+        said = "the folder 'one' has the name of 'two' beside it, which counts"
+        assert listed == [("tune", ""), ("tune", said)]
+        assert opened.named("tune").description == "Tuning of two."
+        assert [each.playbook.description for each in opened.search("tuning")] == ["Tuning of two."]
+
+
 def test_a_folder_that_changes_or_goes_is_noticed(tmp_path: Path) -> None:
     place = write_skill(tmp_path, "deploy", "How to deploy.", "Old words.")
     with library(tmp_path) as opened:

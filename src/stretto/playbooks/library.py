@@ -119,9 +119,12 @@ class Library:
     def playbooks(self, *, with_deleted: bool = False) -> list[Playbook]:
         """Those that count, and broken ones, by name."""
         found = self.store.every(self._layers)
+        counting = list(self._counting(found, with_deleted))
+        doubled = _doubled(counting, found)
         broken = [each for each in found if each.fault]
-        counting = [*self._counting(found, with_deleted), *broken]
-        return sorted(counting, key=lambda each: each.name)
+        return sorted(
+            [*counting, *doubled, *broken], key=lambda each: (each.name, bool(each.fault))
+        )
 
     def all(self) -> list[Playbook]:
         """Also those that others shadow, and those that were deleted."""
@@ -235,6 +238,20 @@ class Library:
     def _trust(self, playbook: Playbook, now: float) -> float:
         left = confidence_at(playbook, now, self.half_life_days)
         return 1 - _SHARE_OF_CONFIDENCE + _SHARE_OF_CONFIDENCE * left
+
+
+def _doubled(counting: Iterable[Playbook], found: Iterable[Playbook]) -> Iterator[Playbook]:
+    """Folders side by side that have the name of another one, of which nothing would be seen. One of an
+    earlier layer is shadowed on purpose."""
+    used = {each.name: each for each in counting if each.folder}
+    for each in found:
+        wins = used.get(each.name)
+        if wins is None or wins.id == each.id or each.fault or not each.folder:
+            continue
+        if Path(wins.folder).parent == Path(each.folder).parent:
+            by = Path(wins.folder).name
+            said = f"the folder '{Path(each.folder).name}' has the name of '{by}' beside it, which counts"
+            yield replace(each, fault=said)
 
 
 def _rarest(counts: Mapping[str, int]) -> list[str]:
