@@ -118,3 +118,9 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, opened: Callable[..., GoalS
     (tmp_path / "goals.db").write_bytes(b"no database at all, but long enough to be looked at" * 99)
     with pytest.raises(StrettoError, match="cannot be used"):
         opened()
+
+
+def test_who_drives_a_goal_is_told_in_words_for_people() -> None:
+    said = str(GoalLeased("g", "vm pid 259 (0f44a8c6:4026531836 410974) 5d7b78"))
+    assert said.startswith("goal g is driven by vm pid 259"), said
+    assert "(" not in said.partition("\n")[0]

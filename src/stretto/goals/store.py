@@ -66,7 +66,7 @@ class GoalLeased(Leased):
     def __init__(self, id: str, by: str) -> None:
         StrettoError.__init__(
             self,
-            f"goal {id} is driven by {by}",
+            f"goal {id} is driven by {by.partition(' (')[0]}",
             hint=f"stretto goal show {id} says how it stands; stretto goal clear {id} ends it",
         )
 
