@@ -140,15 +140,24 @@ def test_more_than_one_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_tokens_are_added_listed_and_revoked(tmp_path: Path) -> None:
-    made = stretto(tmp_path, "serve", "token", "add", "ada", "--role", "operator", "--json").json
+    options = ("--role", "operator", "--owner", "lea", "--expires", "30d")
+    made = stretto(tmp_path, "serve", "token", "add", "ada", *options, "--json").json
     assert len(made["token"]) > 30
+    assert made["expires_in_seconds"] == 30 * 86_400
+    wrong = stretto(tmp_path, "serve", "token", "add", "bea", "--expires", "soon")
+    assert (wrong.code, "30d" in wrong.err) == (2, True)
     again = stretto(tmp_path, "serve", "token", "add", "ada", "--json")
     assert again.json["error"]["kind"] == "exists"
     listed = stretto(tmp_path, "serve", "token", "list", "--json").json["tokens"]
-    assert [(each["name"], each["role"]) for each in listed] == [("ada", "operator")]
+    assert [(each["name"], each["role"], each["owner"]) for each in listed] == [
+        ("ada", "operator", "lea")
+    ]
+    assert listed[0]["expires_at"] - listed[0]["at"] == 30 * 86_400
     assert made["token"] not in stretto(tmp_path, "serve", "token", "list").out
     assert stretto(tmp_path, "serve", "token", "revoke", "ada").code == 0
     assert stretto(tmp_path, "serve", "token", "revoke", "ada").code == 2
+    assert stretto(tmp_path, "serve", "logout", "--json").json == {"ok": True, "sessions": 0}
+    assert stretto(tmp_path, "serve", "logout", "nobody").code == 2
 
 
 def test_the_log_as_json_tells_every_request_and_no_login_code(tmp_path: Path) -> None:

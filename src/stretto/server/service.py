@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 
 from stretto.assembly.run_list import MOST_ROWS
 from stretto.assembly.surface import Surface, SurfaceRun
+from stretto.ports.journal import Leased
 from stretto.problems.errors import NotFound, PermissionDenied, StrettoError
 from stretto.server.answers import Unauthenticated
 from stretto.server.tokens import AccessRole, Identity
@@ -100,7 +101,10 @@ class Service:
             started, now = (await run.history()).started, self.stretto.engine.now()
             if not started.trigger:  # before it goes on: a crash right after must not forget it
                 self.ledger.adopt(run_id, now, now - _ADOPTED_SECONDS)
-            await run.resume(model=model, permission=permission, accepted=accepted)
+            try:
+                await run.resume(model=model, permission=permission, accepted=accepted)
+            except Leased:  # another server of this home was quicker: it goes on, as was asked
+                return
 
     async def drive_goal(self, id: str) -> "Goal":
         """Go on with a goal, driven by this server and, should it end before the goal, by the next one.
