@@ -1,6 +1,6 @@
 """Kill `stretto serve` with -9 under live runs and start it again. Exit 1 if a run is lost or doubled.
 
-    python benchmarks/server_kills.py [--runs 200] [--kills 3] [--seed N] [--folder DIR]
+    python benchmarks/server_kills.py [--runs 200] [--kills 3] [--seed N] [--folder DIR] [--workers 1]
 
 Runs of a scripted workflow of three steps are started over HTTP, each request with a key of its own and
 sent until it is answered, while the server is killed at random moments and started again. A client
@@ -56,8 +56,9 @@ class Figures:
 
 
 class Bench:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 1) -> None:
         self.folder = folder
+        self.workers = workers
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
         (folder / "workflows").mkdir(parents=True, exist_ok=True)
@@ -77,6 +78,7 @@ class Bench:
             "PYTHONPATH": str(SRC),
         }
         words = [sys.executable, "-m", "stretto", "serve", "--port", "0"]
+        words += ["--workers", str(self.workers)] if self.workers > 1 else []
         with (self.folder / "log").open("a") as log:
             self.process = subprocess.Popen(
                 words, cwd=self.folder, env=environ, stdout=subprocess.PIPE, stderr=log, text=True
@@ -112,8 +114,10 @@ class Bench:
             time.sleep(0.05)
 
 
-def try_kills(folder: Path, runs: int, kills: int, chance: random.Random) -> Figures:
-    bench, figures = Bench(folder), Figures(runs=runs)
+def try_kills(
+    folder: Path, runs: int, kills: int, chance: random.Random, workers: int = 1
+) -> Figures:
+    bench, figures = Bench(folder, workers), Figures(runs=runs)
     bench.start()
     ids: dict[int, str] = {}
 
@@ -216,9 +220,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="stretto-server-kills-"))
-    figures = try_kills(folder, given.runs, given.kills, random.Random(given.seed))
+    chance = random.Random(given.seed)
+    figures = try_kills(folder, given.runs, given.kills, chance, given.workers)
     print(
         f"runs      {figures.runs}, {figures.resumed} of them resumed after {figures.kills} kills"
     )

@@ -1,6 +1,6 @@
 """What `stretto serve` bears: runs accepted a second, and the memory of open streams.
 
-    python benchmarks/server_load.py [--runs 500] [--streams 1000] [--clients 16]
+    python benchmarks/server_load.py [--runs 500] [--streams 1000] [--clients 16] [--workers 1]
 
     accepted   POSTs a second that start a run of three steps without waiting for it, each durable
                before its answer, as a ratio to what the bare framework does: FastAPI on uvicorn that
@@ -124,8 +124,11 @@ def wait_until_idle(bench: Bench) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
+    """Of the process and its workers."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_seconds(int(child)) for child in children)
 
 
 async def open_streams(port: int, run: str, token: str, number: int) -> list[asyncio.StreamWriter]:
@@ -144,8 +147,11 @@ async def open_streams(port: int, run: str, token: str, number: int) -> list[asy
 
 
 def memory_mib(pid: int) -> float:
+    """Of the process and its workers."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    own = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return own + sum(memory_mib(int(child)) for child in children)
 
 
 def stream_memory(bench: Bench, number: int) -> tuple[float, float]:
@@ -173,11 +179,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="stretto-server-load-") as name:
         folder = Path(name)
         bare, bare_cpu = bare_rate(folder, given.runs, given.clients)
-        bench = Bench(folder)
+        bench = Bench(folder, given.workers)
         (folder / "script.yaml").write_text(SCRIPT)
         bench.start()
         try:

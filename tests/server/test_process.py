@@ -135,10 +135,6 @@ def test_a_goal_of_a_terminal_is_left_to_it(bench: Any) -> None:
     assert bench.ask("GET", f"/api/goals/{goal}")["goal"]["history"][0]["met"] is False
 
 
-def test_more_than_one_process_is_refused(tmp_path: Path) -> None:
-    assert "one process" in stretto(tmp_path, "serve", "--workers", "2").err
-
-
 def test_tokens_are_added_listed_and_revoked(tmp_path: Path) -> None:
     options = ("--role", "operator", "--owner", "lea", "--expires", "30d")
     made = stretto(tmp_path, "serve", "token", "add", "ada", *options, "--json").json

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stretto.server.process import ServedAt
 
 _PORT = 7317
+_SHARED_STORE = "sqlite"  # whose leases are fenced across the processes of one machine
 
 
 @click.group("serve", cls=WithCommands, invoke_without_command=True)
@@ -30,7 +31,7 @@ _PORT = 7317
 @click.option(
     "--allow-host", "hosts", multiple=True, metavar="NAME", help="A name it is called by."
 )
-@click.option("--workers", type=click.IntRange(1), default=1, help="Processes; 1.")
+@click.option("--workers", type=click.IntRange(1), default=1, help="Processes that serve; 1.")
 @click.option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", help="Of stderr; text."
 )
@@ -55,17 +56,25 @@ def command(
     if ctx.invoked_subcommand is not None:
         return
     if workers > 1:
-        store = os.environ.get("STRETTO_STORE") or "sqlite"
-        hint = "one process serves thousands of runs; leave --workers out"
-        raise InvalidUsage(f"the store '{store}' has one process as its server", hint=hint)
+        _check_shared(os.environ.get("STRETTO_STORE") or _SHARED_STORE)
     from stretto.server.process import ServeOptions, serve, write_log
 
     write_log(log_format == "json", is_verbose)
     if is_public:
         said = "other machines can reach this server: put a proxy that speaks https before it"
         say(said, err=True, mark="warning", colour="yellow")
-    options = ServeOptions(host, port, is_public, hosts)
+    options = ServeOptions(host, port, is_public, hosts, workers)
     serve(options, OpenStretto, home_of(os.environ), os.environ, _tell)
+
+
+def _check_shared(store: str) -> None:
+    """Raises InvalidUsage."""
+    if store != _SHARED_STORE:
+        raise InvalidUsage(
+            f"--workers needs a store that several processes share, and '{store}' is not known to "
+            "be one: without fenced leases two of them would drive one run",
+            hint=f"leave --workers out, or use the store '{_SHARED_STORE}' (STRETTO_STORE)",
+        )
 
 
 def _tell(at: "ServedAt", end: Callable[[], None]) -> None:

@@ -8,9 +8,8 @@ Cookie            a session, opened once by a login link or a token; to change a
 
 import secrets
 import time
-from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -26,8 +25,6 @@ SESSION_SECONDS = 7 * 86_400
 LINK_SECONDS = 600
 _MOST_FAILURES = 10  # of one address
 _FAILURE_SECONDS = 60.0
-_MOST_ADDRESSES = 10_000
-_MOST_LINKS = 100
 _LOG_IN = "send 'Authorization: Bearer TOKEN', or open the login link that stretto serve printed"
 
 
@@ -51,11 +48,6 @@ class Caller:
     csrf: str
     address: str
     is_change: bool
-
-
-@dataclass(slots=True)
-class _Failures:
-    at: deque[float] = field(default_factory=deque)
 
 
 class Hosts:
@@ -128,17 +120,14 @@ class AccessControl:
         ledger: ServerLedger,
         hosts: Hosts,
         now: Callable[[], float] = time.time,
-        tick: Callable[[], float] = time.monotonic,
     ) -> None:
         self.hosts = hosts
         self._own = Identity(user_name() or "owner", AccessRole.ADMIN, digest_of(token))
         self._ledger = ledger
-        self._now, self._tick = now, tick
+        self._now = now
         self._seen = -1  # the version of the ledger that the two below are from
         self._identities: dict[str, Identity] = {}
         self._sessions: dict[str, Session] = {}
-        self._links: dict[str, tuple[float, Identity]] = {}
-        self._failures: OrderedDict[str, _Failures] = OrderedDict()
         self._welcome: set[str] = set()  # credentials that have been right before
 
     @property
@@ -188,21 +177,18 @@ class AccessControl:
 
     def make_link(self, identity: Identity | None = None) -> str:
         """A code that opens one session, once and soon."""
-        code, now = secrets.token_urlsafe(24), self._tick()
-        self._links = {key: it for key, it in self._links.items() if it[0] > now}
-        while len(self._links) >= _MOST_LINKS:
-            self._links.pop(next(iter(self._links)))
-        self._links[digest_of(code)] = (now + LINK_SECONDS, identity or self._own)
+        code, now = secrets.token_urlsafe(24), self._now()
+        credential = (identity or self._own).credential
+        self._ledger.add_link(digest_of(code), credential, now + LINK_SECONDS, now)
         return code
 
     def open_by_link(self, code: str, address: str) -> tuple[str, Session]:
         """Raises Unauthenticated and TooMany."""
         self._reload()
         self._check_failures(address)
-        until, identity = self._links.pop(digest_of(code), (0.0, self._own))
-        known = self._identities.get(identity.credential)
-        is_known = known is not None and not _has_expired(known, self._now())
-        if until <= self._tick() or not is_known:
+        credential = self._ledger.take_link(digest_of(code), self._now())
+        identity = self._identities.get(credential) if credential else None
+        if identity is None or _has_expired(identity, self._now()):
             self._note_failure(address)
             hint = "stretto serve link prints a new one; or log in with your token"
             raise Unauthenticated("this login link was used already, or is too old", hint=hint)
@@ -231,11 +217,7 @@ class AccessControl:
         """All of whoever asks, with whichever of their tokens each was opened; login links too."""
         self._reload()
         mine = [key for key, each in self._identities.items() if each.name == identity.name]
-        self._links = {
-            code: (until, whose)
-            for code, (until, whose) in self._links.items()
-            if whose.name != identity.name
-        }
+        self._ledger.remove_links(mine)
         count = self._ledger.remove_sessions(mine)
         self._sessions = {
             digest: each
@@ -264,17 +246,11 @@ class AccessControl:
         }
 
     def _check_failures(self, address: str) -> None:
-        failures = self._failures.get(address)
-        if failures is None:
-            return
-        while failures.at and failures.at[0] <= self._tick() - _FAILURE_SECONDS:
-            failures.at.popleft()
-        if len(failures.at) >= _MOST_FAILURES:
+        now = self._now()
+        if self._ledger.failures(address, now - _FAILURE_SECONDS, now) >= _MOST_FAILURES:
             hint = f"wait {round(_FAILURE_SECONDS)} seconds"
             raise TooMany("too many wrong tokens from this address", hint=hint)
 
     def _note_failure(self, address: str) -> None:
-        self._failures.setdefault(address, _Failures()).at.append(self._tick())
-        self._failures.move_to_end(address)
-        while len(self._failures) > _MOST_ADDRESSES:
-            self._failures.popitem(last=False)
+        now = self._now()
+        self._ledger.note_failure(address, now, now - _FAILURE_SECONDS)

@@ -160,6 +160,11 @@ async def _keep_runs(service: Service) -> None:
     await Upkeep(service).keep()
 
 
+async def _share_metrics(service: Service) -> None:
+    if service.is_one_of_many:
+        await service.metrics.share(service)
+
+
 async def _wake_streams(service: Service) -> None:
     await service.closing.wait()
     for feed in tuple(service.feeds.values()):
@@ -171,6 +176,7 @@ CHORES: tuple[Callable[[Service], Coroutine[Any, Any, None]], ...] = (
     _keep_runs,
     _wake_streams,
     schedules.fire_triggers,
+    _share_metrics,
 )
 
 

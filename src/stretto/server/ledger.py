@@ -12,6 +12,7 @@ from pathlib import Path
 from stretto.config.database import changed, open_database
 
 _FILE = "server.db"
+_MOST_LINKS = 100
 _IF_DAMAGED = "move it away: named tokens, sessions and the keys of requests are lost, runs are not"
 # One script a version: never change one that was released.
 _MIGRATIONS = (
@@ -43,6 +44,16 @@ _MIGRATIONS = (
     ALTER TABLE tokens ADD COLUMN owner TEXT NOT NULL DEFAULT '';
     ALTER TABLE tokens ADD COLUMN expires_at REAL; -- null: never
     UPDATE tokens SET owner = name
+    """,
+    # Not in memory: the workers of one server share them.
+    """
+    CREATE TABLE links (
+        digest TEXT PRIMARY KEY,
+        credential TEXT NOT NULL,
+        expires_at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE failures (address TEXT NOT NULL, at REAL NOT NULL) STRICT;
+    CREATE INDEX failures_by_address ON failures (address, at)
     """,
 )
 
@@ -129,6 +140,36 @@ class ServerLedger:
                 return self._db.execute("DELETE FROM sessions").rowcount
             sql = "DELETE FROM sessions WHERE credential = ?"
             return sum(self._db.execute(sql, (each,)).rowcount for each in credentials)
+
+    def add_link(self, digest: str, credential: str, expires_at: float, now: float) -> None:
+        """The oldest go where there are too many."""
+        with changed(self._db, "the login links"):
+            self._db.execute("DELETE FROM links WHERE expires_at <= ?", (now,))
+            oldest = "DELETE FROM links WHERE digest NOT IN (SELECT digest FROM links ORDER BY expires_at DESC LIMIT ?)"
+            self._db.execute(oldest, (_MOST_LINKS - 1,))
+            self._db.execute("INSERT INTO links VALUES (?, ?, ?)", (digest, credential, expires_at))
+
+    def take_link(self, digest: str, now: float) -> str | None:
+        """The credential for which it was made; it counts once."""
+        with changed(self._db, "the login links"):
+            taken = "DELETE FROM links WHERE digest = ? AND expires_at > ? RETURNING credential"
+            found = self._db.execute(taken, (digest, now)).fetchall()
+        return str(found[0][0]) if found else None
+
+    def remove_links(self, credentials: Collection[str]) -> None:
+        with changed(self._db, "the login links"):
+            for each in credentials:
+                self._db.execute("DELETE FROM links WHERE credential = ?", (each,))
+
+    def failures(self, address: str, since: float, until: float) -> int:
+        """How many wrong tokens came from there. None counts that seems to be of the future."""
+        sql = "SELECT count(*) FROM failures WHERE address = ? AND at > ? AND at <= ?"
+        return int(self._db.execute(sql, (address, since, until)).fetchone()[0])
+
+    def note_failure(self, address: str, at: float, forget_before: float) -> None:
+        with changed(self._db, "the wrong tokens"):
+            self._db.execute("DELETE FROM failures WHERE at < ? OR at > ?", (forget_before, at))
+            self._db.execute("INSERT INTO failures VALUES (?, ?)", (address, at))
 
     def keep_request(self, request: KeyedRequest, forget_before: float) -> KeyedRequest:
         """The request that was kept first under this key: this one, or an earlier one."""

@@ -41,8 +41,13 @@ async def open_mcp(service: Service) -> AsyncIterator[ASGIApp]:
         return identity.name
 
     endpoint = McpEndpoint(service.stretto, McpOptions(transport="http"), admit)
+    # A request of a session may come to another worker, which does not know it: then there is none,
+    # and each request stands by itself.
     manager = StreamableHTTPSessionManager(
-        endpoint.server, max_request_body_size=MOST_BODY_BYTES, max_sessions=_MOST_SESSIONS
+        endpoint.server,
+        stateless=service.is_one_of_many,
+        max_request_body_size=MOST_BODY_BYTES,
+        max_sessions=_MOST_SESSIONS,
     )
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -38,6 +38,7 @@ from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.version import VERSION
 
 MOST_BYTES = 16_000_000  # of one message
+_ALONE = "alone"
 _MOST_SESSIONS = 1_000  # that are told of changes
 _MOST_CALLS = 10_000  # that may still be cancelled
 _LOOK_SECONDS = 2.0  # between looks at the folders of recipes
@@ -193,6 +194,8 @@ class McpEndpoint:
             await self._calls.cancel(call)
 
     def _remember(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        if _session_of(ctx).startswith(_ALONE):  # nothing can be told it once it is answered
+            return
         self._sessions[_session_of(ctx)] = ctx.session
         self._sessions.move_to_end(_session_of(ctx))
         while len(self._sessions) > _MOST_SESSIONS:
@@ -260,9 +263,12 @@ class _Progress:
 
 
 def _session_of(ctx: ServerRequestContext[Any, Any]) -> str:
-    """The session of an HTTP client; empty on stdio, where there is one client."""
+    """The session of an HTTP client; empty on stdio, where there is one client. A request without a
+    session stands alone: what another client sends must not mean it."""
     headers = getattr(ctx.request, "headers", None)
-    return str(headers.get("mcp-session-id", "")) if headers is not None else ""
+    if headers is None:
+        return ""
+    return str(headers.get("mcp-session-id", "")) or f"{_ALONE} {id(ctx.session)}"
 
 
 def _as_tool(offered: OfferedTool) -> types.Tool:

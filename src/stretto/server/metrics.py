@@ -1,8 +1,12 @@
 """`/metrics`: what Prometheus asks for. In: events of runs and requests. Out: text."""
 
+import asyncio
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -38,12 +42,52 @@ _HELP = {
     "stretto_http_requests_total": "Requests, by method and status",
     "stretto_http_request_seconds_total": "Time until they were answered",
 }
+_GAUGES = {
+    "stretto_runs_driven": "Runs that this server drives",
+    "stretto_event_streams": "Open streams of events",
+    "process_resident_memory_bytes": "Memory in use",
+}
+_SHARE_SECONDS = 1.0
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 
 
 class Metrics:
-    def __init__(self) -> None:
+    def __init__(self, shared: Path | None = None) -> None:
+        """`shared`: a folder where the workers of one server leave their figures for each other."""
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._shared = shared
+
+    async def share(self, service: Service) -> None:
+        """Leave the figures for the other workers now and then, until it is cancelled."""
+        while True:
+            await asyncio.sleep(_SHARE_SECONDS)
+            self._leave(service)
+
+    def _leave(self, service: Service) -> None:
+        """Whole or not at all. What a worker has left only grows: all who ask read just that."""
+        assert self._shared is not None
+        file = self._shared / f"{os.getpid()}.json"
+        counts = [[*key, value] for key, value in self._counts.items()]
+        draft = file.with_suffix(".draft")
+        with suppress(OSError):  # a full disk: the figures are late
+            draft.write_text(json.dumps({"counts": counts, "gauges": _gauges(service)}))
+            draft.replace(file)
+
+    def _of_all(self, service: Service) -> "tuple[Counter[tuple[str, str]], Counter[str]]":
+        if self._shared is None:
+            return self._counts, Counter(_gauges(service))
+        self._leave(service)
+        counts, gauges = Counter[tuple[str, str]](), Counter[str]()
+        for file in self._shared.glob("*.json"):
+            try:
+                left = json.loads(file.read_text())
+            except (OSError, ValueError):
+                continue
+            for name, labels, value in left["counts"]:
+                counts[name, labels] += value
+            if _is_alive(int(file.stem)):
+                gauges.update(left["gauges"])
+        return counts, gauges
 
     def hear(self, event: Event, state: RunState) -> None:
         """A listener of the engine: of every event of every run that is driven here."""
@@ -80,24 +124,33 @@ class Metrics:
         self._counts[name, labels] += value  # type: ignore[assignment]
 
     def lines(self, service: Service) -> Iterator[str]:
+        counts, gauges = self._of_all(service)
         for name, says in _HELP.items():
             yield f"# HELP {name} {says}"
             yield f"# TYPE {name} counter"
-            found = {labels: v for (known, labels), v in self._counts.items() if known == name}
+            found = {labels: v for (known, labels), v in counts.items() if known == name}
             for labels, value in sorted((found or {"": 0}).items()):
                 yield f"{name}{{{labels}}} {value:g}" if labels else f"{name} {value:g}"
-        gauges = {
-            "stretto_runs_driven": (
-                "Runs that this server drives",
-                len(service.stretto.engine.tasks),
-            ),
-            "stretto_event_streams": ("Open streams of events", service.open_streams),
-            "process_resident_memory_bytes": ("Memory in use", resident_bytes()),
-        }
-        for name, (says, gauge) in gauges.items():
+        for name, says in _GAUGES.items():
             yield f"# HELP {name} {says}"
             yield f"# TYPE {name} gauge"
-            yield f"{name} {gauge}"
+            yield f"{name} {gauges[name]}"
+
+
+def _gauges(service: Service) -> dict[str, int]:
+    return {
+        "stretto_runs_driven": len(service.stretto.engine.tasks),
+        "stretto_event_streams": service.open_streams,
+        "process_resident_memory_bytes": resident_bytes(),
+    }
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 def resident_bytes() -> int:

@@ -7,6 +7,7 @@ wait are answered, and the runs that are driven here are stopped so that the nex
 import asyncio
 import json
 import logging
+import os
 import signal
 import socket
 import sys
@@ -14,11 +15,12 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TextIO
+from tempfile import TemporaryDirectory
+from typing import Any, TextIO
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -29,6 +31,7 @@ from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.server.access import AccessControl, Hosts
 from stretto.server.app import make_app
 from stretto.server.connections import allow_many_files, with_patience
+from stretto.server.crew import Crew, Duty
 from stretto.server.ledger import ServerLedger, open_ledger
 from stretto.server.metrics import Metrics
 from stretto.server.service import Service
@@ -48,6 +51,7 @@ class ServeOptions:
     port: int  # 0: any free one
     is_public: bool = False  # it may be reached from other machines
     hosts: tuple[str, ...] = ()  # more names by which it may be called
+    workers: int = 1  # processes that serve
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +72,64 @@ def serve(
     """Until a signal ends it, or whoever calls what `tell` is given. Raises InvalidUsage and
     StrettoError where it cannot begin."""
     token = own_token(home, environ)
+    allow_many_files()
+    if options.workers > 1:
+        _serve_together(options, open_stretto, home, environ, token, tell)
+        return
     with bound_socket(options) as bound, open_ledger(home) as ledger:
-        host, port = bound.getsockname()[:2]
-        access = AccessControl(token, ledger, Hosts((*_LOOPBACK, options.host, *options.hosts)))
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        at = ServedAt(url, f"{url}/login?code={access.make_link()}")
-        asyncio.run(_serve(bound, open_stretto, access, ledger, environ, partial(tell, at)))
+        access = _access(options, token, ledger)
+        told = partial(tell, _place(bound, access))
+        asyncio.run(_serve(bound, open_stretto, access, ledger, environ, told))
+
+
+def _access(options: ServeOptions, token: str, ledger: ServerLedger) -> AccessControl:
+    return AccessControl(token, ledger, Hosts((*_LOOPBACK, options.host, *options.hosts)))
+
+
+def _place(bound: socket.socket, access: AccessControl) -> ServedAt:
+    host, port = bound.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return ServedAt(url, f"{url}/login?code={access.make_link()}")
+
+
+def _serve_together(
+    options: ServeOptions,
+    open_stretto: Callable[[], Surface],
+    home: Path,
+    environ: Mapping[str, str],
+    token: str,
+    tell: Callable[[ServedAt, Callable[[], None]], None],
+) -> None:
+    with (
+        bound_socket(options) as held,
+        TemporaryDirectory(prefix="stretto-serve-") as shared,
+    ):
+        same = replace(options, port=held.getsockname()[1])
+
+        def work(duty: Duty) -> None:
+            with bound_socket(same, is_worker=True) as bound, open_ledger(home) as ledger:
+                access = _access(options, token, ledger)
+                crewed = Crewed(duty, Path(shared))
+                asyncio.run(_serve(bound, open_stretto, access, ledger, environ, _no_one, crewed))
+
+        def when_ready() -> None:
+            with open_ledger(home) as ledger:
+                at = _place(held, _access(options, token, ledger))
+            tell(at, lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+        Crew(options.workers, work).serve(when_ready)
+
+
+@dataclass(frozen=True, slots=True)
+class Crewed:
+    """Of a server that is one of several workers. `shared`: a folder of all of them."""
+
+    duty: Duty
+    shared: Path
+
+
+def _no_one(end: Callable[[], None]) -> None:
+    """The parent tells where the server is."""
 
 
 async def _serve(
@@ -83,9 +139,10 @@ async def _serve(
     ledger: ServerLedger,
     environ: Mapping[str, str],
     tell: Callable[[Callable[[], None]], None],
+    crewed: Crewed | None = None,
 ) -> None:
-    counts, traces = Metrics(), open_traces(environ)
-    service = Service(open_stretto(), access, ledger, counts)
+    counts, traces = Metrics(crewed.shared if crewed else None), open_traces(environ)
+    service = Service(open_stretto(), access, ledger, counts, is_one_of_many=crewed is not None)
 
     @asynccontextmanager
     async def open_service() -> AsyncIterator[Service]:
@@ -106,8 +163,7 @@ async def _serve(
     )
     config.load()
     config.http_protocol_class = with_patience(config.http_protocol_class)
-    allow_many_files()
-    server = _Server(config, service.closing, tell)
+    server = _Server(config, service.closing, tell, crewed.duty if crewed else None)
     await server.serve(sockets=[bound])
     if server.lifespan.should_exit and not server.started:
         raise StrettoError("the server could not start; its log says why")
@@ -136,8 +192,10 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         closing: asyncio.Event,
         tell: Callable[[Callable[[], None]], None],
+        duty: Duty | None,
     ) -> None:
         super().__init__(config)
+        self._duty = duty
         self._closing = closing
         self._tell = tell
 
@@ -150,6 +208,8 @@ class _Server(uvicorn.Server):
                 loop.call_soon_threadsafe(self.end)
 
             self._tell(end)
+            if self._duty is not None:
+                self._duty.report_ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -158,18 +218,32 @@ class _Server(uvicorn.Server):
             yield
             return
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.end)
+        # Ctrl-C reaches every process of a terminal: a worker waits for the word of its parent.
+        at_interrupt = self.end if self._duty is None else _wait_for_parent
+        loop.add_signal_handler(signal.SIGINT, at_interrupt)
+        loop.add_signal_handler(signal.SIGTERM, self.end)
+        if self._duty is not None:
+            loop.add_reader(self._duty.alive, self._on_parent_gone, self._duty.alive)
         try:
             yield
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+            if self._duty is not None:
+                loop.remove_reader(self._duty.alive)
+
+    def _on_parent_gone(self, alive: int) -> None:
+        asyncio.get_running_loop().remove_reader(alive)
+        self.end()
 
     def end(self) -> None:
         self.force_exit = self.should_exit  # the second signal waits for nothing
         self.should_exit = True
         self._closing.set()
+
+
+def _wait_for_parent() -> None:
+    pass
 
 
 def new_link(port: int, home: Path, environ: Mapping[str, str]) -> str:
@@ -190,9 +264,17 @@ def new_link(port: int, home: Path, environ: Mapping[str, str]) -> str:
     return f"http://127.0.0.1:{port}{path}"
 
 
+def _check_free(family: int, address: Any) -> None:
+    """Raises OSError. A port that is shared can be bound although another server is there."""
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(address)
+
+
 @contextmanager
-def bound_socket(options: ServeOptions) -> Iterator[socket.socket]:
-    """Raises InvalidUsage for an address that may not or cannot be used."""
+def bound_socket(options: ServeOptions, is_worker: bool = False) -> Iterator[socket.socket]:
+    """Raises InvalidUsage for an address that may not or cannot be used. With several workers, the
+    parent's socket holds the port, and those of the workers listen."""
     if not 0 <= options.port <= 65535:
         raise InvalidUsage(f"there is no port {options.port}", hint="0 picks a free one")
     try:
@@ -210,12 +292,17 @@ def bound_socket(options: ServeOptions) -> Iterator[socket.socket]:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
+            if options.workers > 1 and not is_worker:
+                _check_free(family, address)
+            if options.workers > 1:  # the system shares connections out among those that listen
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             bound.bind(address)
         except OSError as error:
             hint = "another server may be there: --port 0 picks a free port"
             said = f"{options.host} port {options.port} cannot be used: {error.strerror}"
             raise InvalidUsage(said, hint=hint) from error
-        bound.listen(_BACKLOG)
+        if options.workers == 1 or is_worker:
+            bound.listen(_BACKLOG)
         yield bound
     finally:
         bound.close()

@@ -48,6 +48,7 @@ class Service:
     gates: Any = None  # an approvals.GateList, once somebody asks
     open_streams: int = 0
     done_goals: set[str] = field(default_factory=set)  # that need no look: ended, or cannot go on
+    is_one_of_many: bool = False  # several processes serve at one address
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @property
