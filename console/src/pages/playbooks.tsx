@@ -91,7 +91,7 @@ function Audit({ changes, isOfAll }: { changes: Change[]; isOfAll?: boolean }): 
   return (
     <div class="scroll"><table>
       <thead><tr><th>When</th><th>What</th>{isOfAll ? <th>Playbook</th> : null}<th>By</th><th>Why</th></tr></thead>
-      <tbody>{changes.map((each, number) => <tr key={number}><td class="nowrap"><When at={each.at} /></td><td>{each.action}</td>{isOfAll ? <td><a href={`/playbooks/${part(each.name)}`}>{plain(each.name)}</a></td> : null}<td>{each.by || 'curation'}</td><td>{plain(each.why)}</td></tr>)}</tbody>
+      <tbody>{changes.map((each, number) => <tr key={number}><td class="nowrap"><When at={each.at} /></td><td>{each.action}</td>{isOfAll ? <td>{each.name ? <a href={`/playbooks/${part(each.name)}`}>{plain(each.name)}</a> : 'all'}</td> : null}<td>{each.by || 'curation'}</td><td>{plain(each.why)}</td></tr>)}</tbody>
     </table></div>
   )
 }

@@ -244,7 +244,7 @@ function Versions({ name, restored }: { name: string; restored: () => Promise<vo
             {action.error ? <Failure error={action.error} /> : null}
             <div class="scroll">
               <table class="list">
-                <thead><tr><th class="num">Version</th><th>When</th><th>By</th><th>Why</th><th></th></tr></thead>
+                <thead><tr><th class="num">Version</th><th>When</th><th>By</th><th>Why</th><th><span class="visually-hidden">What to do</span></th></tr></thead>
                 <tbody>
                   {[...all].reverse().map((each) => (
                     <tr key={each.version}>
