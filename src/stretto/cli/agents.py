@@ -8,7 +8,7 @@ import click
 from stretto.agents.agent_files import ListedAgent
 from stretto.assembly.json_forms import agent_as_json, posture_of
 from stretto.assembly.project import Project
-from stretto.cli.options import WithCommands, json_option
+from stretto.cli.options import CommandGroup, json_option
 from stretto.cli.project import open_project
 from stretto.cli.terminal import columns, print_json, print_problems, say
 from stretto.plan.catalog import tools_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HEAD = ("NAME", "FROM", "POSTURE", "MODEL", "TURNS", "TIMEOUT", "TOOLS", "DESCRIPTION")
 
 
-class FlagsAnywhere(WithCommands):
+class FlagsAnywhere(CommandGroup):
     """`stretto agents --json show x` means `stretto agents show --json x`; bare, it lists."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

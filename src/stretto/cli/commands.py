@@ -1,8 +1,10 @@
 """All commands. A command's module is imported only when that command is called."""
 
+import os
 import re
-import shutil
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -119,7 +121,7 @@ EXAMPLES = {
         "stretto run brief.yaml --detach            in the background",
     ),
     "draft": (
-        'stretto draft "first research Acme, then write a brief about it"',
+        'stretto draft "first research Acme, then write a brief"',
         'stretto draft "…" --yes --save brief         without asking, and saved',
         "stretto draft --resume DRAFT                 go on with one that was kept",
     ),
@@ -269,9 +271,16 @@ def _with_examples(command: click.Command, name: str) -> click.Command:
     return command
 
 
+def _columns() -> int:
+    """As shutil says it, whose import each command would pay for."""
+    with suppress(ValueError, OSError):
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+    return 80
+
+
 def _example_lines(lines: Sequence[str]) -> Iterator[str]:
     """What an example does stands beside it, or below it where the terminal has no room for that."""
-    room = shutil.get_terminal_size((80, 24)).columns - 2 * _MARGIN
+    room = _columns() - 2 * _MARGIN
     pairs = [(each, does.strip()) for each, _, does in (line.partition("  ") for line in lines)]
     beside = max((len(each) for each, does in pairs if does), default=0) + 2
     fits = all(beside + len(does) <= room for _, does in pairs)

@@ -3,7 +3,7 @@
 import click
 
 
-class WithCommands(click.Group):
+class CommandGroup(click.Group):
     """Its help says all that each command is for; click alone would cut that to one line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli.foreground import OpenStretto
-from stretto.cli.options import WithCommands, json_option
+from stretto.cli.options import CommandGroup, json_option
 from stretto.cli.terminal import columns, print_json, say
 from stretto.config.settings import home_of
 from stretto.problems.errors import InvalidUsage, NotReady
@@ -24,7 +24,7 @@ _PORT = 7317
 _SHARED_STORE = "sqlite"  # whose leases are fenced across the processes of one machine
 
 
-@click.group("serve", cls=WithCommands, invoke_without_command=True)
+@click.group("serve", cls=CommandGroup, invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", help="Where it listens; 127.0.0.1.")
 @click.option("--port", default=_PORT, type=click.IntRange(0, 65535), help="0 picks one; 7317.")
 @click.option("--public", "is_public", is_flag=True, help="Other machines may reach it.")
@@ -99,7 +99,7 @@ def link(port: int) -> None:
     say(new_link(port, home_of(os.environ), os.environ))
 
 
-@command.group("token", cls=WithCommands)
+@command.group("token", cls=CommandGroup)
 def token() -> None:
     """Tokens for other people and programs, each with a role."""
 

@@ -26,7 +26,7 @@ from stretto.plan.model import PlannedStep, briefs
 from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Recipe
 from stretto.report.json_form import iso
-from stretto.report.standing import Standing, Why, standing_of
+from stretto.report.reasons import Standing, Why, standing_of
 from stretto.server.answers import JsonAnswer
 from stretto.server.bodies import (
     Again,

@@ -16,7 +16,7 @@ from stretto.execution.history import History
 from stretto.problems.errors import NotFound, StrettoError
 from stretto.report.json_form import iso, usage_as_json
 from stretto.report.model import AttemptReport
-from stretto.report.standing import Why, standing_of
+from stretto.report.reasons import Why, standing_of
 from stretto.report.transcript import Log, LogEntry
 from stretto.schedule.state import NO_USAGE, PartState, StepState
 from stretto.server.answers import JsonAnswer
@@ -65,26 +65,27 @@ async def show_step(
     diff, artifacts = await asyncio.to_thread(_change, service, history, step)
     tried = [each for each in report.steps[step].attempts if part in (None, each.part)]
     standing = standing_of(history.state, is_interrupted=report.steps[step].status == INTERRUPTED)
+    shown = {
+        "report": report.json()["steps"][step],
+        "prompt": hide(next((e.text for e in reversed(entries) if e.kind == "prompt"), "")),
+        "model": next((each.model for each in reversed(tried) if each.model), ""),
+        "standing": why_as_json(standing.steps.get(StepId(step), Why(""))),
+        **_parts(found, part),
+        "attempts": [_attempt(each) for each in tried[-_MOST_ATTEMPTS:]],
+        "transcript": [{**asdict(each), "text": hide(each.text)} for each in entries],
+    }
     return JsonAnswer(
-        {
-            "ok": True,
-            "run_id": run_id,
-            "step": step,
-            "report": report.json()["steps"][step],
-            "prompt": hide(next((e.text for e in reversed(entries) if e.kind == "prompt"), "")),
-            "model": next((each.model for each in reversed(tried) if each.model), ""),
-            "standing": why_as_json(standing.steps.get(StepId(step), Why(""))),
-            "validation": found.validation,
-            "parts": [_part(each) for each in found.parts.values()],
-            "part_output": next(
-                (each.output for each in found.parts.values() if each.name == part), None
-            ),
-            "attempts": [_attempt(each) for each in tried[-_MOST_ATTEMPTS:]],
-            "transcript": [{**asdict(each), "text": hide(each.text)} for each in entries],
-            "diff": diff,
-            "artifacts": artifacts,
-        }
+        {"ok": True, "run_id": run_id, "step": step, **shown, "diff": diff, "artifacts": artifacts}
     )
+
+
+def _parts(step: StepState, part: str | None) -> dict[str, object]:
+    parts = step.parts.values()
+    return {
+        "validation": step.validation,
+        "parts": [_part(each) for each in parts],
+        "part_output": next((each.output for each in parts if each.name == part), None),
+    }
 
 
 def _check_part(step: StepState, part: str) -> None:
