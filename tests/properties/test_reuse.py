@@ -1,6 +1,6 @@
 """Every reused answer is the one that a fresh run would have been asked for, at that place.
 
-Random recipes with many equal steps, run after run on one store: fresh, retried, forked, edited,
+Random recipes with many equal steps, commands and other recipes as steps, run after run on one store: fresh, retried, forked, edited,
 with other models, with failures and cached steps. Every answer is unique, so each reused one can
 be traced to the request that made it.
 
@@ -27,7 +27,7 @@ from stretto.events.codec import UnknownEvent
 from stretto.events.model import AttemptSucceeded, Event
 from stretto.execution.reuse import NOTHING, downstream, reusable
 from stretto.execution.runs import Runs, Start
-from stretto.plan.model import Plan, PlannedMap, PlannedParallel
+from stretto.plan.model import Plan, PlannedMap, PlannedParallel, briefs
 from stretto.ports.runner import AttemptRequest, AttemptResult, Failure, Success, Witness
 from stretto.recipe.model import NO_OUTPUT
 from stretto.schedule.advance import advance
@@ -38,10 +38,12 @@ from stretto.validation.combined_schema import combine_schemas
 from stretto.vocabulary.ids import RunId, StepId
 from stretto.vocabulary.json_value import Json
 from stretto.vocabulary.setup import Setup
-from support.recipes import plan_of
+from support.recipes import CATALOG, Shelf, plan_of
 
 WORLDS = 200
 RUNS_A_WORLD = 5
+KINDS = ("plain", "plain", "plain", "fan", "map", "loop", "command", "workflow")
+TOPICS = ("tea", "{{inputs.topic}}", "all of {{inputs.topic}}")
 PROMPTS = ("Vote.", "Vote.", "On {{inputs.topic}}.")
 MODELS = (None, None, None, "fast", "deep")
 SCHEMAS = ({"type": "object"}, {"type": "object", "required": ["number"]}, {"minProperties": 1})
@@ -57,6 +59,16 @@ def any_recipe(luck: Random) -> Recipe:
     steps = [any_step(luck, f"s{n}") for n in range(luck.randint(2, 6))]
     inputs = [{"name": "topic", "default": "looms"}]
     return {"name": "any", "inputs": inputs, "agents": agents, "steps": steps}
+
+
+def flat_recipe(luck: Random) -> Recipe:
+    """For a step of another: without recipes in it."""
+    recipe = any_recipe(luck)
+    for step in recipe["steps"]:
+        if "workflow" in step:
+            del step["workflow"], step["inputs"]
+            step.update(agent="one", prompt=luck.choice(PROMPTS))
+    return {**recipe, "name": "inner", "output": "all of it"}
 
 
 def any_agent(luck: Random) -> dict[str, Any]:
@@ -79,7 +91,12 @@ def any_agent(luck: Random) -> dict[str, Any]:
 def any_step(luck: Random, id: str) -> dict[str, Any]:
     agent = luck.choice(("one", "one", "two"))
     step: dict[str, Any] = {"id": id, "depends_on": []}
-    match luck.choice(("plain", "plain", "plain", "fan", "map", "loop")):
+    kind = luck.choice(KINDS)
+    if kind == "workflow":
+        return step | {"workflow": "inner", "inputs": {"topic": luck.choice(TOPICS)}}
+    if kind == "command":
+        return step | any_command(luck)
+    match kind:
         case "fan":
             step["parallel"] = [{"agent": agent, "output_key": key} for key in ("x", "y", "z")]
             step["wait"] = luck.choice(("all", "any", 2))
@@ -102,6 +119,19 @@ def any_step(luck: Random, id: str) -> dict[str, Any]:
     return step
 
 
+def any_command(luck: Random) -> dict[str, Any]:
+    step: dict[str, Any] = {"run": luck.choice(("pytest -q", "pytest -q", "make check"))}
+    if luck.random() < 0.6:
+        step["env"] = {luck.choice("VW"): luck.choice(TOPICS)}
+    if luck.random() < 0.4:
+        step["stdin"] = luck.choice(TOPICS)
+    if luck.random() < 0.3:
+        step["cache"] = True
+    if luck.random() < 0.5:
+        step["posture"] = "read_only"
+    return step | {"on_failure": luck.choice(("inline", "skip", "block"))}
+
+
 def any_list(luck: Random) -> str:
     return json.dumps([luck.choice("ab") for _ in range(luck.randint(1, 4))])
 
@@ -111,11 +141,14 @@ def edited(recipe: Recipe, luck: Random) -> Recipe:
     steps: list[dict[str, Any]] = recipe["steps"]
     for _ in range(luck.randint(1, 3)):
         step = luck.choice(steps)
-        match luck.randint(0, 12):
+        if ("run" in step or "workflow" in step) and luck.random() < 0.5:
+            edit_given(step, luck)
+            continue
+        match luck.randint(0, 12 if "agent" in step or "prompt" in step else 4):
             case 0 | 10:
                 step["id"] = f"n{luck.randrange(1000)}"
             case 1:
-                step["prompt"] = luck.choice(PROMPTS)
+                step.update({"prompt": luck.choice(PROMPTS)} if "prompt" in step else {})
             case 2:
                 luck.shuffle(steps)
             case 3:
@@ -137,10 +170,22 @@ def edited(recipe: Recipe, luck: Random) -> Recipe:
                 )
             case 12:
                 step["max_output_tokens"] = luck.choice((100, 300))
-            case _:
+            case _ if "prompt" in step:
                 step["model"] = luck.choice(("fast", "deep"))
     ids = [step["id"] for step in steps]
     return recipe if len(set(ids)) == len(ids) else edited(recipe, luck)
+
+
+def edit_given(step: dict[str, Any], luck: Random) -> None:
+    """What a command or another recipe is given."""
+    if "workflow" in step:
+        step["inputs"]["topic"] = luck.choice(TOPICS)
+        return
+    made = any_command(luck)
+    key = luck.choice(("run", "env", "stdin", "posture"))
+    step.pop(key, None)
+    step.update({key: made[key]} if key in made else {})
+    step.setdefault("run", made["run"])
 
 
 # What is asked, and what was asked.
@@ -209,6 +254,7 @@ class Told:
 
     run_id: RunId
     recipe: Recipe
+    inner: Recipe
     plan: Plan
     events: list[Event]
     held: dict[Place, int]  # place → number of its answer
@@ -227,6 +273,7 @@ class World:
     def __post_init__(self) -> None:
         self.store = MemoryJournal(self.clock.now)
         self.recipe = any_recipe(self.luck)
+        self.inner = flat_recipe(self.luck)
 
     def play(self) -> None:
         for number in range(RUNS_A_WORLD):
@@ -235,10 +282,13 @@ class World:
     async def _run(self, run_id: RunId) -> None:
         luck = self.luck
         parent = luck.choice(self.runs) if self.runs and luck.random() < 0.75 else None
-        recipe = parent.recipe if parent else self.recipe
+        recipe, inner = (parent.recipe, parent.inner) if parent else (self.recipe, self.inner)
         if luck.random() < 0.5:
             recipe = edited(recipe, luck)
-        plan = plan_of(json.dumps(recipe))
+        if luck.random() < 0.3:
+            inner = edited(inner, luck)
+        shelf = Shelf(inner=json.dumps(inner))
+        plan = plan_of(json.dumps(recipe), catalog=structs.replace(CATALOG, recipes=shelf))
         earlier, anew = NOTHING, frozenset[StepId]()
         if parent is not None:
             if luck.random() < 0.3:
@@ -249,21 +299,15 @@ class World:
         inputs = {"topic": luck.choice(("looms", "looms", "wool"))}
         start = Start(plan, inputs, run_id, reusable=earlier, seed=luck.randrange(99))
         await Runs(self.store, self.clock).start(start, runner)
-        await self._check(run_id, recipe, plan, parent, runner, anew)
+        told = Told(run_id, recipe, inner, plan, [], {}, {})
+        await self._check(told, parent, runner, anew)
 
     async def _check(
-        self,
-        run_id: RunId,
-        recipe: Recipe,
-        plan: Plan,
-        parent: Told | None,
-        runner: Recording,
-        anew: Collection[StepId],
+        self, told: Told, parent: Told | None, runner: Recording, anew: Collection[StepId]
     ) -> None:
-        rows = await self.store.read(run_id)
-        events = [row.event for row in rows if not isinstance(row.event, UnknownEvent)]
-        told = Told(run_id, recipe, plan, events, {}, {})
-        for request, place, event in answered(plan, events):
+        rows, plan = await self.store.read(told.run_id), told.plan
+        told.events = [row.event for row in rows if not isinstance(row.event, UnknownEvent)]
+        for request, place, event in answered(plan, told.events):
             number, asked = number_in(event.output), asked_of(request, runner.machine)
             told.held[place], told.asked[place] = number, asked
             if event.reused_from is None:
@@ -271,7 +315,11 @@ class World:
                 self.figures["answers made"] += 1
             else:
                 self.figures["answers reused"] += 1
-                assert self.made[number] == asked, "a fresh run would have asked something else"
+                self.figures["of commands"] += request.command is not None
+                self.figures["in workflow steps"] += "/" in place[0]
+                assert self.made[number] == asked, (
+                    f"a fresh run would have asked {asked}, not {self.made[number]}"
+                )
                 is_cached = plan.step(StepId(place[0])).is_cached
                 is_own = is_cached and self.first_at[number] == place
                 assert is_own or may_take(told, place, parent, number, anew), place
@@ -320,7 +368,10 @@ def folded(plan: Plan, events: list[Event]) -> RunState:
 def request_of(plan: Plan, command: StartAttempt) -> AttemptRequest:
     """Written out from the plan, and not by the code that is under test."""
     told = command.request
-    agent, step = plan.agents[told.agent], plan.step(command.step)
+    step = plan.step(command.step)
+    # Agents of an inner recipe may have the names of others.
+    meant = (plan.agents[brief.agent] for brief in briefs(step.work))
+    agent = next(each for each in meant if each.id == told.agent)
     # What a step says of its output is said of the candidates of a loop, and not of the verdicts.
     is_verdict = isinstance(command.attempt.part, CheckPart)
     output = NO_OUTPUT if is_verdict else step.output
@@ -332,6 +383,7 @@ def request_of(plan: Plan, command: StartAttempt) -> AttemptRequest:
         rules=agent.validation.rules, fallback_models=agent.fallback_models,
         may_write=step.posture == "writer", read_set=step.read_set, write_set=step.write_set,
         max_output_tokens=step.max_output_tokens or agent.max_output_tokens, is_verdict=is_verdict,
+        command=told.command,
     )  # fmt: skip
 
 
@@ -385,6 +437,7 @@ def test_every_reused_answer_is_what_a_fresh_run_would_have_asked_for_at_its_pla
     # Or nothing was shown: most retries find something, and most worlds make something new.
     assert figures["answers reused"] > figures["runs"]
     assert figures["answers made"] > figures["runs"]
+    assert min(figures["of commands"], figures["in workflow steps"]) > figures["runs"] / 10
 
 
 if __name__ == "__main__":
