@@ -188,6 +188,14 @@ KINDS = (
     _script("an output of white space", _run("printf hi") + 'inputs: [{name: x, default: ""}]\noutput: " {{inputs.x}} "\n', "{}", "empty text"),
     _script("a command that says nothing and changes nothing", _run("true"), "{}", "empty text"),
     _script("an empty field as the output", _one(", output: {format: json}") + "output: '{{steps.a.output.x}}'\n", 'default: {reply: {x: ""}}', "empty text"),
+    # nothing asked, nothing chosen
+    _script("a prompt that renders to nothing", "name: p\ninputs: [{name: x, default: ''}]\nsteps: [{id: a, subagent: writer, prompt: '{{inputs.x}}'}]\n", "default: x", "is an empty text"),
+    _script("a prompt of a step that was skipped", "name: p\nsteps:\n  - {id: s, subagent: writer, prompt: x, when: '1 == 2'}\n  - {id: r, subagent: writer, prompt: y}\n  - {id: a, subagent: writer, prompt: '{{steps.s.output}}', depends_on: [s, r]}\n", "default: x", "is an empty text"),
+    _script("an input that renders to nothing", "workflow: {name: w, inputs: [{name: x, default: ' '}], agents: {r: {prompt: P.}}, steps: [{id: a, agent: r, input: '{{x}}'}]}\n", "default: x", "is an empty text"),
+    _script("blank elements of a map", "name: m\nsteps: [{id: a, map: {over: '[\"\", \" \"]', agent: writer, input: '{{item}}'}}]\n", "default: x", "is an empty text"),
+    _script("a switch without a case for it", "name: s\nsteps:\n  - {id: a, subagent: writer, prompt: x}\n  - {id: s, switch: {value: steps.a.output, cases: {hot: h}}}\n  - {id: h, subagent: writer, prompt: h}\n", "default: cold", "nothing was chosen"),
+    _script("a change that waited for a step that was skipped", "name: v\nsteps:\n  - {id: w, run: 'echo hi > a.txt; echo done', merge_back: after ok}\n  - {id: ok, subagent: writer, prompt: x, depends_on: w, when: '1 == 2'}\n", "default: x", "was not merged"),
+    _script("a command as validator that never passes", "name: v\nsteps: [{id: a, prompt: go, posture: read_only, loop: {agent: writer, validator: {run: exit 1}, max_iterations: 2}}]\n", "default: x", "max iterations reached"),
     # workflow steps
     _with("inner.yaml", INNER % "Done!", _script("a workflow step all of whose steps were skipped", OUTER % "", "default: x", "no agent was asked")),
     _with("inner.yaml", INNER % "Done!", _script("a workflow step in which nothing happened, beside one in which something did", OUTER.replace("[{", "[{id: b, subagent: writer, prompt: go}, {") % "", "default: x", "no agent was asked")),

@@ -156,6 +156,9 @@ def _succeed(transition: Transition, step: StepState, output: Kept) -> None:
 
 def skip(transition: Transition, step: StepState, reason: str) -> None:
     step.reason = reason
+    for writer in step.merges:
+        if writer.changes is not None and writer.changes.files and not writer.changes.is_merged:
+            writer.warn(f"its change was not merged: step '{step.id}', which decides, was skipped")
     end_step(transition, step, StepStatus.SKIPPED)
     _free_dependents(transition, step, is_live=False)
 

@@ -135,6 +135,8 @@ def _compose(
     prompt = composed.prompt
     if step.edited_prompts is not None and part.name in step.edited_prompts:
         prompt = step.edited_prompts[part.name]
+    elif told is not None and (not told or told.isspace()):
+        step.warn("what it tells its agent is an empty text")
     for heading, name in (("Your last candidate", "candidate"), ("Feedback", "feedback")):
         value = part.local.get(name) if part.upstream is MISSING else None
         if value is not None and not _names(agent, part, name):

@@ -226,6 +226,8 @@ def _match_case(step: StepState, work: PlannedSwitch, scope: Scope) -> Target | 
             near = near or likeness.reason
     if near:
         step.warn(f"no case fits, so the default is taken: {near}")
+    elif work.default is None:
+        step.warn(f"no case is {show_json(value, 60)} and there is no default: nothing was chosen")
     return work.default
 
 
