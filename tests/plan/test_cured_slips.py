@@ -39,6 +39,10 @@ def inputs(written: str) -> str:
     return whole("{id: a, subagent: writer, prompt: x}", head=f"inputs: [{written}]")
 
 
+def two(written: str) -> str:
+    return whole("{id: b, subagent: own, prompt: x}", f"{{id: a, {written}}}")
+
+
 def root(written: str) -> str:
     return f"name: t\n{written}\nsteps: [{{id: a, subagent: writer, prompt: x}}]\n"
 
@@ -137,6 +141,93 @@ ROWS = [
      whole("{id: a, subagent: own, prompt: x}", "{id: b, subagent: own, prompt: x, depends_on: [a]}")),
     (whole("{id: a, subagent: it, prompt: x}", head="agents: {it: {prompt: y, retry: {on_failure: fallback:he}}, he: {prompt: y, retry: {on_failure: fallback:it}}}"), "another policy for 'he'",
      whole("{id: a, subagent: it, prompt: x}", head="agents: {it: {prompt: y, retry: {on_failure: fallback:he}}, he: {prompt: y, retry: {on_failure: skip}}}")),
+    # --- words of GitHub Actions
+    (step("uses: own, prompt: x"), "agent: for who does it", step("agent: own, prompt: x")),
+    (step(f"{ASK}, with: {{text: x}}"), "write {{inputs.NAME}} in the text", step("subagent: own, prompt: 'x {{inputs.t}}'")),
+    (step(f"{ASK}, continue-on-error: true"), "write on_failure: inline", step(f"{ASK}, on_failure: inline")),
+    (step(f"{ASK}, timeout-minutes: 5"), "write timeout: with its unit, such as 5m", step(f"{ASK}, timeout: 5m")),
+    (step("agent: own, strategy: {matrix: {os: [a, b]}}"), "write map: {over:", step("map: {over: '[\"a\", \"b\"]', agent: own}")),
+    (step("run: ls, working-directory: src"), "with cd DIR &&", step("run: cd src && ls")),
+    (step("run: ls, shell: bash"), "write run: bash FILE", step("run: bash ls.sh")),
+    (root("on: push"), "stretto schedule add", root("")),
+    (root("env: {A: b}"), "in the steps with run:", "name: t\nsteps: [{id: a, run: ls, env: {A: b}}]\n"),
+    (two("subagent: own, prompt: '${{ steps.b.outputs.result }}'"), "write steps.b.output", two("subagent: own, prompt: '{{ steps.b.output }}'")),
+    (two("subagent: own, prompt: '{{needs.b.outputs.x}}', depends_on: b"), "write steps.b.output", two("subagent: own, prompt: '{{steps.b.output}}', depends_on: b")),
+    (two(f"{ASK}, depends_on: b, when: always()"), "remove it", two(f"{ASK}, depends_on: b")),
+    (two(f"{ASK}, depends_on: b, when: failure()"), "write steps.ID.status == 'failed'", two(f"{ASK}, depends_on: b, when: steps.b.status == 'failed'")),
+    # --- of Argo
+    (two(f"{ASK}, dependencies: [b]"), "write depends_on", two(f"{ASK}, depends_on: [b]")),
+    (step("agent: own, withItems: '{{inputs.rows}}'"), "write map: {over:", step(MAP + "}")),
+    (step("agent: own, withParam: '{{inputs.rows}}'"), "write map: {over:", step(MAP + "}")),
+    (step("template: own, prompt: x"), "write agent", step("agent: own, prompt: x")),
+    (step("agent: own, prompt: '{{inputs.parameters.t}}'"), "write inputs.t", step("agent: own, prompt: '{{inputs.t}}'")),
+    (two("agent: own, prompt: '{{tasks.b.outputs.result}}', depends_on: b"), "write steps.b.output", two("agent: own, prompt: '{{steps.b.output}}', depends_on: b")),
+    (step("agent: own, prompt: '{{workflow.parameters.t}}'"), "write inputs.t", step("agent: own, prompt: '{{inputs.t}}'")),
+    (step(f"{ASK}, retryStrategy: {{limit: 3}}"), "write retry: {max_attempts:", step(f"{ASK}, retry: {{max_attempts: 4}}")),
+    (step(f"{ASK}, activeDeadlineSeconds: 60"), "write timeout", step(f"{ASK}, timeout: 60")),
+    (step(f"{ASK}, failFast: true"), "write on_failure: abort", step(f"{ASK}, on_failure: abort")),
+    (step("run: [pytest, -k, a or b]"), "write pytest -k 'a or b'", step('run: "pytest -k \'a or b\'"')),
+    # --- of Dagu
+    (two(f"{ASK}, depends: b"), "write depends_on", two(f"{ASK}, depends_on: b")),
+    (step("command: ls"), "write run", step("run: ls")),
+    (step("script: ls"), "write run", step("run: ls")),
+    (step(f"{ASK}, continueOn: {{failure: true}}"), "write on_failure: inline", step(f"{ASK}, on_failure: inline")),
+    (step(f"{ASK}, retryPolicy: {{limit: 2, intervalSec: 5}}"), "write retry: {max_attempts:", step(f"{ASK}, retry: {{max_attempts: 3}}")),
+    (step(f"{ASK}, preconditions: [{{condition: x, expected: y}}]"), "write when:", step(f"{ASK}, when: \"inputs.t == 'y'\"")),
+    (root("params: {topic: tea}"), "write inputs: {NAME: {default:", root("inputs: {topic: {default: tea}}")),
+    (step(f"{ASK}, output: FACTS"), "write output: {store_as: FACTS}", step(f"{ASK}, output: {{store_as: FACTS}}")),
+    (step(f"{ASK}, output: json"), "write output: {format: json}", step(f"{ASK}, output: {{format: json}}")),
+    (root("handlerOn: {failure: {command: ls}}"), "remove it", root("")),
+    (root("schedule: '0 2 * * *'"), "stretto schedule add", root("")),
+    # --- of CrewAI and LangGraph
+    (two(f"{ASK}, context: [b]"), "write depends_on, and {{steps.ID.output}}", two("subagent: own, prompt: '{{steps.b.output}}', depends_on: b")),
+    (agent("verbose: true"), "remove it", agent("name: It")),
+    (agent("allow_delegation: false"), "remove it", agent("name: It")),
+    (agent("temperature: 0.2"), "remove it", agent("name: It")),
+    (agent("max_tokens: 500"), "write max_output_tokens", agent("max_output_tokens: 500")),
+    (step(f"{ASK}, async_execution: true"), "remove it", step(ASK)),
+    (step(f"{ASK}, output_file: out.md"), "remove it", step(ASK)),
+    ("name: t\nagents: [{name: own, prompt: Do it.}]\nsteps: [{id: a, subagent: own, prompt: x}]\n", "write each under its id",
+     "name: t\nagents: {own: {prompt: Do it.}}\nsteps: [{id: a, subagent: own, prompt: x}]\n"),
+    (root("process: sequential"), "remove it", root("")),
+    (step("prompt: x, condition: {eval: 1 < 2, true: own, false: END}"), "remove it", step(ROUTE + "}")),
+    (step("prompt: x, condition: {eval: 1 < 2, true: own, false: $end}"), "remove it", step(ROUTE + "}")),
+    (step("agent: own, prompt: '{{state.t}}'"), "write inputs.t", step("agent: own, prompt: '{{inputs.t}}'")),
+    # --- of Conductor and others
+    (two(f"{ASK}, routes: [{{to: b}}]"), "write depends_on in what follows", two(ASK)),
+    (step("type: agent, prompt: x, agent: own"), "write sequential", step("type: sequential, prompt: x, agent: own")),
+    (step("type: human_gate, prompt: x, agent: own"), "write gate: human", step("gate: human, prompt: x, agent: own")),
+    (step("agent: own, prompt: '{{ workflow.input.t }}'"), "write inputs.t", step("agent: own, prompt: '{{ inputs.t }}'")),
+    (two("agent: own, prompt: '{{steps.b.result}}'"), "write steps.b.output", two("agent: own, prompt: '{{steps.b.output}}'")),
+    (two(f"{ASK}, upstream: [b]"), "write depends_on", two(f"{ASK}, depends_on: [b]")),
+    (two(f"{ASK}, depends_on: b, trigger_rule: all_done"), "remove it", two(f"{ASK}, depends_on: b")),
+    (two(f"{ASK}, depends_on: {{b: succeeded}}"), "write a list of ids", two(f"{ASK}, depends_on: [b]")),
+    (whole("{id: b, subagent: own, prompt: x}", "{id: c, subagent: own, prompt: x}", f"{{id: a, {ASK}, depends_on: 'b, c'}}"), "write a list: [b, c]",
+     whole("{id: b, subagent: own, prompt: x}", "{id: c, subagent: own, prompt: x}", f"{{id: a, {ASK}, depends_on: [b, c]}}")),
+    ("name: t\nsteps:\n  - a: {subagent: writer, prompt: x}\n", "write id: a", root("")),
+    ("name: t\nsteps:\n  a: {subagent: writer, prompt: x}\n", "beginning with - id: NAME", root("")),
+    (step(f"{ASK}, prompt_file: p.md"), "the text itself under prompt:", step(ASK)),
+    # --- values
+    (step(f"{ASK}, timeout: 5 minutes"), "write 5m", step(f"{ASK}, timeout: 5m")),
+    (step(f"{ASK}, timeout: PT1H30M"), "write 1h30m", step(f"{ASK}, timeout: 1h30m")),
+    (step(f"{ASK}, timeout: '00:05:00'"), "write 5m", step(f"{ASK}, timeout: 5m")),
+    (step(f"{ASK}, retry: 3"), "write retry: {max_attempts: 3}", step(f"{ASK}, retry: {{max_attempts: 3}}")),
+    (step(f"{ASK}, on_failure: continue"), "write inline", step(f"{ASK}, on_failure: inline")),
+    (step(f"{ASK}, on_failure: stop"), "write abort", step(f"{ASK}, on_failure: abort")),
+    (step(f"{ASK}, on_failure: retry"), "write retry: {max_attempts:", step(f"{ASK}, retry: {{max_attempts: 2}}")),
+    (step(f"{ASK}, gate: true"), "human", step(f"{ASK}, gate: human")),
+    (root("budget: {tokens: 500k}"), "write 500000", root("budget: {tokens: 500000}")),
+    (root("budget: {tokens: '2,000'}"), "write 2000", root("budget: {tokens: 2000}")),
+    (root("budget: {usd: $5}"), "write 5", root("budget: {usd: 5}")),
+    (root("budget: 5"), "write budget: {usd: 5}", root("budget: {usd: 5}")),
+    (inputs("{name: t, type: int}"), "write number", inputs("{name: t, type: number}")),
+    (inputs("{name: t, type: list}"), "write json", inputs("{name: t, type: json}")),
+    (inputs("topic"), "write {name: topic}", inputs("{name: topic}")),
+    (step(f"{ASK}, output: {{format: md}}"), "write markdown", step(f"{ASK}, output: {{format: markdown}}")),
+    (step(f"{ASK}, when: \"inputs.t matches 'x'\""), "use contains", step(f"{ASK}, when: \"inputs.t contains 'x'\"")),
+    (step(f"{ASK}, when: \"startsWith(inputs.t, 'x')\""), "A contains B", step(f"{ASK}, when: \"inputs.t contains 'x'\"")),
+    (step(f"{ASK}, when: inputs.t exists"), "write != null", step(f"{ASK}, when: inputs.t != null")),
+    (step(f"{ASK}, when: \"inputs.t == 'x' ? true : false\""), "remove what follows it", step(f"{ASK}, when: \"inputs.t == 'x'\"")),
 ]  # fmt: skip
 
 
@@ -147,7 +238,7 @@ def test_a_slip_is_one_problem_whose_hint_cures_it(slip, hint, cured):
 
 
 def test_there_are_many_slips():
-    assert len(ROWS) >= 80
+    assert len(ROWS) >= 160
 
 
 def test_two_slips_are_two_problems():
@@ -177,3 +268,50 @@ def test_all_prior_context_is_meant_in_any_case():
         whole("{id: a, subagent: own, prompt: x}", "{id: b, agent: own, input: All Prior  Context}")
     )
     assert dict(plan.steps[1].edges)
+
+
+FOREIGN = {
+    "GitHub Actions": "on: push\njobs:\n  build:\n    runs-on: ubuntu-latest\n    steps: [{run: make}]\n",
+    "Kubernetes": "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec: {entrypoint: main}\n",
+    "Docker Compose": "services:\n  web: {image: nginx}\n",
+    "graph of nodes": "nodes: [{id: a}]\nedges: [{source: a, target: b}]\n",
+    "Conductor": "workflow:\n  name: t\n  entry_point: a\nagents:\n  - {name: a, prompt: x, routes: [{to: $end}]}\n",
+    "CrewAI agents": "researcher:\n  role: Researcher\n  goal: To know\n  backstory: Long ago\n",
+    "CrewAI tasks": "look:\n  description: Look\n  expected_output: A list\n  agent: researcher\n",
+    "Dagu": "steps:\n  - name: one\n    command: ls\n  - {name: two, command: ls, depends: [one]}\n",
+}
+
+
+@pytest.mark.parametrize("tool", FOREIGN)
+def test_a_file_of_another_tool_is_told_by_name_with_what_a_recipe_looks_like(tool):
+    problem = problem_of(FOREIGN[tool])
+    assert problem.code == "RCP016"
+    assert tool in problem.message
+    assert "`steps:`" in problem.hint
+    assert "stretto new" in problem.hint
+
+
+def test_a_list_of_tasks_is_sent_to_batch():
+    assert "stretto batch" in problem_of("- {agent: researcher, prompt: x}\n").hint
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("about ${{ inputs.t }}", True),
+        ("it costs ${{inputs.n}}", False),
+        ("a budget of ${{inputs.budget}}", False),
+        ("$5 for {{inputs.t}}", False),
+        ("{% if inputs.t %}x{% endif %}", True),
+        ("100 {%}", False),
+    ],
+)
+def test_marks_of_other_tools_are_warned_of(text, is_told):
+    head = "inputs: [{name: t}, {name: budget}, {name: n, type: number}]"
+    plan = plan_of(
+        whole(
+            f"{{id: a, subagent: writer, prompt: '{text} {{{{inputs.t}}}}{{{{inputs.n}}}}{{{{inputs.budget}}}}'}}",
+            head=head,
+        )
+    )
+    assert [w.code for w in plan.warnings] == ["RCP907"] * is_told

@@ -86,7 +86,7 @@ TITLES: dict[str, str] = {
     "RCP904": "writer without a writing tool",
     "RCP905": "left out of a writer's copy",
     "RCP906": "empty key that holds nothing back",
-    "RCP907": "single braces around a reference",
+    "RCP907": "marks of a template that are none",
     "RCP908": "told nothing of the step before",
     "RCP909": "budget or width of an inner recipe",
     "RUN001": "model that cannot be asked",

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, cast
 from stretto.documents.node import ListNode, MapNode, Node, Path, RefusedNode, ScalarNode, plain
 from stretto.documents.shapes import Fields, JsonSchema, Kind, Reading, Shape
 from stretto.text.short import did_you_mean
-from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.durations import guess_duration, parse_duration
 from stretto.vocabulary.ids import ID_PATTERN, is_id
 from stretto.vocabulary.json_value import Json
 
@@ -54,6 +54,11 @@ class Identifier(Kind[str]):
             return id
         slug = re.sub(r"[^A-Za-z0-9_-]+", "-", node.written).strip("-_")[:60]
         hint = f"for example '{slug}'" if is_id(slug) else f"it must be {self.called}"
+        if node.written in ("$end", "$stop"):
+            hint = "remove it: where no target is written, nothing is chosen"
+        pieces = [piece.strip() for piece in node.written.split(",")]
+        if len(pieces) > 1 and all(map(is_id, pieces)):
+            hint = f"write a list: [{', '.join(pieces)}]"
         message = f"'{node.written[:60]}' is not an id"
         reading.problem_at("RCP107", node, at, message, hint)
         return None
@@ -94,7 +99,9 @@ class Count(Kind[int]):
 
     def read(self, node: Node, at: Path, reading: Reading) -> int | None:
         if not isinstance(node, ScalarNode) or type(node.value) is not int:
-            return self.report_mistyped(node, at, reading)
+            meant = _guess_count(node.written) if isinstance(node, ScalarNode) else None
+            is_meant = meant is not None and self.least <= meant <= self.most
+            return self.report_mistyped(node, at, reading, f"write {meant}" if is_meant else "")
         if self.least <= node.value <= self.most:
             return node.value
         message = f"'{at[-1]}' is {node.written[:40]}, which is out of range"
@@ -105,12 +112,20 @@ class Count(Kind[int]):
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
 
+def _guess_count(written: str) -> int | None:
+    """What `500k`, `1,000` and `"3"` mean."""
+    found = re.fullmatch(r"(\d{1,12})([km]?)", re.sub(r"[,_\s]", "", written.lower())[:20])
+    return int(found[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2]] if found else None
+
+
 class Amount(Kind[float]):
     called = "a number above 0"
 
     def read(self, node: Node, at: Path, reading: Reading) -> float | None:
         if not isinstance(node, ScalarNode) or type(node.value) not in (int, float):
-            return self.report_mistyped(node, at, reading)
+            written = node.written.strip(" $€£") if isinstance(node, ScalarNode) else ""
+            is_amount = re.fullmatch(r"\d{1,9}(\.\d{1,9})?", written) is not None
+            return self.report_mistyped(node, at, reading, f"write {written}" if is_amount else "")
         assert isinstance(node.value, int | float)
         if node.value > 0:
             return float(node.value)
@@ -133,9 +148,9 @@ class Duration(Kind[float]):
             return seconds
         if not isinstance(node, RefusedNode):
             shown = f"'{node.written[:40]}'" if isinstance(node, ScalarNode) else "this"
-            reading.problem_at(
-                "RCP110", node, at, f"{shown} is not a duration", f"write {self.called}"
-            )
+            meant = guess_duration(node.written) if isinstance(node, ScalarNode) else None
+            hint = f"write {meant or self.called}"
+            reading.problem_at("RCP110", node, at, f"{shown} is not a duration", hint)
         return None
 
     def schema(self) -> JsonSchema:
@@ -182,9 +197,17 @@ class Milliseconds(Duration):
 
 
 class Choice(Kind[str]):
-    def __init__(self, *choices: str, same: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *choices: str,
+        same: Mapping[str, str] | None = None,
+        near: Mapping[str, str] | None = None,
+    ) -> None:
+        """`same`: other words that are accepted. `near`: words of other tools, and which of the
+        choices each means."""
         self.choices = choices
         self.same = same or {}
+        self.near = near or {}
         self.called = "one of " + ", ".join(choices)
 
     def read(self, node: Node, at: Path, reading: Reading) -> str | None:
@@ -197,7 +220,9 @@ class Choice(Kind[str]):
         if is_known and not isinstance(node.value, bool):
             # The same object as in the code: a stored plan leaves out what *is* the default.
             return sys.intern(written)
-        hint = did_you_mean(node.written, self.choices) or f"it must be {self.called}"
+        meant = self.near.get(node.written.lower())
+        hint = f"write {meant}" if meant else did_you_mean(node.written, self.choices)
+        hint = hint or f"it must be {self.called}"
         reading.problem_at(
             "RCP109", node, at, f"'{node.written[:60]}' is not a value of '{at[-1]}'", hint
         )
@@ -249,8 +274,11 @@ class AnyMap(Kind[Mapping[str, Json]]):
 class ListOf(Kind[tuple[T, ...]], Generic[T]):
     """A list; elements that cannot be read are left out, their problems said."""
 
-    def __init__(self, item: Kind[T], or_one: bool = False, or_commas: bool = False) -> None:
+    def __init__(
+        self, item: Kind[T], or_one: bool = False, or_commas: bool = False, fix: str = ""
+    ) -> None:
         self.item = item
+        self.fix = fix
         self.or_one = or_one  # `depends_on: draft` means [draft]
         self.or_commas = or_commas  # `tools: Read, Bash` as front matter writes it
         self.called = "a list"
@@ -294,8 +322,9 @@ class ShapeOf(Kind[T]):
 class MapOf(Kind[Mapping[str, T]], Generic[T]):
     """A mapping whose keys are the author's own ids."""
 
-    def __init__(self, value: Kind[T], keys_are_ids: bool = True) -> None:
+    def __init__(self, value: Kind[T], keys_are_ids: bool = True, fix: str = "") -> None:
         self.value = value
+        self.fix = fix
         self.keys_are_ids = keys_are_ids
         self.called = "a mapping"
 

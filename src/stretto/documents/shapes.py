@@ -4,6 +4,7 @@ One Shape serves three purposes: it reads a file, it prints a JSON Schema, and t
 docs is made from it.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -11,7 +12,15 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from stretto.documents.node import MapNode, Node, Path, RefusedNode, Source, describe
+from stretto.documents.node import (
+    MapNode,
+    Node,
+    Path,
+    RefusedNode,
+    ScalarNode,
+    Source,
+    describe,
+)
 from stretto.problems import Place, Problem
 from stretto.text.short import closest, did_you_mean, listed
 
@@ -105,6 +114,8 @@ class Shape(Struct, frozen=True, dict=True):
     words: Mapping[str, str] = field(default_factory=dict)
     # Keys that belong under one of these keys, such as `until` under `loop`, with that key.
     inner: Mapping[str, str] = field(default_factory=dict)
+    # The keys that a bare value may be meant for, as in `retry: 3`; the first that accepts it.
+    bare: tuple[str, ...] = ()
     # `timeout:` with nothing behind it means that no timeout is given, and so for every optional key.
     may_be_empty: bool = False
 
@@ -121,7 +132,8 @@ class Shape(Struct, frozen=True, dict=True):
             if not isinstance(node, RefusedNode):
                 name = f"'{at[-1]}'" if at and isinstance(at[-1], str) else self.called
                 message = f"{name} must be a mapping, not {describe(node)}"
-                reading.problem_at("RCP103", node, at, message, f"its keys: {self._names()}")
+                hint = self._meant(node, at, reading) or f"its keys: {self._names()}"
+                reading.problem_at("RCP103", node, at, message, hint)
             return None
         node, guessed, has_unknown = self._correct_keys(node, at, reading)
         reading.guessed.update((*at, name) for name in guessed)
@@ -142,6 +154,18 @@ class Shape(Struct, frozen=True, dict=True):
                     f"{key.name}: {key.about}",
                 )
         return Fields(node, at, values, has_unknown)
+
+    def _meant(self, node: Node, at: Path, reading: Reading) -> str:
+        """`retry: 3` → write retry: {max_attempts: 3}."""
+        if not isinstance(node, ScalarNode) or node.value is None:
+            return ""
+        for name in self.bare:
+            quiet = Reading(reading.source)
+            self._known[name].kind.read(node, (*at, name), quiet)
+            if not quiet.problems:
+                before = f"{at[-1]}: " if at and isinstance(at[-1], str) else ""
+                return f"write {before}{{{name}: {node.written[:60]}}}"
+        return ""
 
     def _may_be_empty(self, key: Key[object]) -> bool:
         if key.may_be_empty is None:
@@ -176,9 +200,10 @@ class Shape(Struct, frozen=True, dict=True):
         return corrected, guessed, len(guessed) < len(unknown)
 
     def _meaning(self, name: str, free: list[str]) -> str | None:
-        if name in self.words:
-            return self.words[name] if self.words[name] in free else None
-        if name in self.foreign or name in self.inner:
+        word = _plain_word(name)
+        if word in self.words:
+            return self.words[word] if self.words[word] in free else None
+        if word in self.foreign or word in self.inner:
             return None
         return closest(name, free)
 
@@ -188,16 +213,22 @@ class Shape(Struct, frozen=True, dict=True):
         hints: dict[str, str] = {}
         free = sorted(self._known.keys() - node.entries.keys())
         for name in unknown:
-            group, hint = f"key {name}", self.foreign.get(name, "")
-            if name in self.words and self.words[name] in free:
+            word = _plain_word(name)
+            group, hint = f"key {name}", self.foreign.get(word, "")
+            key, outer = self.words.get(word, ""), self.inner.get(word, "")
+            if hint:
+                pass
+            elif key in free:
                 group = "words"
-                hint = f"{hints['words']} and {self.words[name]}" if "words" in hints else ""
-                hint = hint or f"write {self.words[name]}"
-            elif name in self.words:
-                hint = f"it means {self.words[name]}, which is written already: keep one of them"
-            elif name in self.inner:
-                group, hint = f"under {self.inner[name]}", f"put it under {self.inner[name]}:"
+                hint = f"{hints['words']} and {key}" if "words" in hints else f"write {key}"
+            elif key:
+                hint = f"it means {key}, which is written already: keep one of them"
+            elif outer:
+                group, hint = f"under {outer}", f"put it under {outer}:"
             slips.setdefault(group, []).append(name)
+            inside = node.entries[name]
+            if "id" in free and isinstance(inside, MapNode) and len(node.entries) == 1:
+                hint = hint or f"write id: {name[:60]}, and its keys beside it"
             hints[group] = hint or self._suggestion(name, free)
         return [(names, hints[group]) for group, names in slips.items()]
 
@@ -223,6 +254,14 @@ class Shape(Struct, frozen=True, dict=True):
         }
         required = [key.name for key in self._required]
         return {**schema, "required": required} if required else schema
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def _plain_word(name: str) -> str:
+    """continueOn, continue-on and continue_on are one word."""
+    return _CAMEL.sub("_", name).replace("-", "_").lower()
 
 
 def _is_empty(node: Node) -> bool:

@@ -179,6 +179,10 @@ class Draft(Struct):
         spelt = tuple(spell(path) for path in paths)
         return any(path.startswith(spelt) for path in told)
 
+    def has_told(self, at: Path) -> bool:
+        """Has a problem of exactly this place been told already?"""
+        return any(problem.path == spell(at) for problem in self.recipe.problems)
+
     def has_unknown_key(self, at: Path) -> bool:
         """Has the part itself a key that nobody knows? It may be the one that is missing."""
         start = f"{spell(at)}."

@@ -36,18 +36,19 @@ def _words(**meant: str) -> Mapping[str, str]:
 _BODY_WORDS = _words(
     steps="tasks nodes jobs",
     name="title",
-    inputs="params variables vars args arguments",
+    inputs="variables vars args arguments",
     max_concurrency="concurrency max_parallel parallelism",
     output="result outputs returns",
 )
 _STEP_WORDS = _words(
-    depends_on="needs after requires dependencies wait_for runs_after",
+    depends_on="needs after requires dependencies depends upstream wait_for runs_after",
     when="if run_if only_if",
+    run="command cmd script bash exec",
     prompt="instructions instruction message query content",
-    agent="assignee worker executor actor",
+    agent="assignee worker executor actor template",
     on_failure="on_error onerror",
     parallel="branches fan_out",
-    timeout="timeout_seconds",
+    timeout="timeout_seconds active_deadline_seconds",
     workflow="recipe subworkflow sub_workflow call uses",
     inputs="with params args arguments",
 )
@@ -57,6 +58,7 @@ _AGENT_WORDS = _words(
     model="llm",
     tools="allowed_tools allowedTools",
     max_turns="max_iter max_iterations max_steps",
+    max_output_tokens="max_tokens max_completion_tokens",
 )
 _MAP_WORDS = _words(
     over="items list foreach for_each each in array source",
@@ -97,6 +99,24 @@ _BUDGET_WORDS = _words(
     tokens="max_tokens token_limit", usd="max_usd cost max_cost dollars", agents="max_agents"
 )
 
+# Values of other tools → what to write instead.
+_FORMATS = {"md": "markdown", "plain": "text", "string": "text", "object": "json"}
+_INPUT_NEAR = {
+    **dict.fromkeys(("int", "integer", "float"), "number"),
+    **dict.fromkeys(("text", "str", "date", "enum", "choice", "textarea"), "string"),
+    **dict.fromkeys(("list", "dict", "map"), "json"),
+    **dict.fromkeys(("bool", "flag", "checkbox"), "boolean"),
+    **dict.fromkeys(("file", "path", "filepath"), "file_path"),
+}
+_TYPES_NEAR = {
+    **dict.fromkeys(("agent", "task", "llm", "prompt", "step"), "sequential"),
+    **dict.fromkeys(("script", "shell", "bash"), "command"),
+    **dict.fromkeys(("for_each", "foreach", "fan_out"), "map"),
+    **dict.fromkeys(("branch", "router", "if", "switch"), "conditional"),
+    **dict.fromkeys(("sub_workflow", "subworkflow", "dag"), "workflow"),
+    **dict.fromkeys(("human_gate", "approval", "human"), "gate: human, beside an agent"),
+}
+
 _STEP_INNER = _words(
     loop="validator until max_iterations feedback_path",
     map="over reduce batch_size max_items on_item_failure stages",
@@ -106,7 +126,35 @@ _STEP_INNER = _words(
     output="store_as format schema",
 )
 _AGENT_INNER = _words(validation="rules schema", retry="max_attempts backoff on_failure")
+_GOES_ON = "write on_failure: inline, so that the run goes on"
+_RETRIES = "write retry: {max_attempts: …}, which counts the first attempt too"
+_EACH = "write map: {over: …, agent: …}"
 _STEP_FOREIGN = {
+    "uses": "write workflow: for another recipe, or agent: for who does it",
+    **dict.fromkeys(("with", "params", "args", "arguments"),
+        "write {{inputs.NAME}} in the text; a step with workflow: has inputs:"),
+    **dict.fromkeys(("continue_on_error", "continue_on", "continue_on_fail", "allow_failure",
+        "ignore_errors"), _GOES_ON),
+    "fail_fast": "write on_failure: abort, so that the run ends",
+    "timeout_minutes": "write timeout: with its unit, such as 5m",
+    **dict.fromkeys(("strategy", "matrix", "with_param", "with_sequence"), _EACH),
+    **dict.fromkeys(("retry_strategy", "retry_policy", "retry_config"), _RETRIES),
+    **dict.fromkeys(("repeat_policy", "repeat"), "write loop: {agent: …, until: …}"),
+    **dict.fromkeys(("precondition", "preconditions"), "write when: with an expression"),
+    "context": "write depends_on, and {{steps.ID.output}} in the text for the agent",
+    **dict.fromkeys(("async", "async_execution"),
+        "remove it: steps that do not wait for each other run at once"),
+    **dict.fromkeys(("output_file", "save_to"),
+        "remove it: an agent with the tool Write makes files, stretto run -o writes the answer"),
+    "trigger_rule": "remove it: a step runs once all that it waits for have ended; when: says more",
+    **dict.fromkeys(("routes", "next", "goto", "edges", "transitions"),
+        "write depends_on in what follows; condition: or switch: choose between steps"),
+    **dict.fromkeys(("working_directory", "working_dir", "workdir", "cwd", "dir"),
+        "remove it, and begin the command under run: with cd DIR &&"),
+    "shell": "remove it: sh runs a command; write run: bash FILE for another shell",
+    "steps": "a step has none of its own: list them beside it, with depends_on",
+    "source": _EACH,
+    "prompt_file": "remove it, and write the text itself under prompt:",
     "name": "a step is named by its 'id'",
     "title": "a step is named by its 'id'",
     "description": "a step has none: write it as a comment, or in the text for the agent",
@@ -119,19 +167,24 @@ _STEP_FOREIGN = {
     "validation": "it belongs to an agent: write it under agents:",
     "attachments": "not read here: name the files in read_set and the text",
     "apply_from": "not needed: isolated changes are merged back before dependents start",
-    "retries": "write retry: {max_attempts: …}, which counts the first attempt too",
-    "max_retries": "write retry: {max_attempts: …}, which counts the first attempt too",
+    "retries": _RETRIES,
+    "max_retries": _RETRIES,
     "approval": "write gate: human",
     "requires_approval": "write gate: human",
     "human_input": "write gate: human",
     "output_schema": "write output: {schema: …}",
     "response_format": "write output: {format: json}",
     "expected_output": "say it in the text for the agent, or write output: {schema: …}",
-    "foreach": "write map: {over: …, agent: …}",
-    "for_each": "write map: {over: …, agent: …}",
-    "items": "write map: {over: …, agent: …}",
-    "with_items": "write map: {over: …, agent: …}",
+    "foreach": _EACH,
+    "for_each": _EACH,
+    "items": _EACH,
+    "with_items": _EACH,
     "while": "write loop: {agent: …, until: …}, with the opposite condition",
+}  # fmt: skip
+_NOT_READ = "not read here: remove it"
+_AGENT_FOREIGN = {
+    **dict.fromkeys(("verbose", "memory", "cache", "color", "temperature", "top_p"), _NOT_READ),
+    "allow_delegation": "remove it: the agent of a step never delegates",
 }
 _LOOP_FOREIGN = {
     "while": "write until: with the opposite condition",
@@ -143,12 +196,22 @@ _INPUT_FOREIGN = {"optional": "write required: false"}
 _BODY_FOREIGN = {
     "limits": "only the user's own stretto.yaml may set limits",
     "edges": "write depends_on in each step",
+    "on": "remove it: stretto schedule add starts a recipe by itself",
+    **dict.fromkeys(("triggers", "schedule", "cron"),
+        "remove it: stretto schedule add starts a recipe by itself"),
+    "env": "write env: in the steps with run:",
+    "params": "write inputs: {NAME: {default: …}}",
+    "process": "remove it: depends_on says the order",
+    **dict.fromkeys(("handler_on", "hooks", "finally", "on_exit"),
+        "remove it: on_failure and when of a step say what follows"),
+    **dict.fromkeys(("entrypoint", "entry_point", "start"),
+        "remove it: the steps that wait for none start first"),
     "tags": "not read here: remove it",
     "author": "not read here: remove it",
     "metadata": "not read here: remove it",
     "contract_version": "not read here: remove it",
     "strategy": "not read here: remove it",
-}
+}  # fmt: skip
 
 _ID = Identifier()
 _DURATION_OR_TEMPLATE = DurationOrTemplate()
@@ -168,31 +231,31 @@ RETRY = Shape("'retry'", "How often, and how patiently, a failed attempt is trie
     Key("backoff", Choice("none", "linear", "exponential"),
         "none, linear (5 s × n) or exponential (2ⁿ s), with jitter, at most 60 s"),
     Key("on_failure", _POLICY, "what happens once every attempt has failed"),
-), may_be_empty=True, words=_RETRY_WORDS)  # fmt: skip
+), may_be_empty=True, words=_RETRY_WORDS, bare=("max_attempts",))  # fmt: skip
 VALIDATION = Shape("'validation'", "What an agent's output must satisfy.", (
     Key("schema", AnyMap(), "a JSON schema for the output"),
     Key("rules", ListOf(_SENTENCE, or_one=True), "rules in plain English"),
-), may_be_empty=True, words=_VALIDATION_WORDS)  # fmt: skip
+), may_be_empty=True, words=_VALIDATION_WORDS, bare=("rules",))  # fmt: skip
 OUTPUT = Shape("'output'", "What a step's output is, and the name it is kept under.", (
     Key("store_as", Text("a name", may_be_blank=False, one_line=True),
         "a name that templates may use for this output"),
-    Key("format", Choice("json", "text", "markdown"), "what the output must be"),
+    Key("format", Choice("json", "text", "markdown", near=_FORMATS), "what the output must be"),
     Key("schema", AnyMap(), "a JSON schema for the output"),
-), may_be_empty=True, words=_OUTPUT_WORDS)  # fmt: skip
+), may_be_empty=True, words=_OUTPUT_WORDS, bare=("format", "store_as"))  # fmt: skip
 BUDGET = Shape("'budget'", "What a run may cost; it stops before the call that would exceed it.", (
     Key("tokens", Count(1, 10**12), "tokens of all calls together"),
     Key("usd", Amount(), "US dollars of all calls together"),
     Key("agents", Count(1, 10**6), "subagents deployed"),
-), may_be_empty=True, words=_BUDGET_WORDS)  # fmt: skip
+), may_be_empty=True, words=_BUDGET_WORDS, bare=("usd",))  # fmt: skip
 INPUT = Shape("an input", "A named parameter of the recipe.", (
     Key("name", _ID, "the name templates use: {{inputs.NAME}}"),
-    Key("type", Choice(*parts.INPUT_TYPES, same={"object": "object", "array": "array"}),
+    Key("type", Choice(*parts.INPUT_TYPES, same={"object": "object", "array": "array"}, near=_INPUT_NEAR),
         "what its values are; string by default"),
     Key("required", Flag(), "must it be given?"),
     Key("default", Anything(), "the value when it is not given"),
     Key("description", Text(), "what it is for"),
     Key("enum", ListOf(Anything()), "the values it may have"),
-), may_be_empty=True, words=_INPUT_WORDS, foreign=_INPUT_FOREIGN)  # fmt: skip
+), may_be_empty=True, words=_INPUT_WORDS, foreign=_INPUT_FOREIGN, bare=("name",))  # fmt: skip
 INPUTS = Either(
     ListOf(parts.NamedInput(INPUT, parts.make_input)),
     parts.InputsByName(ShapeOf(INPUT, parts.make_input)),
@@ -217,7 +280,8 @@ AGENT = Shape("an agent", "Who does the work: a role, a prompt, tools and limits
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),
     Key("validation", ShapeOf(VALIDATION, parts.make_validation), "what its output must satisfy"),
     Key("posture", Choice("read_only", "writer"), "may it change files?"),
-), may_be_empty=True, words=_AGENT_WORDS, inner=_AGENT_INNER)  # fmt: skip
+), may_be_empty=True, words=_AGENT_WORDS, foreign=_AGENT_FOREIGN, inner=_AGENT_INNER,
+    bare=("prompt",))  # fmt: skip
 
 # --- steps ---------------------------------------------------------------------------------
 
@@ -243,7 +307,7 @@ BRANCH = Shape("a branch", "One of several delegations that start together.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
     Key("output_key", _ID, "its name in steps.ID.outputs; the agent's id by default"),
-), may_be_empty=True, words=_BRANCH_WORDS, foreign=_BRANCH_FOREIGN)  # fmt: skip
+), may_be_empty=True, words=_BRANCH_WORDS, foreign=_BRANCH_FOREIGN, bare=("agent",))  # fmt: skip
 CONDITION = Shape("'condition'", "Which of two ways to go.", (
     Key("eval", _SENTENCE, "an expression", is_required=True),
     Key("true", _ID, "a step to run, or an agent to run here, when it holds"),
@@ -255,7 +319,7 @@ SWITCH = Shape("'switch'", "Which of several ways to go.", (
     Key("default", _ID, "where to go when no case fits"),
 ), may_be_empty=True, words=_SWITCH_WORDS)  # fmt: skip
 _COMMAND_KEYS = (
-    Key("run", Text("a command", may_be_blank=False),
+    Key("run", parts.CommandText(),
         "a command: one line or a script; values reach it by env and stdin", may_be_empty=False),
     Key("env", MapOf(Text(), keys_are_ids=False), "environment variables: NAME → template"),
     Key("stdin", Text(), "what it reads on standard input: a template"),
@@ -273,7 +337,7 @@ LOOP = Shape("'loop'", "Run an agent again until its output is good.", (
     Key("until", _SENTENCE, "an expression that ends the loop"),
     Key("max_iterations", Count(1, 1000), "how often at the most; 3 by default"),
     Key("feedback_path", _SENTENCE, "where the judge's feedback stands"),
-), may_be_empty=True, words=_LOOP_WORDS, foreign=_LOOP_FOREIGN)  # fmt: skip
+), may_be_empty=True, bare=("agent",), words=_LOOP_WORDS, foreign=_LOOP_FOREIGN)  # fmt: skip
 STAGE = Shape("a stage", "One stage of a pipeline that every element goes through.", (
     *_AGENT_KEYS,
     *_INSTRUCTION,
@@ -291,10 +355,10 @@ MAP = Shape("'map'", "One delegation per element of a list.", (
 ), may_be_empty=True, words=_MAP_WORDS, foreign=_MAP_FOREIGN)  # fmt: skip
 STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("id", _ID, "its name, unique in the recipe", is_required=True),
-    Key("type", Choice(*parts.STEP_TYPES), "optional: the keys below already tell"),
+    Key("type", Choice(*parts.STEP_TYPES, near=_TYPES_NEAR), "optional: the keys below already tell"),
     *_AGENT_KEYS,
     *_INSTRUCTION,
-    Key("depends_on", ListOf(_ID, or_one=True), "the steps it waits for"),
+    Key("depends_on", ListOf(_ID, or_one=True, fix="write a list of ids: [a, b]"), "the steps it waits for"),
     Key("when", _SENTENCE, "an expression: the step is skipped unless it holds"),
     Key("parallel", ListOf(ShapeOf(BRANCH, parts.make_branch)), "branches that start together", may_be_empty=False),
     Key("wait", parts.WaitKind(), "all, any, or how many branches must succeed"),
@@ -312,7 +376,7 @@ STEP = Shape("a step", "One piece of work, and what it waits for.", (
     Key("timeout_ms", _MILLISECONDS, "the same in milliseconds"),
     Key("retry", ShapeOf(RETRY, parts.make_retry), "retries of a failed attempt"),
     Key("on_failure", _POLICY, "inline, skip, block, abort or fallback:AGENT"),
-    Key("gate", Choice("human"), "a person must allow it before it starts"),
+    Key("gate", Choice("human", near={"true": "human", "manual": "human", "approval": "human"}), "a person must allow it before it starts"),
     Key("posture", Choice("read_only", "writer"), "may it change files?"),
     Key("permission_mode", Choice("read_only", "auto", "ask", same={"read-only": "read_only"}),
         "another word for posture: read_only, or else a writer"),
@@ -338,9 +402,9 @@ _HEAD = (
 )
 BODY = Shape("a recipe", "A saved, checked graph of steps.", (
     *_HEAD,
-    Key("agents", MapOf(ShapeOf(AGENT, parts.make_agent)),
+    Key("agents", MapOf(ShapeOf(AGENT, parts.make_agent), fix="write each under its id: {NAME: {prompt: …}}"),
         "agents of this recipe; they shadow registered ones"),
-    Key("steps", ListOf(ShapeOf(STEP, parts.make_step)), "the work: a list of steps",
+    Key("steps", ListOf(ShapeOf(STEP, parts.make_step), fix="write a list, each step beginning with - id: NAME"), "the work: a list of steps",
         is_required=True),
     Key("output", _SENTENCE, "a template for the result"),
     Key("timeout", _DURATION_OR_TEMPLATE, "how long the whole run may take"),

@@ -1,6 +1,7 @@
 """Make the parts of a recipe (the classes of `model`) from the fields that were read."""
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import Any, cast
@@ -46,6 +47,13 @@ from stretto.vocabulary.json_value import Json
 INPUT_TYPES = ("string", "number", "boolean", "json", "file_path")
 STEP_TYPES = ("sequential", "parallel", "conditional", "loop", "map", "command", "workflow")
 POLICIES = ("inline", "skip", "block", "abort")
+_POLICY_WORDS = {
+    **dict.fromkeys(
+        ("continue", "ignore", "pass", "warn"), "write inline, so that the run goes on"
+    ),
+    **dict.fromkeys(("fail", "stop", "raise", "error", "halt"), "write abort, which ends the run"),
+    "retry": "write retry: {max_attempts: …} in its place",
+}
 # Which key makes a step which type; a step with none of them is sequential.
 _TYPE_OF_KEY = {
     "parallel": "parallel",
@@ -81,6 +89,7 @@ class OnFailureKind(Kind[OnFailure]):
                 return OnFailure(fallback=AgentId(agent))
         guess = closest(node.value, (*POLICIES, "fallback:AGENT"))
         hint = f"did you mean '{guess}'?" if guess else f"write {self.called}"
+        hint = _POLICY_WORDS.get(node.value.lower(), hint)
         reading.problem_at("RCP109", node, at, f"'{node.value[:60]}' is not a failure policy", hint)
         return None
 
@@ -149,6 +158,19 @@ class OverKind(Text):
             written = json.dumps(plain(node), ensure_ascii=False)
             hint = f"write it as JSON, in quotes: '{written}'"
             return self.report_mistyped(node, at, reading, hint)
+        return super().read(node, at, reading)
+
+
+class CommandText(Text):
+    """One text for the shell; other tools also take a list of words."""
+
+    def __init__(self) -> None:
+        super().__init__("a command", may_be_blank=False)
+
+    def read(self, node: Node, at: Path, reading: Reading) -> str | None:
+        if isinstance(node, ListNode) and all(isinstance(each, ScalarNode) for each in node.items):
+            words = [each.written for each in node.items if isinstance(each, ScalarNode)]
+            return self.report_mistyped(node, at, reading, f"write {shlex.join(words)[:200]}")
         return super().read(node, at, reading)
 
 
@@ -469,6 +491,8 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             "'wait' belongs to a parallel step",
             "remove it, or list branches under parallel:",
         )
+    if made_by and fields.path(made_by[0]) in reading.guessed:
+        return  # another key may have been meant
     _check_command_keys(fields, reading, kind)
     _check_workflow_keys(fields, reading, kind)
     is_agent_apart = kind not in ("command", "workflow") and fields.written(*made_by)
@@ -498,6 +522,8 @@ def _check_command_keys(fields: Fields, reading: Reading, kind: str) -> None:
 def _check_workflow_keys(fields: Fields, reading: Reading, kind: str) -> None:
     if kind != "workflow":
         for name in fields.written("inputs"):
+            if fields.path(name) in reading.guessed:
+                continue
             message = "'inputs' belongs to a step with 'workflow:'"
             hint = "remove it, or name the recipe that it is for under workflow:"
             reading.problem_at("RCP113", fields.key(name), fields.path(name), message, hint)

@@ -1,12 +1,21 @@
 """Read a recipe from a file, bytes or text. There always is one; what is wrong is in `problems`."""
 
+from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import TypeVar
 
 from msgspec import structs
 
 from stretto.documents.document import Document, read_bytes, read_file, read_text
-from stretto.documents.node import ListNode, MapNode, Path, RefusedNode, ScalarNode, describe
+from stretto.documents.node import (
+    ListNode,
+    MapNode,
+    Node,
+    Path,
+    RefusedNode,
+    ScalarNode,
+    describe,
+)
 from stretto.documents.shapes import Fields, Reading, unknown_keys
 from stretto.recipe.grammar import BODY, ENVELOPE, INDENTED
 from stretto.recipe.model import Budget, Dialect, Input, Recipe
@@ -73,9 +82,16 @@ def from_document(document: Document) -> Recipe:
         return _unread(document, reading)
     if not isinstance(document.root, MapNode):
         message = f"a recipe is a mapping, not {describe(document.root)}"
-        reading.problem_at(
-            "RCP016", document.root, (), message, "it starts with `name:` and has `steps:`"
-        )
+        hint = "it starts with `name:` and has `steps:`"
+        if isinstance(document.root, ListNode) and _are_all(
+            document.root.items, {"agent", "prompt"}, set()
+        ):
+            hint += "; a list of tasks is for stretto batch"
+        reading.problem_at("RCP016", document.root, (), message, hint)
+        return _unread(document, reading)
+    if whose := _another_tools(document.root):
+        message, key = f"this is {whose}, not a recipe", next(iter(document.root.keys.values()))
+        reading.problem_at("RCP016", key, (), message, _HOW_IT_LOOKS)
         return _unread(document, reading)
     document = _with_name(document, document.root, reading)
     assert isinstance(document.root, MapNode)
@@ -91,6 +107,44 @@ def from_document(document: Document) -> Recipe:
     if body is None or not isinstance(inner, MapNode):
         return _unread(document, reading)
     return _recipe(document, reading, body, envelope, _dialect(inner, WRAPPED))
+
+
+_HOW_IT_LOOKS = (
+    "a recipe has `name:` and `steps:`, each with `id:`, `agent:` and `prompt:`, or `run:`; "
+    "stretto new writes one to begin with"
+)
+
+
+def _another_tools(root: MapNode) -> str:
+    """What kind of file this is, where that is certain: each of its keys would be a problem."""
+    names = root.entries.keys()
+    if {"apiVersion", "kind"} <= names:
+        return "a Kubernetes object, such as an Argo workflow"
+    if isinstance(root.entries.get("jobs"), MapNode):
+        return "a GitHub Actions workflow"
+    if isinstance(root.entries.get("services"), MapNode) and "steps" not in names:
+        return "a Docker Compose file"
+    if {"nodes", "connections"} <= names or {"nodes", "edges"} <= names:
+        return "a graph of nodes and connections, as editors of other tools write it"
+    workflow = root.entries.get("workflow")
+    has_agents = isinstance(root.entries.get("agents"), ListNode)
+    if isinstance(workflow, MapNode) and has_agents and "steps" not in {*workflow.entries, *names}:
+        return "a workflow of Conductor"
+    if _are_all(root.entries.values(), {"role", "goal"}, {"backstory"}):
+        return "a file of CrewAI agents"
+    if _are_all(root.entries.values(), {"description", "expected_output"}, set()):
+        return "a file of CrewAI tasks"
+    steps = root.entries.get("steps")
+    if isinstance(steps, ListNode) and _are_all(steps.items, {"name", "command"}, {"depends"}):
+        return "a DAG of Dagu"
+    return ""
+
+
+def _are_all(nodes: Iterable[Node], each: set[str], some: set[str]) -> bool:
+    """Whether all are mappings with each of these keys and no `id`, and one has one of the others."""
+    found = [node.entries.keys() if isinstance(node, MapNode) else set() for node in nodes]
+    has_some = not some or any(some & names for names in found)
+    return bool(found) and has_some and all(each <= names and "id" not in names for names in found)
 
 
 def _with_name(document: Document, root: MapNode, reading: Reading) -> Document:

@@ -283,6 +283,9 @@ def _inputs(reference: Reference, known: Known) -> Fault | None:
         return _fault("RCP208", reference, 0, "'inputs' is not a value by itself", hint)
     name = reference.path[1]
     if name not in known.inputs:
+        if name == "parameters" and len(reference.path) > 2:
+            hint = f"write inputs.{reference.path[2]}"
+            return _fault("RCP202", reference, 1, f"unknown input '{name}'", hint)
         hint = _minus(name, known.inputs) or _suggestion(
             name, known.inputs, "the inputs are", "this recipe declares no inputs"
         )
@@ -328,6 +331,8 @@ def _steps(reference: Reference, known: Known) -> Fault | None:
             return _fault("RCP208", reference, 3, message, f"write steps.{step}.{facet}")
         case other:
             hint = _suggestion(str(other), _FACETS, "a step has", "")
+            if other in ("result", "results", "value", "response", "text"):
+                hint = f"write steps.{step}.output"
             return _fault("RCP208", reference, 2, f"a step has no '{other}'", hint)
 
 
@@ -351,11 +356,32 @@ def _bare(reference: Reference, known: Known) -> Fault | None:
         message = f"unknown name '{name}'; it is a step"
         return _fault("RCP207", reference, 0, message, f"write steps.{name}.output")
     # `input.topic` and `step.a.output` are the commonest slips of all.
+    if hint := _of_other_tools(reference.path):
+        return _fault("RCP207", reference, 0, f"unknown name '{name}'", hint)
     roots = ("inputs", "steps") if len(reference.path) > 1 else ()
     names = [*sorted(known.local), *known.stored, *known.inputs]
     none = "write inputs.<name> or steps.<id>.output"
     hint = _minus(name, names) or _suggestion(name, names, "the names are", none, roots)
     return _fault("RCP207", reference, 0, f"unknown name '{name}'", hint)
+
+
+_INPUT_ROOTS = ("workflow", "params", "parameters", "variables", "vars", "context", "state", "args")
+_STEP_ROOTS = ("needs", "tasks", "jobs", "nodes", "agents", "dependencies")
+
+
+def _of_other_tools(path: Sequence[PathPart]) -> str:
+    """`workflow.input.topic` and `tasks.a.outputs.result`, as they are written here."""
+    names = [part for part in path if isinstance(part, str)]
+    if len(names) < 2:
+        return ""
+    if names[0] in _STEP_ROOTS:
+        return f"write steps.{names[1]}.output"
+    if names[0] in _INPUT_ROOTS:
+        said = [name for name in names[1:] if name not in ("input", "inputs", "parameters")]
+        return f"write inputs.{said[0]}" if said else "write inputs.<name>"
+    if names[0] in ("env", "secrets"):
+        return "declare an input for it; a step with run: has env:"
+    return ""
 
 
 def _input_fields(reference: Reference, known: Known, at: int) -> Fault | None:

@@ -156,6 +156,15 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
 _SAME = {"&&": "and", "||": "or", "!": "not"}
 _SLIPS = {"=": "==", "===": "==", "!==": "!=", "<>": "!=", "&": "and", "|": "or"}
 _LENGTHS = ("len", "length", "count", "strlen")
+_CALLS = {
+    "always": "remove it: a step runs once those it waits for have ended",
+    "success": "write steps.ID.status == 'succeeded'",
+    "failure": "write steps.ID.status == 'failed'",
+    "cancelled": "write steps.ID.status == 'cancelled'",
+    **dict.fromkeys(("startswith", "starts_with", "endswith", "matches", "includes", "has"),
+        "write A contains B, or compute it in a step"),
+    **dict.fromkeys(("defined", "exists", "empty", "is_null"), "write A != null"),
+}  # fmt: skip
 _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t"}
 
 _LARGEST = 10**300
@@ -251,7 +260,8 @@ def _unreadable(text: str, at: int) -> NotAnExpression:
         return NotAnExpression("this text is not closed", f"close it with {text[at]}", at)
     if text.startswith("{{", at):
         return NotAnExpression("this '{{' is not closed", "close it with '}}'", at, 2)
-    return NotAnExpression(f"{text[at]!r} has no meaning in an expression", "", at)
+    hint = "remove what follows it: a comparison is true or false" if text[at] == "?" else ""
+    return NotAnExpression(f"{text[at]!r} has no meaning in an expression", hint, at)
 
 
 LONGEST_EXPRESSION = 4096
@@ -406,6 +416,7 @@ class _Parser:
         if name.text != "size":
             message = f"'{name.text}' cannot be called: only size() can be called"
             hint = "write size" if name.text in _LENGTHS else "compute it in a step"
+            hint = _CALLS.get(name.text.lower(), hint)
             raise NotAnExpression(message, hint, name.offset, len(name.text))
         self.take()
         return Unary("size", self.close(self.operation(_OR, depth + 1)))
@@ -442,6 +453,15 @@ class _Parser:
                 return f"write '{token.text.lower()}' in small letters"
             if token.mark == OPERAND and token.text in ("is", "equals", "eq"):
                 return "use '=='"
+            if token.mark == OPERAND and token.text in ("exists", "defined", "present"):
+                return "write != null"
+            if token.mark == OPERAND and token.text in (
+                "matches",
+                "like",
+                "includes",
+                "startswith",
+            ):
+                return "use contains"
         is_over = self.token.mark == END
         return "something is missing at its end" if is_over else "an operator or bracket is missing"
 

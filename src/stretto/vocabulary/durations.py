@@ -36,6 +36,33 @@ def _seconds(text: str) -> float | None:
     return total if at else None
 
 
+_WORDY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
+_UNITS = {
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("d", "day", "days"), "d"),
+}
+
+
+def guess_duration(written: str) -> str | None:
+    """What `5 minutes`, `PT5M` and `00:05:00` mean, as a duration is written here."""
+    text = written.strip().lower()[:80]
+    if clock := re.fullmatch(r"(\d{1,4}):(\d{2}):(\d{2})", text):
+        text = f"{clock[1]}h{clock[2]}m{clock[3]}s"
+    pieces = [(number, _UNITS.get(unit)) for number, unit in _WORDY.findall(text)]
+    left = _WORDY.sub("", text).replace("and", "").strip(" ,pt")
+    if left or not pieces or not all(unit for _, unit in pieces):
+        return None
+    said = "".join(
+        f"{int(number) if number.isdigit() else number}{unit}"
+        for number, unit in pieces
+        if float(number)
+    )
+    return said if parse_duration(said) is not None else None
+
+
 def format_duration(seconds: float) -> str:
     """The shortest way to write it: `1h30m`, `45s`, `250ms`."""
     if seconds < 1:

@@ -27,7 +27,8 @@ def check_agents(draft: Draft) -> None:
     for drafted in draft.steps:
         _check_named(draft, drafted.step.work, drafted.step.at, drafted.id)
         for use in drafted.uses:
-            if draft.agent(use.agent) is None:
+            # Those of an `agents:` that could not be read are not known.
+            if draft.agent(use.agent) is None and not draft.has_told((*draft.recipe.at, "agents")):
                 draft.problem_at(
                     "RCP108",
                     _agent_at(draft, use.at),

@@ -43,6 +43,8 @@ def check_targets(draft: Draft) -> None:
             if StepId(name) in draft.by_id or draft.agent(AgentId(name)):
                 continue
             hint = did_you_mean(name, [*draft.step_ids(), *draft.agent_ids()])
+            if name.strip("_").lower() in ("end", "stop", "done", "finish", "none", "null"):
+                hint = "remove it: where no target is written, nothing is chosen"
             draft.problem_at(
                 "RCP116",
                 at,

@@ -32,7 +32,7 @@ from stretto.templates.check import (
 )
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.validation.combined_schema import combine_schemas
-from stretto.vocabulary.ids import AgentId, StepId
+from stretto.vocabulary.ids import AgentId, InputName, StepId
 from stretto.vocabulary.json_value import Json
 
 _SINGLE_BRACES = re.compile(r"(?<!\{)\$?\{(\s*(inputs|steps)\.([\w-]+)[^{}\0]{0,200})\}(?!\})")
@@ -322,6 +322,7 @@ _USE = "use it, or remove it"
 def warn_unused(draft: Draft) -> None:
     _warn_unused_agents(draft)
     _warn_unused_inputs(draft, _warn_single_braces(draft))
+    _warn_marks_of_others(draft)
 
 
 def _warn_single_braces(draft: Draft) -> set[str]:
@@ -350,6 +351,48 @@ def _warn_single_braces(draft: Draft) -> set[str]:
             fault = Fault("RCP907", message, hint, offset, len(written))
             draft.warning_inside(site.at, site.parsed.text, fault)
     return meant
+
+
+_BLOCK = re.compile(r"\{%.{0,80}?%\}", re.DOTALL)
+# Where a dollar before a value is likely to be the currency.
+_MONEY = re.compile(r"(?i)price|cost|usd|dollar|amount|budget|fee|salary|revenue|total|spend")
+
+
+def _warn_marks_of_others(draft: Draft) -> None:
+    """`${{ inputs.topic }}` and `{% if … %}` mean something elsewhere: here a model gets them."""
+    kinds = {each.name: each.type for each in draft.recipe.inputs}
+    told: set[tuple[Path, str]] = set()
+    for site in _sites(draft):
+        text = site.parsed.text
+        if not isinstance(site.parsed, Template) or ("${{" not in text and "{%" not in text):
+            continue
+        for fault in (*_dollars(site.parsed, kinds), *_blocks(text)):
+            if (site.at, fault.message) not in told:
+                told.add((site.at, fault.message))
+                draft.warning_inside(site.at, text, fault)
+
+
+def _dollars(parsed: Template, kinds: Mapping[InputName, str]) -> Iterator[Fault]:
+    before: str | Reference = ""
+    for part in parsed.parts:
+        if isinstance(part, Reference) and isinstance(before, str) and before.endswith("$"):
+            is_number = (
+                part.path[0] == "inputs" and kinds.get(InputName(str(part.path[-1]))) == "number"
+            )
+            if not is_number and not _MONEY.search(part.text):
+                message = f"the '$' before '{{{{{part.text}}}}}' stays, so a model gets it too"
+                hint = f"write {{{{{part.text}}}}} without it"
+                found = re.search(r"\$\{\{\s*" + re.escape(part.text), parsed.text)
+                yield Fault("RCP907", message, hint, found.start() if found else 0)
+        before = part
+
+
+def _blocks(text: str) -> Iterator[Fault]:
+    for found in _BLOCK.finditer(text):
+        message = f"'{found[0][:40]}' is no part of a template, so a model gets it as it stands"
+        hint = "write when: in a step of its own, or say it in words"
+        yield Fault("RCP907", message, hint, found.start(), len(found[0]))
+        return  # where one stands there are more, and all are one slip
 
 
 def _literal(part: str | Reference) -> str:
