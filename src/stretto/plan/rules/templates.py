@@ -360,7 +360,7 @@ _MONEY = re.compile(r"(?i)price|cost|usd|dollar|amount|budget|fee|salary|revenue
 
 def _warn_marks_of_others(draft: Draft) -> None:
     """`${{ inputs.topic }}` and `{% if … %}` mean something elsewhere: here a model gets them."""
-    kinds = {each.name: each.type for each in draft.recipe.inputs}
+    kinds = {str(each.name): str(each.type) for each in draft.recipe.inputs}
     told: set[tuple[Path, str]] = set()
     for site in _sites(draft):
         text = site.parsed.text
