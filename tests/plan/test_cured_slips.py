@@ -282,6 +282,11 @@ FOREIGN = {
 }
 
 
+def test_a_mapping_that_has_nothing_of_a_recipe_is_one_problem():
+    problem = problem_of("port: 80\nheadless: true\ndirectory: /srv\n")
+    assert (problem.code, problem.message) == ("RCP016", "none of these keys is one of a recipe")
+
+
 @pytest.mark.parametrize("tool", FOREIGN)
 def test_a_file_of_another_tool_is_told_by_name_with_what_a_recipe_looks_like(tool):
     problem = problem_of(FOREIGN[tool])

@@ -199,6 +199,11 @@ class Shape(Struct, frozen=True, dict=True):
             reading.problem_at("RCP101", key, path, message, hint)
         return corrected, guessed, len(guessed) < len(unknown)
 
+    def recognises(self, name: str) -> bool:
+        """Whether it is one of these keys, stands for one, or is known from other tools."""
+        is_known = name in self._known or _plain_word(name) in (*self.foreign, *self.inner)
+        return is_known or self._meaning(name, sorted(self._known)) is not None
+
     def _meaning(self, name: str, free: list[str]) -> str | None:
         word = _plain_word(name)
         if word in self.words:

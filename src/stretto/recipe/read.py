@@ -89,9 +89,11 @@ def from_document(document: Document) -> Recipe:
             hint += "; a list of tasks is for stretto batch"
         reading.problem_at("RCP016", document.root, (), message, hint)
         return _unread(document, reading)
-    if whose := _another_tools(document.root):
-        message, key = f"this is {whose}, not a recipe", next(iter(document.root.keys.values()))
-        reading.problem_at("RCP016", key, (), message, _HOW_IT_LOOKS)
+    names = document.root.keys
+    whose = _another_tools(document.root)
+    if whose or (names and not any(map(BODY.recognises, names)) and "workflow" not in names):
+        message = f"this is {whose}, not a recipe" if whose else _NOTHING_OF_A_RECIPE
+        reading.problem_at("RCP016", next(iter(names.values())), (), message, _HOW_IT_LOOKS)
         return _unread(document, reading)
     document = _with_name(document, document.root, reading)
     assert isinstance(document.root, MapNode)
@@ -109,10 +111,14 @@ def from_document(document: Document) -> Recipe:
     return _recipe(document, reading, body, envelope, _dialect(inner, WRAPPED))
 
 
+_NOTHING_OF_A_RECIPE = "none of these keys is one of a recipe"
 _HOW_IT_LOOKS = (
     "a recipe has `name:` and `steps:`, each with `id:`, `agent:` and `prompt:`, or `run:`; "
     "stretto new writes one to begin with"
 )
+
+
+_DAGU_WORK = {"command", "script", "executor", "depends"}
 
 
 def _another_tools(root: MapNode) -> str:
@@ -135,7 +141,7 @@ def _another_tools(root: MapNode) -> str:
     if _are_all(root.entries.values(), {"description", "expected_output"}, set()):
         return "a file of CrewAI tasks"
     steps = root.entries.get("steps")
-    if isinstance(steps, ListNode) and _are_all(steps.items, {"name", "command"}, {"depends"}):
+    if isinstance(steps, ListNode) and _are_all(steps.items, {"name"}, _DAGU_WORK):
         return "a DAG of Dagu"
     return ""
 
