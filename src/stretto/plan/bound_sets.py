@@ -21,7 +21,7 @@ from stretto.recipe.model import Input
 from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope, resolve
 from stretto.templates.template import Reference, Template
-from stretto.vocabulary.durations import parse_duration
+from stretto.vocabulary.durations import guess_duration, parse_duration
 from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.json_value import Json
 
@@ -117,7 +117,7 @@ class _Binding:
         text = render(template, self.scope).text
         seconds = parse_duration(text)
         if seconds is None:
-            hint = "give a duration such as 90s, 3m or 1h30m"
+            hint = f"give {guess_duration(text) or 'a duration such as 90s, 3m or 1h30m'}"
             self._report("RCP110", path, f"'{text[:40]}' is not a duration", hint)
         return seconds
 
