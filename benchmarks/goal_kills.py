@@ -258,7 +258,7 @@ def main(say: Callable[[str], None] = print) -> int:
     with tempfile.TemporaryDirectory(prefix="stretto-kills-", dir=options.folder) as folder:
         figures = try_kills(Path(folder), options.kills, random.Random(options.seed))
     trials = ", ".join(f"{count} of a {kind}" for kind, count in figures.trials.items())
-    say(f"seed {options.seed}: {figures.kills} kills in {figures.trials.total()} trials ({trials})")
+    say(f"{figures.kills} kills in {figures.trials.total()} trials ({trials})")
     say(f"{figures.cut_off} attempts were cut off")
     say_figures(figures.bad, say)
     for note in figures.notes:

@@ -176,7 +176,7 @@ def _by_cli(place: Path, inputs: dict[str, Any], url: str) -> dict[str, Any]:
         capture_output=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert "steps" in report, report
+    assert "steps" in report, (report, done.returncode, done.stderr.decode()[-2000:])
     return report
 
 

@@ -28,12 +28,14 @@ def environment(place: Path, more: Mapping[str, str] | None = None) -> dict[str,
 
 
 def ask(place: Path, *words: str, more: Mapping[str, str] | None = None) -> Any:
-    """The last line of what a command printed, which is JSON. None: it printed nothing."""
+    """The last line of what a command printed, which is JSON."""
     done = subprocess.run(
         words_of(*words), cwd=place / "work", env=environment(place, more), capture_output=True,
         stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
+    if not done.stdout.strip():
+        raise RuntimeError(f"{words} in {place} said nothing but: {done.stderr.decode()}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def start(
@@ -64,6 +66,7 @@ def read_options(doc: str | None, kills: int, quick: int | None = None) -> argpa
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {options.seed}", flush=True)  # at once: a harness that hangs can be begun again
     return options
 
 

@@ -199,7 +199,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="stretto-kills-", dir=options.folder) as folder:
         figures = try_kills(Path(folder), options.kills, random.Random(options.seed))
     moments = ", ".join(f"{count} {moment}" for moment, count in sorted(figures.moments.items()))
-    print(f"seed {options.seed}: {figures.kills} kills ({moments})")
+    print(f"{figures.kills} kills ({moments})")
     say_figures(figures.bad)
     return 0 if figures.is_good else 1
 

@@ -46,7 +46,7 @@ def kill_workflows(folder: Path) -> Any:
     [
         (kill_runs, 10),
         (kill_writers, 6),
-        (kill_commands, 4),
+        (kill_commands, 6),
         (kill_goals, 6),
         (kill_workflows, 4),
     ],
