@@ -1,8 +1,10 @@
 """The templates with commands, on a real small repository, with a server that plays the model."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +52,31 @@ def repository(tmp_path: Path) -> Path:
     return work
 
 
+def add_pytest(work: Path, *, is_whole: bool = True) -> None:
+    """A virtual environment of the repository with pytest in it, made without a network."""
+    subprocess.run(
+        ["/usr/bin/python3", "-m", "venv", "--without-pip", ".venv"], cwd=work, check=True
+    )
+    (there,) = (work / ".venv/lib").glob("python3*/site-packages")
+    parts = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
+    for part in parts if is_whole else ():
+        here = find_spec(part)
+        assert here is not None
+        assert here.origin is not None
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(Path(here.origin).parent, there / part, ignore=ignored)
+    (there / "py.py").write_text("import _pytest._py.path as path\n")
+    write(work, ".gitignore", ".venv\n")
+    write(work, "stretto.yaml", "workspace: {carry: [.venv]}\n")
+
+
 def start(
     work: Path,
     template: str,
     script: list[Said] | Callable[[Asked], ServerAnswer],
     module: str = "unittest",
     ends: int = 0,
+    is_rejected: bool = False,
 ) -> tuple[dict[str, Any], Callable[..., Told], list[str]]:
     home = {"STRETTO_HOME": str(work.parent / "home"), "HOME": str(work.parent / "user")}
 
@@ -68,13 +89,18 @@ def start(
         file = work / "workflows/mine.yaml"
         text = file.read_text()
         assert f"stretto run {template}" not in text
-        text = text.replace(PYTEST, UNITTEST).replace("import pytest", f"import {module}")
+        if (work / ".venv").exists():  # as the template says, for a virtual environment
+            text = text.replace("python3 -m", ".venv/bin/python -m")
+            text = text.replace("python3 -c", ".venv/bin/python -c")
+        else:
+            text = text.replace(PYTEST, UNITTEST).replace("import pytest", f"import {module}")
         file.write_text(text)
         said = call("run", "workflows/mine.yaml", "--json", "--model", "openai:m")
         report = json.loads(said.out.splitlines()[-1])
         step = "approve" if template == "fix-until-green" else "write"
         if report["status"] == "waiting":
-            done = call("approve", report["run_id"], step, "--model", "openai:m")
+            decision = "reject" if is_rejected else "approve"
+            done = call(decision, report["run_id"], step, "--model", "openai:m")
             assert done.code == ends, done
             report = json.loads(call("report", report["run_id"], "--format", "json").out)
         prompts = [json.dumps(asked.body) for asked in server.requests]
@@ -109,6 +135,82 @@ def test_where_the_tests_cannot_run_no_model_is_asked(repository: Path) -> None:
     assert report["status"] == "failed", report
     assert "No module named 'no_such_module'" in report["steps"]["before"]["error"]
     assert not prompts
+
+
+def test_with_pytest_in_the_repository_the_code_is_mended_at_once(repository: Path) -> None:
+    add_pytest(repository)
+    report, call, prompts = start(repository, "fix-until-green", [RIGHT, Said("Added.")])
+    assert report["status"] == "complete", report
+    assert "1 failed" in report["steps"]["before"]["output"]
+    assert (report["steps"]["fix"]["exit_code"], len(prompts)) == (0, 2)
+    assert "1 passed" in report["output"]
+    assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
+    # The loop works anew, without a model now; its own change is no reason to repeat the test before it.
+    again = json.loads(call("retry", report["run_id"], "--json").out.splitlines()[-1])
+    assert "before: 1 output reused" in call("report", again["run_id"]).out
+    assert "1 failed" in again["steps"]["before"]["output"]
+
+
+def test_with_pytest_in_the_repository_the_code_is_mended_in_the_second_round(
+    repository: Path,
+) -> None:
+    add_pytest(repository)
+    script = [WRONG, Said("Multiplied."), RIGHT, Said("Added.")]
+    report, _, prompts = start(repository, "fix-until-green", script)
+    assert report["status"] == "complete", report
+    assert "assert 6 == 5" in prompts[2] or "6 != 5" in prompts[2]
+    assert report["steps"]["fix"]["changes"]["merged"] is True
+
+
+def test_with_pytest_in_the_repository_what_stays_red_is_kept_after_five_rounds(
+    repository: Path,
+) -> None:
+    add_pytest(repository)
+    report, call, prompts = start(
+        repository,
+        "fix-until-green",
+        lambda asked: Said("Tried.") if asked.times % 2 == 0 else WRONG,
+    )
+    assert report["status"] == "partial", report
+    assert len(prompts) == 10
+    shown = call("report", report["run_id"]).out
+    assert "max iterations reached" in shown
+    assert "its change was not merged: the command never passed" in shown
+    assert "+    return a * b" in call("diff", report["run_id"], "fix").out
+    assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+
+
+def test_tests_that_pass_already_leave_nothing_to_merge(repository: Path) -> None:
+    add_pytest(repository)
+    write(repository, "calc.py", "def add(a, b):\n    return a + b\n")
+    report, _, _ = start(
+        repository, "fix-until-green", lambda asked: Said("All pass: there is nothing to do.")
+    )
+    assert "1 passed" in report["steps"]["before"]["output"]
+    assert report["status"] == "complete", report
+    assert report["steps"]["approve"]["output"] == ""
+    assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
+
+
+def test_a_repository_whose_environment_lacks_pytest_costs_nothing(repository: Path) -> None:
+    add_pytest(repository, is_whole=False)
+    report, _, prompts = start(repository, "fix-until-green", [])
+    assert report["status"] == "failed", report
+    assert "No module named 'pytest'" in report["steps"]["before"]["error"]
+    assert not prompts
+
+
+def test_what_a_person_rejects_is_not_merged(repository: Path) -> None:
+    add_pytest(repository)
+    report, call, _ = start(
+        repository, "fix-until-green", [RIGHT, Said("Added.")], is_rejected=True, ends=1
+    )
+    assert report["status"] == "partial", report
+    assert report["steps"]["approve"]["error"]
+    assert report["steps"]["fix"]["changes"]["merged"] is False
+    assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a - b\n"
+    assert call("apply", report["run_id"], "fix").code == 0
+    assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
 
 
 def test_a_review_is_written_behind_the_gate(repository: Path) -> None:
