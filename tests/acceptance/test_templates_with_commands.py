@@ -1,10 +1,8 @@
 """The templates with commands, on a real small repository, with a server that plays the model."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from stretto.testing.openai_script import Asked, Said, ServerAnswer, ToolCall
 from stretto.testing.openai_server import serving
 from stretto.workspaces.sandbox.sandbox import NoSandbox, find_sandbox
+from support.benchmarks import load_benchmark
 from support.cli import Said as Told, stretto, write
 
 pytestmark = pytest.mark.skipif(
@@ -53,21 +52,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def add_pytest(work: Path, *, is_whole: bool = True) -> None:
-    """A virtual environment of the repository with pytest in it, made without a network."""
-    subprocess.run(
-        ["/usr/bin/python3", "-m", "venv", "--without-pip", ".venv"], cwd=work, check=True
-    )
-    (there,) = (work / ".venv/lib").glob("python3*/site-packages")
-    parts = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
-    for part in parts if is_whole else ():
-        here = find_spec(part)
-        assert here is not None
-        assert here.origin is not None
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(Path(here.origin).parent, there / part, ignore=ignored)
-    (there / "py.py").write_text("import _pytest._py.path as path\n")
-    write(work, ".gitignore", ".venv\n")
-    write(work, "stretto.yaml", "workspace: {carry: [.venv]}\n")
+    load_benchmark("embedded").add_pytest(work, is_whole=is_whole)
 
 
 def start(
@@ -225,9 +210,17 @@ def test_a_review_is_written_behind_the_gate(repository: Path) -> None:
             return Said('{"findings": [], "read": ["calc.py"], "not_read": []}')
         return Said("add subtracts.") if '"role": "tool"' in said else writes
 
+    add_pytest(repository)
+    write(repository, "node_modules/x/index.js", "// TODO of others\n")
+    write(repository, "odd name; touch PWNED/-n.py", "# FIXME: ours\n")
     report, _, prompts = start(repository, "review-this-repository", answer)
     assert report["status"] == "complete", report
-    assert "calc.py" in report["steps"]["facts"]["output"]
+    facts = report["steps"]["facts"]["output"]
+    assert "calc.py" in facts
+    assert "odd name; touch PWNED/-n.py:1:# FIXME: ours" in facts
+    assert "site-packages" not in facts
+    assert "node_modules" not in facts
+    assert not (repository / "PWNED").exists()
     assert sum("Lens: " in prompt for prompt in prompts) >= 3
     assert (repository / "REVIEW.md").read_text() == content
 
