@@ -86,6 +86,22 @@ def test_what_a_command_printed_before_its_timeout_is_in_the_report(tmp_path: Pa
     assert "test_seven" in call(tmp_path, "report", run_id).out
 
 
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="needs a Python in the sandbox")
+def test_python_never_takes_the_code_of_an_earlier_round_for_that_of_now(tmp_path: Path) -> None:
+    """An edit within a second that keeps the size: Python's cached code looks as new as the file."""
+    steps = """\
+  - id: a
+    run: |
+      echo 'said = 1' > m.py; touch -d @1700000000 m.py
+      python3 -c 'import m; print(m.said)'
+      echo 'said = 2' > m.py; touch -d @1700000000 m.py
+      python3 -c 'import m; print(m.said)'
+"""
+    said = run(tmp_path, steps)
+    assert step_of(said, "a")["output"] == "1\n2"
+    assert step_of(said, "a")["warnings"] == []
+
+
 def test_a_read_only_command_changes_nothing(tmp_path: Path) -> None:
     said = run(tmp_path, "  - {id: a, run: 'echo x > made', posture: read_only}\n")
     assert step_of(said, "a")["status"] == "failed"

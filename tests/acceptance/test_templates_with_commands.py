@@ -172,7 +172,7 @@ def test_tests_that_pass_already_leave_nothing_to_merge(repository: Path) -> Non
         repository, "fix-until-green", lambda asked: Said("All pass: there is nothing to do.")
     )
     assert "1 passed" in report["steps"]["before"]["output"]
-    assert report["status"] == "complete", report
+    assert report["status"] == "complete", json.dumps(report["steps"], indent=1)
     assert report["steps"]["approve"]["output"] == ""
     assert (repository / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
 

@@ -22,6 +22,9 @@ PLAIN_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8",
         "TERM": "dumb",
+        # Python compares its cached code with a file by size and second. An agent's edit may keep both, and
+        # the tests after it would then judge the code before it.
+        "PYTHONDONTWRITEBYTECODE": "1",
     }
 )
 
