@@ -98,6 +98,7 @@ def test_each_line_of_stdin_is_a_turn_and_slash_commands_count(folder: Path) -> 
     [
         ("/shuot tea", "not_found", "did you mean 'shout'?"),
         ("/wokflows", "not_found", "did you mean 'workflows'?"),
+        ("/zzzz is full", "not_found", "//zzzz says it"),
         ("/shout", "invalid_inputs", "/shout topic=…"),
         ('/shout topic="tea', "usage", 'topic="…"'),
         ("/shout tpic=tea", "usage", "did you mean 'topic'?"),
@@ -114,7 +115,17 @@ def test_a_slash_command_that_is_not_clear_says_what_was_meant(
 
 
 @pytest.mark.parametrize(
-    "line", ["/agents", "/workflows", "/playbooks", "/runs", "/goal list", "/help"]
+    "line",
+    [
+        "/agents",
+        "/agents show writer",
+        "/workflows",
+        "/playbooks",
+        "/playbooks search recipe",
+        "/runs",
+        "/goal list",
+        "/help",
+    ],
 )
 def test_lists_are_printed_without_a_model(folder: Path, line: str) -> None:
     said = stretto(folder, "chat", "-p", line, "--model", "scripted:none.yaml")

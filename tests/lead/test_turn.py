@@ -59,6 +59,10 @@ def test_two_slashes_say_one() -> None:
         ("a line\nand depth=flat another", {"topic": "a line\nand  another", "depth": "flat"}),
         ('"topic=tea stays text"', {"topic": "topic=tea stays text"}),
         ("topic= rest", {"topic": "", "tone": "rest"}),
+        ('topic=["a", "b"] so', {"topic": '["a", "b"]', "tone": "so"}),
+        ('topic={"a": [1, "} x"]} so', {"topic": '{"a": [1, "} x"]}', "tone": "so"}),
+        ("topic=[a b", {"topic": "[a", "tone": "b"}),
+        ("topic=[1]th b", {"topic": "[1]th", "tone": "b"}),
         ("", {}),
     ],
 )

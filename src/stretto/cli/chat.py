@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 _CODES = {"complete": 0, "waiting": WAITING, "open": INTERRUPTED}
 # Slash commands that are commands of their own, with the words that they stand for.
 _LISTS = {
-    "agents": ["agents", "list"],
+    "agents": ["agents"],
     "workflows": ["list"],
-    "playbooks": ["playbooks", "list"],
+    "playbooks": ["playbooks"],
     "runs": ["runs"],
     "goal": ["goal"],
     "draft": ["draft"],
@@ -291,7 +291,9 @@ class _Session:
         entry = project.saved(command.name)
         if entry is None:
             known = [*_LISTS, *_OWN, *(each.name for each in project.workflows.entries())]
-            hint = did_you_mean(command.name, known) or "/help shows them; /workflows the workflows"
+            hint = (
+                did_you_mean(command.name, known) or f"/help shows them; //{command.name} says it"
+            )
             raise NotFound(f"there is no /{command.name}", hint=hint)
         inputs = workflow_inputs(command.rest, entry.recipe.inputs)
         name = command.name
@@ -324,6 +326,8 @@ class _Session:
             words = shlex.split(command.rest)
         except ValueError as error:
             raise InvalidUsage(f"/{command.name}: {error}") from None
+        if command.name in ("agents", "playbooks") and (not words or words[0].startswith("-")):
+            return ["list", *words]
         if command.name == "goal" and words[:1] == ["set"]:
             return ["set", *self._own_options(), *words[1:]]  # what the line says itself counts
         return words

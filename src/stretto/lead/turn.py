@@ -9,6 +9,7 @@ Only what a person typed is read as a command, never what a model said. A quotat
 only where a value begins, so that "what's new" needs none.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -224,6 +225,8 @@ def workflow_inputs(rest: str, declared: Sequence[Input]) -> dict[str, Json]:
 def _value(rest: str, at: int, key: str) -> tuple[str, int]:
     """The value that begins there, and where it ends."""
     mark = rest[at : at + 1]
+    if mark in ("[", "{") and (found := _json_end(rest, at)) is not None:
+        return rest[at:found], found
     if mark not in ('"', "'") or not mark:
         end = re.compile(r"\S*").match(rest, at)
         assert end is not None
@@ -235,6 +238,15 @@ def _value(rest: str, at: int, key: str) -> tuple[str, int]:
         raise InvalidUsage(f"the quotation mark of '{key}' is not closed", hint=hint)
     text = found[0][:-1]
     return (_ESCAPED.sub(r"\1", text) if mark == '"' else text), found.end()
+
+
+def _json_end(text: str, at: int) -> int | None:
+    """Where the JSON ends that begins there, blanks and all; None: it is none, or goes on in a word."""
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    return end if end == len(text) or text[end].isspace() else None
 
 
 def _unquoted(text: str) -> str:
