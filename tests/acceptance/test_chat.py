@@ -375,6 +375,7 @@ def test_a_turn_that_goes_on_has_cost_what_one_without_a_stop_costs(folder: Path
         bounded = ("chat", "-p", "Go", "--json", "--budget", "tokens=1m")
         at_once = over_http(folder, server.url, *bounded, "--permission", "auto").json["turn"]
         waiting = over_http(folder, server.url, *bounded, "--permission", "ask").json
+        assert waiting["turn"]["usage"]["input_tokens"] > 0, "so far"
         key = waiting["turn"]["awaits"][0]["key"]
         goes_on = ("chat", "--resume", waiting["chat"], "--approve", key, "--json")
         later = over_http(folder, server.url, *goes_on).json["turn"]

@@ -37,6 +37,7 @@ from stretto.problems.errors import InvalidUsage, NotFound, StrettoError
 from stretto.recipe.model import Budget
 from stretto.report.gate import gate_as_text, gate_of
 from stretto.report.report import report_of
+from stretto.schedule.recovery import usage_with_interrupted
 from stretto.templates.render import as_text
 from stretto.text.redaction import MASK
 from stretto.text.short import counted, listed, shorten
@@ -368,7 +369,9 @@ class Chat:
         awaits = await self._awaited(turn, calls)
         if not turn.has_ended:
             turn = _ended(turn, state, calls) if state.has_ended else replace(
-                turn, status="waiting" if awaits else "open"
+                turn,
+                status="waiting" if awaits else "open",
+                usage=sum((each.usage for each in calls), usage_with_interrupted(state)),
             )  # fmt: skip
             await self._keep(turn)
         warnings = list(_warnings(turn, state, calls))

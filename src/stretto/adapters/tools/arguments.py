@@ -147,7 +147,7 @@ def _fault(error: ErrorDetails, fields: Mapping[str, FieldInfo]) -> str:
     kind = error["type"]
     if kind == "extra_forbidden" and not inside:
         guess = closest(name, fields)
-        hint = f"did you mean '{guess}'?" if guess else f"there are {listed(fields)}"
+        hint = f"did you mean '{guess}'?" if guess else f"there are {listed(fields) or 'none'}"
         return f"there is no argument '{name[:80]}'; {hint}"
     mistake = _describe(error)
     if kind == "missing" and not inside and name in fields and fields[name].description:
