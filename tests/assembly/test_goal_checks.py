@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -511,6 +512,29 @@ def test_a_link_that_a_step_may_have_planted_leads_no_verifier_out(tmp_path: Pat
         assert "hidden" not in found.evidence
     assert check(work, "data:new.json#a == 1").is_met
     assert check(tmp_path / "folder", "data:real.json#a == 1").is_met
+
+
+@pytest.mark.parametrize(
+    ("value", "is_met"),
+    [
+        ("1", True), ("-0.5", True), ("0", False), ("0.0", False), ("NULL", False), ("'no'", False),
+        ("'false'", False), ("'0.0'", False), ("'yes'", False), ("X'31'", False),
+    ],
+)  # fmt: skip
+def test_the_value_of_a_query_is_met_only_by_a_number(
+    tmp_path: Path, value: str, is_met: bool
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as db:
+        db.execute("CREATE TABLE t (a)")
+        db.commit()
+    assert check(tmp_path, f"data:a.db#SELECT {value}").is_met is is_met
+
+
+def test_a_number_that_is_none_decides_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": NaN}')
+    (tmp_path / "a.jsonl").write_text('{"a": Infinity}')
+    assert not check(tmp_path, "data:a.json#a != 1").is_met
+    assert not check(tmp_path, "data:a.jsonl#rows[0].a > 1").is_met
 
 
 def test_a_pipe_in_the_place_of_a_database_is_not_met_at_once(tmp_path: Path) -> None:

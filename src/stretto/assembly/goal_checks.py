@@ -9,6 +9,7 @@ import asyncio
 import csv
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -288,10 +289,18 @@ class Checks:
             else:
                 values = await asyncio.to_thread(_file_values, place)
         if not asked.expression:
-            said = f"the query gives {show_json(values['value'], 300)}"
-            return check_result(values["value"] not in (None, 0, "", "0"), said, self._hide)
+            return self._of_value(values["value"])
         expression = read_expression(asked.expression)
         return await asyncio.to_thread(decide_data, expression, values, self._hide)
+
+    def _of_value(self, value: Json) -> CheckResult:
+        """Of a query without an expression. A number counts; what a text would mean is anybody's guess."""
+        said = f"the query gives {show_json(value, 300)}"
+        if isinstance(value, int | float):
+            return check_result(bool(value) and not math.isnan(value), said, self._hide)
+        if value is not None:
+            said = f"{said}, which is no number: say what it should be, …#value == 'done'"
+        return self._not_met(said)
 
     def _place(self, written: str) -> Path:
         """The file that is read. A person may name one anywhere, but a link in the workspace may be a
@@ -448,7 +457,7 @@ def _parsed(raw: bytes, suffix: str, name: str) -> Json:
         rows: list[Json] = [dict(row) for row, _ in zip(csv.DictReader(io.StringIO(text)), range(_MOST_ROWS))]  # fmt: skip  # noqa: B905
         return rows
     if suffix in (".jsonl", ".ndjson"):
-        return [json.loads(line) for line in text.splitlines()[:_MOST_ROWS] if line.strip()]
+        return [_json(line) for line in text.splitlines()[:_MOST_ROWS] if line.strip()]
     if suffix in (".yaml", ".yml"):
         document = read_bytes(raw, name)
         if document.root is None or document.problems:
@@ -456,12 +465,21 @@ def _parsed(raw: bytes, suffix: str, name: str) -> Json:
             raise ValueError(f"{name} cannot be read: {said or 'it is empty'}")
         return plain(document.root)
     try:
-        found: Json = json.loads(text)
-        return found
+        return _json(text)
     except (ValueError, RecursionError) as error:
         if suffix == ".json":
             raise ValueError(f"{name} is not JSON: {error}") from error
         return text
+
+
+def _json(text: str) -> Json:
+    """Raises ValueError, also for NaN and Infinity: every comparison with them would be a doubt."""
+    found: Json = json.loads(text, parse_constant=_refuse_constant)
+    return found
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _page_values(page: "Page") -> dict[str, Json]:
