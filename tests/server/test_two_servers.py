@@ -1,6 +1,7 @@
 """Two servers of one home: what one of them is quicker at is no fault of the other."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,9 +30,33 @@ class Overtaken(Ports):
             await self.journal.lease(run_id, "the other server", 60)
         return chosen
 
+    @asynccontextmanager
+    async def open_runner(self, *given: Any, **more: Any) -> Any:
+        for run_id in self.taken:
+            await self.journal.lease(run_id, "the other server", 60)
+        async with super().open_runner(*given, **more) as runner:
+            yield runner
+
     async def open_store(self, project: Project) -> Any:
         type(self).journal = await super().open_store(project)
         return self.journal
+
+
+def test_an_approval_counts_though_another_server_goes_on_with_the_run(tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text("default: Hello!\n")
+    environ = environment(tmp_path, {"STRETTO_MODEL": f"scripted:{tmp_path / 'script.yaml'}"})
+
+    async def story() -> None:
+        stretto = Surface(lambda place: Project(place or tmp_path, environ), Overtaken())
+        async with stretto:
+            run = await stretto.launch(await stretto.prepare(RunRequest(RECIPE, trigger="http")))
+            await run.wait()
+            Overtaken.taken = [run.id]
+            await run.approve("act")
+            Overtaken.taken = []
+            assert (await run.history()).state.awaiting_approval == {}
+
+    asyncio.run(story())
 
 
 def test_a_run_that_another_server_takes_up_first_is_not_refused_and_not_given_up(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,7 @@ from stretto.assembly.project import RecipeSource
 from stretto.assembly.request import PreparedRun, RunRequest
 from stretto.events.codec import UnknownEvent
 from stretto.events.model import AttemptSucceeded
+from stretto.ports.journal import Leased
 from stretto.problems import Problem
 from stretto.problems.errors import InvalidUsage
 from stretto.schedule.status import run_word
@@ -463,7 +465,8 @@ class Run:
             await runs.decide(self._id, StepId(step), is_approved, who, reason, prompts, key)
             await self._finish_task()
             if self._prepared is not None and not await self._is_driven():
-                await self._drive(self._prepared.resumed())
+                with suppress(Leased):  # another process was quicker, and goes on with it
+                    await self._drive(self._prepared.resumed())
 
 
 def _log() -> "Logger":

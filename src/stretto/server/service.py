@@ -89,8 +89,9 @@ class Service:
         model: str | None = None,
         permission: str | None = None,
         accepted: str | None = None,
-    ) -> None:
+    ) -> bool:
         """Go on with a run, driven by this server and, should it end before the run, by the next one.
+        False: it is driven already, here or elsewhere.
 
         Raises what `Run.resume` raises.
         """
@@ -98,14 +99,15 @@ class Service:
         async with self.lock(f"run {run_id}"):
             run = self.stretto.open(run_id)
             if await run.is_driven():
-                return
+                return False
             started, now = (await run.history()).started, self.stretto.engine.now()
             if not started.trigger:  # before it goes on: a crash right after must not forget it
                 self.ledger.adopt(run_id, now, now - _ADOPTED_SECONDS)
             try:
                 await run.resume(model=model, permission=permission, accepted=accepted)
             except Leased:  # another server of this home was quicker: it goes on, as was asked
-                return
+                return False
+        return True
 
     async def drive_goal(self, id: str) -> "Goal":
         """Go on with a goal, driven by this server and, should it end before the goal, by the next one.

@@ -107,8 +107,7 @@ class Upkeep:
             if word == "waiting":
                 dues = history.state.timers.values()
                 self._dues[row.run_id] = min(dues, default=float("inf"))
-            elif not self._service.closing.is_set():
-                await self._service.resume(row.run_id)
+            elif not self._service.closing.is_set() and await self._service.resume(row.run_id):
                 _log.info("stretto: goes on with run %s", row.run_id)
         except StrettoError as error:
             self._given_up.add(row.run_id)
