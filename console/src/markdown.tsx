@@ -31,6 +31,10 @@ function blocks(lines: string[]): ComponentChildren[] {
       const end = endOf(lines, at + 1, (other) => !isItem(other) && !/^\s+\S/.test(other))
       made.push(list(lines.slice(at, end)))
       at = end
+    } else if (isTable(lines, at)) {
+      const end = endOf(lines, at + 2, (other) => !other.trim().startsWith('|'))
+      made.push(table(lines.slice(at, end)))
+      at = end
     } else if (QUOTE.test(line)) {
       const end = endOf(lines, at + 1, (other) => !QUOTE.test(other))
       made.push(<blockquote>{inline(lines.slice(at, end).map((each) => each.replace(QUOTE, '')).join('\n'))}</blockquote>)
@@ -38,7 +42,7 @@ function blocks(lines: string[]): ComponentChildren[] {
     } else if (!line.trim()) {
       at++
     } else {
-      const end = endOf(lines, at + 1, (other) => !other.trim() || isItem(other) || QUOTE.test(other) || /^(#{1,6}\s|\s{0,3}(```|~~~))/.test(other))
+      const end = endOf(lines, at + 1, (other, place) => !other.trim() || isItem(other) || isTable(lines, place) || QUOTE.test(other) || /^(#{1,6}\s|\s{0,3}(```|~~~))/.test(other))
       made.push(<p>{inline(lines.slice(at, end).join('\n'))}</p>)
       at = end
     }
@@ -48,9 +52,9 @@ function blocks(lines: string[]): ComponentChildren[] {
 
 const QUOTE = /^\s{0,3}> ?/
 
-function endOf(lines: string[], from: number, isEnd: (line: string) => boolean): number {
+function endOf(lines: string[], from: number, isEnd: (line: string, at: number) => boolean): number {
   let at = from
-  while (at < lines.length && !isEnd(lines[at]!)) at++
+  while (at < lines.length && !isEnd(lines[at]!, at)) at++
   return at
 }
 
@@ -66,6 +70,26 @@ function list(lines: string[]): JSX.Element {
   }
   const rows = items.map((item) => <li>{inline(item)}</li>)
   return /^\s*\d/.test(lines[0]!) ? <ol>{rows}</ol> : <ul>{rows}</ul>
+}
+
+// A row of cells above a row of dashes.
+function isTable(lines: string[], at: number): boolean {
+  return lines[at]!.trim().startsWith('|') && /^\s*\|[\s:|-]*-[\s:|-]*$/.test((lines[at + 1] ?? '').slice(0, 2000))
+}
+
+function cells(line: string): string[] {
+  return line.trim().replace(/^\|/, '').replace(/\|$/, '').split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'))
+}
+
+function table([head, , ...rows]: string[]): JSX.Element {
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Table">
+      <table>
+        <thead><tr>{cells(head!).map((cell, number) => <th key={number}>{inline(cell)}</th>)}</tr></thead>
+        <tbody>{rows.map((row, number) => <tr key={number}>{cells(row).map((cell, place) => <td key={place}>{inline(cell)}</td>)}</tr>)}</tbody>
+      </table>
+    </div>
+  )
 }
 
 // One expression a kind, none of them nested: the time is linear in the text.

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { type ApiError, asApiError } from './api'
+import { type ApiError, asApiError, part } from './api'
 import { connection } from './live'
 import type { Resource } from './resource'
 import { ago, clock, markOf, toneOf, until } from './words'
@@ -183,4 +183,11 @@ export function Tallies({ of, chosen, choose }: { of: string[]; chosen: string; 
       </div>
     </>
   )
+}
+
+// A turn of a chat or of a goal leads there.
+export function StartedBy({ trigger, owner }: { trigger: string; owner: string }): JSX.Element {
+  const [, id, turn] = /^chat (\S+), turn (\d+)$/.exec(trigger) ?? []
+  if (id) return <a href={`${id.startsWith('g-') ? '/goals' : '/chat'}/${part(id)}`}>{id.startsWith('g-') ? 'goal' : 'chat'}, turn {turn}</a>
+  return <>{trigger || 'a terminal'}{owner ? ` (${owner})` : ''}</>
 }

@@ -24,7 +24,7 @@ export function markOf(status: string): string {
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return ''
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
-  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  if (seconds < 60) return `${Number.isInteger(seconds) ? seconds : seconds.toFixed(1)} s`
   const whole = Math.round(seconds)
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60]
   return hours ? `${hours} h ${minutes} min` : `${minutes} min ${rest} s`

@@ -4,11 +4,11 @@ import { useEffect, useRef } from 'preact/hooks'
 import { get, getText, part } from '../api'
 import { Graph } from '../graph'
 import { plain, Value } from '../markdown'
-import { announce, Facts, Loaded, State, Title, Until, useNow, When } from '../parts'
+import { announce, Facts, Loaded, StartedBy, State, Title, Until, useNow, When } from '../parts'
 import { useResource } from '../resource'
 import { query, setQuery } from '../router'
 import { type RunAnswer, stepsOf } from '../types'
-import { clock, count, dollars, duration, toneOf, tokens } from '../words'
+import { clock, count, dollars, duration, toneOf } from '../words'
 import { Events } from './events'
 import { RunActions } from './run_actions'
 import { StepCard } from './step'
@@ -68,7 +68,7 @@ function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void>
           ['Cost', dollars(view.usage.usd)],
           ['Model calls', view.usage.model_calls ? view.usage.model_calls.toLocaleString('en') : ''],
           ['Retries', view.retries ? String(view.retries) : ''],
-          ['Started by', `${view.trigger || 'a terminal'}${view.owner ? ` (${view.owner})` : ''}`],
+          ['Started by', <StartedBy trigger={view.trigger} owner={view.owner} />],
           ['Made from', view.parent ? <a class="mono" href={`/runs/${part(view.parent)}`}>{view.parent}</a> : ''],
           ['Recipe', view.recipe.now === 'edited' ? <a class="state warn" data-mark="✎" href={`/workflows/${part(view.workflow)}?tab=versions`} title="This run goes by the recipe as it was when the run began">edited since</a> : ''],
         ]}
@@ -86,7 +86,7 @@ function Header({ view, reload }: { view: RunAnswer; reload: () => Promise<void>
 // One sentence: why the run is where it is; once it has ended, how it came out.
 function Standing({ view }: { view: RunAnswer }): JSX.Element {
   const asked = Object.keys(view.steps).find((id) => view.steps[id]!.status === 'awaiting approval')
-  const isChosen = query.value.get('step') === asked
+  const isChosen = chosenOf(view) === asked && !query.value.get('tab')
   return (
     <p class={`standing ${toneOf(asked ? 'awaiting approval' : view.status)}`} aria-live="off">
       {plain(view.standing.says ? `${view.standing.says}` : view.summary)}
@@ -105,8 +105,7 @@ function Elapsed({ since }: { since: string }): JSX.Element {
 function Steps({ view }: { view: RunAnswer }): JSX.Element {
   const steps = stepsOf(view)
   const asked = query.value.get('step')
-  const first = steps.length === 1 ? steps[0] : steps.find((step) => FIRST.includes(step.status))
-  const chosen = asked === null ? (first?.id ?? null) : asked in view.steps ? asked : null
+  const chosen = chosenOf(view)
   const base = `/runs/${part(view.run_id)}`
   const isFlat = steps.length > 1 && steps.every((step) => !step.needs.length)
   const side = useRef<HTMLDivElement>(null)
@@ -129,6 +128,14 @@ function Steps({ view }: { view: RunAnswer }): JSX.Element {
       </div>
     </div>
   )
+}
+
+// The step that was asked for; else the one that wants to be looked at; null: the run as a whole.
+function chosenOf(view: RunAnswer): string | null {
+  const asked = query.value.get('step')
+  if (asked !== null) return asked in view.steps ? asked : null
+  if (view.plan.length === 1) return view.plan[0]!.id
+  return view.plan.find((step) => FIRST.includes(view.steps[step.id]!.status))?.id ?? null
 }
 
 function Overview({ view }: { view: RunAnswer }): JSX.Element {
@@ -191,8 +198,4 @@ function indented(text: string): string {
   } catch {
     return plain(text)
   }
-}
-
-export function spent(view: RunAnswer): string {
-  return [duration(view.duration_seconds), tokens(view.usage), dollars(view.usage.usd)].filter(Boolean).join(' · ')
 }

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, part } from '../api'
-import { Empty, Loaded, State, Title, When } from '../parts'
+import { Empty, Loaded, StartedBy, State, Title, When } from '../parts'
 import { useResource } from '../resource'
 import { go, query, setQuery } from '../router'
 import type { RunRow } from '../types'
@@ -69,7 +69,7 @@ function Table({ first, asked }: { first: Page; asked: URLSearchParams }): JSX.E
       <div class="scroll">
         <table>
           <thead>
-            <tr><th><span class="visually-hidden">Choose</span></th><th>Workflow</th><th>State</th><th>Started</th><th>By</th><th class="num">Took</th><th class="num">Cost</th><th>Id</th></tr>
+            <tr><th><span class="visually-hidden">Choose</span></th><th>Workflow</th><th>State</th><th>Started</th><th class="by">By</th><th class="num">Took</th><th class="num">Cost</th><th>Id</th></tr>
           </thead>
           <tbody>{rows.map((run) => <Row key={run.run_id} run={run} isChosen={chosen.includes(run.run_id)} choose={choose} />)}</tbody>
         </table>
@@ -87,7 +87,7 @@ function Row({ run, isChosen, choose }: { run: RunRow; isChosen: boolean; choose
       <td><a href={`/runs/${part(run.run_id)}`}>{run.workflow}</a></td>
       <td class="nowrap"><State status={run.status} /></td>
       <td class="nowrap"><When at={run.started_at} /></td>
-      <td class="quiet small">{run.trigger || 'a terminal'}{run.owner ? ` (${run.owner})` : ''}</td>
+      <td class="by small"><StartedBy trigger={run.trigger} owner={run.owner} /></td>
       <td class="num nowrap">{start && end ? duration((end.getTime() - start.getTime()) / 1000) : ''}</td>
       <td class="num">{run.cost}</td>
       <td class="mono quiet small nowrap">{run.run_id}</td>
