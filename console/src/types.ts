@@ -58,7 +58,7 @@ export interface StepReport {
   warnings: string[]
   tool_calls: { made: number; refused: number; failed: number }
   playbooks: string[]
-  changes?: Record<string, unknown>
+  changes?: { files: number; insertions: number; deletions: number; standing: string; conflicts: string[]; applied_by: string | null }
 }
 
 export interface PlannedNode {

@@ -200,3 +200,26 @@ def test_two_runs_are_compared(browser: Browser, tmp_path: Path) -> None:
         page.get_by_role("button", name="Compare the two chosen").click()
         expect(page.get_by_role("heading", name="Inputs")).to_contain_text("differs")
         assert site.errors == []
+
+
+def test_a_change_is_read_merged_and_kept_as_a_playbook(browser: Browser, tmp_path: Path) -> None:
+    recipe = """
+name: one
+agents: {scribe: {prompt: Write., tools: [Write]}}
+steps:
+  - {id: a, agent: scribe, prompt: go, write_set: [a.txt], merge_back: manual}
+"""
+    call = ToolCall("Write", {"file_path": "a.txt", "content": "one\n"})
+    script = [Said("", tool_calls=(call,)), Said("Done.")]
+    with model_site(browser, tmp_path, script, one=recipe) as site:
+        page = site.page(f"/runs/{ended_run(site, 'one')}")
+        step = page.get_by_role("region", name="Step a")
+        expect(step.get_by_text("+one")).to_be_visible()
+        expect(step).to_contain_text("not merged yet")
+        step.get_by_role("button", name="Merge into the workspace").click()
+        expect(step).to_contain_text("merged by a person", timeout=PATIENCE)
+        assert (tmp_path / "a.txt").read_text() == "one\n"
+        step.get_by_role("button", name="Keep as playbook").click()
+        step.get_by_role("link", name="Kept as a playbook").click()
+        expect(page.get_by_role("link", name="a step of a run")).to_be_visible()
+        assert site.errors == []

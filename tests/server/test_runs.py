@@ -185,6 +185,19 @@ steps:
     assert client.get(path, params={"part": "three"}).status_code == 404
 
 
+def test_a_step_is_kept_as_a_playbook_that_says_where_it_is_from(server: Served) -> None:
+    client = server.client()
+    run = client.post("/api/workflows/greet/run", json=HELLO).json()["run_id"]
+    kept = client.post("/api/playbooks", json={"run_id": run, "step": "hello"})
+    assert kept.status_code == 201, kept.text
+    shown = client.get(f"/api/playbooks/{kept.json()['playbook']['name']}").json()
+    assert shown["playbook"]["origin"]["run"] == run
+    assert [each["action"] for each in shown["audit"]] == ["capture"]
+    assert shown["used_by"] == []
+    again = client.post("/api/playbooks", json={"run_id": run, "step": "nobody"})
+    assert again.status_code == 404
+
+
 def test_a_run_says_why_it_is_where_it_is_and_whether_its_recipe_was_edited(
     server: Served,
 ) -> None:

@@ -56,7 +56,7 @@ function All(): JSX.Element {
               <thead><tr><th>Name</th><th>When it helps</th><th>Source</th><th class="num">{asked ? 'Fits' : 'Confidence'}</th><th class="num">Used</th><th>Last used</th></tr></thead>
               <tbody>{playbooks.map((each) => <Row key={each.name} of={each} />)}</tbody>
             </table></div>
-          ) : asked ? <p>No playbook fits “{asked}”. <button onClick={() => setQuery('q', null)}>Show all</button></p> : <Empty what="There is no playbook yet. A folder with a SKILL.md is one; a step that went well can be captured as one, too." action={<a class="button" href="/runs?status=complete">Choose a run to capture from</a>} command="stretto playbooks add PATH" />}
+          ) : asked ? <p>No playbook fits “{asked}”. <button onClick={() => setQuery('q', null)}>Show all</button></p> : <Empty what="There is no playbook yet. A folder with a SKILL.md is one; a step that went well can be kept as one, too." action={<a class="button" href="/runs?status=complete">Choose a step of a run</a>} command="stretto playbooks add PATH" />}
       </Loaded>
       <h2>What changed</h2>
       <Loaded from={changes}>{({ audit }) => (audit.length ? <Audit changes={audit} isOfAll /> : <p class="quiet">Nobody has added, pinned or deleted one yet.</p>)}</Loaded>

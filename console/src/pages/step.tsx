@@ -1,9 +1,9 @@
 // One step: its error first, then what it was told, what it said and did, what it changed.
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { get, part } from '../api'
+import { get, part, post } from '../api'
 import { plain, Value } from '../markdown'
-import { Diff, Failure, Facts, Loaded, State, Tallies, Until, useAction } from '../parts'
+import { announce, Diff, Failure, Facts, Loaded, State, Tallies, Until, useAction } from '../parts'
 import { type Resource, useResource } from '../resource'
 import type { Attempt, RunAnswer, StepDetail, StepPart, StepReport } from '../types'
 import { count, dollars, duration, moment, shortened, toneOf, tokens } from '../words'
@@ -27,18 +27,19 @@ export function StepCard({ view, step, isOnly }: { view: RunAnswer; step: string
       <div class="bar between top">
         <h2><span class="mono">{step}</span> <State status={status} /></h2>
         <div class="bar">
+          {view.ended_at && status === 'succeeded' ? <Keep run={view.run_id} step={step} /> : null}
           {view.ended_at ? <button class="tight" disabled={action.isBusy} onClick={() => void action.run(() => follow(`/api/runs/${part(view.run_id)}`, 'retry', { from_step: step }))}>Retry from here</button> : null}
           {isOnly ? null : <a class="button tight" href={`/runs/${part(view.run_id)}?step=`}>Whole run</a>}
         </div>
       </div>
       {action.error ? <Failure error={action.error} /> : null}
       {status === 'awaiting approval' ? <Decision run={view.run_id} step={step} reload={detail.reload} /> : null}
-      <Loaded from={detail}>{(found) => <Parts view={view} detail={found} />}</Loaded>
+      <Loaded from={detail}>{(found) => <Parts view={view} detail={found} reload={detail.reload} />}</Loaded>
     </section>
   )
 }
 
-function Parts({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.Element {
+function Parts({ view, detail, reload }: { view: RunAnswer; detail: StepDetail; reload: () => Promise<void> }): JSX.Element {
   const { report } = detail
   const isOpen = OPEN.includes(report.status)
   const hasParts = detail.parts.length > 1 || Boolean(detail.parts[0]?.part)
@@ -52,12 +53,50 @@ function Parts({ view, detail }: { view: RunAnswer; detail: StepDetail }): JSX.E
       {hasParts ? <PartList view={view} detail={detail} /> : null}
       {isOpen || saysOnlyError(report) ? null : <><h3>Output</h3><Value value={report.output} /></>}
       <Validation detail={detail} />
-      {detail.diff ? <details open><summary>{count(detail.artifacts.length, 'changed file')}</summary><Diff text={detail.diff.patch ?? JSON.stringify(detail.diff, null, 2)} /></details> : null}
+      {report.changes ? <Changes view={view} detail={detail} reload={reload} /> : null}
       {detail.prompt && !hasParts ? <details><summary>Prompt, as it was sent</summary><pre tabIndex={0}>{plain(detail.prompt)}</pre></details> : null}
       {detail.attempts.length > 1 && !hasParts ? <Attempts attempts={detail.attempts} /> : null}
       {hasParts ? null : <Transcript entries={detail.transcript} />}
     </>
   )
+}
+
+// How the words of the report read to somebody who may merge the change.
+const STANDINGS: Record<string, string> = {
+  merged: 'merged into the workspace', applied: 'merged by a person', held: 'waits for a person', 'to apply': 'not merged yet', 'nothing to apply': 'nothing to merge',
+  removals: 'not merged: it removes much', conflict: 'not merged: it conflicts with what is there', unfinished: 'not merged: its step did not succeed', refused: 'must not be merged', kept: 'kept beside the workspace, as the recipe says',
+}
+
+function Changes({ view, detail, reload }: { view: RunAnswer; detail: StepDetail; reload: () => Promise<void> }): JSX.Element {
+  const action = useAction()
+  const changes = detail.report.changes!
+  const merge = (): void => void action.run(async () => {
+    await post(`/api/runs/${part(view.run_id)}/apply`, { step: detail.step })
+    announce(`The change of ${detail.step} is merged.`)
+    await reload()
+  })
+  return (
+    <>
+      <div class="bar between"><h3>Changed files</h3>{changes.standing === 'to apply' && view.ended_at ? <button class="tight" disabled={action.isBusy} onClick={merge}>Merge into the workspace</button> : null}</div>
+      <p class="small">{count(changes.files, 'file')}, <span class="state good" data-mark="+">{changes.insertions}</span> <span class="state bad" data-mark="−">{changes.deletions}</span> · {STANDINGS[changes.standing] ?? changes.standing}{changes.applied_by ? ` (${changes.applied_by})` : ''}</p>
+      {changes.conflicts.length ? <p class="small">In conflict: <span class="mono">{plain(changes.conflicts.join(', '))}</span></p> : null}
+      {action.error ? <Failure error={action.error} /> : null}
+      {detail.diff?.patch ? <Diff text={plain(detail.diff.patch)} /> : <p class="quiet small">The change itself is not kept any more.</p>}
+    </>
+  )
+}
+
+// What went well once can be a method for later steps.
+function Keep({ run, step }: { run: string; step: string }): JSX.Element {
+  const action = useAction()
+  const [name, setName] = useState('')
+  const keep = (): void => void action.run(async () => {
+    const { playbook } = await post<{ playbook: { name: string } }>('/api/playbooks', { run_id: run, step })
+    setName(playbook.name)
+    announce(`Kept as the playbook ${playbook.name}.`)
+  })
+  if (name) return <a class="small" href={`/playbooks/${part(name)}`}>Kept as a playbook</a>
+  return <>{action.error ? <span class="small state bad" role="alert" data-mark="✗">{action.error.message}</span> : null}<button class="tight" disabled={action.isBusy} title="Keep its prompt and tools as a method for later steps" onClick={keep}>Keep as playbook</button></>
 }
 
 // What a failed step hands on is its error in other words, which stands above already.

@@ -131,6 +131,18 @@ async def _uses(service: Service, name: str) -> list[dict[str, Any]]:
     return found[:_MOST_USES]
 
 
+class CapturedStep(StrictBody):
+    run_id: ShortText
+    step: ShortText
+
+
+@router.post("/api/playbooks", dependencies=[AUTHOR], response_model=ApiAnswer, status_code=201)
+async def capture_playbook(body: CapturedStep, service: TheService) -> JsonAnswer:
+    """Keep the prompt and the tools of a step that succeeded as an emitted playbook: `playbook`."""
+    found = await service.stretto.playbooks.capture(body.run_id, body.step)
+    return JsonAnswer({"ok": True, "playbook": playbook_as_json(found)}, 201)
+
+
 @router.get("/api/playbook-changes", dependencies=[VIEWER], response_model=ListAnswer)
 async def list_changes(
     service: TheService, limit: Annotated[int, Query(ge=1, le=500)] = 50
