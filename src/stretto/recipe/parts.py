@@ -483,18 +483,9 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             f"the type is '{written}', but the step has {has}",
             f"write type: {kind}, or leave it out",
         )
-    if kind != "parallel" and fields.written("wait"):
-        reading.problem_at(
-            "RCP113",
-            fields.key("wait"),
-            fields.path("wait"),
-            "'wait' belongs to a parallel step",
-            "remove it, or list branches under parallel:",
-        )
     if made_by and fields.path(made_by[0]) in reading.guessed:
         return  # another key may have been meant
-    _check_command_keys(fields, reading, kind)
-    _check_workflow_keys(fields, reading, kind)
+    _check_keys_of_kinds(fields, reading, kind)
     is_agent_apart = kind not in ("command", "workflow") and fields.written(*made_by)
     for name in fields.written("agent", "subagent") if is_agent_apart else ():
         where = "in each branch" if kind == "parallel" else f"under '{made_by[0]}:'"
@@ -504,6 +495,19 @@ def _check_type(fields: Fields, reading: Reading, made_by: tuple[str, ...], kind
             fields.path(name),
             f"a {kind} step has no agent of its own",
             f"write agents {where}",
+        )
+
+
+def _check_keys_of_kinds(fields: Fields, reading: Reading, kind: str) -> None:
+    _check_command_keys(fields, reading, kind)
+    _check_workflow_keys(fields, reading, kind)
+    if kind != "parallel" and fields.written("wait"):
+        reading.problem_at(
+            "RCP113",
+            fields.key("wait"),
+            fields.path("wait"),
+            "'wait' belongs to a parallel step",
+            "remove it, or list branches under parallel:",
         )
 
 

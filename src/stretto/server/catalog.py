@@ -131,13 +131,13 @@ async def _uses(service: Service, name: str) -> list[dict[str, Any]]:
     return found[:_MOST_USES]
 
 
-class CapturedStep(StrictBody):
+class StepToCapture(StrictBody):
     run_id: ShortText
     step: ShortText
 
 
 @router.post("/api/playbooks", dependencies=[AUTHOR], response_model=ApiAnswer, status_code=201)
-async def capture_playbook(body: CapturedStep, service: TheService) -> JsonAnswer:
+async def capture_playbook(body: StepToCapture, service: TheService) -> JsonAnswer:
     """Keep the prompt and the tools of a step that succeeded as an emitted playbook: `playbook`."""
     found = await service.stretto.playbooks.capture(body.run_id, body.step)
     return JsonAnswer({"ok": True, "playbook": playbook_as_json(found)}, 201)

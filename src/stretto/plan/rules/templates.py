@@ -32,7 +32,7 @@ from stretto.templates.check import (
 )
 from stretto.templates.template import Fault, Reference, Template, parse_reference
 from stretto.validation.combined_schema import combine_schemas
-from stretto.vocabulary.ids import AgentId, InputName, StepId
+from stretto.vocabulary.ids import AgentId, StepId
 from stretto.vocabulary.json_value import Json
 
 _SINGLE_BRACES = re.compile(r"(?<!\{)\$?\{(\s*(inputs|steps)\.([\w-]+)[^{}\0]{0,200})\}(?!\})")
@@ -372,13 +372,11 @@ def _warn_marks_of_others(draft: Draft) -> None:
                 draft.warning_inside(site.at, text, fault)
 
 
-def _dollars(parsed: Template, kinds: Mapping[InputName, str]) -> Iterator[Fault]:
+def _dollars(parsed: Template, kinds: Mapping[str, str]) -> Iterator[Fault]:
     before: str | Reference = ""
     for part in parsed.parts:
         if isinstance(part, Reference) and isinstance(before, str) and before.endswith("$"):
-            is_number = (
-                part.path[0] == "inputs" and kinds.get(InputName(str(part.path[-1]))) == "number"
-            )
+            is_number = part.path[0] == "inputs" and kinds.get(str(part.path[-1])) == "number"
             if not is_number and not _MONEY.search(part.text):
                 message = f"the '$' before '{{{{{part.text}}}}}' stays, so a model gets it too"
                 hint = f"write {{{{{part.text}}}}} without it"
