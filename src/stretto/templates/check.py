@@ -212,6 +212,7 @@ class Known(Struct, frozen=True):
     item: object = None  # the schema of `item`, where it is known
 
 
+_WORDS_FOR_OUTPUT = ("result", "results", "value", "response", "text")  # of other tools
 _FACETS = ("output", "outputs", "status", "error", "validation", "chosen", "diff", "files")
 _LOOP_VARIABLES = {
     "item": "'item' exists inside a map step",
@@ -331,8 +332,7 @@ def _steps(reference: Reference, known: Known) -> Fault | None:
             return _fault("RCP208", reference, 3, message, f"write steps.{step}.{facet}")
         case other:
             hint = _suggestion(str(other), _FACETS, "a step has", "")
-            if other in ("result", "results", "value", "response", "text"):
-                hint = f"write steps.{step}.output"
+            hint = f"write steps.{step}.output" if other in _WORDS_FOR_OUTPUT else hint
             return _fault("RCP208", reference, 2, f"a step has no '{other}'", hint)
 
 
