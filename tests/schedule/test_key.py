@@ -11,7 +11,8 @@ from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import OBEYED
 from stretto.schedule.state import begin
 from stretto.vocabulary.setup import Setup
-from support.scheduling import NO_PLAN, plan_of
+from support.recipes import Shelf
+from support.scheduling import AGENTS, NO_PLAN, plan_of
 
 SETUP = Setup({"": "openai:small at https://one", "big": "openai:big at https://one"})
 TOOLS = "tools: [Read, Bash]"
@@ -52,6 +53,36 @@ def test_equal_work_has_equal_keys_in_every_run() -> None:
 )
 def test_another_agent_definition_is_other_work(agent: str) -> None:
     assert key(agent) != key()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "tools: [Read]",
+        "tools: [Read, Bash], max_turns: 3",
+        "tools: [Read, Bash], fallback_models: [big]",
+        "tools: [Read, Bash], model: big",
+        "tools: [Read, Bash], validation: {rules: [Be short.]}",
+        "tools: [Read, Bash], validation: {schema: {type: object}}",
+        "tools: [Read, Bash], max_output_tokens: 7",
+    ],
+)
+def test_a_namesake_in_another_recipe_is_another_agent(more: str) -> None:
+    """The one has been asked before the other, in the same words."""
+    inner = f"name: inner\nagents: {{x: {{prompt: P, {more}}}}}\nsteps: [{{id: a, subagent: x, prompt: same, posture: read_only}}]\n"
+    outer = "name: t\nagents: {x: {prompt: P, tools: [Read, Bash]}}\nsteps:\n"
+    first = "  - {id: a, subagent: x, prompt: same, posture: read_only}\n"
+    last = "  - {id: b, workflow: inner}\n"
+    started = RunStarted(0.0, "r", "t", "", NO_PLAN, {}, 0, workspace="/home", setup=SETUP)
+    catalog = structs.replace(AGENTS, recipes=Shelf(inner=inner))
+    found = []
+    for steps in (first + last, last):
+        _, commands = advance(begin(plan_of(outer + steps, catalog=catalog)), started)
+        starts = [each for each in commands if isinstance(each, StartAttempt)]
+        found.append({str(each.step): each.key for each in starts})
+    assert found[0]["b/a"] == found[1]["b/a"], "who else was asked before does not matter"
+    assert found[0]["a"] != found[0]["b/a"]
 
 
 @pytest.mark.parametrize(

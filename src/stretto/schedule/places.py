@@ -10,6 +10,7 @@ from collections import Counter
 from hashlib import sha256
 from json import JSONEncoder
 from json.encoder import encode_basestring_ascii as quoted
+from operator import attrgetter
 from typing import assert_never
 
 from msgspec import Struct
@@ -122,6 +123,8 @@ _ELSEWHERE = {"run_id", "attempt", "workspace", "origin", "seconds_left", "allow
     "loadable", "command",
 }  # fmt: skip
 OBEYED = tuple(name for name in AttemptRequest.__struct_fields__ if name not in _ELSEWHERE)
+_FRAMED = ("agent", "instructions", "model", "fallback_models", "loadable")
+_shared = attrgetter(*_FRAMED, *(name for name in OBEYED if name != "schema"))
 # An agent of another tool reads and writes files whatever tools its definition lists.
 _CLI = "cli:"
 _NOT_RECORDED = Setup()
@@ -143,11 +146,8 @@ def key_of(state: RunState, request: AttemptRequest) -> str:
 def _frame(state: RunState, request: AttemptRequest) -> tuple[Digest, str]:
     """What stands before the prompt, digested, and what stands after it."""
     frames, is_shared = state.key_frames, request.schema is None
-    # What else a request holds is the same wherever the agent is.
-    shared = (
-        request.agent, request.instructions, request.model, request.format, request.is_verdict,
-        request.may_write, request.read_set, request.write_set, request.max_output_tokens,
-    )  # fmt: skip
+    # All that is digested, and not the agent's name alone: an agent of another recipe may have it too.
+    shared = _shared(request)
     found = frames.get(shared) if is_shared else None
     if found is None:
         head = sha256(f"[{quoted(request.agent)},{quoted(request.instructions)},".encode())
