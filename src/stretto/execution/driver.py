@@ -159,7 +159,7 @@ class Driver:
                 self._arrived.clear()
                 events, self._inbox = self._inbox, []
                 awaiting, self._awaiting = self._awaiting, []
-                if any(isinstance(event, Approved) for event in events):
+                if Approved in map(type, events):
                     # A deadline that is past counts first, though its timer has yet to fire.
                     events = [*fire_overdue(self._state, self._clock.now()), *events]
                 if events:
@@ -552,7 +552,7 @@ def _say_left(attempt: AttemptId) -> str:
 def _start_event(command: StartAttempt, now: float) -> AttemptStarted:
     request = command.request
     given = request.playbooks or UNSET
-    return AttemptStarted(now, command.attempt, request.agent, command.key, given)
+    return AttemptStarted(now, request.attempt, request.agent, command.key, given)
 
 
 def _reuse_event(command: StartAttempt, found: ReusedOutput, now: float) -> AttemptSucceeded:

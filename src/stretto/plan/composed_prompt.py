@@ -10,8 +10,8 @@ the block, pass for a message of another role, or hide from a reader.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from stretto.plan.model import BriefStyle
 from stretto.text.short import shorten
@@ -21,7 +21,7 @@ from stretto.vocabulary.tools import LOAD_PLAYBOOK
 _MOST_SHOWN = 500  # characters of one value of a command
 
 
-class ComposedPrompt(NamedTuple):
+class ComposedPrompt(Struct, frozen=True):
     instructions: str  # the agent's own prompt, where it stands apart
     prompt: str
 
@@ -90,8 +90,7 @@ _INTRODUCTION = (
 _TAGS = re.compile(r"<(?=\s*/?\s*(?:learned[\s_-]*skills?|skill)\b)|<(?=\|)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedSkill:
+class LearnedSkill(Struct, frozen=True):
     name: str
     description: str
     text: str = ""  # empty: only named

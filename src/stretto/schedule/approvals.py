@@ -6,9 +6,10 @@ of what would run, and a decision counts only if it has the same one.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import assert_never
+
+from msgspec import Struct
 
 from stretto.events.attempts import (
     WHOLE_STEP,
@@ -54,8 +55,7 @@ from stretto.vocabulary.statuses import StepStatus
 _LENGTH = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What a person is asked about."""
 
     about: ApprovalSubject

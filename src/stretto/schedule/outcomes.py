@@ -1,7 +1,8 @@
 """How a step ends, and what that means for those that depend on it (RECIPES §4, §6)."""
 
-from dataclasses import dataclass, replace
 from heapq import heappush
+
+from msgspec import Struct, structs
 
 from stretto.events.attempts import RUN_TIMER
 from stretto.events.model import ChangesApplied, ChangesCollected, MergeFailed, MergeHeld
@@ -65,7 +66,7 @@ def receive_changes(
     kept = changes_of(step, event)
     step.warn(*event.warnings)
     if isinstance(event, ChangesCollected):
-        step.changes = replace(kept, is_merged=event.is_merged)
+        step.changes = structs.replace(kept, is_merged=event.is_merged)
         if event.question:
             step.warn(event.question)
         if event.is_unchanged and step.pending is not None and step.pending.is_success:
@@ -73,7 +74,7 @@ def receive_changes(
         end_collected(transition, step)
         step.question = event.question  # afterwards: a change that waits for a person has one too
     else:
-        step.changes = replace(kept, conflicts=event.paths, is_refused=event.is_refused)
+        step.changes = structs.replace(kept, conflicts=event.paths, is_refused=event.is_refused)
         if step.pending is not None and not step.pending.is_success and not event.artifact:
             step.warn(event.error)  # the step ends for another reason, which is its error
         end_collected(transition, step, FailureReason("conflict", event.error))
@@ -123,7 +124,7 @@ def changes_of(step: StepState, event: ChangesCollected | MergeFailed | MergeHel
 
 def receive_applied(step: StepState, event: ChangesApplied) -> None:
     if step.changes is not None:
-        step.changes = replace(step.changes, is_merged=True, applied_by=event.by)
+        step.changes = structs.replace(step.changes, is_merged=True, applied_by=event.by)
 
 
 def doubt_writer(state: RunState, step: StepState) -> None:
@@ -203,8 +204,7 @@ def policy_for(step: StepState, part: PartState) -> Policy:
     return part.brief.on_failure or step.planned.on_failure
 
 
-@dataclass(frozen=True, slots=True)
-class StandIn:
+class StandIn(Struct, frozen=True):
     output: Json
 
 

@@ -2,7 +2,8 @@
 
 from collections import ChainMap
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec import structs
 
 from stretto.events.attempts import ItemPart
 from stretto.events.model import AttemptSucceeded
@@ -112,7 +113,7 @@ def _scope(recipe: RecipeState) -> Scope:
         )
         for step in failed
     }
-    return replace(recipe.scope, steps=ChainMap(silenced, recipe.values))
+    return structs.replace(recipe.scope, steps=ChainMap(silenced, recipe.values))
 
 
 def _enclosing(step: StepState) -> Iterator[StepState]:

@@ -1,8 +1,8 @@
 """Make the command that starts the next attempt of a part, with its prompt and its whole request."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from stretto.events.attempts import AttemptId, CheckPart, ItemPart
+from stretto.events.attempts import AttemptId, CheckPart, ItemPart, WholeStep
 from stretto.plan.composed_prompt import (
     LearnedSkill,
     append_section,
@@ -12,8 +12,9 @@ from stretto.plan.composed_prompt import (
     under_headings,
     with_rules,
 )
-from stretto.plan.model import PlannedAgent, PlannedMap
+from stretto.plan.model import PlannedAgent, PlannedCommand, PlannedMap
 from stretto.ports.runner import AttemptRequest, CommandRequest, FunctionArguments
+from stretto.recipe.model import NO_OUTPUT
 from stretto.schedule.commands import StartAttempt
 from stretto.schedule.places import answerers, key_of
 from stretto.schedule.state import PartState, RunState, StepState
@@ -21,7 +22,7 @@ from stretto.templates.render import as_text, render
 from stretto.templates.scope import MISSING, Scope
 from stretto.templates.template import Reference, Template
 from stretto.validation.combined_schema import combine_schemas
-from stretto.vocabulary.json_value import Json, loaded
+from stretto.vocabulary.json_value import loaded
 from stretto.vocabulary.models import CLI_MODEL, LOCAL_MODEL, is_asked, is_function
 from stretto.vocabulary.statuses import StepStatus
 from stretto.vocabulary.tools import LOAD_PLAYBOOK
@@ -39,43 +40,45 @@ def with_new_key(state: RunState, command: StartAttempt) -> StartAttempt:
 
 def _request(state: RunState, step: StepState, part: PartState) -> AttemptRequest:
     agent, planned = state.plan.agents[part.agent], step.planned
-    command = _command(step, part)
+    model, rules = _model(state, part, agent), agent.validation.rules
+    command = None if part.brief.command is None else _command(step, part, part.brief.command)
     if command is None:
         prompt, instructions = _compose(state, step, part, agent)
     else:
         prompt, instructions = describe_command(command.run, command.env, command.stdin), ""
-    model = _model(state, part, agent)
-    given, loadable = _playbooks(state, part, agent, model)
+    given, loadable = _playbooks(state, part, agent, model) if state.plan.playbooks else ([], [])
     if given or loadable:
-        block = learned_skills(given, loadable)
-        instructions = append_section(instructions, block)
+        instructions = append_section(instructions, learned_skills(given, loadable))
+    calls_function = is_function(model)
+    if rules and not calls_function:
+        instructions = with_rules(instructions, rules)
+    output = planned.output if _gives_output(step, part) else NO_OUTPUT
     return AttemptRequest(
         run_id=state.run_id,
         attempt=AttemptId(step.id, len(part.attempts) + 1, part.id),
         agent=agent.id,
-        instructions=instructions
-        if is_function(model)
-        else with_rules(instructions, agent.validation.rules),
+        instructions=instructions,
         prompt=prompt,
         model=model,
         tools=(*agent.tools, LOAD_PLAYBOOK) if loadable else agent.tools,
         max_turns=agent.max_turns,
-        format=planned.output.format if _gives_output(step, part) else None,
-        schema=_schema(step, part, agent),
-        rules=agent.validation.rules,
+        format=output.format,
+        # Both that of the agent and that of the step hold.
+        schema=combine_schemas(agent.validation.schema, output.schema),
+        rules=rules,
         fallback_models=agent.fallback_models,
         max_output_tokens=planned.max_output_tokens or agent.max_output_tokens,
         # The validator of a loop is asked for a verdict, though its step's output is another.
-        is_verdict=isinstance(part.id, CheckPart),
+        is_verdict=type(part.id) is CheckPart,
         workspace=state.workspace,
         may_write=planned.posture == "writer",
         read_set=planned.read_set,
         write_set=planned.write_set,
-        arguments=_arguments(state, step, part, model),
-        playbooks=tuple(each.name for each in given),
-        loadable=tuple((each.name, state.plan.playbooks[each.name].digest) for each in loadable),
+        arguments=_arguments(state, step, part) if calls_function else None,
+        playbooks=tuple([each.name for each in given]) if given else (),
+        loadable=_with_digests(state, loadable) if loadable else (),
         command=command,
-        repeats=_interrupted(part),
+        repeats=_interrupted(part) if part.attempts else None,
     )
 
 
@@ -84,7 +87,7 @@ def _playbooks(
 ) -> tuple[list[LearnedSkill], list[LearnedSkill]]:
     """Those that are given in full, and those that are only named."""
     brief, known = part.brief, state.plan.playbooks
-    if not known or not is_asked(model):
+    if not is_asked(model):
         return [], []
     given = [
         LearnedSkill(name, known[name].description, known[name].text) for name in brief.playbooks
@@ -96,10 +99,11 @@ def _playbooks(
     return given, [LearnedSkill(name, known[name].description) for name in brief.loadable]
 
 
-def _command(step: StepState, part: PartState) -> CommandRequest | None:
-    planned = part.brief.command
-    if planned is None:
-        return None
+def _with_digests(state: RunState, skills: list[LearnedSkill]) -> tuple[tuple[str, str], ...]:
+    return tuple([(each.name, state.plan.playbooks[each.name].digest) for each in skills])
+
+
+def _command(step: StepState, part: PartState, planned: PlannedCommand) -> CommandRequest:
     scope = step.scope_with(part.local)
     stdin = ""
     if planned.stdin is not None:
@@ -137,10 +141,8 @@ def _compose(
         prompt = step.edited_prompts[part.name]
     elif told is not None and (not told or told.isspace()):
         step.warn("what it tells its agent is an empty text")
-    for heading, name in (("Your last candidate", "candidate"), ("Feedback", "feedback")):
-        value = part.local.get(name) if part.upstream is MISSING else None
-        if value is not None and not _names(agent, part, name):
-            prompt = append_section(prompt, f"## {heading}\n\n{as_text(value)}")
+    if part.local and part.upstream is MISSING:
+        prompt = _with_last_round(prompt, part, agent)
     if part.not_accepted:
         prompt = append_section(
             prompt, f"## Your last answer was not accepted\n\n{part.not_accepted}"
@@ -148,15 +150,20 @@ def _compose(
     return prompt, composed.instructions
 
 
-def _schema(step: StepState, part: PartState, agent: PlannedAgent) -> Mapping[str, Json] | None:
-    """Both that of the agent and that of the step hold."""
-    of_step = step.planned.output.schema if _gives_output(step, part) else None
-    return combine_schemas(agent.validation.schema, of_step)
+def _with_last_round(prompt: str, part: PartState, agent: PlannedAgent) -> str:
+    """What a loop has so far, where no template of the agent or the step names it."""
+    for heading, name in (("Your last candidate", "candidate"), ("Feedback", "feedback")):
+        value = part.local.get(name)
+        if value is not None and not _names(agent, part, name):
+            prompt = append_section(prompt, f"## {heading}\n\n{as_text(value)}")
+    return prompt
 
 
 def _gives_output(step: StepState, part: PartState) -> bool:
     """Whether its answer is the step's output, or an element of it."""
     match part.id:
+        case WholeStep():
+            return True
         case CheckPart():
             return False
         case ItemPart(stage=stage):
@@ -212,11 +219,7 @@ def _uses(template: Template | None, name: str) -> bool:
     return template is not None and any(r.path[0] == name for r in template.references)
 
 
-def _arguments(
-    state: RunState, step: StepState, part: PartState, model: str | None
-) -> FunctionArguments | None:
-    if not is_function(model):
-        return None
+def _arguments(state: RunState, step: StepState, part: PartState) -> FunctionArguments:
     before = (state.steps[id] for id in step.planned.depends_on)
     results = {
         str(each.own_id): each.output

@@ -8,10 +8,11 @@ journal anew. Nothing outside this room may change it.
 
 from collections import ChainMap, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from stretto.events.attempts import AttemptId, Part, Timer
 from stretto.events.model import Approved, CommandEnded, FailureKind, Rejected
@@ -51,8 +52,7 @@ NO_LOCAL: Mapping[str, Json] = MappingProxyType({})
 _DECIDING = (PlannedCondition, PlannedSwitch)
 
 
-@dataclass(frozen=True, slots=True)
-class FailureReason:
+class FailureReason(Struct, frozen=True):
     kind: FailureKind
     error: str
 
@@ -65,8 +65,7 @@ class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
-@dataclass(slots=True, eq=False)
-class AttemptState:
+class AttemptState(Struct, eq=False):
     id: AttemptId
     agent: AgentId
     key: str
@@ -93,14 +92,12 @@ class AttemptState:
         return self.id.number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldUp:
+class HeldUp(Struct, frozen=True, eq=False):
     attempt: AttemptState
     says: str
 
 
-@dataclass(slots=True, eq=False)
-class PartState:
+class PartState(Struct, eq=False):
     """One delegation of a step, with all its attempts."""
 
     id: Part
@@ -126,8 +123,7 @@ class PartState:
         return loaded(self.kept_output)
 
 
-@dataclass(slots=True, eq=False)
-class MapItems:
+class MapItems(Struct, eq=False):
     """The elements of a map on their way."""
 
     values: list[Json]
@@ -140,8 +136,7 @@ class MapItems:
     repeats: int = 0  # how often the last failure came in a row
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """How a step will end, once its changes are collected."""
 
     output: Kept = None
@@ -154,8 +149,7 @@ class Pending:
         return self.failure is None and not self.is_cancelled
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What an isolated writer changed."""
 
     artifact: str
@@ -171,35 +165,32 @@ class Changes:
     changed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What a person said about a step, and why it did not count; empty: it did."""
 
     event: Approved | Rejected
     void: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class RecipeState:
+class RecipeState(Struct, eq=False):
     """The steps of one recipe: that of the run, or that of a workflow step."""
 
     output: Template | None
     dialect: DialectName
     scope: Scope  # what its templates see; its steps are those that have ended
     values: dict[str, EndedStep]  # the same steps, by the ids that the recipe gives them
-    holder: "StepState | None" = field(default=None, repr=False)  # None: it is the run's own
+    holder: "StepState | None" = None  # None: it is the run's own
     # In listing order, by the ids that the recipe gives them.
-    steps: dict[StepId, "StepState"] = field(default_factory=dict, repr=False)
+    steps: dict[StepId, "StepState"] = field(default_factory=dict)
     left: int = 0  # steps that have not ended
 
 
-@dataclass(slots=True, eq=False)
-class StepState:
+class StepState(Struct, eq=False):
     planned: PlannedStep
     id: StepId
     index: int
-    recipe: RecipeState = field(repr=False)
-    inner: RecipeState | None = field(default=None, repr=False)  # of a workflow step
+    recipe: RecipeState
+    inner: RecipeState | None = None  # of a workflow step
     status: StepStatus = StepStatus.WAITING
     kept_output: Kept = None
     kept_outputs: dict[str, Json | Large] | None = None  # by branch key
@@ -234,20 +225,23 @@ class StepState:
     question: str = ""  # about its change, which a person must allow before it is merged
     is_merge_allowed: bool = False  # by a person
     # Changes of others that are merged once this step has succeeded, and those under way.
-    merges: tuple["StepState", ...] = field(default=(), repr=False)
+    merges: tuple["StepState", ...] = ()
     merging: frozenset[StepId] = frozenset()
     merge_failure: FailureReason | None = None
     # How the edges stand, counted so that an event costs only what it changes.
     unmet: int = 0
     skipped: int = 0  # dependencies that were skipped, and took their need along
-    dependents: list["StepState"] = field(default_factory=list, repr=False)
+    dependents: list["StepState"] = field(default_factory=list)
     is_target: bool = False  # runs only if a condition chooses it
     is_chosen: bool = False
     chosen: str | None = None  # of a condition: the step or the agent that it chose
     choice: StepId | None = None  # the same, if it is a step
     # Conditions that chose this step: its output is theirs.
-    chosen_by: tuple["StepState", ...] = field(default=(), repr=False)
+    chosen_by: tuple["StepState", ...] = ()
     needs: int = 0  # edges along which a skip travels: the order of the list is none
+
+    def __repr__(self) -> str:
+        return f"<StepState {self.id}>"  # it knows its neighbours, and they know it
 
     @property
     def own_id(self) -> StepId:
@@ -321,8 +315,7 @@ class StepState:
         return (*self.warnings, *(self.calls.warnings if self.calls else ()))
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
+class Resumption(Struct, frozen=True):
     """Another process took the run up. From its last event until then nobody worked on it."""
 
     last_sign_at: float
@@ -330,10 +323,7 @@ class Resumption:
     had_work: bool  # attempts were under way: not a run that only waited for a person
 
 
-# No repr: asyncio.run() makes one of whatever its coroutine returns (to name its signal handler),
-# and that of a run is megabytes long.
-@dataclass(slots=True, eq=False, repr=False)
-class RunState:
+class RunState(Struct, eq=False):
     """Owned by one driver, and changed in place by `advance` and nobody else."""
 
     plan: Plan
@@ -378,6 +368,11 @@ class RunState:
     has_ended: bool = False
     is_recorded: bool = False  # the driver wrote RunEnded
     resumptions: list[Resumption] = field(default_factory=list)
+
+    # asyncio.run() makes one of whatever its coroutine returns (to name its signal handler), and one
+    # with every field would be megabytes long.
+    def __repr__(self) -> str:
+        return f"<RunState {self.run_id}>"
 
     def warn(self, *texts: str) -> None:
         self.warnings.update(dict.fromkeys(texts))

@@ -1,8 +1,9 @@
 """Count the tool calls of one step, and warn about those that did not work."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from stretto.events.model import ToolEnded
 from stretto.vocabulary.tools import CHANGING_TOOLS, KNOWN_TOOLS, LOAD_PLAYBOOK
@@ -15,8 +16,7 @@ _NOT_FOR_WRITING = (KNOWN_TOOLS - CHANGING_TOOLS) | {"Bash", LOAD_PLAYBOOK}
 _VERBS = {"refused": "was refused", "error": "failed"}
 
 
-@dataclass(slots=True, eq=False)
-class ToolCallCounts:
+class ToolCallCounts(Struct, eq=False):
     made: int = 0
     refused: int = 0
     failed: int = 0

@@ -4,7 +4,7 @@ Also how a step or a run is closed, wherever that is decided: steps that depend 
 looked at here.
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from stretto.events.attempts import StepTimer, Timer
 from stretto.schedule.commands import ClearTimer, Command, SetTimer
@@ -13,8 +13,7 @@ from stretto.vocabulary.ids import StepId
 from stretto.vocabulary.statuses import RunStatus, StepStatus
 
 
-@dataclass(slots=True, eq=False)
-class Transition:
+class Transition(Struct, eq=False):
     state: RunState
     at: float  # when the event happened: the only time there is
     commands: list[Command] = field(default_factory=list)

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, assert_never, cast
+
+from msgspec import Struct
 
 from stretto.templates.template import Fault, Reference, parse_reference
 
@@ -12,34 +13,29 @@ Comparison: TypeAlias = Ordering | Literal["==", "!=", "in", "contains"]
 Calculation: TypeAlias = Literal["+", "-", "*", "/", "%"]
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     value: bool | int | float | str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ListLiteral:
+class ListLiteral(Struct, frozen=True):
     """A list as written: `[a, b]`."""
 
     items: tuple["ExpressionNode", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(Struct, frozen=True):
     """Any number of operands, so that a long list of alternatives is not a deep one."""
 
     word: Literal["and", "or"]
     operands: tuple["ExpressionNode", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Struct, frozen=True):
     operator: Literal["not", "-", "size"]
     operand: "ExpressionNode"
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Struct, frozen=True):
     operator: Comparison | Calculation
     left: "ExpressionNode"
     right: "ExpressionNode"

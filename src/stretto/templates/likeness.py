@@ -6,9 +6,10 @@ miss: it is undecided, with a reason, and never silently the same or silently di
 """
 
 import re
-from dataclasses import dataclass
 from math import isfinite
 from typing import TypeGuard
+
+from msgspec import Struct
 
 from stretto.templates.json_text import kind_of
 from stretto.text.short import show_json
@@ -28,8 +29,7 @@ _AROUND = _BLANKS + ".,;:!?…。、！？\"'“”„‘’«»‹›()[]{}<>*_
 _MARK_BEFORE = re.compile(r"(?:[#>•·–—-]+\s+)+")  # of a heading, a quotation or a list
 
 
-@dataclass(frozen=True, slots=True)
-class Undecided:
+class Undecided(Struct, frozen=True):
     reason: str
 
 

@@ -1,7 +1,9 @@
 """Fill a template with the values of a scope, and note which references had no value."""
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from stretto.templates.scope import MISSING, Missing, Scope, resolve
 from stretto.templates.template import Reference, Template
@@ -18,7 +20,7 @@ class TooLong(Exception):
         super().__init__(f"'{began}' comes to more than {MOST_CHARACTERS:,} characters")
 
 
-class Rendered(NamedTuple):
+class Rendered(Struct, frozen=True):
     text: str
     missing: tuple[Reference, ...]
 
@@ -32,10 +34,9 @@ def render(template: Template, scope: Scope) -> Rendered:
     if len(parts) == 1 and isinstance(parts[0], str):
         return Rendered(parts[0], ())
     pieces: list[Any] = list(parts)  # text, once every reference is filled in
-    slots = template.slots
-    left = list(slots.other_places)
-    steps = scope.steps
-    for place, id in zip(slots.output_places, slots.output_steps, strict=True):
+    slots, steps = template.slots, scope.steps
+    left = list(slots.others)
+    for place, id in slots.outputs:
         step = steps.get(id)
         # As it is kept: a prompt of fifty outputs must not ask fifty times whether one is large.
         output = None if step is None else step.kept_output
@@ -43,9 +44,19 @@ def render(template: Template, scope: Scope) -> Rendered:
             pieces[place] = output
         else:
             left.append(place)
+    missing = _fill_in(pieces, sorted(left), template, scope) if left else ()
+    if sum(map(len, pieces)) > MOST_CHARACTERS:
+        raise TooLong(template)
+    return Rendered("".join(pieces), missing)
+
+
+def _fill_in(
+    pieces: list[Any], places: list[int], template: Template, scope: Scope
+) -> tuple[Reference, ...]:
+    """Put text in the place of references, and give those that have no value."""
     missing: list[Reference] = []
     length = 0
-    for place in sorted(left):
+    for place in places:
         value = resolve(pieces[place], scope)
         if value is MISSING:
             missing.append(pieces[place])
@@ -54,9 +65,7 @@ def render(template: Template, scope: Scope) -> Rendered:
         length += len(text)
         if length > MOST_CHARACTERS:
             raise TooLong(template)
-    if sum(map(len, pieces)) > MOST_CHARACTERS:
-        raise TooLong(template)
-    return Rendered("".join(pieces), tuple(missing))
+    return tuple(missing)
 
 
 def render_known(template: Template, scope: Scope) -> str:

@@ -1,8 +1,9 @@
 """What a reference means during a run: a value, or MISSING."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from stretto.templates.json_text import MISSING, Missing, find_json
 from stretto.templates.template import PathPart, Reference
@@ -36,8 +37,7 @@ class EndedStep(Protocol):
     def files(self) -> list[Json]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class StepValue:
+class StepValue(Struct, frozen=True):
     """The same, by itself."""
 
     output: Json
@@ -54,8 +54,7 @@ class StepValue:
         return self.output
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     inputs: Mapping[str, Json] = field(default_factory=dict)
     steps: Mapping[str, EndedStep] = field(default_factory=dict)
     stored: Mapping[str, str] = field(default_factory=dict)  # store_as name -> step id

@@ -106,9 +106,8 @@ class Slots(NamedTuple):
     """Which parts of a template are to be filled in. Whole outputs of steps stand apart, so that
     they are filled in at one go: a prompt may name every step of a layer."""
 
-    output_places: tuple[int, ...]
-    output_steps: tuple[str, ...]
-    other_places: tuple[int, ...]
+    outputs: tuple[tuple[int, str], ...]  # each with its step
+    others: tuple[int, ...]
 
 
 class Template:
@@ -144,10 +143,8 @@ class Template:
         """Made when it is first rendered: a plan that is only checked needs none."""
         if self._slots is None:
             found = [(n, part) for n, part in enumerate(self.parts) if isinstance(part, Reference)]
-            outputs = [(n, str(part.path[1])) for n, part in found if part.is_whole_output]
             self._slots = Slots(
-                tuple([n for n, _ in outputs]),
-                tuple([step for _, step in outputs]),
+                tuple([(n, str(part.path[1])) for n, part in found if part.is_whole_output]),
                 tuple([n for n, part in found if not part.is_whole_output]),
             )
         return self._slots

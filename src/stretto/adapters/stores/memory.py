@@ -64,8 +64,9 @@ class MemoryJournal:
         run.rows += rows
         self._appended += [run_id] * len(rows)
         for event in events:
-            run.listed = _listed(run.listed, event, run_id)
-            if isinstance(event, RunEnded):
+            if type(event) in _LISTED:
+                run.listed = _listed(run.listed, event, run_id)
+            if type(event) is RunEnded:
                 self._mailbox = {n: m for n, m in self._mailbox.items() if m.run_id != run_id}
         return {}  # nothing lies anywhere else
 
@@ -193,6 +194,10 @@ class MemoryJournal:
     def _check_open(self) -> None:
         if self._is_closed:
             raise RuntimeError("this journal is closed")
+
+
+# What a list of runs shows comes from these.
+_LISTED = frozenset({RunStarted, RunResumed, RunEnded})
 
 
 def _listed(row: RunRow | None, event: Event, run_id: RunId) -> RunRow | None:
