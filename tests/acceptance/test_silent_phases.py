@@ -1,6 +1,7 @@
 """Nothing takes long without a word."""
 
 import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,3 +28,32 @@ def test_a_slow_preparation_is_named(tmp_path: Path) -> None:
         assert PREPARING not in quiet.result()[1]
         # Elsewhere what is printed does not depend on how fast the machine is.
         assert PREPARING not in piped.result().err
+
+
+SLOW_SERVER = """\
+import sys, time
+time.sleep(3)
+sys.exit("too tired")
+"""
+SERVED = """\
+name: served
+agents: {it: {prompt: Do it., tools: [mcp__quick__*, mcp__sleepy__*]}}
+steps: [{id: a, subagent: it, prompt: x}]
+"""
+
+
+def test_a_slow_server_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "recipe.yaml", SERVED)
+    write(tmp_path, "slow.py", SLOW_SERVER)
+    python = sys.executable
+    write(
+        tmp_path,
+        "stretto.yaml",
+        f"mcp_servers: {{quick: {{command: /bin/false}}, sleepy: {{command: {python}, args: [slow.py]}}}}\n",
+    )
+    env = {"OPENAI_API_KEY": "sk-loopback-0123456789", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    words = ("run", "recipe.yaml", "--model", "openai:any")
+    code, screen, _ = talk(tmp_path, words, [], env)
+    assert code == 2
+    assert "starting the MCP server 'sleepy' …" in screen
+    assert "starting the MCP server 'quick'" not in screen

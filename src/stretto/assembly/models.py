@@ -4,7 +4,7 @@ Whatever would keep a run from working is found out here, before it starts: a fu
 given, a model that cannot be asked, a tool that cannot be used.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
 
 async def choose_models(
-    project: Project, plan: "Plan", model: str | None, is_delegated: bool = False
+    project: Project,
+    plan: "Plan",
+    model: str | None,
+    is_delegated: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> ModelSelection:
     """Raises NotReady with all that would keep the plan from running."""
     from stretto.assembly.commands import command_problems
@@ -54,7 +58,7 @@ async def choose_models(
         found = await default_model(project)
         name, why = found.default, " ".join(found.notes)
     assert name is not None
-    problems, warnings = await _look(project, plan, name, model)
+    problems, warnings = await _look(project, plan, name, model, tell)
     if problems:
         # Nobody has named a model, and there is none.
         is_lost = bool(why) and all(each.code == MISSING_WEIGHTS for each in problems)
@@ -81,7 +85,11 @@ def _check_script(file: Path, plan: "Plan", is_delegated: bool) -> None:
 
 
 async def _look(
-    project: Project, plan: "Plan", default: str, override: str | None
+    project: Project,
+    plan: "Plan",
+    default: str,
+    override: str | None,
+    tell: Callable[[str], None] | None,
 ) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     """What would keep the plan from working, and what its agents go without. What takes time is
     looked at only where nothing else is wrong."""
@@ -92,7 +100,7 @@ async def _look(
     if ready.problems:
         return ready.problems, ready.warnings
     models = first_models(plan, default, override, project.environ)
-    tools = await check_tools(plan, models, project)
+    tools = await check_tools(plan, models, project, tell)
     problems = tools.problems or tuple([each async for each in _absent_servers(models, project)])
     return problems, (*ready.warnings, *tools.warnings)
 

@@ -3,7 +3,7 @@
 The usual ones are opened here. Tests and proofs give others, and everything else stays the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -79,14 +79,20 @@ class Ports:
         return self.clock or SystemClock()
 
     async def choose(
-        self, project: "Project", plan: "Plan", model: str | None, is_delegated: bool = False
+        self,
+        project: "Project",
+        plan: "Plan",
+        model: str | None,
+        is_delegated: bool = False,
+        tell: "Callable[[str], None] | None" = None,
     ) -> ModelSelection:
-        """Raises NotReady. `is_delegated`: a script may name steps of other runs of the same chat."""
+        """Raises NotReady. `is_delegated`: a script may name steps of other runs of the same chat.
+        `tell` hears what it does that may take long."""
         from stretto.assembly.models import choose_models
 
         if self.runner is not None:
             return ModelSelection("")
-        return await choose_models(project, plan, model, is_delegated)
+        return await choose_models(project, plan, model, is_delegated, tell)
 
     def open_runner(
         self, project: "Project", chosen: ModelSelection, lead: "LeadTurn | None" = None

@@ -55,6 +55,8 @@ class RunRequest:
     is_delegated: bool = False  # of a chat or a goal: one script serves all its runs
     is_folder_asked: bool = False  # a person was asked whether the folder is trusted
     is_start_asked: bool = False  # with the permission ask, a person allows the first steps too
+    # Hears what its preparation does that may take long: `starting the MCP server notes`.
+    tell: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ async def prepare(
         return await _resumed(request, project, ports, recorded.history)
     # In one thread and at one go: each way to a thread and back waits for all that the loop does.
     start, notices = await asyncio.to_thread(_begun, request, project, ports, recorded)
-    chosen = await ports.choose(project, start.plan, start.model, request.is_delegated)
+    chosen = await ports.choose(
+        project, start.plan, start.model, request.is_delegated, request.tell
+    )
     notices = (*notices, *chosen.notes)
     return PreparedRun(project, start.plan, start, chosen, "auto", notices, request.accepted)
 
@@ -168,7 +172,7 @@ async def _resumed(
     if not history.state.has_ended:
         permission = project.readmit(history, request.permission)
     model = project.model(request.model) if request.model else started.model
-    chosen = await ports.choose(project, plan, model, request.is_delegated)
+    chosen = await ports.choose(project, plan, model, request.is_delegated, request.tell)
     beginning = Resume(RunId(started.run_id), permission)
     return PreparedRun(project, plan, beginning, chosen, permission, chosen.notes, request.accepted)
 

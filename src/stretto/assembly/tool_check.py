@@ -4,7 +4,7 @@ The tools are opened as an attempt would open them. So an MCP server that crashe
 or marks nothing as read-only is found before a model is paid.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,11 +31,21 @@ class ToolCheck:
     warnings: tuple[str, ...] = ()
 
 
-async def check_tools(plan: Plan, models: Mapping[AgentId, str], project: "Project") -> ToolCheck:
-    """`models`: the model that each agent asks first."""
+async def check_tools(
+    plan: Plan,
+    models: Mapping[AgentId, str],
+    project: "Project",
+    tell: Callable[[str], None] | None = None,
+) -> ToolCheck:
+    """`models`: the model that each agent asks first. `tell` hears which MCP server is started."""
     problems, warnings = dict[Problem, None](), dict[str, None]()
     settings, environ = project.settings, project.environ
-    toolbox = StandardToolbox(tool_settings(settings), environ, functions=project.functions.tools)
+    toolbox = StandardToolbox(
+        tool_settings(settings),
+        environ,
+        functions=project.functions.tools,
+        on_server=lambda name: tell(f"starting the MCP server '{name}'") if tell else None,
+    )
     try:
         for request in _requests(plan, models, str(settings.project)):
             faults = await _faults(toolbox, request, environ)

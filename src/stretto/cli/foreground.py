@@ -45,9 +45,10 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
     """A run that may start. Its warnings, and which model it asks, are printed."""
     as_json = result.as_json
     request = replace(request, is_folder_asked=can_ask(result))
+    doing = "preparing the run: looking at its models, tools and servers"
     try:
-        with told_if_slow("preparing the run: looking at its models, tools and servers", result):
-            prepared = await stretto.prepare(request)
+        with told_if_slow(doing, result) as tell:
+            prepared = await stretto.prepare(replace(request, tell=tell))
     except NotReady as error:
         from stretto.cli.models_pull import pull_missing  # only who lacks weights needs it
 
@@ -70,19 +71,26 @@ async def prepare(stretto: Surface, request: RunRequest, result: ResultOptions) 
 
 
 @contextmanager
-def told_if_slow(doing: str, result: ResultOptions) -> Iterator[None]:
+def told_if_slow(doing: str, result: ResultOptions) -> Iterator[Callable[[str], None]]:
     """Tell who sits at the terminal what takes so long. By a thread: an import may hold up the
-    event loop."""
+    event loop. Gives what says that something else is done from now on."""
     if result.as_json or result.is_quiet or not sys.stderr.isatty():
-        yield
+        yield lambda doing: None
         return
-    timer = Timer(SLOW_SECONDS, say, [f"{doing} …"], {"err": True})
-    timer.daemon = True
-    timer.start()
+    timers: list[Timer] = []
+
+    def begin(doing: str) -> None:
+        for timer in timers:
+            timer.cancel()
+        timers[:] = [Timer(SLOW_SECONDS, say, [f"{doing} …"], {"err": True})]
+        timers[0].daemon = True
+        timers[0].start()
+
+    begin(doing)
     try:
-        yield
+        yield begin
     finally:
-        timer.cancel()
+        timers[0].cancel()
 
 
 async def drive(stretto: Surface, prepared: PreparedRun, result: ResultOptions) -> int:

@@ -7,7 +7,7 @@ of a tool that its server marks as read-only may be repeated; every other call i
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,7 +65,9 @@ class McpServers:
         start_seconds: float = START_SECONDS,
         call_seconds: float = CALL_SECONDS,
         writable: Writable = NOWHERE,
+        on_server: Callable[[str], None] | None = None,
     ) -> None:
+        self._on_server = on_server
         self._servers = servers
         self._environ = environ
         self._project = project
@@ -98,6 +100,8 @@ class McpServers:
             why = f"there is no MCP server '{server}' in the settings; there are: {known}"
             return _unusable(server, wanted, why)
         connection = self._connection(server)
+        if self._on_server is not None:
+            self._on_server(server)
         try:
             remote = await connection.tools()
         except McpFailed as failed:

@@ -62,9 +62,11 @@ class StandardToolbox:
         find_shell: "FindShell | None" = None,
         functions: "Mapping[str, AnyFunctionTool] | None" = None,
         load_playbook: Callable[[AttemptRequest], Tool] | None = None,
+        on_server: Callable[[str], None] | None = None,
     ) -> None:
         """`functions`: tools made of Python functions, by the name that agents list.
-        `load_playbook`: makes the tool of that name for an attempt that was told of playbooks."""
+        `load_playbook`: makes the tool of that name for an attempt that was told of playbooks.
+        `on_server` hears the name of each MCP server before it is asked for its tools."""
         self._load_playbook = load_playbook
         self._settings = settings
         self._environ = environ
@@ -76,6 +78,7 @@ class StandardToolbox:
             settings.project,
             settings.mcp_start_seconds,
             writable=settings.writable,
+            on_server=on_server,
         )
 
     def _find_sandbox(self) -> "Sandbox | NoSandbox":
