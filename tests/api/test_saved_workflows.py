@@ -1,6 +1,7 @@
 """Recipes are saved so that nothing is lost, and what agents save is trusted less than what people do."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,66 @@ def test_no_emitted_recipe_leaves_out_a_gate_under_any_name(project: Path, name:
             with pytest.raises(stretto.PermissionDenied, match="gate"):
                 await w.workflows.save(renamed, emitted=True)
             assert len(await w.workflows.versions("release")) == 1
+
+    asyncio.run(main())
+
+
+SAID = "Publish the packages of the release {{inputs.topic}} to the registry."
+OTHER_SHAPES = {
+    "branch": f"parallel: [{{agent: worker, input: '{SAID}'}}, {{agent: writer, input: Sing.}}]",
+    "elements": f"map: {{over: '[1]', agent: worker}}\n    prompt: '{SAID}'",
+    "try of a loop": f"loop: {{agent: worker, validator: reviewer}}\n    prompt: '{SAID}'",
+    "another agent with its prompt": f"agent: ship\n    prompt: '{SAID}'",
+    "workflow": "workflow: ungated\n    inputs: {topic: x}",
+}
+
+
+@pytest.mark.parametrize("shape", OTHER_SHAPES)
+def test_no_emitted_recipe_leaves_out_a_gate_in_another_shape(project: Path, shape: str) -> None:
+    release = GATED.replace("subagent: worker", "subagent: ship")
+    release = release if shape.startswith("another") else GATED
+    agent = "agents: {AGENT: {prompt: 'You ship releases, and nothing else.', tools: [Write]}}\n"
+    own = "sailor" if shape.startswith("another") else "ship"
+    written = OTHER_SHAPES[shape].replace("agent: ship", f"agent: {own}")
+    emitted = f"name: quick\n{agent.replace('AGENT', own)}inputs: [{{name: topic, default: x}}]\nsteps:\n  - id: go\n    {written}\n"
+    workflows = project.parent / "home" / "workflows"
+    workflows.mkdir(parents=True)
+    (workflows / "release.yaml").write_text(
+        release.replace("steps:", agent.replace("AGENT", "ship") + "steps:", 1)
+    )
+    if shape == "workflow":  # here the gate stands before the whole of a workflow
+        (workflows / "ungated.yaml").write_text(
+            GATED.replace("    gate: human\n", "").replace("name: release", "name: ungated")
+        )
+        (workflows / "release.yaml").write_text(
+            "name: release\nsteps: [{id: all, workflow: ungated, inputs: {topic: y}, gate: human}]\n"
+        )
+
+    async def main() -> None:
+        async with opened(project) as w:
+            with pytest.raises(stretto.PermissionDenied, match="gate"):
+                await w.workflows.save(emitted, emitted=True)
+            gated = emitted.replace("  - id: go\n", "  - id: go\n    gate: human\n")
+            assert (await w.workflows.save(gated, emitted=True)).origin in ("emitted", "written")
+
+    asyncio.run(main())
+
+
+def test_a_gate_before_one_workflow_says_nothing_of_another(project: Path) -> None:
+    mine = project.parent / "home" / "workflows"
+    mine.mkdir(parents=True)
+    for name, text in (
+        ("one", recipe("one", "Sing.")), ("two", recipe("two", "Count the pages of {{inputs.topic}}.")),
+        ("outer", {"name": "outer", "steps": [
+            {"id": "a", "workflow": "one", "inputs": {"topic": "x"}, "gate": "human"}]}),
+    ):  # fmt: skip
+        (mine / f"{name}.yaml").write_text(json.dumps(text))
+
+    async def main() -> None:
+        step = {"id": "b", "workflow": "two", "inputs": {"topic": "y"}}
+        async with opened(project) as w:
+            saved = await w.workflows.save({"name": "free", "steps": [step]}, emitted=True)
+            assert saved.origin == "emitted"
 
     asyncio.run(main())
 

@@ -225,8 +225,8 @@ def workflow_inputs(rest: str, declared: Sequence[Input]) -> dict[str, Json]:
 def _value(rest: str, at: int, key: str) -> tuple[str, int]:
     """The value that begins there, and where it ends."""
     mark = rest[at : at + 1]
-    if mark in ("[", "{") and (json_end := _json_end(rest, at)) is not None:
-        return rest[at:json_end], json_end
+    if mark in ("[", "{") and (ends := _json_end(rest, at)) is not None:
+        return rest[at:ends], ends
     if mark not in ('"', "'") or not mark:
         end = re.compile(r"\S*").match(rest, at)
         assert end is not None

@@ -1,6 +1,8 @@
 """Whether two plans are the same graph: the same work in the same order, whatever their steps are called."""
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from stretto.plan.model import Plan, PlannedStep, briefs
 from stretto.text.terms import likeness
@@ -27,27 +29,55 @@ def match_steps(one: Plan, other: Plan) -> dict[StepId, StepId] | None:
     return found
 
 
-def is_same_work(one: Plan, step: PlannedStep, other: Plan, twin: PlannedStep) -> bool:
-    return _likeness(one, step, other, twin) >= LIKENESS
+def step_that_does(
+    one: Plan, among: Sequence[PlannedStep], other: Plan, wanted: Sequence[PlannedStep]
+) -> StepId | None:
+    """Whether the steps of the one do, together, all that the wanted ones of the other do, in whatever
+    shape: alone, as branches, as elements. Out: the first of them that does a part of it."""
+    asked = [each for step in wanted for each in _asked(other, step)]
+    found: list[StepId] = []
+    for part in asked:
+        doing = (step.id for step in among if any(_is_alike(e, part) for e in _asked(one, step)))
+        if (id := next(doing, None)) is None:
+            return None
+        found.append(id)
+    return found[0] if found else None
 
 
 def _likeness(one: Plan, step: PlannedStep, other: Plan, twin: PlannedStep) -> float:
     """That of the least like of their prompts; 0 where others are asked."""
     ours, theirs = _asked(one, step), _asked(other, twin)
-    if step.type != twin.type or [who for who, _ in ours] != [who for who, _ in theirs]:
+    if step.type != twin.type or [each.agent for each in ours] != [each.agent for each in theirs]:
         return 0.0
     pairs = zip(ours, theirs, strict=True)
-    return min((likeness(said, told) for (_, said), (_, told) in pairs), default=1.0)
+    return min((likeness(said.words, told.words) for said, told in pairs), default=1.0)
 
 
-def _asked(plan: Plan, step: PlannedStep) -> list[tuple[str, str]]:
+class _Asked(NamedTuple):
     """Who is asked, and in which words; what is filled in has other names elsewhere."""
+
+    agent: str
+    prompt: str  # of the agent itself
+    words: str
+
+
+def _asked(plan: Plan, step: PlannedStep) -> list[_Asked]:
     found = []
     for brief in briefs(step.work):
         command = brief.command.run if brief.command else ""
-        told = brief.instruction.text if brief.instruction else plan.agents[brief.agent].prompt.text
-        found.append((str(brief.agent), command or _BRACES.sub(" ", told)))
+        prompt = plan.agents[brief.agent].prompt.text
+        told = brief.instruction.text if brief.instruction else prompt
+        words = command or _BRACES.sub(" ", told)
+        found.append(_Asked(str(brief.agent), prompt, words))
     return found
+
+
+def _is_alike(one: _Asked, other: _Asked) -> bool:
+    """An agent under another id that is told the same is the same."""
+    is_same = one.agent == other.agent or (
+        bool(one.prompt.strip()) and likeness(one.prompt, other.prompt) >= LIKENESS
+    )
+    return is_same and likeness(one.words, other.words) >= LIKENESS
 
 
 def _in_order(plan: Plan) -> list[PlannedStep]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.config.home import make_private
-from stretto.plan.graph_match import is_same_work, match_steps
+from stretto.plan.graph_match import match_steps, step_that_does
 from stretto.problems.errors import (
     ChangedMeanwhile,
     NotFound,
@@ -186,10 +186,19 @@ def _ungated(plan: "Plan", known: KnownRecipe, gated: "PlannedStep") -> str | No
     own = next((step for step in plan.steps if step.id == gated.id), None)
     if known.name == plan.name and (own is None or not own.is_gated):
         return gated.id
-    open_ones = (step for step in plan.steps if not step.is_gated)
-    return next(
-        (step.id for step in open_ones if is_same_work(plan, step, known.plan, gated)), None
-    )
+    behind = f"{gated.id}/"  # a gate before a workflow is one before all of its steps
+    wanted = [e for e in known.plan.steps if e.id == gated.id or e.id.startswith(behind)]
+    return step_that_does(plan, _open_steps(plan), known.plan, wanted)
+
+
+def _open_steps(plan: "Plan") -> "list[PlannedStep]":
+    """Those that start without a person."""
+    gates = [f"{step.id}/" for step in plan.steps if step.is_gated]
+    return [
+        step
+        for step in plan.steps
+        if not step.is_gated and not any(step.id.startswith(each) for each in gates)
+    ]
 
 
 def _twin(draft: RecipeDraft, known: Sequence[KnownRecipe]) -> KnownRecipe | None:
