@@ -384,6 +384,33 @@ def test_a_turn_that_goes_on_has_cost_what_one_without_a_stop_costs(folder: Path
     assert later["usage"] == at_once["usage"]
 
 
+def test_a_turn_that_is_retried_starts_nothing_twice_and_counts_nothing_twice(folder: Path) -> None:
+    """The second reply of the lead agent is cut off, and its third one is no JSON."""
+    fields = "retry: {max_attempts: 3}\nvalidation: {schema: {type: object}}"
+    write(folder, "agents/lead.md", f"---\ndescription: Leads.\n{fields}\n---\nLead.")
+    call = ToolCall("task", {"agent": "writer", "prompt": "one"})
+    used = TokenUsage(100, 10)
+    replies = [
+        Said("", (call,), used),
+        Said("half of", usage=used, finish_reason="length"),
+        Said("no object", usage=used),
+        Said('{"done": true}', usage=used),
+    ]
+    given = 0
+
+    def answer(asked: Asked) -> ServerAnswer:
+        nonlocal given
+        given += 110
+        return replies.pop(0) if "task_batch" in asked.tool_names else Said("one", usage=used)
+
+    with serving(answer) as server:
+        turn = over_http(folder, server.url, "chat", "-p", "Go", "--json").json["turn"]
+    assert (turn["status"], turn["text"], replies) == ("complete", '{"done":true}', []), turn
+    assert len(turn["calls"]) == len(turn["run_ids"]) == 1
+    assert Counter(each["workflow"] for each in runs(folder)) == {"chat": 1, "task": 1}
+    assert turn["usage"]["input_tokens"] + turn["usage"]["output_tokens"] == given == 550
+
+
 def test_what_a_model_says_does_nothing_to_a_terminal_and_runs_no_slash_command(
     folder: Path,
 ) -> None:

@@ -144,9 +144,10 @@ class Conversation:
         raise AssertionError("an agent has at least one turn")
 
     async def _next_reply(self, number: int) -> ModelReply | Failure:
-        """One that an interrupted attempt had is not asked for again: that attempt counts for it."""
+        """One that an earlier attempt had is not asked for again: that attempt counts for it. But for
+        an answer after which the attempt failed: asked again, the model may give a better one."""
         recalled = await self.memory.recall(number) if self.memory else None
-        if recalled is not None:
+        if recalled is not None and (recalled.calls or self.request.repeats is not None):
             return recalled
         response = await self._ask()
         if self.memory is not None and isinstance(response, ModelReply):

@@ -13,6 +13,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar, cast
 
@@ -136,10 +137,14 @@ class _DelegatingTool(Generic[ArgumentsT]):
     spec: ToolSpec
     model: type[ArgumentsT]
     work: Callable[[ArgumentsT, str], Awaitable[ToolOutcome]]
+    turn: str
 
     async def call(self, arguments: Mapping[str, Json], key: str) -> ToolOutcome:
+        # A call is one of its turn, in whichever attempt: one that failed is retried from the
+        # same replies, and what these had started is not started again.
+        number = key.rpartition("/")[2]
         try:
-            return await self.work(check(self.model, arguments), key)
+            return await self.work(check(self.model, arguments), f"{self.turn}/{number}")
         except InvalidArguments as wrong:
             said = f"{self.spec.name} was not called. What is wrong:\n{wrong}"
             return _outcome(error_as_json(InvalidUsage(said)))
@@ -191,6 +196,7 @@ class LeadTools:
         """Of one attempt of the turn."""
         work = _Calls(self, request)
         agents = self._agents()
+        _tool = partial(_delegating, self._turn.run_id)
         made: list[Tool] = [
             _tool(
                 "task",
@@ -526,7 +532,8 @@ class _Calls:
         return entry.recipe, origins_of(self._project).get(entry.file) == "emitted"
 
 
-def _tool(
+def _delegating(
+    turn: str,
     name: str,
     description: str,
     model: type[ArgumentsT],
@@ -536,7 +543,7 @@ def _tool(
 ) -> Tool:
     schema = standard_schema(model)
     spec = ToolSpec(name, description, schema, recovery=recovery, runs_beside=runs_beside)
-    return _DelegatingTool(spec, model, work)
+    return _DelegatingTool(spec, model, work, turn)
 
 
 def _done(report: Report, told: Mapping[str, object]) -> _Done:
