@@ -4,6 +4,7 @@ Every change is one transaction, so a process that is killed leaves the state be
 after it, and of two processes one waits for the other.
 """
 
+import errno
 import os
 import sqlite3
 import time
@@ -12,9 +13,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from stretto.config.home import make_private
-from stretto.problems.errors import StrettoError
+from stretto.problems.errors import DiskFull, StrettoError
 
 _LOCK_SECONDS = 10.0
+_MAKE_ROOM = "make room on its disk; nothing of what was written before is lost"
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether it was for want of room."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
 
 
 def open_database(
@@ -38,6 +47,8 @@ def open_database(
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         is_damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
         hint = if_damaged if is_damaged else ""
+        if is_full(error):
+            raise DiskFull(f"{file} cannot be used: {said}", hint=_MAKE_ROOM) from error
         raise StrettoError(f"{file} cannot be used: {said}", hint=hint) from error
     return db
 
@@ -52,6 +63,8 @@ def changed(db: sqlite3.Connection, what: str) -> Iterator[None]:
     except BaseException as error:
         with suppress(sqlite3.Error):
             db.execute("ROLLBACK")
+        if is_full(error):
+            raise DiskFull(f"{what} cannot be written: {error}", hint=_MAKE_ROOM) from error
         if isinstance(error, sqlite3.Error):
             raise StrettoError(f"{what} cannot be written: {error}") from error
         raise

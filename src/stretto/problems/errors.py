@@ -11,6 +11,7 @@ StrettoError               kind                 exit code
 ├── RefusedToOverwrite     exists               2
 ├── ChangedMeanwhile       changed              2
 ├── StepInUse              in_use               2
+├── DiskFull               disk_full            1
 ├── PermissionDenied       permission_denied    4
 ├── PlanNotAccepted        plan_not_accepted    4
 ├── NotTrusted             not_trusted          4
@@ -104,6 +105,12 @@ class ChangedMeanwhile(StrettoError):
 
     kind = "changed"
     exit_code = 2
+
+
+class DiskFull(StrettoError):
+    """Nothing was written, because there is no room."""
+
+    kind = "disk_full"
 
 
 class StepInUse(StrettoError):

@@ -9,12 +9,13 @@ Cookie            a session, opened once by a login link or a token; to change a
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from stretto.assembly.run import user_name
-from stretto.problems.errors import PermissionDenied
+from stretto.problems.errors import DiskFull, PermissionDenied
 from stretto.server.answers import TooMany, Unauthenticated
 from stretto.server.ledger import ServerLedger, StoredSession
 from stretto.server.tokens import AccessRole, Identity, digest_of, is_same, role_named
@@ -253,4 +254,5 @@ class AccessControl:
 
     def _note_failure(self, address: str) -> None:
         now = self._now()
-        self._ledger.note_failure(address, now, now - _FAILURE_SECONDS)
+        with suppress(DiskFull):  # then the answer is still that the token is wrong
+            self._ledger.note_failure(address, now, now - _FAILURE_SECONDS)

@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from stretto.problems.errors import InvalidUsage, StrettoError
+from stretto.config.database import is_full
+from stretto.problems.errors import DiskFull, InvalidUsage, StrettoError
 from stretto.problems.render import error_as_json
 from stretto.text.short import shorten
 
@@ -45,6 +46,7 @@ STATUSES = {
     "too_many": 429,
     "closing": 503,
     "journal_full": 507,
+    "disk_full": 507,
 }
 _KINDS = {
     400: "usage",
@@ -118,6 +120,7 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(StrettoError, _refuse_ours)
     app.add_exception_handler(RequestValidationError, _refuse_body)
     app.add_exception_handler(HTTPException, _refuse_http)
+    app.add_exception_handler(OSError, _refuse_system)
     app.add_exception_handler(Exception, _refuse_unknown)
 
 
@@ -151,6 +154,13 @@ async def _refuse_http(request: Request, error: Exception) -> JsonAnswer:
     shown: Any = told["error"]
     shown["kind"] = _KINDS.get(error.status_code, "error")
     return JsonAnswer(told, error.status_code, dict(error.headers or {}))
+
+
+async def _refuse_system(request: Request, error: Exception) -> JsonAnswer:
+    if is_full(error):
+        said = "there is no room on the server's disk; nothing was written"
+        return refuse(DiskFull(said))
+    raise error
 
 
 async def _refuse_unknown(request: Request, error: Exception) -> JsonAnswer:
